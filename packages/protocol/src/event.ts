@@ -1,0 +1,102 @@
+import * as z from "zod";
+import { policySchema } from "./policy.ts";
+import { generationRequestSchema } from "./request.ts";
+
+/*
+ * The events of a generation's log. New types and fields are added; old ones never change their meaning. `seq` is dense
+ * and starts at 0. A field that may be absent has its default said beside it.
+ */
+
+const seq = z.int().min(0);
+const count = z.int().min(0);
+
+/** `input_tokens` is null while nobody has said it: an engine that reports it only at its end may have been stopped before. */
+export const usageSchema = z.object({ input_tokens: count.nullable(), output_tokens: count });
+
+export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
+
+export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls", "other"] as const;
+
+/** seq 0: the request itself. It never leaves the platform except to auditors and workers. */
+const requested = z.object({
+  seq: z.literal(0),
+  type: z.literal("generation.requested"),
+  tenant: z.string(),
+  generation: z.string(),
+  /** RFC 3339, UTC. */
+  created_at: z.string(),
+  request: generationRequestSchema,
+  /** The tenant's and the request's policy, made one. */
+  policy: policySchema.required(),
+  idempotency_key: z.string().optional(),
+  traceparent: z.string().optional(),
+});
+
+/** A worker begins; `attempt` above 1 is a takeover. */
+const started = z.object({
+  seq,
+  type: z.literal("generation.started"),
+  attempt: z.int().min(1),
+  worker: z.string(),
+  model: z.string(),
+  /** Where the engine knows it beforehand. */
+  input_tokens: count.optional(),
+});
+
+const outputDelta = z.object({
+  seq,
+  type: z.literal("output.delta"),
+  text: z.string(),
+  /** Which output, when there are several. Default 0. */
+  output: count.optional(),
+  /** How many of the engine's tokens are merged in `text`. Default 1. */
+  tokens: count.optional(),
+});
+
+/** What a model says to itself before it answers. Not part of the text. */
+const reasoningDelta = z.object({ seq, type: z.literal("reasoning.delta"), text: z.string(), tokens: count.optional() });
+
+/** What came after `to_seq` from an earlier attempt no longer counts. */
+const outputRewind = z.object({ seq, type: z.literal("output.rewind"), to_seq: seq, reason: z.string() });
+
+const completed = z.object({
+  seq,
+  type: z.literal("generation.completed"),
+  finish_reason: z.enum(FINISH_REASONS),
+  usage: usageSchema,
+});
+
+const failed = z.object({ seq, type: z.literal("generation.failed"), error: failureSchema, usage: usageSchema });
+
+const cancelled = z.object({ seq, type: z.literal("generation.cancelled"), reason: z.string(), usage: usageSchema });
+
+export const eventSchema = z.discriminatedUnion("type", [
+  requested,
+  started,
+  outputDelta,
+  reasoningDelta,
+  outputRewind,
+  completed,
+  failed,
+  cancelled,
+]);
+
+export type Usage = z.infer<typeof usageSchema>;
+export type Failure = z.infer<typeof failureSchema>;
+export type FinishReason = (typeof FINISH_REASONS)[number];
+export type RequestedEvent = z.infer<typeof requested>;
+export type KnownEvent = z.infer<typeof eventSchema>;
+export type EventType = KnownEvent["type"];
+export type TerminalType = "generation.completed" | "generation.failed" | "generation.cancelled";
+
+/** An event without its place: the appender gives it `seq` when it publishes it. */
+export type EventDraft = KnownEvent extends infer E ? (E extends KnownEvent ? Omit<E, "seq"> : never) : never;
+
+/** What a reader may meet: an event of a later version has a type that this one does not know, and is passed on as it is. */
+export interface UnknownEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export type GenerationEvent = Exclude<KnownEvent, RequestedEvent>;

@@ -1,0 +1,45 @@
+import type { ErrorCode } from "./error-code.ts";
+
+/** The one mapping from error codes to HTTP statuses. */
+export function toHttpStatus(code: ErrorCode): number {
+  switch (code) {
+    case "invalid_request":
+    case "invalid_json":
+    case "cursor_invalid":
+      return 400;
+    case "unauthenticated":
+      return 401;
+    case "forbidden":
+      return 403;
+    case "not_found":
+    case "model_not_found":
+    case "generation_not_found":
+      return 404;
+    case "method_not_allowed":
+      return 405;
+    case "not_acceptable":
+      return 406;
+    case "idempotency_conflict":
+      return 409;
+    case "cursor_expired":
+      return 410;
+    case "body_too_large":
+      return 413;
+    case "unsupported_media_type":
+      return 415;
+    case "draining":
+    case "broker_unavailable":
+    case "connection_lost":
+      return 503;
+    case "engine_unavailable":
+    case "engine_rejected":
+    case "engine_failed":
+    case "worker_lost":
+    case "protocol_violation":
+      return 502;
+    case "internal":
+    case "config_invalid":
+    case "broker_incompatible":
+      return 500;
+  }
+}

@@ -1,0 +1,97 @@
+import { RepriseError } from "./reprise-error.ts";
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type TenantId = Branded<"TenantId">;
+export type GenerationId = Branded<"GenerationId">;
+export type WorkerId = Branded<"WorkerId">;
+
+/** Names one generation's log. Whoever holds one has been checked: both parts come from the parsers below. */
+export interface GenerationRef {
+  readonly tenant: TenantId;
+  readonly generation: GenerationId;
+}
+
+/**
+ * What may stand between the dots of a subject. NATS itself accepts and *stores* publishes to `*` and `>`,
+ * so nothing that fails this pattern may ever reach a subject.
+ */
+const TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
+const GENERATION_ID = /^gen_(0|[1-9][0-9]{0,2})_[0-9a-v]{26}$/;
+const BASE32 = "0123456789abcdefghijklmnopqrstuv";
+const ID_CHARS = 26;
+
+export const MAX_SHARDS = 1_000;
+
+export function isToken(value: string): boolean {
+  return TOKEN.test(value);
+}
+
+function parseToken(value: unknown, param: string): string {
+  if (typeof value === "string" && TOKEN.test(value)) return value;
+  throw new RepriseError("invalid_request", `${param} must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.`, { param });
+}
+
+/** @throws RepriseError `invalid_request` */
+export function parseTenantId(value: unknown): TenantId {
+  return parseToken(value, "tenant") as TenantId;
+}
+
+/** @throws RepriseError `invalid_request` */
+export function parseWorkerId(value: unknown): WorkerId {
+  return parseToken(value, "worker") as WorkerId;
+}
+
+export function isGenerationId(value: unknown): value is GenerationId {
+  return typeof value === "string" && GENERATION_ID.test(value);
+}
+
+/** @throws RepriseError `generation_not_found`: an id that we did not make is an id that nobody has. */
+export function parseGenerationId(value: unknown): GenerationId {
+  if (isGenerationId(value)) return value;
+  throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+}
+
+/** The shard that a generation's log lives in: part of the id, so that changing the number of shards never moves a log. */
+export function shardOf(generation: GenerationId): number {
+  return Number(generation.slice(4, generation.indexOf("_", 4)));
+}
+
+/**
+ * A new generation id: `gen_<shard>_<26 characters>`.
+ * @param random at least 17 uniformly random bytes, 130 bits of which are used
+ * @param shards how many shards the platform has, 1 to 1,000
+ */
+export function createGenerationId(random: Uint8Array, shards: number): GenerationId {
+  const suffix = toBase32(random);
+  return `gen_${fnv1a(suffix) % shards}_${suffix}` as GenerationId;
+}
+
+/** The id that an idempotency key stands for: the same tenant and key always name the same generation. */
+export async function deriveGenerationId(tenant: TenantId, idempotencyKey: string, shards: number): Promise<GenerationId> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${tenant}\n${idempotencyKey}`));
+  return createGenerationId(new Uint8Array(digest), shards);
+}
+
+function toBase32(bytes: Uint8Array): string {
+  if (bytes.length < 17) throw new TypeError(`an id needs 17 random bytes, got ${bytes.length}`);
+  let text = "";
+  let bits = 0;
+  let value = 0;
+  for (let i = 0; text.length < ID_CHARS; ) {
+    if (bits < 5) {
+      value = ((value << 8) | bytes[i++]!) & 0xffff;
+      bits += 8;
+    }
+    bits -= 5;
+    text += BASE32[(value >>> bits) & 31];
+  }
+  return text;
+}
+
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}

@@ -1,0 +1,44 @@
+import { ERROR_CATALOGUE, type ErrorCode } from "./error-code.ts";
+
+export interface RepriseErrorOptions {
+  /** The field, header, parameter or file path that the error is about. */
+  param?: string | undefined;
+  cause?: unknown;
+  /** When a retry makes sense, in milliseconds from now. */
+  retryAfterMs?: number | undefined;
+}
+
+/** What crosses the wire: `{ "error": { "code", "message", "param"?, "retryable" } }`. */
+export interface ErrorBody {
+  error: { code: string; message: string; param?: string; retryable: boolean };
+}
+
+/** The root of every error that Reprise throws. Branch on `code`; `message` states value, name and limit for people. */
+export class RepriseError extends Error {
+  override readonly name = "RepriseError";
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: RepriseErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.param = options.param;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  get retryable(): boolean {
+    return ERROR_CATALOGUE[this.code].retryable;
+  }
+
+  toBody(): ErrorBody {
+    const { code, message, param, retryable } = this;
+    return { error: param === undefined ? { code, message, retryable } : { code, message, param, retryable } };
+  }
+}
+
+/** Any thrown value as a RepriseError; what is not one already becomes `internal`, with the original as its cause. */
+export function toRepriseError(thrown: unknown): RepriseError {
+  if (thrown instanceof RepriseError) return thrown;
+  return new RepriseError("internal", "Something went wrong inside the platform.", { cause: thrown });
+}

@@ -1,0 +1,61 @@
+import { type GenerationId, type GenerationRef, parseGenerationId, parseTenantId, shardOf } from "./id.ts";
+import { decodeModelName, encodeModelName } from "./model-name.ts";
+import { RepriseError } from "./reprise-error.ts";
+
+/*
+ * The only place that builds or takes apart NATS subjects and stream names. Everything that varies comes in as a branded
+ * id or goes through an encoder, so no caller can put a dot, a blank or a wildcard into a subject.
+ */
+
+export const JOBS_STREAM = "JOBS";
+export const CHECKPOINTS_STREAM = "CHECKPOINTS";
+export const JOBS_SUBJECTS = "job.>";
+export const CHECKPOINTS_SUBJECTS = "ckpt.>";
+
+/** The stream that holds a shard's logs. */
+export function generationsStream(shard: number): string {
+  return `GENERATIONS_${shard}`;
+}
+
+/** The stream that holds this generation's log. */
+export function streamOf(generation: GenerationId): string {
+  return generationsStream(shardOf(generation));
+}
+
+/** What a shard's stream stores, and what it republishes to. */
+export function shardSubjects(shard: number): { stored: string; live: string } {
+  return { stored: `gen.${shard}.>`, live: `live.gen.${shard}.>` };
+}
+
+/** Where a generation's events are appended. */
+export function logSubject({ tenant, generation }: GenerationRef): string {
+  return `gen.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+/** Where the broker republishes a generation's events once they are stored. */
+export function liveSubject(ref: GenerationRef): string {
+  return `live.${logSubject(ref)}`;
+}
+
+export function checkpointSubject({ tenant, generation }: GenerationRef): string {
+  return `ckpt.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export function jobSubject(model: string, { tenant, generation }: GenerationRef): string {
+  return `job.${encodeModelName(model)}.${tenant}.${generation}`;
+}
+
+/** What the queue of one model selects, and the name of the consumer that all workers of that model share. */
+export function jobQueue(model: string): { filter: string; consumer: string } {
+  const token = encodeModelName(model);
+  return { filter: `job.${token}.>`, consumer: `worker_${token}` };
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
+export function parseJobSubject(subject: string): GenerationRef & { model: string } {
+  const [kind, model, tenant, generation, ...rest] = subject.split(".");
+  if (kind !== "job" || model === undefined || rest.length > 0) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
+  }
+  return { model: decodeModelName(model), tenant: parseTenantId(tenant), generation: parseGenerationId(generation) };
+}
