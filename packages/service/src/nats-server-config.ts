@@ -1,0 +1,63 @@
+import { join } from "node:path";
+
+/** What `sync_interval` takes: `always`, or how long stored messages may wait for their fsync, as nats-server writes durations. */
+export type SyncInterval = "always" | `${number}${"ms" | "s" | "m"}`;
+
+export interface NatsServerSettings {
+  /** Absolute. Holds everything the server keeps: streams, configuration, log, pid and port. */
+  storeDir: string;
+  /** Default: a free one. */
+  port?: number | undefined;
+  /** The largest message. Default 8 MiB: a checkpoint holds all of a generation's events. */
+  maxPayloadBytes?: number | undefined;
+  /** Default: nats-server's own, 2 minutes; a crash of the process loses nothing, a crash of the machine may. */
+  syncInterval?: SyncInterval | undefined;
+  /** Default: `nats-server.log` in `storeDir`. Kept below 64 MiB by rotation. */
+  logFile?: string | undefined;
+  /** How much JetStream may keep in memory. Default 64 MiB: all that Reprise stores is in files. */
+  maxMemoryStoreBytes?: number | undefined;
+  /** How much JetStream may keep in files. Default: nats-server's own, three quarters of what is free on the disk. */
+  maxFileStoreBytes?: number | undefined;
+}
+
+export interface NatsServerFiles {
+  config: string;
+  log: string;
+  pid: string;
+  /** Where the server says which port it took, in a file of its own. */
+  portsDir: string;
+}
+
+const MIB = 1_024 * 1_024;
+
+export function natsServerFiles({ storeDir, logFile }: NatsServerSettings): NatsServerFiles {
+  return {
+    config: join(storeDir, "nats-server.json"),
+    log: logFile ?? join(storeDir, "nats-server.log"),
+    pid: join(storeDir, "nats-server.pid"),
+    portsDir: join(storeDir, "ports"),
+  };
+}
+
+/** A configuration file for nats-server, which reads JSON. Binds to 127.0.0.1 only: the server asks nobody for a password. */
+export function encodeNatsServerConfig(settings: NatsServerSettings): string {
+  const files = natsServerFiles(settings);
+  const config = {
+    server_name: "reprise",
+    host: "127.0.0.1",
+    port: settings.port ?? -1,
+    max_payload: settings.maxPayloadBytes ?? 8 * MIB,
+    ports_file_dir: files.portsDir,
+    pid_file: files.pid,
+    log_file: files.log,
+    logfile_size_limit: 16 * MIB,
+    logfile_max_num: 3,
+    jetstream: {
+      store_dir: settings.storeDir,
+      max_memory_store: settings.maxMemoryStoreBytes ?? 64 * MIB,
+      max_file_store: settings.maxFileStoreBytes,
+      sync_interval: settings.syncInterval,
+    },
+  };
+  return JSON.stringify(config, null, 2);
+}

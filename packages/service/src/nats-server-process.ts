@@ -1,0 +1,130 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { RepriseError } from "@reprise/protocol";
+import { encodeNatsServerConfig, type NatsServerFiles, natsServerFiles, type NatsServerSettings } from "./nats-server-config.ts";
+import { watchPortsFile } from "./nats-server-ports-file.ts";
+import { isProcessRunning } from "./process-running.ts";
+
+export interface NatsServerOptions extends NatsServerSettings {
+  /** The executable: see `findNatsServer`. */
+  binary: string;
+  /** How long recovery of what is stored may take before the start counts as failed, in milliseconds. Default 60,000. */
+  startTimeoutMs?: number;
+}
+
+export interface NatsServerExit {
+  /** nats-server's exit status; 128 and its number for a signal. */
+  code: number | null;
+  /** True when `stop()` asked for it. */
+  expected: boolean;
+}
+
+export interface NatsServer extends AsyncDisposable {
+  /** `nats://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Resolves, never rejects, when the server has ended for whatever reason. */
+  readonly exited: Promise<NatsServerExit>;
+  /** Lets the server flush and end: TERM, then KILL after 10 s. Idempotent; resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+const SUPERVISOR = fileURLToPath(new URL("./nats-server-supervisor.sh", import.meta.url));
+const STOP_GRACE_S = 10;
+/** How long a predecessor on the same folder, whose owner was killed, may take to end. */
+const PREDECESSOR_GRACE_MS = (STOP_GRACE_S + 5) * 1_000;
+const PREDECESSOR_POLL_MS = 50;
+const LOG_LINES_IN_ERROR = 5;
+
+type Supervisor = ChildProcessByStdio<Writable, null, null>;
+
+/**
+ * Starts a real nats-server with JetStream on 127.0.0.1, with its store in `storeDir`, and resolves when it accepts clients.
+ *
+ * It never outlives this process, even one that ends by SIGKILL: nats-server-supervisor.sh says how. It runs in a session of its
+ * own, so a terminal's Ctrl-C reaches only this process, which can drain before it stops the broker.
+ *
+ * @throws RepriseError `config_invalid` when another process's nats-server uses `storeDir`: two would destroy each other's files;
+ *   `broker_unavailable` when it ends or says nothing within `startTimeoutMs`, with the end of its log
+ */
+export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
+  const settings = { ...options, storeDir: resolve(options.storeDir) };
+  const files = natsServerFiles(settings);
+  await mkdir(settings.storeDir, { recursive: true });
+  await awaitPredecessorGone(files);
+  await rm(files.portsDir, { recursive: true, force: true });
+  await mkdir(files.portsDir);
+  await writeFile(files.config, encodeNatsServerConfig(settings));
+
+  using ports = watchPortsFile(files.portsDir);
+  const logStart = await sizeOf(files.log);
+  const supervisor = await spawnSupervisor(options.binary, files);
+
+  let stopping = false;
+  const exited = once(supervisor, "exit").then(([code]): NatsServerExit => ({ code: code as number | null, expected: stopping }));
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    supervisor.stdin.end();
+    await exited;
+  };
+
+  const timeout = new AbortController();
+  const outcome = await Promise.race([
+    ports.found,
+    exited.then(({ code }) => `ended with status ${code}`),
+    delay(options.startTimeoutMs ?? 60_000, "did not start in time", { signal: timeout.signal }),
+  ]);
+  timeout.abort();
+  if (typeof outcome === "string") {
+    await stop();
+    const said = await lastLines(files.log, logStart);
+    throw new RepriseError("broker_unavailable", `${options.binary} ${outcome}. Its log, ${files.log}, ends with:\n${said}`);
+  }
+  return { ...outcome, url: `nats://127.0.0.1:${outcome.port}`, exited, stop, [Symbol.asyncDispose]: stop };
+}
+
+async function spawnSupervisor(binary: string, files: NatsServerFiles): Promise<Supervisor> {
+  // What the server says before it has opened its log belongs there too.
+  const log = await open(files.log, "a");
+  try {
+    const supervisor = spawn("/bin/sh", [SUPERVISOR, binary, files.config, String(STOP_GRACE_S)], {
+      stdio: ["pipe", log.fd, log.fd],
+      detached: true,
+    }) as unknown as Supervisor;
+    // The pipe carries nothing, so an error on it can only mean that the supervisor has ended: `exited` says so.
+    supervisor.stdin.on("error", () => {});
+    await once(supervisor, "spawn");
+    return supervisor;
+  } finally {
+    await log.close();
+  }
+}
+
+async function awaitPredecessorGone(files: NatsServerFiles): Promise<void> {
+  const pid = Number(await readFile(files.pid, "utf8").catch(() => ""));
+  const giveUpAt = performance.now() + PREDECESSOR_GRACE_MS;
+  while (pid > 0 && (await isProcessRunning(pid, files.config))) {
+    if (performance.now() > giveUpAt) {
+      throw new RepriseError("config_invalid", `A nats-server of another process (pid ${pid}) uses ${files.config}; stop that first.`);
+    }
+    await delay(PREDECESSOR_POLL_MS);
+  }
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+async function lastLines(file: string, from: number): Promise<string> {
+  const log = await readFile(file).catch(() => Buffer.alloc(0));
+  return log.subarray(from).toString("utf8").trimEnd().split("\n").slice(-LOG_LINES_IN_ERROR).join("\n");
+}

@@ -1,0 +1,69 @@
+import { GenericContainer, getContainerRuntimeClient, ImageName, Wait } from "testcontainers";
+import { isEndingSignal } from "./ending-signal.ts";
+import { findFreePort } from "./free-port.ts";
+import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
+
+/** Tried in this order. The log is tested with 2.15; anything from 2.12 on must do. */
+const IMAGES = ["nats:2.15-alpine", "nats:2.15", "nats:2.14-alpine", "nats:2.14", "nats:2.12-alpine", "nats:2.12", "nats:latest"];
+const CLIENT_PORT = 4222;
+const CONFIG_FILE = "/etc/nats/reprise.json";
+const STOP_GRACE_MS = 10_000;
+
+/** The first of our images that the local Docker engine already has; undefined without one, or without an engine. */
+export async function findBrokerImage(): Promise<string | undefined> {
+  const client = await getContainerRuntimeClient().catch(() => undefined);
+  if (client === undefined) return undefined;
+  for (const image of IMAGES) {
+    if (await client.image.exists(ImageName.fromString(image))) return image;
+  }
+  return undefined;
+}
+
+/** A nats-server in a container, which keeps its store in the container's own file system until it is disposed of. */
+export async function startBrokerContainer(image: string, options: TestBrokerOptions): Promise<TestBroker> {
+  const client = await getContainerRuntimeClient();
+  // A port that Docker picks would be another one after a restart.
+  const port = await findFreePort();
+  const started = await new GenericContainer(image)
+    .withExposedPorts({ container: CLIENT_PORT, host: port })
+    .withCopyContentToContainer([{ content: encodeConfig(options), target: CONFIG_FILE }])
+    .withCommand(["--config", CONFIG_FILE])
+    .withWaitStrategy(Wait.forLogMessage(/Server is ready/))
+    // The reaper that would clean up after a killed test run is an image of its own, and nothing may be pulled.
+    .withAutoCleanup(false)
+    .start();
+  const container = client.container.getById(started.getId());
+  const inspectPid = async (): Promise<number> => (await container.inspect()).State.Pid;
+  let pid = await inspectPid();
+
+  return {
+    kind: "container",
+    url: `nats://${started.getHost()}:${port}`,
+    port,
+    get pid() {
+      return pid;
+    },
+    async kill(signal) {
+      await container.kill({ signal });
+      if (isEndingSignal(signal)) await container.wait();
+    },
+    async restart() {
+      await started.restart({ timeout: STOP_GRACE_MS });
+      pid = await inspectPid();
+    },
+    async stop() {
+      await started.stop({ remove: false, timeout: STOP_GRACE_MS });
+    },
+    async [Symbol.asyncDispose]() {
+      await started.stop();
+    },
+  };
+}
+
+function encodeConfig({ maxPayloadBytes = 8 * 1_024 * 1_024, syncInterval }: TestBrokerOptions): string {
+  return JSON.stringify({
+    port: CLIENT_PORT,
+    max_payload: maxPayloadBytes,
+    jetstream: { store_dir: "/data", sync_interval: syncInterval },
+  });
+}

@@ -1,0 +1,43 @@
+import { fileURLToPath } from "node:url";
+import { findNatsServer, type SyncInterval } from "@reprise/service";
+import { startBrokerBinary } from "./test-broker-binary.ts";
+import { findBrokerImage, startBrokerContainer } from "./test-broker-container.ts";
+
+export interface TestBrokerOptions {
+  /** The largest message. Default 8 MiB. */
+  maxPayloadBytes?: number;
+  /** Default: nats-server's own. `always` is slow and survives a crash of the machine, which no test makes. */
+  syncInterval?: SyncInterval;
+}
+
+/** A real nats-server with JetStream in files, alone on an address that stays the same until it is disposed of. */
+export interface TestBroker extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** The server's process, a new one after each `restart()`. */
+  readonly pid: number;
+  /** `container` where a Docker engine answers and has the image, else `binary`. */
+  readonly kind: "binary" | "container";
+  /** Sends the server a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. Resolves when it is sent; a killed server has then ended. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Ends the server if it runs, and starts it again with the same store on the same port. */
+  restart(): Promise<void>;
+  /** Ends the server and keeps its store: `restart()` brings it back. */
+  stop(): Promise<void>;
+}
+
+/** Where `npm` set-up keeps what it fetches: the platform's default data folder at the root of the repository. */
+const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
+
+/**
+ * Starts a broker for one test or one file of tests: from a container where a Docker engine answers and already has a fit
+ * image (nothing is ever pulled), from the binary that `findNatsServer` finds elsewhere.
+ *
+ * @throws RepriseError `config_invalid` when there is neither
+ */
+export async function startTestBroker(options: TestBrokerOptions = {}): Promise<TestBroker> {
+  const image = await findBrokerImage();
+  if (image !== undefined) return startBrokerContainer(image, options);
+  const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? DATA_DIR);
+  return startBrokerBinary(path, options);
+}
