@@ -24,6 +24,15 @@ const ID_CHARS = 26;
 
 export const MAX_SHARDS = 1_000;
 
+/**
+ * A shard's number is part of subjects and stream names, where a fraction would bring a dot.
+ * @throws TypeError unless it is a whole number from 0 to 999
+ */
+export function assertShard(shard: number): void {
+  if (Number.isInteger(shard) && shard >= 0 && shard < MAX_SHARDS) return;
+  throw new TypeError(`a shard is a whole number from 0 to ${MAX_SHARDS - 1}, got ${shard}`);
+}
+
 export function isToken(value: string): boolean {
   return TOKEN.test(value);
 }
@@ -31,6 +40,10 @@ export function isToken(value: string): boolean {
 function parseToken(value: unknown, param: string): string {
   if (typeof value === "string" && TOKEN.test(value)) return value;
   throw new RepriseError("invalid_request", `${param} must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.`, { param });
+}
+
+export function isTenantId(value: unknown): value is TenantId {
+  return typeof value === "string" && TOKEN.test(value);
 }
 
 /** @throws RepriseError `invalid_request` */
@@ -62,13 +75,18 @@ export function shardOf(generation: GenerationId): number {
  * A new generation id: `gen_<shard>_<26 characters>`.
  * @param random at least 17 uniformly random bytes, 130 bits of which are used
  * @param shards how many shards the platform has, 1 to 1,000
+ * @throws TypeError when either is out of range
  */
 export function createGenerationId(random: Uint8Array, shards: number): GenerationId {
+  assertShard(shards - 1);
   const suffix = toBase32(random);
   return `gen_${fnv1a(suffix) % shards}_${suffix}` as GenerationId;
 }
 
-/** The id that an idempotency key stands for: the same tenant and key always name the same generation. */
+/**
+ * The id that an idempotency key stands for: the same tenant and key always name the same generation, as long as the number
+ * of shards stays. After a change of that number a key used before it names a new generation.
+ */
 export async function deriveGenerationId(tenant: TenantId, idempotencyKey: string, shards: number): Promise<GenerationId> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${tenant}\n${idempotencyKey}`));
   return createGenerationId(new Uint8Array(digest), shards);

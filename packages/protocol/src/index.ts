@@ -10,11 +10,13 @@ export {
 export { encodeEvent, peekSeq, peekType } from "./event-codec.ts";
 export { toHttpStatus } from "./http-status.ts";
 export {
+  assertShard,
   createGenerationId,
   deriveGenerationId,
   type GenerationId,
   type GenerationRef,
   isGenerationId,
+  isTenantId,
   isToken,
   MAX_SHARDS,
   parseGenerationId,

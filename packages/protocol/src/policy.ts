@@ -21,7 +21,10 @@ export type EffectivePolicy = Required<Policy>;
 
 export const DEFAULT_POLICY: EffectivePolicy = { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" };
 
-/** The policy that applies when a tenant says one thing and a request another: field by field, the stricter of the two. */
+/**
+ * The policy that applies when a tenant says one thing and a request another: field by field, the stricter of the two. A
+ * default stands only where neither says anything.
+ */
 export function tightenPolicy(tenant: Policy, request: Policy): EffectivePolicy {
   const attempts = [tenant.max_attempts, request.max_attempts].filter((n) => n !== undefined);
   const answers = [tenant.on_worker_loss, request.on_worker_loss].filter((answer) => answer !== undefined);

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isToken } from "./id.ts";
-import { encodeModelName } from "./model-name.ts";
+import { jsonObjectSchema } from "./json-object.ts";
+import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
 import { RepriseError } from "./reprise-error.ts";
 
@@ -11,10 +11,16 @@ export const LIMITS = {
   stopSequences: 4,
   stopLength: 256,
   outputTokens: 1_000_000,
+  temperature: 2,
+  seed: 2_147_483_647,
+  optionsDepth: 32,
   metadataPairs: 16,
   metadataKeyLength: 64,
   metadataValueLength: 512,
   idempotencyKeyLength: 255,
+  /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
+  pageEvents: 1_000,
+  pageWaitMs: 30_000,
   /** One stored event, encoded. A request that is larger once it is validated and re-encoded is refused. */
   eventBytes: 1_572_864,
 } as const;
@@ -26,12 +32,13 @@ export const messageSchema = z.strictObject({
 
 export type Message = z.infer<typeof messageSchema>;
 
-const modelSchema = z.string().refine(isModelName, {
-  error: "must be 1 to 64 characters long, counting each character other than A-Z, a-z, 0-9 and - as three or more",
-});
+const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });
 
 const metadataSchema = z
-  .record(z.string().min(1).max(LIMITS.metadataKeyLength), z.string().max(LIMITS.metadataValueLength))
+  .record(z.string(), z.string().max(LIMITS.metadataValueLength))
+  .refine((pairs) => Object.keys(pairs).every((key) => key.length >= 1 && key.length <= LIMITS.metadataKeyLength), {
+    error: `must have keys of 1 to ${LIMITS.metadataKeyLength} characters`,
+  })
   .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
     error: `must have at most ${LIMITS.metadataPairs} pairs`,
   });
@@ -42,11 +49,11 @@ export const generationRequestSchema = z.strictObject({
     error: `must be a text that is not empty, or 1 to ${LIMITS.messages} messages {role: system | developer | user | assistant, content: text}`,
   }),
   max_output_tokens: z.int().min(1).max(LIMITS.outputTokens).optional(),
-  temperature: z.number().min(0).max(2).optional(),
+  temperature: z.number().min(0).max(LIMITS.temperature).optional(),
   stop: z.array(z.string().min(1).max(LIMITS.stopLength)).min(1).max(LIMITS.stopSequences).optional(),
-  seed: z.int().min(0).max(2_147_483_647).optional(),
+  seed: z.int().min(0).max(LIMITS.seed).optional(),
   /** Handed to the engine, which has a schema of its own for it. */
-  options: z.record(z.string(), z.json()).optional(),
+  options: jsonObjectSchema(LIMITS.optionsDepth).optional(),
   metadata: metadataSchema.optional(),
   policy: policySchema.optional(),
 });
@@ -87,13 +94,4 @@ export function parseIdempotencyKey(value: unknown): string {
     `Idempotency-Key must be 1 to ${LIMITS.idempotencyKeyLength} visible ASCII characters.`,
     { param: "Idempotency-Key" },
   );
-}
-
-function isModelName(model: string): boolean {
-  try {
-    return isToken(encodeModelName(model));
-  } catch (error) {
-    if (error instanceof RepriseError) return false;
-    throw error;
-  }
 }

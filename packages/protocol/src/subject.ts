@@ -1,4 +1,4 @@
-import { type GenerationId, type GenerationRef, parseGenerationId, parseTenantId, shardOf } from "./id.ts";
+import { assertShard, type GenerationId, type GenerationRef, isGenerationId, isTenantId, shardOf } from "./id.ts";
 import { decodeModelName, encodeModelName } from "./model-name.ts";
 import { RepriseError } from "./reprise-error.ts";
 
@@ -12,8 +12,12 @@ export const CHECKPOINTS_STREAM = "CHECKPOINTS";
 export const JOBS_SUBJECTS = "job.>";
 export const CHECKPOINTS_SUBJECTS = "ckpt.>";
 
-/** The stream that holds a shard's logs. */
+/**
+ * The stream that holds a shard's logs.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
 export function generationsStream(shard: number): string {
+  assertShard(shard);
   return `GENERATIONS_${shard}`;
 }
 
@@ -22,8 +26,12 @@ export function streamOf(generation: GenerationId): string {
   return generationsStream(shardOf(generation));
 }
 
-/** What a shard's stream stores, and what it republishes to. */
+/**
+ * What a shard's stream stores, and what it republishes to.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
 export function shardSubjects(shard: number): { stored: string; live: string } {
+  assertShard(shard);
   return { stored: `gen.${shard}.>`, live: `live.gen.${shard}.>` };
 }
 
@@ -41,6 +49,7 @@ export function checkpointSubject({ tenant, generation }: GenerationRef): string
   return `ckpt.${shardOf(generation)}.${tenant}.${generation}`;
 }
 
+/** @throws RepriseError `invalid_request` when the model's name has no token */
 export function jobSubject(model: string, { tenant, generation }: GenerationRef): string {
   return `job.${encodeModelName(model)}.${tenant}.${generation}`;
 }
@@ -54,8 +63,8 @@ export function jobQueue(model: string): { filter: string; consumer: string } {
 /** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
 export function parseJobSubject(subject: string): GenerationRef & { model: string } {
   const [kind, model, tenant, generation, ...rest] = subject.split(".");
-  if (kind !== "job" || model === undefined || rest.length > 0) {
+  if (kind !== "job" || model === undefined || !isTenantId(tenant) || !isGenerationId(generation) || rest.length > 0) {
     throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
   }
-  return { model: decodeModelName(model), tenant: parseTenantId(tenant), generation: parseGenerationId(generation) };
+  return { model: decodeModelName(model), tenant, generation };
 }

@@ -10,7 +10,8 @@ interface Segment {
 
 /**
  * What a log says so far, folded event by event. Deterministic: the same events in the same order give the same transcript
- * everywhere. Events must come in the order of the log; one that was already folded is ignored.
+ * everywhere. Events must come in the order of the log; one that was already folded is ignored, and so is seq 0, which says
+ * nothing that a reader may see.
  */
 export class Transcript {
   status: GenerationStatus = "queued";
@@ -49,7 +50,7 @@ export class Transcript {
   }
 
   apply(event: KnownEvent | UnknownEvent): void {
-    if (event.seq <= this.#cursor.seq && event.seq !== 0) return;
+    if (event.seq <= this.#cursor.seq) return;
     const known = event as KnownEvent;
     const attempt = known.type === "generation.started" ? known.attempt : this.#cursor.attempt;
     this.#cursor = { attempt, seq: event.seq };

@@ -1,0 +1,27 @@
+import * as z from "zod";
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+/**
+ * A JSON object whose parts nest at most `maxDepth` deep, the object itself counted. Depth is bounded because validators and
+ * serialisers recurse: 1 MiB of `[` would end in a stack overflow instead of an answer.
+ */
+export function jsonObjectSchema(maxDepth: number) {
+  return z.custom<Record<string, JsonValue>>((value) => isPlainObject(value) && isJson(value, maxDepth), {
+    error: `must be a JSON object, nested at most ${maxDepth} deep`,
+  });
+}
+
+function isJson(value: unknown, depth: number): boolean {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
+  if (typeof value === "number") return Number.isFinite(value);
+  if (depth === 0) return false;
+  if (Array.isArray(value)) return value.every((part) => isJson(part, depth - 1));
+  return isPlainObject(value) && Object.values(value).every((part) => isJson(part, depth - 1));
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
