@@ -1,4 +1,4 @@
-import type { EventType, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
+import type { Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import { type Cursor, START } from "./cursor.ts";
 
 export type GenerationStatus = "queued" | "in_progress" | "awaiting_tool" | "completed" | "failed" | "cancelled";
@@ -54,7 +54,7 @@ export class Transcript {
     const known = event as KnownEvent;
     const attempt = known.type === "generation.started" ? known.attempt : this.#cursor.attempt;
     this.#cursor = { attempt, seq: event.seq };
-    switch (known.type satisfies EventType) {
+    switch (known.type) {
       case "generation.requested":
         return;
       case "generation.started":

@@ -1,0 +1,115 @@
+import { checkpointSubject, type GenerationRef, RepriseError } from "@reprise/protocol";
+import { HEADER } from "./header.ts";
+import type { LogSnapshot } from "./log-reader.ts";
+import type { Publish } from "./publisher.ts";
+
+/*
+ * A checkpoint is a prefix of a log in one message: the payloads of its events, each ended by a LF (payloads are JSON on one
+ * line and hold none). It only ever holds events that are stored, so an old one, or one that a fenced worker wrote late, is
+ * still a true prefix, and the tail behind it completes it.
+ *
+ * When one is due: every 64 events or 2 s, as long as a checkpoint is small. A big one is rewritten only when the log has
+ * grown by an eighth: rewriting n events every 64 would cost n²/128 event writes, 9 times the log is the most that this costs.
+ */
+const EVERY_EVENTS = 64;
+const EVERY_MS = 2_000;
+const SMALL_BYTES = 64 * 1_024;
+const GROWTH = 8;
+
+export interface Checkpointer {
+  /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
+  add(payload: Uint8Array, streamSeq: number, now: number): void;
+  /** Writes a checkpoint if one is due: for a log that has stopped growing, no `add` will. */
+  tick(now: number): void;
+  /** Writes what is not written yet and waits for the answer. The log is complete without it, so a failure is only counted. */
+  flush(): Promise<void>;
+}
+
+export interface CheckpointerOptions {
+  publish: Publish;
+  ref: GenerationRef;
+  /** The log so far. */
+  snapshot: LogSnapshot;
+  /** Above this a log gets no further checkpoints and keeps the last one; the broker's largest payload less 4 KB. */
+  maxBytes: number;
+  now: number;
+}
+
+export function createCheckpointer({ publish, ref, snapshot, maxBytes, now }: CheckpointerOptions): Checkpointer {
+  const subject = checkpointSubject(ref);
+  let payloads = [...snapshot.events];
+  let bytes = payloads.reduce((sum, payload) => sum + payload.length + 1, 0);
+  let streamSeq = snapshot.streamSeq;
+  let unwritten = 0;
+  let unwrittenBytes = 0;
+  let writtenAt = now;
+  let writing = Promise.resolve();
+
+  function write(at: number): void {
+    const message = encodeCheckpoint(payloads, bytes);
+    unwritten = 0;
+    unwrittenBytes = 0;
+    writtenAt = at;
+    const extra = { [HEADER.checkpointStreamSeq]: `${streamSeq}` };
+    writing = publish(subject, message, { extra }).then(noop);
+  }
+
+  return {
+    add(payload, seq, at) {
+      if (bytes > maxBytes) return;
+      payloads.push(payload);
+      bytes += payload.length + 1;
+      streamSeq = seq;
+      unwritten++;
+      unwrittenBytes += payload.length + 1;
+      if (bytes > maxBytes) payloads = [];
+      else this.tick(at);
+    },
+    tick(at) {
+      if (unwritten === 0 || bytes > maxBytes) return;
+      if (isDue({ unwritten, unwrittenBytes, bytes, sinceMs: at - writtenAt })) write(at);
+    },
+    async flush() {
+      if (unwritten > 0 && bytes <= maxBytes) write(writtenAt);
+      await writing;
+    },
+  };
+}
+
+/** Whether it is time to write a checkpoint again. */
+export function isDue(state: { unwritten: number; unwrittenBytes: number; bytes: number; sinceMs: number }): boolean {
+  const { unwritten, unwrittenBytes, bytes, sinceMs } = state;
+  if (unwritten < EVERY_EVENTS && sinceMs < EVERY_MS) return false;
+  return bytes <= SMALL_BYTES || unwrittenBytes * GROWTH >= bytes;
+}
+
+export function encodeCheckpoint(payloads: readonly Uint8Array[], bytes: number): Uint8Array {
+  const message = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const payload of payloads) {
+    message.set(payload, at);
+    at += payload.length;
+    message[at++] = LF;
+  }
+  return message;
+}
+
+/** @throws RepriseError `protocol_violation` when the message is not one that `encodeCheckpoint` makes */
+export function decodeCheckpoint(message: Uint8Array, streamSeqHeader: string | undefined): LogSnapshot {
+  const streamSeq = Number(streamSeqHeader);
+  if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) {
+    throw new RepriseError("protocol_violation", "A checkpoint is damaged.");
+  }
+  // One copy for all: the payloads are views of it.
+  const own = Uint8Array.from(message);
+  const events: Uint8Array[] = [];
+  for (let start = 0; start < own.length; ) {
+    const end = own.indexOf(LF, start);
+    events.push(own.subarray(start, end));
+    start = end + 1;
+  }
+  return { events, streamSeq };
+}
+
+const LF = 0x0a;
+const noop = () => {};

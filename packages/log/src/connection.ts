@@ -1,0 +1,76 @@
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { RepriseError } from "@reprise/protocol";
+
+export interface BrokerOptions {
+  /** NATS URLs, comma-separated. Credentials may be part of a URL. */
+  url: string;
+  /** Shown in the broker's connection list. */
+  name: string;
+}
+
+/**
+ * The two connections of a process. Appends, jobs and the live feed share `main`; history is read over `reads`, because
+ * nats-server answers a direct get inside the read loop of the connection that asked: on a shared connection one reader
+ * that catches up would hold back every append.
+ */
+export interface Broker extends AsyncDisposable {
+  readonly main: NatsConnection;
+  readonly reads: NatsConnection;
+  close(): Promise<void>;
+}
+
+/**
+ * Connects, and stays connected: a lost connection is dialled again for ever, four times a second.
+ * @throws RepriseError `broker_unavailable` when the first connection can't be made within 5 s
+ */
+export async function connectBroker({ url, name }: BrokerOptions): Promise<Broker> {
+  const open: NatsConnection[] = [];
+  try {
+    const main = await dial(url, name);
+    open.push(main);
+    const reads = await dial(url, `${name}:reads`);
+    open.push(reads);
+    const close = async () => {
+      await Promise.all(open.map((connection) => connection.close()));
+    };
+    return { main, reads, close, [Symbol.asyncDispose]: close };
+  } catch (cause) {
+    await Promise.allSettled(open.map((connection) => connection.close()));
+    throw new RepriseError("broker_unavailable", `The NATS server at ${hostsOf(url)} could not be reached.`, { cause });
+  }
+}
+
+/** Calls back at every loss and return of a connection, until it is closed. */
+export function watchConnection(
+  connection: NatsConnection,
+  { onDown, onUp }: { onDown?: () => void; onUp?: () => void },
+): void {
+  const watch = async () => {
+    for await (const { type } of connection.status()) {
+      if (type === "disconnect") onDown?.();
+      else if (type === "reconnect") onUp?.();
+    }
+  };
+  void watch();
+}
+
+function dial(url: string, name: string): Promise<NatsConnection> {
+  return connect({
+    servers: url.split(",").map((server) => server.trim()),
+    name,
+    timeout: 5_000,
+    // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 50,
+    pingInterval: 5_000,
+    maxPingOut: 2,
+    // A stack trace per request halves the rate of publishes.
+    noAsyncTraces: true,
+  });
+}
+
+/** The addresses without the credentials. */
+function hostsOf(url: string): string {
+  return url.replaceAll(/[^/,\s]+@/g, "");
+}

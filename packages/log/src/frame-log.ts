@@ -1,0 +1,122 @@
+/**
+ * How the hub keeps an event in memory: encoded once, as the bytes that most readers are sent, so that delivering it is one
+ * write of a view. The owner of the wire format (delivery) implements this.
+ */
+export interface Framing {
+  /** The most bytes that a frame for a payload of this length can take. */
+  maxBytes(payloadLength: number): number;
+  /** Writes the frame for one event and returns where it ends. */
+  write(target: Buffer, at: number, cursor: string, payload: Uint8Array): number;
+  /** The payload inside a frame that `write` has made. */
+  payloadOf(frame: Buffer): Buffer;
+}
+
+interface Slab {
+  readonly buffer: Buffer;
+  /** Where frames end, one entry per frame. */
+  readonly ends: number[];
+  readonly firstSeq: number;
+}
+
+const FIRST_SLAB_BYTES = 2 * 1_024;
+const MAX_SLAB_BYTES = 64 * 1_024;
+
+/**
+ * The frames of consecutive events, back to back in slabs, so that a reader that is behind is sent views of many frames at
+ * once and nothing is copied or joined per reader. Frames never change once written; a slab that was dropped lives on for as
+ * long as a socket still holds a view of it.
+ */
+export class FrameLog {
+  readonly #framing: Framing;
+  #slabs: Slab[] = [];
+  #bytes = 0;
+  #firstSeq: number;
+  #nextSeq: number;
+  #lastView: { from: number; maxBytes: number; next: number; bytes: Buffer } | undefined;
+
+  /** @param firstSeq the `seq` of the first event that will be appended */
+  constructor(framing: Framing, firstSeq: number) {
+    this.#framing = framing;
+    this.#firstSeq = firstSeq;
+    this.#nextSeq = firstSeq;
+  }
+
+  /** Memory held, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The oldest event that is kept. */
+  get firstSeq(): number {
+    return this.#firstSeq;
+  }
+
+  /** The event that `append` will take next. */
+  get nextSeq(): number {
+    return this.#nextSeq;
+  }
+
+  append(cursor: string, payload: Uint8Array): void {
+    const slab = this.#slabFor(this.#framing.maxBytes(payload.length));
+    const end = this.#framing.write(slab.buffer, slab.ends.at(-1) ?? 0, cursor, payload);
+    slab.ends.push(end);
+    this.#nextSeq++;
+    this.#lastView = undefined;
+  }
+
+  /**
+   * Frames from `seq` on that lie together in memory: at least one, then as many as fit into `maxBytes`. Undefined when
+   * `seq` is not kept (any more, or yet). Readers at the same place share one view.
+   */
+  view(seq: number, maxBytes: number): { bytes: Buffer; next: number } | undefined {
+    if (seq < this.#firstSeq || seq >= this.#nextSeq) return undefined;
+    const last = this.#lastView;
+    if (last?.from === seq && last.maxBytes === maxBytes) return last;
+    const slab = this.#slabs[this.#slabIndex(seq)]!;
+    const index = seq - slab.firstSeq;
+    const start = index === 0 ? 0 : slab.ends[index - 1]!;
+    let endIndex = index;
+    if (slab.ends.at(-1)! - start <= maxBytes) endIndex = slab.ends.length - 1;
+    else while (slab.ends[endIndex + 1]! - start <= maxBytes) endIndex++;
+    const bytes = slab.buffer.subarray(start, slab.ends[endIndex]!);
+    this.#lastView = { from: seq, maxBytes, next: slab.firstSeq + endIndex + 1, bytes };
+    return this.#lastView;
+  }
+
+  /** The stored payload of one event that is kept. */
+  payloadAt(seq: number): Buffer | undefined {
+    const view = this.view(seq, 0);
+    return view && this.#framing.payloadOf(view.bytes);
+  }
+
+  /** Forgets the oldest slabs until at most `maxBytes` are held; the newest one always stays. */
+  trim(maxBytes: number): void {
+    while (this.#slabs.length > 1 && this.#bytes > maxBytes) {
+      this.#bytes -= this.#slabs.shift()!.buffer.length;
+      this.#firstSeq = this.#slabs[0]!.firstSeq;
+      this.#lastView = undefined;
+    }
+  }
+
+  #slabFor(frameBytes: number): Slab {
+    const last = this.#slabs.at(-1);
+    if (last && last.buffer.length - (last.ends.at(-1) ?? 0) >= frameBytes) return last;
+    const doubled = last ? Math.min(MAX_SLAB_BYTES, last.buffer.length * 2) : FIRST_SLAB_BYTES;
+    const buffer = Buffer.allocUnsafeSlow(Math.max(doubled, frameBytes));
+    const slab = { buffer, ends: [], firstSeq: this.#nextSeq };
+    this.#slabs.push(slab);
+    this.#bytes += buffer.length;
+    return slab;
+  }
+
+  #slabIndex(seq: number): number {
+    let low = 0;
+    let high = this.#slabs.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#slabs[middle]!.firstSeq <= seq) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}

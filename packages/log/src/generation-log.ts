@@ -1,0 +1,35 @@
+import type { Broker } from "./connection.ts";
+import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
+import { createLogReader, type LogReader } from "./log-reader.ts";
+import { createPublish, type Publish } from "./publisher.ts";
+import { ReplyInbox } from "./reply-inbox.ts";
+
+/** What it takes to read and write logs over one broker's connections. */
+export interface GenerationLog {
+  readonly publish: Publish;
+  readonly reader: LogReader;
+  readonly leader: LeaderReader;
+  /** The largest checkpoint that the broker takes. */
+  readonly maxCheckpointBytes: number;
+  close(): void;
+}
+
+const MAX_CHECKPOINT_BYTES = 4 * 1_024 * 1_024;
+const HEADER_ROOM = 4_096;
+
+/** @param onError told of defects inside callbacks, which nobody awaits */
+export function createGenerationLog(broker: Broker, onError: (error: unknown) => void): GenerationLog {
+  const writes = new ReplyInbox(broker.main, onError);
+  const reads = new ReplyInbox(broker.reads, onError);
+  const maxPayload = broker.main.info?.max_payload ?? 0;
+  return {
+    publish: createPublish(writes),
+    reader: createLogReader(reads),
+    leader: createLeaderReader(reads),
+    maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
+    close() {
+      writes.close();
+      reads.close();
+    },
+  };
+}

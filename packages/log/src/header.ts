@@ -1,0 +1,12 @@
+/** Names of the NATS headers that the log reads and writes. */
+export const HEADER = {
+  /** Publish only if the subject's last message has this stream sequence; 0 for none. */
+  expectedLastSubjectSequence: "Nats-Expected-Last-Subject-Sequence",
+  messageId: "Nats-Msg-Id",
+  /** On republished and directly read messages: the stream sequence. */
+  sequence: "Nats-Sequence",
+  /** Which appender wrote an event: unique per appender, so an unclear outcome can be told from somebody else's write. */
+  writer: "Reprise-Writer",
+  /** On a checkpoint: the stream sequence of the last event in it. */
+  checkpointStreamSeq: "Reprise-Stream-Seq",
+} as const;

@@ -1,0 +1,41 @@
+import type { Tail } from "./tail.ts";
+
+interface Candidate {
+  readonly key: string;
+  readonly tail: Pick<Tail, "readers"> & { readonly frames: { readonly bytes: number; trim(maxBytes: number): void } };
+  readonly idleSince: number;
+}
+
+export interface Trim<T extends Candidate> {
+  readonly key: string;
+  readonly tail: T["tail"];
+  /** How much of the tail may stay; 0 to forget it whole. */
+  readonly keepBytes: number;
+}
+
+/** What a tail with readers keeps at the least: enough for those that keep up. */
+const KEPT_FOR_READERS = 64 * 1_024;
+
+/**
+ * What has to go so that all tails together fit into the budget: first whole tails without readers, the longest unused first;
+ * then the oldest events of the largest tails that have readers, who read them from the log if they still need them.
+ */
+export function overBudget<T extends Candidate>(tails: readonly T[], maxBytes: number): Trim<T>[] {
+  let excess = tails.reduce((sum, { tail }) => sum + tail.frames.bytes, 0) - maxBytes;
+  if (excess <= 0) return [];
+  const trims: Trim<T>[] = [];
+  const idle = tails.filter(({ tail }) => tail.readers === 0).toSorted((a, b) => a.idleSince - b.idleSince);
+  const inUse = tails.filter(({ tail }) => tail.readers > 0).toSorted((a, b) => b.tail.frames.bytes - a.tail.frames.bytes);
+  for (const { key, tail } of idle) {
+    if (excess <= 0) return trims;
+    trims.push({ key, tail, keepBytes: 0 });
+    excess -= tail.frames.bytes;
+  }
+  for (const { key, tail } of inUse) {
+    const gain = tail.frames.bytes - KEPT_FOR_READERS;
+    if (excess <= 0 || gain <= 0) return trims;
+    trims.push({ key, tail, keepBytes: KEPT_FOR_READERS });
+    excess -= gain;
+  }
+  return trims;
+}

@@ -1,0 +1,256 @@
+import type { NatsConnection, Subscription } from "@nats-io/transport-node";
+import { type GenerationRef, liveSubject, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
+import { watchConnection } from "./connection.ts";
+import type { Framing } from "./frame-log.ts";
+import { HEADER } from "./header.ts";
+import type { LogReader } from "./log-reader.ts";
+import { overBudget } from "./hub-memory.ts";
+import { Tail } from "./tail.ts";
+
+export interface HubOptions {
+  /** Carries the live feed. */
+  connection: NatsConnection;
+  reader: LogReader;
+  framing: Framing;
+  /** Memory for events, over all generations. Default 256 MiB. */
+  maxBytes?: number;
+  /** How long a generation stays in memory after its last reader left. Default 60 s. */
+  lingerMs?: number;
+  /** After how long without an event a generation with readers is compared with its log. Default 1.5 s, growing to 10 s. */
+  probeMs?: number;
+  onError: (error: unknown) => void;
+}
+
+export interface HubStats {
+  tails: number;
+  bytes: number;
+  repairs: number;
+  probes: number;
+}
+
+/** A tail and what the hub knows about it. */
+interface Entry {
+  readonly tail: Tail;
+  live: Subscription | undefined;
+  repairing: boolean;
+  repairAgain: boolean;
+  probeAfterMs: number;
+  idleSince: number;
+}
+
+const SWEEP_MS = 500;
+const MAX_PROBE_MS = 10_000;
+const REPAIR_BUDGET_MS = 60_000;
+
+/**
+ * The generations that this node serves: one core subscription to the live feed per generation, whatever the number of
+ * readers, and one copy of its events.
+ *
+ * The live feed is a hint, the log is the truth. Opening: subscribe, flush, read the log, then take from the feed only what
+ * follows without a hole. Repair, that is reading the log from the last known place, runs when a live event shows a gap, when
+ * nothing has come for a while (the last event has no successor that would reveal its loss), and after a reconnect.
+ */
+export class Hub {
+  readonly #options: Required<HubOptions>;
+  readonly #entries = new Map<string, Entry>();
+  readonly #opening = new Map<string, Promise<Entry>>();
+  readonly #dirty = new Set<Tail>();
+  readonly #sweeper: NodeJS.Timeout;
+  #flushing = false;
+  #repairs = 0;
+  #probes = 0;
+
+  constructor(options: HubOptions) {
+    this.#options = { maxBytes: 256 * 1_024 * 1_024, lingerMs: 60_000, probeMs: 1_500, ...options };
+    watchConnection(options.connection, { onUp: () => this.#repairAll() });
+    this.#sweeper = setInterval(() => this.#sweep(Date.now()), Math.min(SWEEP_MS, this.#options.probeMs));
+    this.#sweeper.unref();
+  }
+
+  /**
+   * The generation's tail, caught up with the log. Several callers share one.
+   * @throws RepriseError `generation_not_found`, `broker_unavailable`
+   */
+  async open(ref: GenerationRef): Promise<Tail> {
+    const key = logSubject(ref);
+    const existing = this.#entries.get(key);
+    if (existing) {
+      existing.idleSince = Date.now();
+      return existing.tail;
+    }
+    const opening = this.#opening.get(key) ?? this.#open(key, ref);
+    return (await opening).tail;
+  }
+
+  /** Reads the log until the tail has what is stored now. What a replica that lags does not know yet may still be missing. */
+  async refresh(tail: Tail): Promise<void> {
+    tail.acceptStored(await this.#options.reader.readTail(tail.ref, tail.lastKnownStreamSeq));
+    this.#changed(tail);
+  }
+
+  get stats(): HubStats {
+    let bytes = 0;
+    for (const { tail } of this.#entries.values()) bytes += tail.frames.bytes;
+    return { tails: this.#entries.size, bytes, repairs: this.#repairs, probes: this.#probes };
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper);
+    for (const key of this.#entries.keys()) this.#drop(key);
+  }
+
+  #open(key: string, ref: GenerationRef): Promise<Entry> {
+    const opening = this.#load(key, ref).finally(() => this.#opening.delete(key));
+    this.#opening.set(key, opening);
+    return opening;
+  }
+
+  async #load(key: string, ref: GenerationRef): Promise<Entry> {
+    const { connection, reader, framing } = this.#options;
+    let entry: Entry | undefined;
+    let missed = false;
+    const live = connection.subscribe(liveSubject(ref), {
+      // Runs inside the connection's read loop: short, and nothing may escape.
+      callback: (error, msg) => {
+        try {
+          if (error) throw error;
+          if (!entry) missed = true;
+          else this.#receive(entry, msg.data, () => Number(msg.headers?.get(HEADER.sequence)));
+        } catch (thrown) {
+          this.#options.onError(thrown);
+        }
+      },
+    });
+    try {
+      await connection.flush();
+      const snapshot = await reader.readLog(ref);
+      if (snapshot.events.length === 0) {
+        throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+      }
+      const tail = new Tail(ref, framing, snapshot);
+      const now = Date.now();
+      tail.progressAt = now;
+      entry = { tail, live, repairing: false, repairAgain: false, probeAfterMs: this.#options.probeMs, idleSince: now };
+      this.#entries.set(key, entry);
+      this.#changed(tail);
+      if (missed) this.#repair(entry);
+      return entry;
+    } catch (error) {
+      live.unsubscribe();
+      throw error;
+    }
+  }
+
+  #receive(entry: Entry, payload: Uint8Array, sequence: () => number): void {
+    const verdict = entry.tail.acceptLive(payload, sequence);
+    if (verdict === "next") this.#changed(entry.tail);
+    else if (verdict === "gap") this.#repair(entry);
+  }
+
+  /** Tells readers, once per tick, after everything that came with one socket read has been taken in. */
+  #changed(tail: Tail): void {
+    tail.progressAt = Date.now();
+    this.#dirty.add(tail);
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    for (const tail of this.#dirty) {
+      const entry = this.#entries.get(logSubject(tail.ref));
+      if (entry) entry.probeAfterMs = this.#options.probeMs;
+      if (tail.ended && entry) this.#stopLive(entry);
+      try {
+        tail.notify();
+      } catch (error) {
+        this.#options.onError(error);
+      }
+    }
+    this.#dirty.clear();
+  }
+
+  #repair(entry: Entry): void {
+    entry.repairAgain = true;
+    if (entry.repairing) return;
+    entry.repairing = true;
+    this.#repairs++;
+    void this.#repairUntilWhole(entry).finally(() => (entry.repairing = false));
+  }
+
+  /** The replica that answers may not have the missing event yet, hence the retries. */
+  async #repairUntilWhole(entry: Entry): Promise<void> {
+    const { tail } = entry;
+    const deadline = Date.now() + REPAIR_BUDGET_MS;
+    for (let tries = 0; entry.repairAgain || tail.hasGap; tries++) {
+      entry.repairAgain = false;
+      try {
+        await this.refresh(tail);
+      } catch (thrown) {
+        const error = toRepriseError(thrown);
+        entry.repairAgain = error.retryable;
+        if (!error.retryable || Date.now() > deadline) return this.#fail(entry, error);
+      }
+      if (tail.hasGap && Date.now() > deadline) {
+        return this.#fail(entry, new RepriseError("broker_unavailable", "The log does not show events that the live feed did."));
+      }
+      if (tail.hasGap || entry.repairAgain) await new Promise((resolve) => setTimeout(resolve, Math.min(500, 20 * 2 ** tries)));
+    }
+  }
+
+  #fail(entry: Entry, error: RepriseError): void {
+    entry.repairAgain = false;
+    entry.tail.failure = error;
+    entry.tail.notify();
+    this.#drop(logSubject(entry.tail.ref));
+  }
+
+  #repairAll(): void {
+    for (const entry of this.#entries.values()) if (entry.live) this.#repair(entry);
+  }
+
+  #sweep(now: number): void {
+    for (const [key, entry] of this.#entries) {
+      const { tail } = entry;
+      if (tail.readers > 0) {
+        entry.idleSince = now;
+        if (entry.live && now - tail.progressAt >= entry.probeAfterMs) void this.#probe(entry);
+      } else if (now - entry.idleSince > this.#options.lingerMs) this.#drop(key);
+    }
+    this.#enforceBudget();
+  }
+
+  async #probe(entry: Entry): Promise<void> {
+    const { tail } = entry;
+    this.#probes++;
+    tail.progressAt = Date.now();
+    entry.probeAfterMs = Math.min(MAX_PROBE_MS, entry.probeAfterMs * 2);
+    try {
+      const last = await this.#options.reader.readLast(tail.ref);
+      if (last && peekSeq(last.payload) > tail.lastSeq) this.#repair(entry);
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  #enforceBudget(): void {
+    const tails = [...this.#entries].map(([key, { tail, idleSince }]) => ({ key, tail, idleSince }));
+    for (const { key, tail, keepBytes } of overBudget(tails, this.#options.maxBytes)) {
+      if (keepBytes === 0) this.#drop(key);
+      else tail.frames.trim(keepBytes);
+    }
+  }
+
+  #stopLive(entry: Entry): void {
+    entry.live?.unsubscribe();
+    entry.live = undefined;
+  }
+
+  #drop(key: string): void {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    this.#stopLive(entry);
+    this.#entries.delete(key);
+  }
+}

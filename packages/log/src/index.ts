@@ -1,0 +1,13 @@
+export { Appender, type AppenderOptions, type AppenderState, EMPTY_LOG, type LogHead } from "./appender.ts";
+export { type Checkpointer, createCheckpointer } from "./checkpoint.ts";
+export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
+export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
+export { FrameLog, type Framing } from "./frame-log.ts";
+export { createGenerationLog, type GenerationLog } from "./generation-log.ts";
+export { Hub, type HubOptions, type HubStats } from "./hub.ts";
+export { enqueueJob, type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
+export type { LeaderReader } from "./leader-reader.ts";
+export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
+export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
+export { Tail } from "./tail.ts";
+export { ensureTopology, type TopologyOptions } from "./topology.ts";

@@ -1,0 +1,72 @@
+import { type GenerationRef, logSubject, RepriseError, streamOf } from "@reprise/protocol";
+import { HEADER } from "./header.ts";
+import type { StoredEvent } from "./log-reader.ts";
+import type { ReplyInbox } from "./reply-inbox.ts";
+
+/**
+ * Reads from the stream's leader, so it sees every write that was acknowledged before. It costs a request per event and
+ * fails during an election: for settling unclear outcomes, never for catching up.
+ */
+export interface LeaderReader {
+  /**
+   * What is stored after a stream sequence, oldest first.
+   * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s
+   */
+  readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
+}
+
+interface GetAnswer {
+  message?: { seq: number; data?: string; hdrs?: string };
+  error?: { code: number; err_code?: number; description?: string };
+}
+
+const NO_MESSAGE_FOUND = 10_037;
+const TIMEOUT_MS = 2_000;
+
+export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
+  function next(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent | undefined> {
+    const request = JSON.stringify({ seq: afterStreamSeq + 1, next_by_subj: logSubject(ref) });
+    return new Promise((resolve, reject) => {
+      inbox.request(`$JS.API.STREAM.MSG.GET.${streamOf(ref.generation)}`, request, {
+        timeoutMs: TIMEOUT_MS,
+        handler: (reply) => {
+          if (typeof reply === "string") reject(unavailable(reply));
+          else {
+            const { message, error } = reply.json<GetAnswer>();
+            if (message) resolve(toStoredEvent(message));
+            else if (error?.err_code === NO_MESSAGE_FOUND) resolve(undefined);
+            else reject(unavailable(`${error?.err_code} ${error?.description}`));
+          }
+          return false;
+        },
+      });
+    });
+  }
+
+  return {
+    async readTail(ref, afterStreamSeq) {
+      const events: StoredEvent[] = [];
+      for (let after = afterStreamSeq; ; ) {
+        const event = await next(ref, after);
+        if (!event) return events;
+        events.push(event);
+        after = event.streamSeq;
+      }
+    },
+  };
+}
+
+function toStoredEvent({ seq, data = "", hdrs = "" }: NonNullable<GetAnswer["message"]>): StoredEvent {
+  const headerBlock = Buffer.from(hdrs, "base64").toString("latin1");
+  return { payload: Buffer.from(data, "base64"), streamSeq: seq, writer: headerValue(headerBlock, HEADER.writer) };
+}
+
+/** A value out of a raw `NATS/1.0` header block. Names are ours, so case is exact. */
+function headerValue(block: string, name: string): string {
+  const line = block.split("\r\n").find((text) => text.startsWith(`${name}:`));
+  return line === undefined ? "" : line.slice(name.length + 1).trim();
+}
+
+function unavailable(reason: string): RepriseError {
+  return new RepriseError("broker_unavailable", `The log's leader can't be read: ${reason}.`, { retryAfterMs: 1_000 });
+}

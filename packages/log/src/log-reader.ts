@@ -1,0 +1,146 @@
+import type { Msg } from "@nats-io/transport-node";
+import {
+  CHECKPOINTS_STREAM,
+  checkpointSubject,
+  type GenerationRef,
+  logSubject,
+  RepriseError,
+  streamOf,
+} from "@reprise/protocol";
+import { decodeCheckpoint } from "./checkpoint.ts";
+import { HEADER } from "./header.ts";
+import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
+
+/** One event as it lies in the log. `payload` is the reader's own copy. */
+export interface StoredEvent {
+  readonly payload: Uint8Array;
+  readonly streamSeq: number;
+  /** The appender that wrote it; "" when unknown, as for events that came out of a checkpoint. */
+  readonly writer: string;
+}
+
+/** A generation's log as far as it is stored: `events[0]` is the oldest one kept. */
+export interface LogSnapshot {
+  readonly events: Uint8Array[];
+  /** The stream sequence of the last event; 0 when there is none. */
+  readonly streamSeq: number;
+}
+
+/**
+ * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old.
+ * All calls throw RepriseError `broker_unavailable` when no answer comes in time.
+ */
+export interface LogReader {
+  /** The whole log: the checkpoint, then the tail behind it. */
+  readLog(ref: GenerationRef): Promise<LogSnapshot>;
+  /** What is stored after a stream sequence, oldest first. */
+  readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
+  /** One small batch of it; `more` says whether another would find more. */
+  readBatch(ref: GenerationRef, afterStreamSeq: number): Promise<{ events: StoredEvent[]; more: boolean }>;
+  /** The last event, or undefined for a generation that has none. */
+  readLast(ref: GenerationRef): Promise<StoredEvent | undefined>;
+}
+
+/**
+ * Small, because nats-server blocks writes to the stream while it collects a batch, and collecting means scanning past
+ * everybody else's events.
+ */
+const BATCH_EVENTS = 64;
+const BATCH_BYTES = 256 * 1_024;
+const TIMEOUT_MS = 5_000;
+
+export function createLogReader(inbox: ReplyInbox): LogReader {
+  async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
+    const subject = checkpointSubject(ref);
+    const found = await getOne(`$JS.API.DIRECT.GET.${CHECKPOINTS_STREAM}.${subject}`, "");
+    const checkpoint = found ? decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq)) : EMPTY;
+    const tail = await readTail(ref, checkpoint.streamSeq);
+    return {
+      events: [...checkpoint.events, ...tail.map((event) => event.payload)],
+      streamSeq: tail.at(-1)?.streamSeq ?? checkpoint.streamSeq,
+    };
+  }
+
+  async function readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]> {
+    const all: StoredEvent[] = [];
+    for (let after = afterStreamSeq, more = true; more; ) {
+      const batch = await readBatch(ref, after);
+      all.push(...batch.events);
+      more = batch.more && batch.events.length > 0;
+      after = all.at(-1)?.streamSeq ?? after;
+    }
+    return all;
+  }
+
+  function readBatch(ref: GenerationRef, afterStreamSeq: number): Promise<{ events: StoredEvent[]; more: boolean }> {
+    const request = JSON.stringify({
+      seq: afterStreamSeq + 1,
+      next_by_subj: logSubject(ref),
+      batch: BATCH_EVENTS,
+      max_bytes: BATCH_BYTES,
+    });
+    const events: StoredEvent[] = [];
+    return new Promise((resolve, reject) => {
+      inbox.request(`$JS.API.DIRECT.GET.${streamOf(ref.generation)}`, request, {
+        timeoutMs: TIMEOUT_MS,
+        handler: (reply) => {
+          if (typeof reply === "string") {
+            reject(unavailable(reply));
+            return false;
+          }
+          const status = reply.headers?.code ?? 0;
+          if (status === 0) {
+            events.push(toStoredEvent(reply));
+            return true;
+          }
+          if (status === 204) resolve({ events, more: Number(reply.headers?.get("Nats-Num-Pending")) > 0 });
+          else if (status === 404) resolve({ events, more: false });
+          else reject(refused(reply));
+          return false;
+        },
+      });
+    });
+  }
+
+  async function readLast(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    const msg = await getOne(`$JS.API.DIRECT.GET.${streamOf(ref.generation)}.${logSubject(ref)}`, "");
+    return msg && toStoredEvent(msg);
+  }
+
+  function getOne(subject: string, request: string): Promise<Msg | undefined> {
+    return new Promise((resolve, reject) => {
+      inbox.request(subject, request, {
+        timeoutMs: TIMEOUT_MS,
+        handler: (reply) => {
+          if (typeof reply === "string") reject(unavailable(reply));
+          else if ((reply.headers?.code ?? 0) === 0) resolve(reply);
+          else if (reply.headers?.code === 404) resolve(undefined);
+          else reject(refused(reply));
+          return false;
+        },
+      });
+    });
+  }
+
+  return { readLog, readTail, readBatch, readLast };
+}
+
+const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
+
+/** Copies the payload: what the client hands out is a view of a socket chunk of up to 64 KB, which it would keep alive. */
+function toStoredEvent(msg: Msg): StoredEvent {
+  return {
+    payload: Uint8Array.from(msg.data),
+    streamSeq: Number(msg.headers?.get(HEADER.sequence)),
+    writer: msg.headers?.get(HEADER.writer) ?? "",
+  };
+}
+
+function unavailable(reason: NoReply): RepriseError {
+  return new RepriseError("broker_unavailable", `The log can't be read: ${reason}.`, { retryAfterMs: 1_000 });
+}
+
+function refused(reply: Msg): RepriseError {
+  const { code = 0, description = "" } = reply.headers ?? {};
+  return new RepriseError("broker_unavailable", `The broker refused to read the log: ${code} ${description}.`);
+}

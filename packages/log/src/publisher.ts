@@ -1,0 +1,71 @@
+import { headers, type Msg } from "@nats-io/transport-node";
+import { HEADER } from "./header.ts";
+import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
+
+/**
+ * What became of a publish. `conflict`, and `unavailable` after the message has left, are ambiguous: only reading the log
+ * from its leader tells whether the message is stored.
+ */
+export type PublishOutcome =
+  | { kind: "stored"; streamSeq: number; duplicate: boolean }
+  /** The subject's last message is not the expected one (10071), or an earlier publish to it is still in flight (10164). */
+  | { kind: "conflict" }
+  /** No answer, no leader, or no connection. */
+  | { kind: "unavailable"; reason: NoReply | "broker_error"; detail?: string };
+
+export interface PublishOptions {
+  /** Compare-and-set: store only if this is the stream sequence of the subject's last message; 0 for "no message yet". */
+  expectedLast?: number;
+  /** The appender's name, stored with the message. */
+  writer?: string;
+  /** Store at most once within the stream's duplicate window. */
+  messageId?: string;
+  /** Further headers to store. */
+  extra?: Record<string, string>;
+  /** Default 2 s: an election is better waited out by publishing again. */
+  timeoutMs?: number;
+}
+
+export type Publish = (subject: string, payload: Uint8Array, options: PublishOptions) => Promise<PublishOutcome>;
+
+/** Publishes to JetStream and waits for the answer. Never throws for what the broker does; every outcome is returned. */
+export function createPublish(inbox: ReplyInbox): Publish {
+  return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 2_000 }) => {
+    const hdrs = headers();
+    if (expectedLast !== undefined) hdrs.append(HEADER.expectedLastSubjectSequence, `${expectedLast}`);
+    if (writer !== undefined) hdrs.append(HEADER.writer, writer);
+    if (messageId !== undefined) hdrs.append(HEADER.messageId, messageId);
+    for (const [name, value] of Object.entries(extra ?? {})) hdrs.append(name, value);
+    return new Promise((resolve) => {
+      inbox.request(subject, payload, {
+        timeoutMs,
+        headers: hdrs,
+        handler: (reply) => {
+          resolve(typeof reply === "string" ? { kind: "unavailable", reason: reply } : readAnswer(reply));
+          return false;
+        },
+      });
+    });
+  };
+}
+
+interface PubAck {
+  seq?: number;
+  duplicate?: boolean;
+  error?: { err_code: number; description?: string };
+}
+
+const WRONG_LAST_SEQUENCE = 10_071;
+const EARLIER_PUBLISH_IN_FLIGHT = 10_164;
+
+function readAnswer(reply: Msg): PublishOutcome {
+  const { seq, duplicate = false, error } = reply.json<PubAck>();
+  if (error) {
+    if (error.err_code === WRONG_LAST_SEQUENCE || error.err_code === EARLIER_PUBLISH_IN_FLIGHT) return { kind: "conflict" };
+    const detail = `${error.err_code} ${error.description ?? ""}`;
+    return { kind: "unavailable", reason: "broker_error", detail };
+  }
+  return seq === undefined
+    ? { kind: "unavailable", reason: "broker_error", detail: "an answer without a sequence" }
+    : { kind: "stored", streamSeq: seq, duplicate };
+}

@@ -1,0 +1,98 @@
+import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import { watchConnection } from "./connection.ts";
+
+/** Why no (further) reply comes: nobody listens, the deadline passed, or the connection is down. */
+export type NoReply = "no_responders" | "timeout" | "disconnected";
+
+/** Handles one reply, or its absence. Returns whether more replies are expected; after a NoReply none are. */
+export type ReplyHandler = (reply: Msg | NoReply) => boolean;
+
+interface Waiting {
+  handler: ReplyHandler;
+  deadline: number;
+}
+
+/**
+ * Request and reply over one wildcard subscription, without a promise, timer or subscription per request. Unlike the
+ * client's own `request` it fails what is in flight as soon as the connection is lost, and sends nothing while it is down:
+ * the client would silently drop it.
+ */
+export class ReplyInbox {
+  readonly #connection: NatsConnection;
+  readonly #prefix: string;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #sweeper: NodeJS.Timeout;
+  readonly #onError: (error: unknown) => void;
+  #counter = 0;
+  #connected = true;
+
+  constructor(connection: NatsConnection, onError: (error: unknown) => void) {
+    this.#connection = connection;
+    this.#onError = onError;
+    this.#prefix = `${createInbox()}.`;
+    connection.subscribe(`${this.#prefix}*`, { callback: (error, msg) => this.#receive(error, msg) });
+    watchConnection(connection, { onDown: () => this.#disconnect(), onUp: () => (this.#connected = true) });
+    this.#sweeper = setInterval(() => this.#sweep(Date.now()), SWEEP_MS);
+    this.#sweeper.unref();
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** Sends a request; `handler` is called for each reply, or once with the reason why there is none. */
+  request(
+    subject: string,
+    payload: Uint8Array | string,
+    { timeoutMs, headers, handler }: { timeoutMs: number; headers?: RequestHeaders; handler: ReplyHandler },
+  ): void {
+    if (!this.#connected || this.#connection.isClosed()) {
+      handler("disconnected");
+      return;
+    }
+    const token = (this.#counter++).toString(36);
+    this.#waiting.set(token, { handler, deadline: Date.now() + timeoutMs });
+    const reply = this.#prefix + token;
+    this.#connection.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper);
+    this.#disconnect();
+  }
+
+  // An exception here would kill the connection's read loop, so nothing may escape.
+  #receive(error: Error | null, msg: Msg): void {
+    if (error) return this.#onError(error);
+    const token = msg.subject.slice(this.#prefix.length);
+    const waiting = this.#waiting.get(token);
+    if (!waiting) return;
+    const nobody = msg.data.length === 0 && msg.headers?.code === 503;
+    this.#settle(token, waiting, nobody ? "no_responders" : msg);
+  }
+
+  #settle(token: string, { handler }: Waiting, reply: Msg | NoReply): void {
+    let more = false;
+    try {
+      more = handler(reply);
+    } catch (error) {
+      this.#onError(error);
+    }
+    if (!more || typeof reply === "string") this.#waiting.delete(token);
+  }
+
+  #disconnect(): void {
+    this.#connected = false;
+    for (const [token, waiting] of this.#waiting) this.#settle(token, waiting, "disconnected");
+  }
+
+  #sweep(now: number): void {
+    for (const [token, waiting] of this.#waiting) {
+      if (waiting.deadline <= now) this.#settle(token, waiting, "timeout");
+    }
+  }
+}
+
+type RequestHeaders = NonNullable<NonNullable<Parameters<NatsConnection["publish"]>[2]>["headers"]>;
+
+const SWEEP_MS = 100;

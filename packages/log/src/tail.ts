@@ -1,0 +1,164 @@
+import {
+  decodeEvent,
+  encodeCursor,
+  type GenerationRef,
+  isTerminal,
+  peekSeq,
+  peekType,
+  type RepriseError,
+  type RequestedEvent,
+} from "@reprise/protocol";
+import { FrameLog, type Framing } from "./frame-log.ts";
+import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
+
+/** What a live message is to a tail whose last event is `lastSeq`. */
+export type LiveVerdict = "next" | "known" | "gap";
+
+/** The live feed may lose, repeat and reorder: only the successor of the last event is taken from it. */
+export function judgeLive(lastSeq: number, seq: number): LiveVerdict {
+  if (seq === lastSeq + 1) return "next";
+  return seq <= lastSeq ? "known" : "gap";
+}
+
+/** Live events that came too early, while the log is read for those before them. What does not fit is read from the log too. */
+const MAX_HELD = 128;
+
+/** A place in the log whose stream sequence is known, so that reading can begin there. */
+interface Mark {
+  readonly seq: number;
+  readonly streamSeq: number;
+}
+
+/**
+ * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
+ * this node is served from. A tail does no I/O; the hub feeds it from the live feed and from the log, in any order.
+ */
+export class Tail {
+  readonly ref: GenerationRef;
+  readonly frames: FrameLog;
+  /** What seq 0 says. It is not among the frames: readers never see it. */
+  requested: RequestedEvent | undefined;
+  /** Why the tail can't go on; its readers are broken off. */
+  failure: RepriseError | undefined;
+  ended = false;
+  /** When something was last appended or learnt from the log, for the idle probe. */
+  progressAt = 0;
+  #lastSeq: number;
+  #attempts: { readonly attempt: number; readonly fromSeq: number }[] = [];
+  #marks: Mark[] = [];
+  #held = new Map<number, Uint8Array>();
+  readonly #listeners = new Set<() => void>();
+
+  /** @param snapshot at least one event */
+  constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
+    this.ref = ref;
+    const firstSeq = peekSeq(snapshot.events[0]!);
+    this.#lastSeq = firstSeq - 1;
+    this.frames = new FrameLog(framing, Math.max(1, firstSeq));
+    for (const payload of snapshot.events) this.#append(payload);
+    this.#mark(snapshot.streamSeq);
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  get attempt(): number {
+    return this.#attempts.at(-1)?.attempt ?? 0;
+  }
+
+  get readers(): number {
+    return this.#listeners.size;
+  }
+
+  /** The stream sequence to read on from: everything up to it is in the tail. */
+  get lastKnownStreamSeq(): number {
+    return this.#marks.at(-1)?.streamSeq ?? 0;
+  }
+
+  /** During which attempt an event was written; undefined for one that the tail does not reach. */
+  attemptAt(seq: number): number | undefined {
+    if (seq > this.#lastSeq) return undefined;
+    return this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq)?.attempt ?? 0;
+  }
+
+  cursorAt(seq: number): string {
+    return encodeCursor({ attempt: this.attemptAt(seq) ?? this.attempt, seq });
+  }
+
+  /** The nearest place before an event from which the log can be read towards it. */
+  streamSeqBefore(seq: number): number {
+    return this.#marks.findLast((mark) => mark.seq < seq)?.streamSeq ?? 0;
+  }
+
+  /** Takes one message of the live feed. `sequence` reads its stream sequence, which costs parsing headers. */
+  acceptLive(payload: Uint8Array, sequence: () => number): LiveVerdict {
+    const seq = peekSeq(payload);
+    const verdict = judgeLive(this.#lastSeq, seq);
+    if (verdict === "next") {
+      this.#append(payload);
+      if (seq % MARK_EVERY === 0) this.#mark(sequence());
+      if (this.#held.size > 0) this.#appendHeld();
+    } else if (verdict === "gap" && this.#held.size < MAX_HELD) this.#held.set(seq, Uint8Array.from(payload));
+    return verdict;
+  }
+
+  /** Takes what was read from the log. Returns whether that was news. */
+  acceptStored(events: readonly StoredEvent[]): boolean {
+    const before = this.#lastSeq;
+    for (const { payload, streamSeq } of events) {
+      if (judgeLive(this.#lastSeq, peekSeq(payload)) !== "next") continue;
+      this.#append(payload);
+      this.#mark(streamSeq);
+    }
+    this.#appendHeld();
+    return this.#lastSeq > before;
+  }
+
+  /** Whether live events wait for others that are missing. */
+  get hasGap(): boolean {
+    return this.#held.size > 0;
+  }
+
+  /** Calls back, once per tick at most, when there are new frames or the tail has failed. Returns how to stop that. */
+  listen(onProgress: () => void): () => void {
+    this.#listeners.add(onProgress);
+    return () => this.#listeners.delete(onProgress);
+  }
+
+  notify(): void {
+    for (const onProgress of this.#listeners) onProgress();
+  }
+
+  #append(payload: Uint8Array): void {
+    const seq = ++this.#lastSeq;
+    const type = peekType(payload);
+    if (seq === 0) {
+      this.requested = decodeEvent(payload) as RequestedEvent;
+      return;
+    }
+    if (type === "generation.started") {
+      const { attempt } = decodeEvent(payload) as { attempt: number; seq: number; type: string };
+      this.#attempts.push({ attempt, fromSeq: seq });
+    }
+    if (isTerminal(type)) this.ended = true;
+    this.frames.append(encodeCursor({ attempt: this.attempt, seq }), payload);
+  }
+
+  #appendHeld(): void {
+    for (const [seq] of this.#held) if (seq <= this.#lastSeq) this.#held.delete(seq);
+    for (let next = this.#held.get(this.#lastSeq + 1); next; next = this.#held.get(this.#lastSeq + 1)) {
+      this.#held.delete(this.#lastSeq + 1);
+      this.#append(next);
+    }
+  }
+
+  /** Remembers that the last event has this stream sequence: every 64th place, and the newest. */
+  #mark(streamSeq: number): void {
+    const [previous, last] = this.#marks.slice(-2);
+    if (previous && last && last.seq - previous.seq < MARK_EVERY) this.#marks.pop();
+    this.#marks.push({ seq: this.#lastSeq, streamSeq });
+  }
+}
+
+const MARK_EVERY = 64;

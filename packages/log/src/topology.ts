@@ -1,0 +1,128 @@
+import {
+  DiscardPolicy,
+  type JetStreamManager,
+  JetStreamApiError,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import {
+  CHECKPOINTS_STREAM,
+  CHECKPOINTS_SUBJECTS,
+  generationsStream,
+  JOBS_STREAM,
+  JOBS_SUBJECTS,
+  LIMITS,
+  RepriseError,
+  shardSubjects,
+} from "@reprise/protocol";
+
+export interface TopologyOptions {
+  /** How many streams the logs are spread over, 1 to 1,000. May grow; must not shrink while logs are kept. */
+  shards: number;
+  /** Copies of every stream: 1 for a single server, 3 or 5 in a cluster. */
+  replicas: number;
+  /** How long logs and checkpoints are kept. */
+  retentionMs: number;
+}
+
+const OLDEST_SERVER = [2, 12] as const;
+/** The largest event, its headers, and room to spare. */
+const SMALLEST_MAX_PAYLOAD = LIMITS.eventBytes + 65_536;
+const MS = 1_000_000;
+const STREAM_NOT_FOUND = 10_059;
+
+/**
+ * Creates the streams, or brings existing ones in line. Any number of processes may do it at once.
+ * @throws RepriseError `broker_incompatible` when the server is too old, has no JetStream or allows payloads that are too small,
+ *   or when a stream exists in a form that can't be changed
+ */
+export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
+  assertCompatible(connection);
+  const manager = await jetstreamManager(connection, { timeout: 10_000 }).catch((cause: unknown) => {
+    throw new RepriseError("broker_incompatible", "JetStream does not answer on this NATS server.", { cause });
+  });
+  await Promise.all(streamConfigs(options).map((config) => ensureStream(manager, config)));
+}
+
+/** @throws RepriseError `broker_incompatible` */
+function assertCompatible({ info }: NatsConnection): void {
+  if (!info) throw new RepriseError("broker_unavailable", "The NATS server has not introduced itself.");
+  const [major = 0, minor = 0] = info.version.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_SERVER;
+  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+    throw new RepriseError("broker_incompatible", `nats-server ${info.version} is too old: ${OLDEST_SERVER.join(".")} or later is needed.`);
+  }
+  if (!info.jetstream) throw new RepriseError("broker_incompatible", "JetStream is not enabled on this NATS server.");
+  if (info.max_payload < SMALLEST_MAX_PAYLOAD) {
+    throw new RepriseError(
+      "broker_incompatible",
+      `max_payload of this NATS server is ${info.max_payload} bytes; at least ${SMALLEST_MAX_PAYLOAD} are needed, 8 MiB are recommended.`,
+    );
+  }
+}
+
+type Config = Partial<StreamConfig> & { name: string; subjects: string[] };
+
+function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Config[] {
+  const kept = { storage: StorageType.File, num_replicas: replicas, max_age: retentionMs * MS, discard: DiscardPolicy.Old };
+  const logs = Array.from({ length: shards }, (_, shard): Config => {
+    const { stored, live } = shardSubjects(shard);
+    return {
+      ...kept,
+      name: generationsStream(shard),
+      subjects: [stored],
+      retention: RetentionPolicy.Limits,
+      allow_direct: true,
+      deny_delete: true,
+      republish: { src: stored, dest: live },
+      // Compare-and-set makes message ids unnecessary; the server's memory for them is not.
+      duplicate_window: 1_000 * MS,
+    };
+  });
+  return [
+    ...logs,
+    {
+      ...kept,
+      name: CHECKPOINTS_STREAM,
+      subjects: [CHECKPOINTS_SUBJECTS],
+      retention: RetentionPolicy.Limits,
+      max_msgs_per_subject: 1,
+      allow_direct: true,
+      duplicate_window: 1_000 * MS,
+    },
+    {
+      ...kept,
+      name: JOBS_STREAM,
+      subjects: [JOBS_SUBJECTS],
+      retention: RetentionPolicy.Workqueue,
+      // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
+      max_consumers: 10_000,
+      duplicate_window: 120_000 * MS,
+    },
+  ];
+}
+
+async function ensureStream(manager: JetStreamManager, config: Config): Promise<void> {
+  try {
+    if (await exists(manager, config.name)) await manager.streams.update(config.name, config);
+    else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
+  } catch (cause) {
+    if (!(cause instanceof JetStreamApiError)) {
+      throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, { cause });
+    }
+    throw new RepriseError("broker_incompatible", `Stream ${config.name} can't be brought in line: ${cause.message}.`, { cause });
+  }
+}
+
+async function exists(manager: JetStreamManager, name: string): Promise<boolean> {
+  try {
+    await manager.streams.info(name);
+    return true;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND) return false;
+    throw error;
+  }
+}
