@@ -1,0 +1,99 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { parseEnvironment } from "./environment.ts";
+import { ENVIRONMENT_TABLE, ENVIRONMENT_VARIABLES, type EnvironmentName } from "./environment-variables.ts";
+
+const ALL = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
+
+describe("the environment", () => {
+  test("has defaults for everything that is not set", () => {
+    expect(parseEnvironment({ PATH: "/bin" }, ALL)).toEqual({
+      REPRISE_HOST: "127.0.0.1",
+      REPRISE_PORT: 8_080,
+      REPRISE_OPS_PORT: undefined,
+      REPRISE_DATA_DIR: ".reprise",
+      REPRISE_NATS_URL: undefined,
+      REPRISE_NATS_SERVER: undefined,
+      REPRISE_REDIS_URL: undefined,
+      REPRISE_MODELS_FILE: undefined,
+      REPRISE_TENANTS_FILE: undefined,
+      REPRISE_LOG_LEVEL: "info",
+      REPRISE_SHARDS: 4,
+      REPRISE_REPLICAS: 1,
+      REPRISE_RETENTION_HOURS: 24,
+      REPRISE_WORKER_SLOTS: 256,
+      REPRISE_ACK_WAIT_MS: 5_000,
+      REPRISE_HUB_MEMORY_MB: 256,
+      REPRISE_DRAIN_MS: 10_000,
+      REPRISE_CORS_ORIGINS: ["*"],
+    });
+  });
+
+  test("is typed by the names that were asked for", () => {
+    const env = parseEnvironment({ REPRISE_PORT: "0" }, ["REPRISE_PORT", "REPRISE_OPS_PORT", "REPRISE_LOG_LEVEL", "REPRISE_NATS_URL"]);
+    expect(env.REPRISE_PORT).toBe(0);
+    expectTypeOf(env.REPRISE_PORT).toEqualTypeOf<number>();
+    expectTypeOf(env.REPRISE_OPS_PORT).toEqualTypeOf<number | undefined>();
+    expectTypeOf(env.REPRISE_NATS_URL).toEqualTypeOf<string[] | undefined>();
+    expectTypeOf(env.REPRISE_LOG_LEVEL).toEqualTypeOf<"fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent">();
+  });
+
+  test("reads lists, whatever blanks follow the commas", () => {
+    const env = { REPRISE_NATS_URL: "nats://a:4222, tls://b:4222", REPRISE_CORS_ORIGINS: "https://app.example,http://localhost:3000" };
+    expect(parseEnvironment(env, ["REPRISE_NATS_URL", "REPRISE_CORS_ORIGINS"])).toEqual({
+      REPRISE_NATS_URL: ["nats://a:4222", "tls://b:4222"],
+      REPRISE_CORS_ORIGINS: ["https://app.example", "http://localhost:3000"],
+    });
+  });
+
+  test("is refused with every problem at once", () => {
+    const env = { REPRISE_PORT: "80a", REPRISE_SHARDS: "1001", REPRISE_REPLICAS: "2", REPRISE_PROT: "1", REPRISE_HOST: "" };
+    expect(() => parseEnvironment(env, ALL)).toThrow(
+      expect.objectContaining({
+        code: "config_invalid",
+        message: [
+          "The environment is wrong:",
+          "  REPRISE_PROT is not known; did you mean REPRISE_PORT?",
+          "  REPRISE_HOST is set but empty; leave it out for its default",
+          '  REPRISE_PORT must be a whole number from 0 to 65535, not "80a"',
+          '  REPRISE_SHARDS must be a whole number from 1 to 1000, not "1001"',
+          '  REPRISE_REPLICAS must be one of 1, 3, 5, not "2"',
+        ].join("\n"),
+      }),
+    );
+  });
+
+  test.each([
+    ["REPRISE_PORT", "65536"],
+    ["REPRISE_PORT", "-1"],
+    ["REPRISE_PORT", "1e3"],
+    ["REPRISE_DATA_DIR", " x"],
+    ["REPRISE_LOG_LEVEL", "INFO"],
+    ["REPRISE_RETENTION_HOURS", "0"],
+    ["REPRISE_NATS_URL", "http://a"],
+    ["REPRISE_NATS_URL", "nats://a,,nats://b"],
+    ["REPRISE_CORS_ORIGINS", "https://app.example/path"],
+    ["REPRISE_CORS_ORIGINS", "app.example"],
+    ["REPRISE_CORS_ORIGINS", "javascript:alert(1)"],
+  ] as const)("is refused for %s=%s", (name, value) => {
+    expect(() => parseEnvironment({ [name]: value }, [name])).toThrow(`${name} must`);
+  });
+
+  test("never repeats a URL, which may hold a password", () => {
+    expect(() => parseEnvironment({ REPRISE_REDIS_URL: "http://:hunter2@redis" }, ["REPRISE_REDIS_URL"])).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining("hunter2") }),
+    );
+  });
+
+  test("lets pass what another service uses, without looking at it", () => {
+    expect(parseEnvironment({ REPRISE_SHARDS: "none of my business" }, ["REPRISE_HOST"])).toEqual({ REPRISE_HOST: "127.0.0.1" });
+  });
+
+  test("refuses an unknown name without a suggestion when none is near", () => {
+    expect(() => parseEnvironment({ REPRISE_FRIENDSHIP_BRACELETS: "1" }, [])).toThrow(/REPRISE_FRIENDSHIP_BRACELETS is not known$/);
+  });
+
+  test("is described by a table with one row for each variable", () => {
+    expect(ENVIRONMENT_TABLE.map(({ name }) => name)).toEqual(ALL);
+    expect(ENVIRONMENT_TABLE).toContainEqual({ name: "REPRISE_PORT", default: "8080", meaning: "Port of the API; 0 takes a free one." });
+  });
+});

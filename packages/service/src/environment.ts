@@ -1,0 +1,50 @@
+import { RepriseError } from "@reprise/protocol";
+import {
+  ENVIRONMENT_VARIABLES,
+  type EnvironmentName,
+  type EnvironmentValue,
+  isEnvironmentName,
+} from "./environment-variables.ts";
+import { nearestName } from "./nearest-name.ts";
+
+export type Environment<Name extends EnvironmentName> = { readonly [N in Name]: EnvironmentValue<N> };
+
+const PREFIX = "REPRISE_";
+const NAMES = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
+
+/**
+ * What a process needs of its environment, parsed and with defaults filled in.
+ * @param env the process's environment, read here and nowhere else
+ * @param names the variables that this process uses
+ * @throws RepriseError `config_invalid` that lists every problem at once: values that are malformed or over their limits, and
+ *   names that begin with `REPRISE_` and that no part of the platform knows
+ */
+export function parseEnvironment<const Name extends EnvironmentName>(
+  env: Readonly<Record<string, string | undefined>>,
+  names: readonly Name[],
+): Environment<Name> {
+  const problems = unknownNames(env);
+  const parsed: Partial<Record<EnvironmentName, unknown>> = {};
+  for (const name of names) {
+    const { schema, fallback } = ENVIRONMENT_VARIABLES[name];
+    const text = env[name] ?? fallback;
+    if (text === undefined) parsed[name] = undefined;
+    else if (text === "") problems.push(`${name} is set but empty; leave it out for its default`);
+    else {
+      const result = schema.safeParse(text);
+      if (result.success) parsed[name] = result.data;
+      else problems.push(...result.error.issues.map(({ message }) => `${name} ${message}`));
+    }
+  }
+  if (problems.length === 0) return parsed as Environment<Name>;
+  throw new RepriseError("config_invalid", `The environment is wrong:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+}
+
+function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && !isEnvironmentName(name))
+    .map((name) => {
+      const nearest = nearestName(name, NAMES);
+      return `${name} is not known${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
+    });
+}
