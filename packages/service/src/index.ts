@@ -1,5 +1,20 @@
-export { findNatsServer, MIN_NATS_SERVER_VERSION, type NatsServerBinary } from "./find-nats-server.ts";
-export type { NatsServerSettings, SyncInterval } from "./nats-server-config.ts";
-export { type NatsServer, type NatsServerExit, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
 export { type Environment, parseEnvironment } from "./environment.ts";
 export { ENVIRONMENT_TABLE, type EnvironmentName, type EnvironmentRow } from "./environment-variables.ts";
+export { findNatsServer, MIN_NATS_SERVER_VERSION, type NatsServerBinary } from "./find-nats-server.ts";
+export { type RunningService, runService } from "./lifecycle.ts";
+export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./logger.ts";
+export { type LabelOf, METRICS, type MetricName } from "./metric-names.ts";
+export { createMetrics, type Metrics, type MetricsOptions } from "./metrics.ts";
+export type { NatsServerSettings, SyncInterval } from "./nats-server-config.ts";
+export { type NatsServer, type NatsServerExit, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
+export {
+  createOpsHandler,
+  isOpsPath,
+  OPS_PATHS,
+  type OpsAnswer,
+  type OpsHandler,
+  type OpsPath,
+  type OpsServer,
+  type OpsSource,
+  startOpsServer,
+} from "./ops-server.ts";

@@ -1,0 +1,26 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { RepriseError } from "@reprise/protocol";
+import { runService } from "./lifecycle.ts";
+import { createLogger } from "./logger.ts";
+
+/* A process for the test beside it, which says how its service is to behave. */
+const [behaviour] = process.argv.slice(2);
+const FOREVER = 2 ** 31 - 1;
+
+await runService("fixture", async () => {
+  if (behaviour === "bad-config") throw new RepriseError("config_invalid", "REPRISE_PORT must be a number");
+  if (behaviour === "broken") throw new TypeError("a defect");
+  const logger = createLogger({ service: "fixture" });
+  const alive = setInterval(() => {}, FOREVER);
+  const stop = async () => {
+    if (behaviour === "stuck") await delay(FOREVER);
+    if (behaviour === "stop-fails") throw new Error("could not stop");
+    if (behaviour !== "leaky") clearInterval(alive);
+  };
+  const failed = behaviour === "fails" ? delay(1).then(() => Promise.reject(new Error("the broker is gone"))) : undefined;
+  const reload = async () => {
+    if (behaviour === "reload-fails") throw new RepriseError("config_invalid", "tenants[0].id is missing");
+  };
+  queueMicrotask(() => logger.info("started"));
+  return { logger, drainMs: behaviour === "stuck" ? 60_000 : 300, stop, reload, ...(failed && { failed }) };
+});

@@ -1,0 +1,98 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const FIXTURE = fileURLToPath(new URL("./lifecycle.fixture.ts", import.meta.url));
+
+function startProcess(behaviour: string) {
+  const child = spawn(process.execPath, [FIXTURE, behaviour], { stdio: ["ignore", "pipe", "pipe"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const stderr = text(child.stderr);
+  const ended = once(child, "exit").then(([code, signal]) => ({ code, signal }) as { code: number | null; signal: string | null });
+  /** Reads the log until a line with this message. */
+  const logged = async (msg: string): Promise<Record<string, unknown>> => {
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`the process ended before it logged "${msg}"`);
+      const line = JSON.parse(value) as Record<string, unknown>;
+      if (line["msg"] === msg) return line;
+    }
+  };
+  return { child, stderr, ended, logged, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+}
+
+describe("a process that runs a service", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("stops on %s and ends well", async (signal) => {
+    using run = startProcess("good");
+    await run.logged("started");
+    run.child.kill(signal);
+    expect(await run.logged("stopping")).toMatchObject({ signal });
+    await run.logged("stopped");
+    expect(await run.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("says what is wrong with its configuration in one plain line", async () => {
+    using run = startProcess("bad-config");
+    expect(await run.ended).toEqual({ code: 1, signal: null });
+    expect(await run.stderr).toBe("fixture: REPRISE_PORT must be a number\n");
+  });
+
+  test("shows the stack of a start that failed for another reason", async () => {
+    using run = startProcess("broken");
+    expect(await run.ended).toEqual({ code: 1, signal: null });
+    expect(await run.stderr).toMatch(/^fixture: TypeError: a defect\n\s+at /);
+  });
+
+  test("stops and ends with a failure when its service can't go on", async () => {
+    using run = startProcess("fails");
+    expect(await run.logged("can't go on")).toMatchObject({ err: { message: "the broker is gone" } });
+    await run.logged("stopped");
+    expect(await run.ended).toEqual({ code: 1, signal: null });
+  });
+
+  test("ends with a failure when its service does not stop cleanly", async () => {
+    using run = startProcess("stop-fails");
+    await run.logged("started");
+    run.child.kill("SIGTERM");
+    await run.logged("did not stop cleanly");
+    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
+  });
+
+  test("ends at once on a second signal", async () => {
+    using run = startProcess("stuck");
+    await run.logged("started");
+    run.child.kill("SIGTERM");
+    await run.logged("stopping");
+    run.child.kill("SIGINT");
+    expect(await run.ended).toEqual({ code: null, signal: "SIGINT" });
+  });
+
+  test("ends when its time to drain is over, and says what was still open", async () => {
+    using run = startProcess("leaky");
+    await run.logged("started");
+    run.child.kill("SIGTERM");
+    expect(await run.logged("not stopped in time; ending now")).toMatchObject({ drainMs: 300, open: expect.arrayContaining(["Timeout"]) });
+    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
+  });
+
+  test("reads its configuration again on SIGHUP", async () => {
+    using run = startProcess("good");
+    await run.logged("started");
+    run.child.kill("SIGHUP");
+    await run.logged("configuration read again");
+  });
+
+  test("keeps its configuration when the new one is wrong", async () => {
+    using run = startProcess("reload-fails");
+    await run.logged("started");
+    run.child.kill("SIGHUP");
+    expect(await run.logged("configuration not read again; the old one stays")).toMatchObject({
+      err: { message: "tenants[0].id is missing" },
+    });
+    run.child.kill("SIGTERM");
+    await run.logged("stopping");
+  });
+});

@@ -1,0 +1,115 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { RepriseError } from "@reprise/protocol";
+import type { Logger } from "./logger.ts";
+
+/** What a process needs to know of the service that it runs. */
+export interface RunningService {
+  readonly logger: Logger;
+  /** How long `stop` may take, and everything it leaves open may linger, in milliseconds. */
+  readonly drainMs: number;
+  /** Takes nothing new, finishes or hands over what runs, and closes what keeps the process alive. Called once. */
+  stop(): Promise<void>;
+  /** Rejects when the service can't go on, its broker's end for one; the process then ends with a failure. */
+  readonly failed?: Promise<never>;
+  /** Reads the configuration files again, on SIGHUP. What it throws is logged, and the old configuration stays. */
+  reload?(): Promise<void>;
+}
+
+type StopSignal = "SIGTERM" | "SIGINT";
+
+/**
+ * Runs one service as a process: creates it, waits for SIGTERM or SIGINT, stops it, and resolves.
+ *
+ * - A configuration that is wrong is told on stderr in plain words; any other failure with its stack. Both set exit code 1.
+ * - A second signal, during the start or the stop, ends the process at once, as it would any program.
+ * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
+ *
+ * The process is never exited in mid-air: it ends when nothing is left to do.
+ */
+export async function runService(name: string, create: () => Promise<RunningService>): Promise<void> {
+  const stopSignal = nextStopSignal();
+  let service: RunningService;
+  try {
+    service = await create();
+  } catch (error) {
+    stopSignal.forget();
+    process.exitCode = 1;
+    process.stderr.write(`${name}: ${describeFailure(error)}\n`);
+    return;
+  }
+
+  const { logger, drainMs } = service;
+  const forgetReload = onReload(service);
+  const end = await Promise.race([stopSignal.arrived, failureOf(service)]);
+  stopSignal.forget();
+  forgetReload();
+
+  const signal = end instanceof Failure ? "SIGTERM" : end;
+  if (end instanceof Failure) {
+    process.exitCode = 1;
+    logger.fatal({ err: end.cause }, "can't go on");
+  } else {
+    logger.info({ signal }, "stopping");
+  }
+  endBySignalAfter(drainMs, signal, logger);
+  try {
+    await service.stop();
+    logger.info("stopped");
+  } catch (error) {
+    process.exitCode = 1;
+    logger.error({ err: error }, "did not stop cleanly");
+  }
+}
+
+class Failure {
+  readonly cause: unknown;
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+async function failureOf({ failed }: RunningService): Promise<Failure> {
+  try {
+    return await (failed ?? new Promise<never>(() => {}));
+  } catch (error) {
+    return new Failure(error);
+  }
+}
+
+function nextStopSignal(): { arrived: Promise<StopSignal>; forget(): void } {
+  const { promise: arrived, resolve } = Promise.withResolvers<StopSignal>();
+  const forget = (): void => {
+    process.off("SIGTERM", onSignal).off("SIGINT", onSignal);
+  };
+  // Without a listener a signal does what it always does: that makes the second one final.
+  const onSignal = (signal: NodeJS.Signals): void => {
+    forget();
+    resolve(signal as StopSignal);
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
+  return { arrived, forget };
+}
+
+function onReload(service: RunningService): () => void {
+  const reload = (): void => {
+    Promise.resolve(service.reload?.()).then(
+      () => service.logger.info("configuration read again"),
+      (error: unknown) => service.logger.error({ err: error }, "configuration not read again; the old one stays"),
+    );
+  };
+  process.on("SIGHUP", reload);
+  return () => process.off("SIGHUP", reload);
+}
+
+/** The timer does not keep the process alive: it fires only where something else does. */
+function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void {
+  void delay(ms, undefined, { ref: false }).then(() => {
+    logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
+    logger.flush(() => process.kill(process.pid, signal));
+  });
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof RepriseError && (error.code === "config_invalid" || error.code === "broker_incompatible")) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { createLogger, type LogLevel } from "./logger.ts";
+
+function record(level?: LogLevel) {
+  const lines: string[] = [];
+  const logger = createLogger({ service: "delivery", ...(level && { level }), destination: { write: (line) => lines.push(line) } });
+  return { logger, lines };
+}
+
+test("a line is one JSON object that names its service, level and time", () => {
+  const { logger, lines } = record();
+  logger.warn({ generation: "gen_0_x", after: 3 }, "repaired");
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0]!)).toEqual({
+    level: "warn",
+    time: expect.stringMatching(/^20\d\d-.*Z$/),
+    service: "delivery",
+    generation: "gen_0_x",
+    after: 3,
+    msg: "repaired",
+  });
+});
+
+test("what is less severe than the level is not written", () => {
+  const { logger, lines } = record("error");
+  logger.warn("quiet");
+  expect(lines).toEqual([]);
+});
+
+test.each([
+  { authorization: "Bearer rk_demo_hunter2" },
+  { headers: { authorization: "Bearer rk_demo_hunter2" } },
+  { req: { headers: { authorization: "Bearer rk_demo_hunter2", cookie: "hunter2" } } },
+  { tenant: { secret: "rk_demo_hunter2" } },
+])("a key does not reach the log: %j", (fields) => {
+  const { logger, lines } = record();
+  logger.info(fields, "request");
+  expect(lines.join("")).toContain("[redacted]");
+  expect(lines.join("")).not.toContain("hunter2");
+});
+
+test("a child logger keeps the redaction", () => {
+  const { logger, lines } = record();
+  logger.child({ route: "create" }).info({ req: { headers: { authorization: "hunter2" } } });
+  expect(lines.join("")).not.toContain("hunter2");
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { METRICS } from "./metric-names.ts";
+import { createMetrics } from "./metrics.ts";
+
+describe("metrics", () => {
+  test("are rendered as Prometheus reads them", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.counter("reprise_events_appended_total").inc(3);
+    metrics.gauge("reprise_readers").set(2);
+    metrics.counter("reprise_repairs_total").inc({ reason: "gap" });
+    metrics.histogram("reprise_append_seconds").observe({ outcome: "stored" }, 0.0002);
+    const text = await metrics.render();
+    expect(text).toContain("\nreprise_events_appended_total 3\n");
+    expect(text).toContain("\nreprise_readers 2\n");
+    expect(text).toContain('\nreprise_repairs_total{reason="gap"} 1\n');
+    expect(text).toContain('reprise_append_seconds_bucket{le="0.00025",outcome="stored"} 1\n');
+  });
+
+  test("are shared by all who ask for the same name", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.counter("reprise_events_delivered_total").inc();
+    metrics.counter("reprise_events_delivered_total").inc();
+    expect(await metrics.render()).toContain("\nreprise_events_delivered_total 2\n");
+  });
+
+  test("that observe a value ask for it at each scrape", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    let bytes = 1;
+    metrics.observe("reprise_hub_memory_bytes", () => bytes);
+    bytes = 4_096;
+    expect(await metrics.render()).toContain("\nreprise_hub_memory_bytes 4096\n");
+  });
+
+  test("of two processes never mix", async () => {
+    const [one, other] = [createMetrics({ processMetrics: false }), createMetrics({ processMetrics: false })];
+    one.gauge("reprise_readers").set(7);
+    expect(await other.render()).not.toContain("reprise_readers");
+  });
+
+  test("of the process itself are there unless they are not wanted", async () => {
+    expect(await createMetrics().render()).toContain("process_cpu_seconds_total");
+    expect(await createMetrics({ processMetrics: false }).render()).not.toContain("process_cpu_seconds_total");
+  });
+
+  test("have names that end with their unit or, for counters, with _total", () => {
+    const counters = Object.entries(METRICS).filter(([, { kind }]) => kind === "counter");
+    expect(counters.map(([name]) => name)).toEqual(counters.map(() => expect.stringMatching(/_total$/)));
+    const histograms = Object.entries(METRICS).filter(([, { kind }]) => kind === "histogram");
+    expect(histograms.map(([name]) => name)).toEqual(histograms.map(() => expect.stringMatching(/_(seconds|bytes)$/)));
+  });
+});

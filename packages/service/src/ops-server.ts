@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Metrics } from "./metrics.ts";
+
+export interface OpsSource {
+  metrics: Metrics;
+  /** Why this process can't take work now, in words for people: empty when it can. Not being ready is no reason for a restart. */
+  notReadyBecause(): readonly string[];
+}
+
+export interface OpsAnswer {
+  status: 200 | 503;
+  contentType: string;
+  body: string;
+}
+
+export const OPS_PATHS = ["/healthz", "/readyz", "/metrics"] as const;
+export type OpsPath = (typeof OPS_PATHS)[number];
+
+export type OpsHandler = (path: OpsPath) => Promise<OpsAnswer>;
+
+export function isOpsPath(path: string): path is OpsPath {
+  return (OPS_PATHS as readonly string[]).includes(path);
+}
+
+/**
+ * Answers liveness, readiness and Prometheus' scrapes, for whatever HTTP server it is mounted in.
+ * `/healthz` is 200 as long as the event loop turns; `/readyz` is 503 with the reasons while there are any.
+ */
+export function createOpsHandler({ metrics, notReadyBecause }: OpsSource): OpsHandler {
+  return async (path) => {
+    switch (path) {
+      case "/healthz":
+        return toJson(200, { status: "ok" });
+      case "/readyz": {
+        const because = notReadyBecause();
+        return because.length === 0 ? toJson(200, { status: "ready" }) : toJson(503, { status: "not_ready", because });
+      }
+      case "/metrics":
+        return { status: 200, contentType: metrics.contentType, body: await metrics.render() };
+    }
+  };
+}
+
+function toJson(status: OpsAnswer["status"], body: unknown): OpsAnswer {
+  return { status, contentType: "application/json; charset=utf-8", body: JSON.stringify(body) };
+}
+
+export interface OpsServer extends AsyncDisposable {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Serves a handler on a port of its own (0: a free one), for services that have no API to mount it in. Rejects when it can't listen. */
+export async function startOpsServer(handler: OpsHandler, { host, port }: { host: string; port: number }): Promise<OpsServer> {
+  const server = createServer((request, response) => {
+    const path = request.url?.split("?", 1)[0] ?? "";
+    const isKnown = isOpsPath(path);
+    if (!isKnown || request.method !== "GET") {
+      response.writeHead(isKnown ? 405 : 404, isKnown ? { allow: "GET" } : {}).end();
+      return;
+    }
+    handler(path).then(
+      ({ status, contentType, body }) => response.writeHead(status, { "content-type": contentType }).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  const { port: actualPort } = server.address() as AddressInfo;
+
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { url: `http://${host.includes(":") ? `[${host}]` : host}:${actualPort}`, close, [Symbol.asyncDispose]: close };
+}
