@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { policySchema } from "./policy.ts";
+import { effectivePolicySchema } from "./policy.ts";
 import { generationRequestSchema } from "./request.ts";
 
 /*
@@ -27,7 +27,7 @@ const requested = z.object({
   created_at: z.string(),
   request: generationRequestSchema,
   /** The tenant's and the request's policy, made one. */
-  policy: policySchema.required(),
+  policy: effectivePolicySchema,
   idempotency_key: z.string().optional(),
   traceparent: z.string().optional(),
 });

@@ -27,7 +27,14 @@ export {
   type WorkerId,
 } from "./id.ts";
 export { decodeModelName, encodeModelName } from "./model-name.ts";
-export { DEFAULT_POLICY, type EffectivePolicy, policySchema, tightenPolicy, WORKER_LOSS_ANSWERS } from "./policy.ts";
+export {
+  DEFAULT_POLICY,
+  type EffectivePolicy,
+  effectivePolicySchema,
+  policySchema,
+  tightenPolicy,
+  WORKER_LOSS_ANSWERS,
+} from "./policy.ts";
 export { generationRequestSchema, LIMITS, messageSchema, parseGenerationRequest, parseIdempotencyKey, parseWith } from "./request.ts";
 export { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEADERS, SSE_HEARTBEAT } from "./sse-frame.ts";
 export * from "./subject.ts";

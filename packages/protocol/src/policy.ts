@@ -16,8 +16,11 @@ export const policySchema = z.strictObject({
   on_disconnect: z.literal("keep").optional(),
 });
 
+/** A policy in which nothing is left open. */
+export const effectivePolicySchema = policySchema.required();
+
 export type Policy = z.infer<typeof policySchema>;
-export type EffectivePolicy = Required<Policy>;
+export type EffectivePolicy = z.infer<typeof effectivePolicySchema>;
 
 export const DEFAULT_POLICY: EffectivePolicy = { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" };
 

@@ -1,0 +1,38 @@
+import * as fc from "fast-check";
+import type { KnownEvent } from "./event.ts";
+import { DEFAULT_POLICY } from "./policy.ts";
+
+const usage = { input_tokens: 3, output_tokens: 5 };
+
+/** One event of every type with every field, in an order that a log could have. */
+export const EVENT_EXAMPLES: readonly KnownEvent[] = [
+  {
+    seq: 0,
+    type: "generation.requested",
+    tenant: "acme",
+    generation: `gen_0_${"0".repeat(26)}`,
+    created_at: "2026-11-21T02:00:00.000Z",
+    request: { model: "sim", input: "Hi", metadata: { team: "a" } },
+    policy: DEFAULT_POLICY,
+    idempotency_key: "order-7",
+    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+  },
+  { seq: 1, type: "generation.started", attempt: 1, worker: "w1", model: "sim", input_tokens: 3 },
+  { seq: 2, type: "reasoning.delta", text: "hm", tokens: 1 },
+  { seq: 3, type: "output.delta", text: "Hello", output: 0, tokens: 2 },
+  { seq: 4, type: "output.rewind", to_seq: 1, reason: "worker_lost" },
+  { seq: 5, type: "generation.completed", finish_reason: "stop", usage },
+  { seq: 6, type: "generation.failed", error: { code: "worker_lost", message: "No worker left.", retryable: true }, usage },
+  { seq: 7, type: "generation.cancelled", reason: "asked", usage: { input_tokens: null, output_tokens: 0 } },
+];
+
+const anySeq = fc.integer({ min: 1, max: 999_999_999_999_999 });
+const anyText = fc.string({ unit: "binary" });
+
+/** Any event that readers see whose content is free text, at any place in a log. */
+export const anyEvent: fc.Arbitrary<KnownEvent> = fc.oneof(
+  fc.record({ seq: anySeq, type: fc.constant("output.delta" as const), text: anyText }),
+  fc.record({ seq: anySeq, type: fc.constant("reasoning.delta" as const), text: anyText, tokens: fc.nat() }),
+  fc.record({ seq: anySeq, type: fc.constant("output.rewind" as const), to_seq: anySeq, reason: anyText }),
+  fc.record({ seq: anySeq, type: fc.constant("generation.cancelled" as const), reason: anyText, usage: fc.constant(usage) }),
+);

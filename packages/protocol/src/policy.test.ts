@@ -1,0 +1,56 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_POLICY, effectivePolicySchema, type Policy, policySchema, tightenPolicy, WORKER_LOSS_ANSWERS } from "./policy.ts";
+
+const anyPolicy: fc.Arbitrary<Policy> = fc.record(
+  {
+    max_attempts: fc.integer({ min: 1, max: 10 }),
+    on_worker_loss: fc.constantFrom(...WORKER_LOSS_ANSWERS),
+    on_disconnect: fc.constant("keep" as const),
+  },
+  { requiredKeys: [] },
+);
+
+describe("two policies made one", () => {
+  it("are the same whichever of the two is the tenant's", () => {
+    fc.assert(fc.property(anyPolicy, anyPolicy, (a, b) => void expect(tightenPolicy(a, b)).toEqual(tightenPolicy(b, a))));
+  });
+
+  it("are never looser than either, and no stricter than the stricter one", () => {
+    fc.assert(
+      fc.property(anyPolicy, anyPolicy, (a, b) => {
+        const both = tightenPolicy(a, b);
+        const attempts = said(a.max_attempts, b.max_attempts, DEFAULT_POLICY.max_attempts);
+        const losses = said(a.on_worker_loss, b.on_worker_loss, DEFAULT_POLICY.on_worker_loss).map(strictness);
+        expect(both.max_attempts).toBe(Math.min(...attempts));
+        expect(strictness(both.on_worker_loss)).toBe(Math.max(...losses));
+      }),
+    );
+  });
+
+  it("change nothing when tightened again with either", () => {
+    fc.assert(fc.property(anyPolicy, anyPolicy, (a, b) => void expect(tightenPolicy(tightenPolicy(a, b), a)).toEqual(tightenPolicy(a, b))));
+  });
+
+  it("leave nothing open, and are the default where neither says anything", () => {
+    fc.assert(fc.property(anyPolicy, anyPolicy, (a, b) => void expect(effectivePolicySchema.safeParse(tightenPolicy(a, b)).success).toBe(true)));
+    expect(tightenPolicy({}, {})).toEqual(DEFAULT_POLICY);
+  });
+});
+
+describe("a policy", () => {
+  it.each([{ max_attempts: 0 }, { max_attempts: 11 }, { max_attempts: 1.5 }, { on_worker_loss: "ask" }, { on_disconnect: "cancel" }, { moderation: {} }])(
+    "that this version can't act on is refused: %j",
+    (policy) => expect(policySchema.safeParse(policy).success).toBe(false),
+  );
+});
+
+/** What the policies say, or else the default. */
+function said<T>(a: T | undefined, b: T | undefined, fallback: T): T[] {
+  const values = [a, b].filter((value) => value !== undefined);
+  return values.length > 0 ? values : [fallback];
+}
+
+function strictness(answer: (typeof WORKER_LOSS_ANSWERS)[number]): number {
+  return WORKER_LOSS_ANSWERS.indexOf(answer);
+}

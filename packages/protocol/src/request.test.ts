@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import { LIMITS, parseGenerationRequest, parseIdempotencyKey } from "./request.ts";
+
+const BASE = { model: "sim", input: "Hi" };
+const message = { role: "user", content: "Hi" };
+
+/** Of every limit: the field, a value at it, a value just beyond it, and what the refusal must say. */
+const LIMIT_CASES: [name: string, field: string, at: unknown, beyond: unknown, says: RegExp, param?: string][] = [
+  ["the length of a model's name", "model", "m".repeat(64), "m".repeat(65), /1 to 64 characters/],
+  ["the least input", "input", "x", "", />=1 characters/],
+  ["the number of messages", "input", Array(LIMITS.messages).fill(message), Array(LIMITS.messages + 1).fill(message), /1 to 1024 messages/],
+  ["the least number of messages", "input", [message], [], />=1 items/],
+  ["max_output_tokens", "max_output_tokens", LIMITS.outputTokens, LIMITS.outputTokens + 1, /1000000/],
+  ["the least max_output_tokens", "max_output_tokens", 1, 0, /1/],
+  ["temperature", "temperature", LIMITS.temperature, LIMITS.temperature + 0.001, /2/],
+  ["the least temperature", "temperature", 0, -0.001, /0/],
+  ["the number of stop sequences", "stop", Array(LIMITS.stopSequences).fill("x"), Array(LIMITS.stopSequences + 1).fill("x"), /4/],
+  ["the least number of stop sequences", "stop", ["x"], [], /1/],
+  ["the length of a stop sequence", "stop", ["x".repeat(LIMITS.stopLength)], ["x".repeat(LIMITS.stopLength + 1)], /256/, "stop.0"],
+  ["the least length of a stop sequence", "stop", ["x"], ["x", ""], /1/, "stop.1"],
+  ["seed", "seed", LIMITS.seed, LIMITS.seed + 1, /2147483647/],
+  ["the least seed", "seed", 0, -1, /0/],
+  ["the depth of options", "options", nest(LIMITS.optionsDepth), nest(LIMITS.optionsDepth + 1), /at most 32 deep/],
+  ["the number of metadata pairs", "metadata", pairs(LIMITS.metadataPairs), pairs(LIMITS.metadataPairs + 1), /at most 16 pairs/],
+  ["the length of a metadata key", "metadata", { ["k".repeat(64)]: "v" }, { ["k".repeat(65)]: "v" }, /keys of 1 to 64 characters/],
+  ["the least length of a metadata key", "metadata", { k: "v" }, { "": "v" }, /keys of 1 to 64 characters/],
+  ["the length of a metadata value", "metadata", { k: "v".repeat(512) }, { k: "v".repeat(513) }, /512/, "metadata.k"],
+  ["max_attempts", "policy", { max_attempts: 10 }, { max_attempts: 11 }, /10/, "policy.max_attempts"],
+  ["the least max_attempts", "policy", { max_attempts: 1 }, { max_attempts: 0 }, /1/, "policy.max_attempts"],
+];
+
+describe("a request", () => {
+  it("with nothing but a model and an input is taken as it is", () => {
+    expect(parseGenerationRequest(BASE)).toEqual(BASE);
+  });
+
+  it.each(LIMIT_CASES)("at the limit of %s is taken, beyond it refused with the field and the limit", (_, field, at, beyond, says, param = field) => {
+    const body = { ...BASE, [field]: at };
+    expect(parseGenerationRequest(body)).toEqual(body);
+    const refusal = refusalOf({ ...BASE, [field]: beyond });
+    expect(refusal).toMatchObject({ code: "invalid_request", param });
+    expect(refusal.message.startsWith(`${param}: `)).toBe(true);
+    expect(refusal.message.slice(param.length)).toMatch(says);
+  });
+
+  it.each([
+    ["max_output_tokens", 1.5],
+    ["max_output_tokens", "5"],
+    ["temperature", Number.NaN],
+    ["temperature", null],
+    ["seed", 0.5],
+    ["stop", "x"],
+    ["input", 7],
+    ["input", [{ role: "tool", content: "x" }]],
+    ["input", [{ role: "user", content: "x", name: "y" }]],
+    ["options", []],
+    ["options", null],
+    ["options", { at: new Date(0) }],
+    ["options", { n: Number.POSITIVE_INFINITY }],
+    ["metadata", { n: 7 }],
+    ["model", undefined],
+  ])("with a wrong %s is refused by its name: %j", (field, value) => {
+    const refusal = refusalOf({ ...BASE, [field]: value });
+    expect(refusal.code).toBe("invalid_request");
+    expect(refusal.param?.split(".")[0]).toBe(field);
+  });
+
+  it.each([
+    [{ ...BASE, inputs: "x" }, "inputs"],
+    [{ ...BASE, policy: { moderation: {} } }, "policy.moderation"],
+    [JSON.parse('{"model":"sim","input":"Hi","__proto__":{}}'), "__proto__"],
+  ])("with an unknown field is refused: %j", (body, param) => {
+    expect(refusalOf(body)).toMatchObject({ code: "invalid_request", param, message: `${param}: is not a known field` });
+  });
+
+  it.each([undefined, null, 7, "x", [], [BASE]])("that is not an object is refused: %j", (body) => {
+    expect(refusalOf(body)).toMatchObject({ code: "invalid_request", param: "body" });
+  });
+
+  it("nested as deep as a body can be is refused, not a stack overflow", () => {
+    const deep = 400_000;
+    const options = { x: JSON.parse("[".repeat(deep) + "]".repeat(deep)) as unknown };
+    expect(refusalOf({ ...BASE, options })).toMatchObject({ code: "invalid_request", param: "options" });
+  });
+
+  it("keeps options and metadata with names that objects have of their own", () => {
+    const body = { ...BASE, metadata: { toString: "a", constructor: "b" }, options: { hasOwnProperty: 1 } };
+    expect(parseGenerationRequest(body)).toEqual(body);
+  });
+});
+
+describe("an idempotency key", () => {
+  it.each(["k", "~!", "k".repeat(255)])("is taken: %s", (key) => {
+    expect(parseIdempotencyKey(key)).toBe(key);
+  });
+
+  it.each(["", "k".repeat(256), "a b", "é", "a\n", "\x7f", undefined, ["k", "k"]])("is refused with its name and limit: %j", (key) => {
+    expect(() => parseIdempotencyKey(key)).toThrow(
+      expect.objectContaining({ code: "invalid_request", param: "Idempotency-Key", message: expect.stringContaining("1 to 255") }),
+    );
+  });
+});
+
+function refusalOf(body: unknown): { code: string; param?: string; message: string } {
+  try {
+    parseGenerationRequest(body);
+  } catch (error) {
+    return error as { code: string; param?: string; message: string };
+  }
+  throw new Error("the request was taken");
+}
+
+/** An object that nests `depth` deep, itself counted. */
+function nest(depth: number): object {
+  return depth === 1 ? {} : { x: nest(depth - 1) };
+}
+
+function pairs(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
+}
