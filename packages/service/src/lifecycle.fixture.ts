@@ -21,6 +21,7 @@ await runService("fixture", async () => {
   const reload = async () => {
     if (behaviour === "reload-fails") throw new RepriseError("config_invalid", "tenants[0].id is missing");
   };
-  queueMicrotask(() => logger.info("started"));
+  // Not before the signals are listened for.
+  setImmediate(() => logger.info("started"));
   return { logger, drainMs: behaviour === "stuck" ? 60_000 : 300, stop, reload, ...(failed && { failed }) };
 });

@@ -105,7 +105,7 @@ function onReload(service: RunningService): () => void {
 function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void {
   void delay(ms, undefined, { ref: false }).then(() => {
     logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
-    logger.flush(() => process.kill(process.pid, signal));
+    process.kill(process.pid, signal);
   });
 }
 
