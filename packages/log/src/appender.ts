@@ -44,6 +44,8 @@ export interface AppenderOptions {
   onStored?: (event: StoredEvent) => void;
   /** Whether somebody else's event ends this appender. */
   isFence: (event: KnownEvent | UnknownEvent) => boolean;
+  /** Called once, when the appender is fenced or has failed. */
+  onEnd?: (state: AppenderState) => void;
   /** How long to go on when the broker does not answer. Default 30 s, for an election takes up to 10. */
   retryBudgetMs?: number;
   now?: () => number;
@@ -204,6 +206,7 @@ export class Appender {
   #end(state: AppenderState): void {
     this.#state = state;
     this.#queue.clear();
+    this.#options.onEnd?.(state);
   }
 }
 

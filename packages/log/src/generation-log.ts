@@ -11,6 +11,8 @@ export interface GenerationLog {
   readonly leader: LeaderReader;
   /** The largest checkpoint that the broker takes. */
   readonly maxCheckpointBytes: number;
+  /** Whether both connections stand at this moment. */
+  readonly connected: boolean;
   close(): void;
 }
 
@@ -27,6 +29,9 @@ export function createGenerationLog(broker: Broker, onError: (error: unknown) =>
     reader: createLogReader(reads),
     leader: createLeaderReader(reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
+    get connected() {
+      return writes.connected && reads.connected;
+    },
     close() {
       writes.close();
       reads.close();

@@ -88,6 +88,21 @@ export class Hub {
     this.#changed(tail);
   }
 
+  /**
+   * Events that are no longer in memory, from `fromSeq` on: one small batch, read from the log.
+   * @throws RepriseError `cursor_expired` when the log no longer keeps them, `broker_unavailable`
+   */
+  async readBehind(tail: Tail, fromSeq: number): Promise<Uint8Array[]> {
+    const { reader } = this.#options;
+    for (let after = tail.streamSeqBefore(fromSeq); ; ) {
+      const { events, more } = await reader.readBatch(tail.ref, after);
+      const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
+      if (wanted.length > 0 && peekSeq(wanted[0]!.payload) === fromSeq) return wanted.map(({ payload }) => payload);
+      if (wanted.length > 0 || !more) throw new RepriseError("cursor_expired", "The events after this cursor are no longer kept.");
+      after = events.at(-1)!.streamSeq;
+    }
+  }
+
   get stats(): HubStats {
     let bytes = 0;
     for (const { tail } of this.#entries.values()) bytes += tail.frames.bytes;

@@ -6,6 +6,7 @@ export type GenerationStatus = "queued" | "in_progress" | "awaiting_tool" | "com
 interface Segment {
   readonly seq: number;
   readonly text: string;
+  readonly tokens: number;
 }
 
 /**
@@ -44,6 +45,11 @@ export class Transcript {
     return this.#text;
   }
 
+  /** How many tokens `text` holds. */
+  get textTokens(): number {
+    return this.#segments.reduce((sum, { tokens }) => sum + tokens, 0);
+  }
+
   /** What the terminal event says; before it, what has been counted so far. Counts what was produced, rewound or not. */
   get usage(): Usage {
     return this.#finalUsage ?? { input_tokens: this.#inputTokens, output_tokens: this.#outputTokens };
@@ -63,7 +69,9 @@ export class Transcript {
         return;
       case "output.delta":
         this.#outputTokens += known.tokens ?? 1;
-        if ((known.output ?? 0) === 0) this.#segments.push({ seq: known.seq, text: known.text });
+        if ((known.output ?? 0) === 0) {
+          this.#segments.push({ seq: known.seq, text: known.text, tokens: known.tokens ?? 1 });
+        }
         return;
       case "reasoning.delta":
         this.#outputTokens += known.tokens ?? 1;

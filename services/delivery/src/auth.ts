@@ -1,0 +1,25 @@
+import type { TenantDirectory, Caller, Role } from "@reprise/tenancy";
+import { RepriseError } from "@reprise/protocol";
+import type { FastifyRequest } from "fastify";
+
+/** Answers who is calling; every route that touches a tenant's data asks it first. */
+export type Authenticate = (request: FastifyRequest, role: Role) => Caller;
+
+/**
+ * @throws RepriseError `unauthenticated` without a known API key, `forbidden` when the key lacks the role
+ */
+export function createAuthenticate(tenants: TenantDirectory): Authenticate {
+  return (request, role) => {
+    const [scheme, token] = request.headers.authorization?.split(" ") ?? [];
+    const caller = scheme?.toLowerCase() === "bearer" && token ? tenants.authenticate(token) : undefined;
+    if (!caller) {
+      throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
+        param: "Authorization",
+      });
+    }
+    if (!caller.roles.has(role)) {
+      throw new RepriseError("forbidden", `This API key lacks the role "${role}".`, { param: "Authorization" });
+    }
+    return caller;
+  };
+}

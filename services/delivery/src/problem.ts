@@ -1,0 +1,28 @@
+import { RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
+import type { FastifyError, FastifyReply } from "fastify";
+
+/** Fastify's own errors in our catalogue; they carry closed codes, and their messages are written for Fastify's users. */
+export function toProblem(thrown: unknown, bodyLimit: number): RepriseError {
+  if (thrown instanceof RepriseError) return thrown;
+  switch ((thrown as Partial<FastifyError> | undefined)?.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new RepriseError("body_too_large", `The body is larger than ${bodyLimit} bytes.`, { param: "body" });
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new RepriseError("unsupported_media_type", "Content-Type must be application/json.", { param: "Content-Type" });
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+    case "FST_ERR_CTP_EMPTY_JSON_BODY":
+      return new RepriseError("invalid_json", "The body is not JSON.", { param: "body" });
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+    case "FST_ERR_BAD_URL":
+      return new RepriseError("invalid_request", "The request is malformed.");
+    default:
+      return toRepriseError(thrown);
+  }
+}
+
+/** Answers with an error: its status, its body, and when to come back if that makes sense. */
+export async function sendProblem(reply: FastifyReply, error: RepriseError): Promise<void> {
+  if (error.code === "unauthenticated") void reply.header("www-authenticate", "Bearer");
+  if (error.retryAfterMs !== undefined) void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
+  await reply.code(toHttpStatus(error.code)).send(error.toBody());
+}

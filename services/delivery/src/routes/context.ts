@@ -1,0 +1,19 @@
+import type { GenerationLog, Hub } from "@reprise/log";
+import type { Logger, Metrics } from "@reprise/service";
+import type { Authenticate } from "../auth.ts";
+import type { Readers } from "../streaming/readers.ts";
+
+/** What the routes work with; made once, by `service.ts`. */
+export interface RouteContext {
+  readonly authenticate: Authenticate;
+  readonly log: GenerationLog;
+  readonly hub: Hub;
+  readonly readers: Readers;
+  readonly shards: number;
+  /** The public names of the models that can be asked for. */
+  readonly models: ReadonlySet<string>;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Aborted when the node begins to drain. */
+  readonly draining: AbortSignal;
+}

@@ -1,0 +1,85 @@
+import { type Cursor, encodeSseRetry, type GenerationRef, parseGenerationId, parseWith, RepriseError } from "@reprise/protocol";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import * as z from "zod";
+import { readEventPage } from "../domain/event-page.ts";
+import { requestedCursor, resumeFrom } from "../domain/resume.ts";
+import { openSseSocket } from "../streaming/sse-socket.ts";
+import { SseStream } from "../streaming/sse-stream.ts";
+import type { RouteContext } from "./context.ts";
+import { preferredType } from "./negotiation.ts";
+
+const MAX_WAIT_MS = 30_000;
+const MAX_PAGE_EVENTS = 1_000;
+const RECONNECT_MS = 1_000;
+
+const querySchema = z.strictObject({
+  after: z.string().optional(),
+  wait: whole(0, MAX_WAIT_MS).default(0),
+  limit: whole(1, MAX_PAGE_EVENTS).default(MAX_PAGE_EVENTS),
+});
+
+export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
+  app.get<{ Params: { id: string } }>("/v1/generations/:id/events", async (request, reply) => {
+    const { tenant } = context.authenticate(request, "read");
+    const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
+    const ref = { tenant, generation: parseGenerationId(request.params.id) };
+    const { after, wait, limit } = parseWith(querySchema, request.query, "query");
+    const cursor = requestedCursor(request.headers["last-event-id"]?.toString(), after);
+    if (type === "text/event-stream") return streamEvents(context, reply, { ref, cursor, status: 200 });
+
+    const tail = await context.hub.open(ref);
+    const fromSeq = await resumeFrom(context.hub, tail, cursor);
+    const gone = new AbortController();
+    reply.raw.on("close", () => gone.abort());
+    const signal = AbortSignal.any([context.draining, gone.signal]);
+    const page = await readEventPage({ hub: context.hub, tail, fromSeq, limit, waitMs: wait, signal });
+    return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(page);
+  });
+}
+
+/** Answers with the stream itself, from behind the cursor; with 204 when the reader has seen the end already. */
+export async function streamEvents(
+  context: RouteContext,
+  reply: FastifyReply,
+  { ref, cursor, status }: { ref: GenerationRef; cursor: Cursor; status: number },
+): Promise<FastifyReply> {
+  const { hub, readers, logger } = context;
+  const tail = await hub.open(ref);
+  const nextSeq = await resumeFrom(hub, tail, cursor);
+  if (tail.ended && nextSeq > tail.lastSeq) return reply.code(204).send();
+  if (context.draining.aborted) throw drainingError();
+
+  void reply.hijack();
+  const socket = openSseSocket(reply.raw, status, plainHeaders(reply));
+  socket.writeText(encodeSseRetry(RECONNECT_MS));
+  const stream = new SseStream({
+    hub,
+    tail,
+    socket,
+    nextSeq,
+    onError: (error) => logger.warn({ generation: ref.generation, code: error.code, err: error.cause }, "a stream was broken off"),
+    onClose: (closed) => readers.remove(closed),
+  });
+  readers.add(stream);
+  stream.start();
+  return reply;
+}
+
+export function drainingError(): RepriseError {
+  return new RepriseError("draining", "This node is shutting down; try again.", { retryAfterMs: 1_000 });
+}
+
+function plainHeaders(reply: FastifyReply): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) headers[name] = String(value);
+  return headers;
+}
+
+function whole(least: number, most: number): z.ZodType<number, string | undefined> {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z
+    .string()
+    .regex(/^[0-9]{1,9}$/, { error })
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, { error }) as unknown as z.ZodType<number, string | undefined>;
+}

@@ -1,0 +1,73 @@
+import {
+  encodeCursor,
+  type Generation,
+  parseGenerationId,
+  parseGenerationRequest,
+  parseIdempotencyKey,
+  parseWith,
+  RepriseError,
+  START,
+  Transcript,
+} from "@reprise/protocol";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { createGeneration } from "../domain/create-generation.ts";
+import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
+import { requestedCursor } from "../domain/resume.ts";
+import { toGeneration } from "../domain/view.ts";
+import type { RouteContext } from "./context.ts";
+import { streamEvents } from "./events.ts";
+import { preferredType } from "./negotiation.ts";
+
+/** The header that tells the id of a generation whose creation is answered with its stream. */
+export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
+
+const cancelSchema = z.strictObject({ reason: z.string().min(1).max(256).optional() });
+
+export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { authenticate, log, shards, models } = context;
+
+  app.post("/v1/generations", async (request, reply) => {
+    const { tenant, policy } = authenticate(request, "create");
+    const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
+    const body = parseGenerationRequest(request.body);
+    if (!models.has(body.model)) {
+      throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, { param: "model" });
+    }
+    const key = header(request, "idempotency-key");
+    const cursor = requestedCursor(header(request, "last-event-id"), undefined);
+    const { ref, requested, joined } = await createGeneration({
+      log,
+      shards,
+      tenant,
+      tenantPolicy: policy,
+      request: body,
+      idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+      traceparent: header(request, "traceparent"),
+      now: new Date(),
+    });
+    const status = joined ? 200 : 201;
+    void reply.header(GENERATION_ID_HEADER, ref.generation);
+    if (type === "text/event-stream") return streamEvents(context, reply, { ref, cursor, status });
+    const generation: Generation = joined
+      ? await readGeneration(log, ref)
+      : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
+    return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(generation);
+  });
+
+  app.get<{ Params: { id: string } }>("/v1/generations/:id", async (request) => {
+    const { tenant } = authenticate(request, "read");
+    return readGeneration(log, { tenant, generation: parseGenerationId(request.params.id) });
+  });
+
+  app.post<{ Params: { id: string } }>("/v1/generations/:id/cancel", async (request) => {
+    const { tenant } = authenticate(request, "cancel");
+    const { reason = "requested" } = parseWith(cancelSchema, request.body ?? {});
+    return cancelGeneration(log, { tenant, generation: parseGenerationId(request.params.id) }, reason);
+  });
+}
+
+function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,79 @@
+import cors from "@fastify/cors";
+import { LIMITS, RepriseError } from "@reprise/protocol";
+import type { OpsHandler } from "@reprise/service";
+import fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
+import { sendProblem, toProblem } from "./problem.ts";
+import type { RouteContext } from "./routes/context.ts";
+import { addEventRoutes, drainingError } from "./routes/events.ts";
+import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
+import { addOpsRoutes } from "./routes/ops.ts";
+
+export interface ServerOptions {
+  context: RouteContext;
+  ops: OpsHandler;
+  /** Origins whose pages may call the API; `*` for any. */
+  corsOrigins: readonly string[];
+}
+
+const ALLOWED_HEADERS = [
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "Last-Event-ID",
+  "Cache-Control",
+  "X-Requested-With",
+  "traceparent",
+];
+
+/** The HTTP server with all its routes, not listening yet. */
+export async function buildServer({ context, ops, corsOrigins }: ServerOptions): Promise<FastifyInstance> {
+  const app = fastify({
+    bodyLimit: LIMITS.bodyBytes,
+    logger: false,
+    // The streams outlive any request timeout; a client gets 60 s to send its request.
+    requestTimeout: 60_000,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+  });
+
+  app.setErrorHandler(async (thrown, request, reply) => {
+    const error = toProblem(thrown, LIMITS.bodyBytes);
+    if (error.code === "internal") context.logger.error({ err: error.cause, request: request.id }, "a request failed");
+    await sendProblem(reply, error);
+  });
+  app.setNotFoundHandler((request) => {
+    throw new RepriseError("not_found", `There is no ${request.url.split("?", 1)[0]}.`);
+  });
+  app.addHook("onRequest", async (request) => {
+    if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
+  });
+  await app.register(cors, {
+    origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
+    methods: ["GET", "POST"],
+    allowedHeaders: ALLOWED_HEADERS,
+    exposedHeaders: [GENERATION_ID_HEADER, "Location", "Retry-After"],
+    maxAge: 86_400,
+  });
+
+  addGenerationRoutes(app, context);
+  addEventRoutes(app, context);
+  addOpsRoutes(app, ops);
+  refuseOtherMethods(app, "/v1/generations", "POST");
+  refuseOtherMethods(app, "/v1/generations/:id", "GET");
+  refuseOtherMethods(app, "/v1/generations/:id/events", "GET");
+  refuseOtherMethods(app, "/v1/generations/:id/cancel", "POST");
+  return app;
+}
+
+const METHODS: readonly HTTPMethods[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+function refuseOtherMethods(app: FastifyInstance, url: string, allowed: "GET" | "POST"): void {
+  app.route({
+    method: METHODS.filter((method) => method !== allowed),
+    url,
+    handler: (_request, reply) => {
+      void reply.header("allow", allowed);
+      throw new RepriseError("method_not_allowed", `Only ${allowed} is allowed here.`);
+    },
+  });
+}

@@ -1,0 +1,42 @@
+import type { SseStream } from "./sse-stream.ts";
+
+const HEARTBEAT_MS = 15_000;
+const SWEEP_MS = 1_000;
+/** Told to come back at once, all readers of a node would hit the others in the same second. */
+const COME_BACK_MS = { least: 100, most: 2_000 };
+
+/** All readers of this node: one heartbeat timer for all, and an orderly way home for all. */
+export class Readers {
+  readonly #streams = new Set<SseStream>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #random: () => number;
+
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+    this.#timer = setInterval(() => this.#heartbeat(Date.now()), SWEEP_MS);
+    this.#timer.unref();
+  }
+
+  get count(): number {
+    return this.#streams.size;
+  }
+
+  add(stream: SseStream): void {
+    this.#streams.add(stream);
+  }
+
+  remove(stream: SseStream): void {
+    this.#streams.delete(stream);
+  }
+
+  /** Sends everybody home, each to come back at another moment. */
+  drain(): void {
+    clearInterval(this.#timer);
+    const { least, most } = COME_BACK_MS;
+    for (const stream of this.#streams) stream.sendHome(least + this.#random() * (most - least));
+  }
+
+  #heartbeat(now: number): void {
+    for (const stream of this.#streams) stream.heartbeat(now, HEARTBEAT_MS);
+  }
+}

@@ -1,0 +1,59 @@
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { SSE_HEADERS } from "@reprise/protocol";
+import { encodeChunk, unwrapChunks } from "./http-sse-framing.ts";
+
+/** Where a stream's bytes go: one client connection whose response has begun. */
+export interface SseSocket {
+  /** Sends a run of frames as the hub keeps them. Returns false when the client should be given time to read. */
+  writeFrames(chunks: Buffer): boolean;
+  /** Sends complete lines of our own: heartbeats, `retry:`, errors. */
+  writeText(text: string): boolean;
+  /** Ends the response in order: the client knows that the generation has ended. */
+  end(): void;
+  /** Breaks the connection, once what was written has left: the client knows that there is more, and comes back. */
+  breakOff(): void;
+  onDrain(listener: () => void): void;
+  onClose(listener: () => void): void;
+}
+
+/**
+ * Begins a `text/event-stream` response and takes over its socket. Frames are written to the socket itself: they hold their
+ * chunk framing already, and going through the response would build it again for every reader.
+ */
+export function openSseSocket(response: ServerResponse, status: number, headers: Record<string, string>): SseSocket {
+  response.writeHead(status, { ...headers, ...SSE_HEADERS });
+  response.flushHeaders();
+  const socket = response.socket;
+  return socket && response.chunkedEncoding ? chunkedSocket(response, socket) : plainSocket(response);
+}
+
+function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
+  return {
+    writeFrames: (chunks) => socket.write(chunks),
+    writeText: (text) => socket.write(encodeChunk(text)),
+    end: () => response.end(),
+    // Without the last chunk, the end of the connection is an error to the client.
+    breakOff: () => socket.destroySoon(),
+    onDrain: (listener) => socket.on("drain", listener),
+    onClose: (listener) => response.on("close", listener),
+  };
+}
+
+/** HTTP/1.0, as an old proxy speaks it: the body ends with the connection, so only a reset says that it is incomplete. */
+function plainSocket(response: ServerResponse): SseSocket {
+  return {
+    writeFrames(chunks) {
+      let ready = true;
+      response.cork();
+      for (const frame of unwrapChunks(chunks)) ready = response.write(frame);
+      response.uncork();
+      return ready;
+    },
+    writeText: (text) => response.write(text),
+    end: () => response.end(),
+    breakOff: () => response.socket?.resetAndDestroy(),
+    onDrain: (listener) => response.on("drain", listener),
+    onClose: (listener) => response.on("close", listener),
+  };
+}

@@ -1,0 +1,30 @@
+import type { EffectivePolicy, Transcript } from "@reprise/protocol";
+
+/** What earlier attempts have produced and the next one builds on. */
+export interface Prefix {
+  readonly text: string;
+  readonly tokens: number;
+}
+
+/** What a worker does with a job, given what the generation's log says. */
+export type Plan =
+  /** The generation has ended; only the job is left. */
+  | { kind: "done" }
+  /** No (further) attempt is permitted. */
+  | { kind: "give_up" }
+  /** Run the engine. `rewind`: what was shown so far is to be withdrawn first, because the engine begins anew. */
+  | { kind: "run"; attempt: number; prefix: Prefix; rewind: boolean };
+
+const NOTHING: Prefix = { text: "", tokens: 0 };
+
+export function planAttempt(transcript: Transcript, policy: EffectivePolicy, canContinue: boolean): Plan {
+  if (transcript.ended) return { kind: "done" };
+  const attempt = transcript.attempt + 1;
+  if (attempt === 1) return { kind: "run", attempt, prefix: NOTHING, rewind: false };
+  if (attempt > policy.max_attempts || policy.on_worker_loss === "fail") return { kind: "give_up" };
+  if (transcript.text === "") return { kind: "run", attempt, prefix: NOTHING, rewind: false };
+  if (policy.on_worker_loss === "continue" && canContinue) {
+    return { kind: "run", attempt, prefix: { text: transcript.text, tokens: transcript.textTokens }, rewind: false };
+  }
+  return { kind: "run", attempt, prefix: NOTHING, rewind: true };
+}
