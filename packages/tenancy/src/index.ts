@@ -1,0 +1,11 @@
+export { createDevTenant, type DevTenant } from "./dev-tenant.ts";
+export { createTenantDirectory, type Principal, type TenantDirectory } from "./tenant-directory.ts";
+export {
+  loadTenantsFile,
+  parseTenantsFile,
+  type Role,
+  ROLES,
+  type TenancyConfig,
+  type TenantConfig,
+  type TenantKey,
+} from "./tenants-file.ts";

@@ -1,0 +1,37 @@
+import type { Policy, TenantId } from "@reprise/protocol";
+import { hashKey } from "./key-hash.ts";
+import type { Role, TenancyConfig } from "./tenants-file.ts";
+
+/** Whom a key stands for, and what it may do. */
+export interface Principal {
+  readonly tenant: TenantId;
+  readonly roles: ReadonlySet<Role>;
+  /** The tenant's own policy: a request's can only tighten it. */
+  readonly policy: Policy;
+}
+
+export interface TenantDirectory {
+  /** Whom a bearer token stands for; undefined when nobody knows it. The same token gives the same object until `reload`. */
+  authenticate(bearerToken: string): Principal | undefined;
+  /** Replaces all tenants at once. Requests that are under way keep what they were admitted with. */
+  reload(config: TenancyConfig): void;
+}
+
+/**
+ * The tenants in memory, found by the hash of their key: how long a look-up takes says nothing about a secret, only about its hash.
+ */
+export function createTenantDirectory(config: TenancyConfig): TenantDirectory {
+  let principals = index(config);
+  return {
+    authenticate: (bearerToken) => principals.get(hashKey(bearerToken)),
+    reload(next) {
+      principals = index(next);
+    },
+  };
+}
+
+function index({ tenants }: TenancyConfig): ReadonlyMap<string, Principal> {
+  return new Map(
+    tenants.flatMap(({ id, keys, policy }) => keys.map(({ sha256, roles }) => [sha256, { tenant: id, roles, policy }] as const)),
+  );
+}

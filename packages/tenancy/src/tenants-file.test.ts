@@ -1,0 +1,119 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { loadTenantsFile, parseTenantsFile } from "./tenants-file.ts";
+
+const SECRET = "rk_acme_0123456789abcdef";
+const SHA256 = "0f".repeat(32);
+
+function parse(json: unknown) {
+  return parseTenantsFile(JSON.stringify(json), "tenants.json");
+}
+
+function messageOf(json: unknown): string {
+  try {
+    parse(json);
+  } catch (error) {
+    expect(error).toMatchObject({ code: "config_invalid", param: "tenants.json" });
+    return (error as Error).message;
+  }
+  throw new Error("the file was accepted");
+}
+
+const withKey = (key: unknown) => ({ tenants: [{ id: "acme", keys: [key] }] });
+
+describe("a tenants file", () => {
+  test("gives tenants with their keys, roles and policy", () => {
+    const { tenants } = parse({
+      tenants: [
+        { id: "acme", keys: [{ secret: SECRET, roles: ["create", "read"] }], policy: { max_attempts: 2, on_disconnect: "keep" } },
+        { id: "globex", keys: [{ sha256: SHA256, roles: ["read"] }] },
+      ],
+    });
+    expect(tenants).toEqual([
+      {
+        id: "acme",
+        keys: [{ sha256: expect.stringMatching(/^[0-9a-f]{64}$/), roles: new Set(["create", "read"]) }],
+        policy: { max_attempts: 2, on_disconnect: "keep" },
+      },
+      { id: "globex", keys: [{ sha256: SHA256, roles: new Set(["read"]) }], policy: {} },
+    ]);
+  });
+
+  test("leaves no secret in what it gives", () => {
+    expect(JSON.stringify(parse(withKey({ secret: SECRET, roles: ["read"] })))).not.toContain(SECRET);
+  });
+
+  test("is refused with every problem at once, each by its path", () => {
+    const message = messageOf({
+      tenants: [
+        { id: "a.b", keys: [{ secret: SECRET, roles: ["admin"] }] },
+        { id: "acme", keys: [], policy: { max_attempts: 99, moderation: {} }, plan: "gold" },
+      ],
+      version: 1,
+    });
+    const paths = message.split("\n").slice(1).map((line) => line.trim().split(":")[0]);
+    expect(paths.toSorted()).toEqual([
+      "tenants[0].id",
+      "tenants[0].keys[0].roles[0]",
+      "tenants[1]",
+      "tenants[1].keys",
+      "tenants[1].policy",
+      "tenants[1].policy.max_attempts",
+      "the file",
+    ]);
+  });
+
+  test.each([
+    ["no key material", { roles: ["read"] }, "tenants[0].keys[0]: must have one of secret and sha256"],
+    ["both kinds of it", { secret: SECRET, sha256: SHA256, roles: ["read"] }, "tenants[0].keys[0]: must have one of secret and sha256"],
+    ["a short secret", { secret: "hunter2", roles: ["read"] }, "tenants[0].keys[0].secret"],
+    ["a secret with a blank", { secret: `${SECRET} x`, roles: ["read"] }, "tenants[0].keys[0].secret"],
+    ["a hash in upper case", { sha256: SHA256.toUpperCase(), roles: ["read"] }, "tenants[0].keys[0].sha256"],
+    ["no roles", { secret: SECRET, roles: [] }, "tenants[0].keys[0].roles"],
+    ["a role twice", { secret: SECRET, roles: ["read", "read"] }, "tenants[0].keys[0].roles: names a role twice"],
+  ])("is refused for a key with %s", (_, key, problem) => {
+    expect(messageOf(withKey(key))).toContain(problem);
+  });
+
+  test("is refused when a tenant is there twice", () => {
+    const tenant = (secret: string) => ({ id: "acme", keys: [{ secret, roles: ["read"] }] });
+    expect(messageOf({ tenants: [tenant(SECRET), tenant(`${SECRET}2`)] })).toContain('tenants[1].id: "acme" is there twice');
+  });
+
+  test("is refused when two tenants share a key", () => {
+    const keys = [{ secret: SECRET, roles: ["read"] }];
+    const message = messageOf({ tenants: [{ id: "acme", keys }, { id: "globex", keys }] });
+    expect(message).toContain("tenants[1].keys[0]: is the same key as an earlier one");
+  });
+
+  test("is refused when it has no tenants, which would let nobody in", () => {
+    expect(messageOf({ tenants: [] })).toContain("tenants:");
+  });
+
+  test.each([
+    ["a value of the wrong kind", { secret: [SECRET], roles: ["read"] }],
+    ["a secret that is too long", { secret: SECRET.repeat(20), roles: ["read"] }],
+    ["a secret where a hash belongs", { sha256: SECRET, roles: ["read"] }],
+    ["a secret where a role belongs", { sha256: SHA256, roles: [SECRET] }],
+  ])("is refused for %s without telling the secret", (_, key) => {
+    expect(messageOf(withKey(key))).not.toContain("rk_acme");
+  });
+
+  test("that is not JSON is refused without quoting what it holds", () => {
+    const broken = () => parseTenantsFile(`{"tenants": [{"secret": ${SECRET}`, "tenants.json");
+    expect(broken).toThrow(expect.objectContaining({ code: "config_invalid", message: "tenants.json is not JSON." }));
+    // The parser's own error quotes the text.
+    expect(broken).toThrow(expect.not.objectContaining({ cause: expect.anything() }));
+  });
+
+  test("is read from disk, and its absence is a problem of the configuration", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "reprise-tenants-"));
+    const path = join(dir, "tenants.json");
+    await expect(loadTenantsFile(path)).rejects.toMatchObject({ code: "config_invalid", message: expect.stringContaining("can't be read") });
+    await writeFile(path, JSON.stringify(withKey({ secret: SECRET, roles: ["read"] })));
+    expect((await loadTenantsFile(path)).tenants).toHaveLength(1);
+    await rm(dir, { recursive: true });
+  });
+});
