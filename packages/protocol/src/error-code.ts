@@ -23,7 +23,7 @@ export const ERROR_CATALOGUE = {
   // The platform can't answer now.
   draining: { retryable: true, meaning: "This node is shutting down; another node, or this one later, will answer." },
   broker_unavailable: { retryable: true, meaning: "The log can't be reached or did not answer in time." },
-  internal: { retryable: false, meaning: "A defect in the platform; the request id finds it in the logs." },
+  internal: { retryable: false, meaning: "A defect in the platform; its log says more." },
   // A generation failed: `generation.failed` carries one of these.
   engine_unavailable: { retryable: true, meaning: "The engine could not be reached or is overloaded." },
   engine_rejected: { retryable: false, meaning: "The engine refused the request as it is." },

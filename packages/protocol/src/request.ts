@@ -18,6 +18,7 @@ export const LIMITS = {
   metadataKeyLength: 64,
   metadataValueLength: 512,
   idempotencyKeyLength: 255,
+  cancelReasonLength: 256,
   /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
   pageEvents: 1_000,
   pageWaitMs: 30_000,

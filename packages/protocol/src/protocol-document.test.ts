@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { ERROR_CATALOGUE, type ErrorCode } from "./error-code.ts";
+import { eventSchema, FINISH_REASONS } from "./event.ts";
+import { toHttpStatus } from "./http-status.ts";
+import { generationRequestSchema, LIMITS } from "./request.ts";
+
+const DOCUMENT = readFileSync(new URL("../../../PROTOCOL.md", import.meta.url), "utf8");
+
+/* Each comparison is of whole tables, so a row that either side lacks fails it. */
+describe("PROTOCOL.md", () => {
+  it("lists every error with its status, whether it is retryable and what it means, and no other", () => {
+    const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { retryable, meaning }]) => [
+      code,
+      { status: toHttpStatus(code as ErrorCode), retryable, meaning },
+    ]);
+    const documented = tableUnder("| code | status | retryable | meaning |").map(([code, status, retryable, meaning]) => [
+      code,
+      { status: Number(status), retryable: retryable === "yes", meaning },
+    ]);
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(catalogue));
+  });
+
+  it("lists every type of event with all its fields, and no other", () => {
+    const known = eventSchema.options.map(({ shape }) => {
+      const { seq: _seq, type, ...fields } = shape;
+      return [type.value, fieldNames(fields)];
+    });
+    const documented = tableUnder("| type | fields | meaning |").map(([type, fields]) => [type, fields!.split(", ").toSorted()]);
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(known));
+  });
+
+  it("lists every limit with its value, and no other", () => {
+    const documented = tableUnder("| limit | value | of what |").map(([name, value]) => [name, Number(value!.replaceAll(",", ""))]);
+    expect(Object.fromEntries(documented)).toEqual(LIMITS);
+  });
+
+  it("lists every field of a request and whether it is required, and no other", () => {
+    const documented = tableUnder("| field | required | meaning |").map(([name, required]) => (required === "yes" ? name : `${name}?`));
+    expect(documented.toSorted()).toEqual(fieldNames(generationRequestSchema.shape));
+  });
+
+  it("lists every finish reason, and no other", () => {
+    const [, list] = /`finish_reason` is\s+one\s+of ([^.]*)\./.exec(DOCUMENT) ?? [];
+    expect(list?.split(",").map((reason) => unquote(reason.trim()))).toEqual([...FINISH_REASONS]);
+  });
+
+  it("refers only to sections that it has", () => {
+    const sections = new Set([...DOCUMENT.matchAll(/^(?:#+ )?(\d+(?:\.\d+)*)\.? /gm)].map(([, number]) => number));
+    const references = [...DOCUMENT.matchAll(/§(\d+(?:\.\d+)*)/g)].map(([, number]) => number);
+    expect(references.filter((number) => !sections.has(number))).toEqual([]);
+  });
+});
+
+/** The cells of the table with this head, row by row, without their backticks. */
+function tableUnder(head: string): string[][] {
+  const [, rest] = DOCUMENT.split(`${head}\n`);
+  const [, ...rows] = rest!.split("\n\n", 1)[0]!.trimEnd().split("\n");
+  return rows.map((row) => row.slice(2, -2).split(" | ").map(unquote));
+}
+
+function unquote(cell: string): string {
+  return cell.replaceAll("`", "");
+}
+
+/** Names as the document writes them: with a question mark where the field may be absent. */
+function fieldNames(shape: Record<string, { safeParse(value: undefined): { success: boolean } }>): string[] {
+  return Object.entries(shape)
+    .map(([name, schema]) => (schema.safeParse(undefined).success ? `${name}?` : name))
+    .toSorted();
+}
