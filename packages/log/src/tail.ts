@@ -130,19 +130,18 @@ export class Tail {
     for (const onProgress of this.#listeners) onProgress();
   }
 
+  /** @throws RepriseError `protocol_violation`, and then the tail is as it was */
   #append(payload: Uint8Array): void {
-    const seq = ++this.#lastSeq;
+    const seq = this.#lastSeq + 1;
     const type = peekType(payload);
-    if (seq === 0) {
-      this.requested = decodeEvent(payload) as RequestedEvent;
-      return;
-    }
+    if (seq === 0) this.requested = decodeEvent(payload) as RequestedEvent;
     if (type === "generation.started") {
       const { attempt } = decodeEvent(payload) as { attempt: number; seq: number; type: string };
       this.#attempts.push({ attempt, fromSeq: seq });
     }
     if (isTerminal(type)) this.ended = true;
-    this.frames.append(encodeCursor({ attempt: this.attempt, seq }), payload);
+    if (seq > 0) this.frames.append(encodeCursor({ attempt: this.attempt, seq }), payload);
+    this.#lastSeq = seq;
   }
 
   #appendHeld(): void {

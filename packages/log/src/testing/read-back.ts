@@ -1,0 +1,21 @@
+import { decodeEvent, type GenerationRef, type KnownEvent, type UnknownEvent } from "@reprise/protocol";
+import type { GenerationLog } from "../generation-log.ts";
+
+/** All events of a log as its leader has them, decoded. */
+export async function readBack(log: GenerationLog, ref: GenerationRef): Promise<(KnownEvent | UnknownEvent)[]> {
+  const events = await log.leader.readTail(ref, 0);
+  return events.map(({ payload }) => decodeEvent(payload));
+}
+
+export function textOf(events: readonly (KnownEvent | UnknownEvent)[]): string {
+  return events.map((event) => (event.type === "output.delta" ? event["text"] : "")).join("");
+}
+
+export function seqsOf(events: readonly { seq: number }[]): number[] {
+  return events.map(({ seq }) => seq);
+}
+
+/** 0, 1, 2, … */
+export function denseSeqs(count: number): number[] {
+  return Array.from({ length: count }, (_, seq) => seq);
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from "node:crypto";
+import { createGenerationId, type EventDraft, type GenerationRef, parseTenantId } from "@reprise/protocol";
+import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { Appender, type AppenderOptions, EMPTY_LOG } from "../appender.ts";
+import { type Broker, connectBroker } from "../connection.ts";
+import { createGenerationLog, type GenerationLog } from "../generation-log.ts";
+import { ensureTopology } from "../topology.ts";
+
+/** A real broker with the streams in it, and one process's connections to it. */
+export interface World extends AsyncDisposable {
+  readonly server: TestBroker;
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  /** What was reported as a defect. Tests end by expecting none. */
+  readonly errors: unknown[];
+}
+
+export const SHARDS = 2;
+const HOUR_MS = 3_600_000;
+
+/** @param url where to connect instead of to the broker itself: a proxy in front of it, say */
+export async function openWorld(url?: (server: TestBroker) => Promise<string>): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const broker = stack.use(await connectBroker({ url: url ? await url(server) : server.url, name: "test" }));
+  const errors: unknown[] = [];
+  const log = createGenerationLog(broker, (error) => errors.push(error));
+  stack.defer(() => log.close());
+  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS });
+  const owned = stack.move();
+  return { server, broker, log, errors, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+export function newRef(tenant = "acme"): GenerationRef {
+  return { tenant: parseTenantId(tenant), generation: createGenerationId(randomBytes(17), SHARDS) };
+}
+
+/** An appender that nothing fences, unless told otherwise. */
+export function appenderOf(log: GenerationLog, ref: GenerationRef, options: Partial<AppenderOptions> = {}): Appender {
+  const { publish, leader } = log;
+  return new Appender({ publish, leader, ref, head: EMPTY_LOG, writer: uniqueName(), isFence: () => false, ...options });
+}
+
+/** Appends one event and waits until it is stored. */
+export async function appendOne(appender: Appender, draft: EventDraft): Promise<void> {
+  appender.append(draft);
+  await appender.settled();
+}
+
+/** Appends so many deltas to a fresh log, behind the request: `deltas` + 1 events. */
+export async function writeLog(log: GenerationLog, ref: GenerationRef, deltas: number): Promise<Appender> {
+  const appender = appenderOf(log, ref);
+  await appendOne(appender, requested(ref));
+  for (let i = 1; i <= deltas; i++) await appendOne(appender, delta(`${i} `));
+  return appender;
+}
+
+export function uniqueName(): string {
+  return randomBytes(8).toString("hex");
+}
+
+export function requested({ tenant, generation }: GenerationRef): EventDraft {
+  return {
+    type: "generation.requested",
+    tenant,
+    generation,
+    created_at: "2026-11-21T00:00:00Z",
+    request: { model: "sim", input: "hello" },
+    policy: { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" },
+  };
+}
+
+export const started = (attempt = 1): EventDraft => ({ type: "generation.started", attempt, worker: "w", model: "sim" });
+
+export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
+
+export const completed = (): EventDraft => ({
+  type: "generation.completed",
+  finish_reason: "stop",
+  usage: { input_tokens: 1, output_tokens: 1 },
+});
+
+export const cancelled = (reason = "asked"): EventDraft => ({
+  type: "generation.cancelled",
+  reason,
+  usage: { input_tokens: null, output_tokens: 0 },
+});
