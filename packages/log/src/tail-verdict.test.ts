@@ -1,0 +1,37 @@
+import { encodeEvent } from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import type { StoredEvent } from "./log-reader.ts";
+import { judgeTail } from "./tail-verdict.ts";
+import { delta } from "./testing/world.ts";
+
+function stored(seq: number, writer: string): StoredEvent {
+  return { payload: encodeEvent(seq, delta("x")), streamSeq: seq + 100, writer };
+}
+
+const SENT = { writer: "me", seq: 5 };
+
+describe("judgeTail", () => {
+  test("finds nothing in an empty tail", () => {
+    expect(judgeTail([], SENT)).toEqual({ kind: "absent", others: [] });
+  });
+
+  test("knows our event by writer and seq, and what followed it", () => {
+    const [ours, theirs] = [stored(5, "me"), stored(6, "you")];
+    expect(judgeTail([ours, theirs], SENT)).toEqual({ kind: "landed", event: ours, others: [theirs] });
+  });
+
+  test("takes somebody else's event in our place for what it is", () => {
+    const tail = [stored(5, "you"), stored(6, "you")];
+    expect(judgeTail(tail, SENT)).toEqual({ kind: "absent", others: tail });
+  });
+
+  test("does not take an earlier event of ours for the one that was sent", () => {
+    const tail = [stored(4, "me")];
+    expect(judgeTail(tail, SENT)).toEqual({ kind: "absent", others: tail });
+  });
+
+  test("looks for ours in the first place only: compare-and-set leaves it no other", () => {
+    const tail = [stored(5, "you"), stored(5, "me")];
+    expect(judgeTail(tail, SENT).kind).toBe("absent");
+  });
+});
