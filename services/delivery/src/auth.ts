@@ -1,9 +1,9 @@
-import type { TenantDirectory, Caller, Role } from "@reprise/tenancy";
+import type { Principal, Role, TenantDirectory } from "@reprise/tenancy";
 import { RepriseError } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
 
 /** Answers who is calling; every route that touches a tenant's data asks it first. */
-export type Authenticate = (request: FastifyRequest, role: Role) => Caller;
+export type Authenticate = (request: FastifyRequest, role: Role) => Principal;
 
 /**
  * @throws RepriseError `unauthenticated` without a known API key, `forbidden` when the key lacks the role

@@ -1,0 +1,26 @@
+import { type Environment, parseEnvironment } from "@reprise/service";
+
+const NAMES = [
+  "REPRISE_HOST",
+  "REPRISE_PORT",
+  "REPRISE_DATA_DIR",
+  "REPRISE_NATS_URL",
+  "REPRISE_MODELS_FILE",
+  "REPRISE_TENANTS_FILE",
+  "REPRISE_LOG_LEVEL",
+  "REPRISE_SHARDS",
+  "REPRISE_REPLICAS",
+  "REPRISE_RETENTION_HOURS",
+  "REPRISE_WORKER_SLOTS",
+  "REPRISE_ACK_WAIT_MS",
+  "REPRISE_HUB_MEMORY_MB",
+  "REPRISE_DRAIN_MS",
+  "REPRISE_CORS_ORIGINS",
+] as const;
+
+export type PlatformEnvironment = Environment<(typeof NAMES)[number]>;
+
+/** @throws RepriseError `config_invalid` */
+export function parsePlatformEnvironment(env: Readonly<Record<string, string | undefined>>): PlatformEnvironment {
+  return parseEnvironment(env, NAMES);
+}

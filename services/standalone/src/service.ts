@@ -1,0 +1,95 @@
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { startDelivery } from "@reprise/delivery";
+import { createEngines, loadModelsFile, startWorker } from "@reprise/inference-worker";
+import { connectBroker, ensureTopology } from "@reprise/log";
+import { RepriseError } from "@reprise/protocol";
+import { createMetrics, findNatsServer, type Logger, type NatsServer, startNatsServer } from "@reprise/service";
+import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
+import type { PlatformEnvironment } from "./config.ts";
+import { lockDataDir } from "./data-dir-lock.ts";
+import { openDevAccess, writeDevFile } from "./dev-file.ts";
+
+export interface Platform extends AsyncDisposable {
+  /** Where the API is. */
+  readonly url: string;
+  /** The key of the tenant `demo`, when no tenants are configured. */
+  readonly apiKey: string | undefined;
+  /** Rejects when the platform's own nats-server ends by itself. */
+  readonly failed: Promise<never>;
+  /** Reads the tenants file again. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery and a worker.
+ * Everything that outlives the process is in the data folder, which one platform at a time can use.
+ * @param processEnv where the models file's key names are looked up, and nats-server's path
+ * @throws RepriseError `config_invalid`, `broker_unavailable`, `broker_incompatible`
+ */
+export async function startPlatform(
+  env: PlatformEnvironment,
+  { processEnv, logger }: { processEnv: Readonly<Record<string, string | undefined>>; logger: Logger },
+): Promise<Platform> {
+  const dataDir = resolve(env.REPRISE_DATA_DIR);
+  await mkdir(dataDir, { recursive: true });
+  await using stack = new AsyncDisposableStack();
+  stack.use(await lockDataDir(dataDir));
+
+  const models = createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv), env.REPRISE_WORKER_SLOTS);
+  const tenantsFile = env.REPRISE_TENANTS_FILE;
+  const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
+  const tenants = createTenantDirectory(dev ? dev.tenancy : await loadTenantsFile(tenantsFile!));
+
+  const nats = env.REPRISE_NATS_URL ? undefined : stack.use(await startOwnNats(processEnv, dataDir));
+  const broker = stack.use(
+    await connectBroker({ url: env.REPRISE_NATS_URL?.join(",") ?? nats!.url, name: "reprise" }),
+  );
+  await ensureTopology(broker.main, {
+    shards: env.REPRISE_SHARDS,
+    replicas: env.REPRISE_REPLICAS,
+    retentionMs: env.REPRISE_RETENTION_HOURS * 3_600_000,
+  });
+  const metrics = createMetrics();
+  stack.use(await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }));
+  const delivery = stack.use(
+    await startDelivery({
+      broker,
+      tenants,
+      models: new Set(models.keys()),
+      logger,
+      metrics,
+      host: env.REPRISE_HOST,
+      port: env.REPRISE_PORT,
+      shards: env.REPRISE_SHARDS,
+      hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
+      corsOrigins: env.REPRISE_CORS_ORIGINS,
+    }),
+  );
+  if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
+
+  const running = stack.move();
+  const close = () => running.disposeAsync();
+  return {
+    url: delivery.url,
+    apiKey: dev?.apiKey,
+    failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
+    reload: async () => {
+      if (tenantsFile !== undefined) tenants.reload(await loadTenantsFile(tenantsFile));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function startOwnNats(env: Readonly<Record<string, string | undefined>>, dataDir: string): Promise<NatsServer> {
+  const { path } = await findNatsServer(env, dataDir);
+  return startNatsServer({ binary: path, storeDir: join(dataDir, "nats") });
+}
+
+async function untilCrash(nats: NatsServer): Promise<never> {
+  const { code, expected } = await nats.exited;
+  if (expected) return new Promise<never>(() => {});
+  throw new RepriseError("broker_unavailable", `The platform's nats-server ended by itself with status ${code}.`);
+}
