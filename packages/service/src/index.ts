@@ -6,7 +6,7 @@ export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./
 export { type LabelOf, METRICS, type MetricName } from "./metric-names.ts";
 export { createMetrics, type Metrics, type MetricsOptions } from "./metrics.ts";
 export type { NatsServerSettings, SyncInterval } from "./nats-server-config.ts";
-export { type NatsServer, type NatsServerExit, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
+export { type NatsServer, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
 export {
   createOpsHandler,
   isOpsPath,
@@ -18,3 +18,4 @@ export {
   type OpsSource,
   startOpsServer,
 } from "./ops-server.ts";
+export { spawnSupervised, type SupervisedExit, type SupervisedProcess, type SupervisedProcessOptions } from "./supervised-process.ts";

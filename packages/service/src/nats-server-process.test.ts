@@ -25,16 +25,25 @@ afterAll(() => rm(root, { recursive: true }));
 
 const newStore = () => mkdtemp(join(root, "store-"));
 
+interface RawClient {
+  socket: Socket;
+  /** Resolves when the connection is closed or reset. */
+  closed: Promise<void>;
+  info: Record<string, unknown>;
+  ping(): Promise<string>;
+}
+
 /** A raw NATS client: the server's first line tells what it is, PING shows that it lives, and the socket closes when it dies. */
-async function connectRaw(port: number): Promise<{ socket: Socket; info: Record<string, unknown>; ping(): Promise<string> }> {
+async function connectRaw(port: number): Promise<RawClient> {
   const socket = connect(port, "127.0.0.1").on("error", () => {});
+  const closed = new Promise<void>((resolve) => void socket.on("close", () => resolve()));
   const [hello] = (await once(socket, "data")) as [Buffer];
   const info = JSON.parse(hello.toString().slice("INFO ".length)) as Record<string, unknown>;
   const ping = async () => {
     socket.write('CONNECT {"verbose":false}\r\nPING\r\n');
     return String((await once(socket, "data"))[0]);
   };
-  return { socket, info, ping };
+  return { socket, closed, info, ping };
 }
 
 interface Platform extends AsyncDisposable {
@@ -68,8 +77,8 @@ describe("a nats-server started as a child", () => {
 
   test("ends when it is stopped, and says that this was expected", async () => {
     const server = await startNatsServer({ binary, storeDir: await newStore() });
-    const { socket } = await connectRaw(server.port);
-    await Promise.all([once(socket, "close"), server.stop()]);
+    const { closed } = await connectRaw(server.port);
+    await Promise.all([closed, server.stop()]);
     await server.stop();
     expect(await server.exited).toEqual({ code: 0, expected: true });
   });
@@ -82,9 +91,9 @@ describe("a nats-server started as a child", () => {
 
   test("is gone once its parent has been killed with SIGKILL", async () => {
     await using platform = await startPlatform(await newStore());
-    const { socket } = await connectRaw(platform.port);
+    const { socket, closed } = await connectRaw(platform.port);
     platform.child.kill("SIGKILL");
-    await once(socket, "close");
+    await closed;
     expect(socket.destroyed).toBe(true);
   });
 

@@ -1,14 +1,11 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { RepriseError } from "@reprise/protocol";
 import { encodeNatsServerConfig, type NatsServerFiles, natsServerFiles, type NatsServerSettings } from "./nats-server-config.ts";
 import { watchPortsFile } from "./nats-server-ports-file.ts";
 import { isProcessRunning } from "./process-running.ts";
+import { spawnSupervised, type SupervisedExit, type SupervisedProcess } from "./supervised-process.ts";
 
 export interface NatsServerOptions extends NatsServerSettings {
   /** The executable: see `findNatsServer`. */
@@ -17,38 +14,26 @@ export interface NatsServerOptions extends NatsServerSettings {
   startTimeoutMs?: number;
 }
 
-export interface NatsServerExit {
-  /** nats-server's exit status; 128 and its number for a signal. */
-  code: number | null;
-  /** True when `stop()` asked for it. */
-  expected: boolean;
-}
-
 export interface NatsServer extends AsyncDisposable {
   /** `nats://127.0.0.1:<port>` */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   /** Resolves, never rejects, when the server has ended for whatever reason. */
-  readonly exited: Promise<NatsServerExit>;
+  readonly exited: Promise<SupervisedExit>;
   /** Lets the server flush and end: TERM, then KILL after 10 s. Idempotent; resolves when it has ended. */
   stop(): Promise<void>;
 }
 
-const SUPERVISOR = fileURLToPath(new URL("./nats-server-supervisor.sh", import.meta.url));
 const STOP_GRACE_S = 10;
 /** How long a predecessor on the same folder, whose owner was killed, may take to end. */
 const PREDECESSOR_GRACE_MS = (STOP_GRACE_S + 5) * 1_000;
 const PREDECESSOR_POLL_MS = 50;
 const LOG_LINES_IN_ERROR = 5;
 
-type Supervisor = ChildProcessByStdio<Writable, null, null>;
-
 /**
  * Starts a real nats-server with JetStream on 127.0.0.1, with its store in `storeDir`, and resolves when it accepts clients.
- *
- * It never outlives this process, even one that ends by SIGKILL: nats-server-supervisor.sh says how. It runs in a session of its
- * own, so a terminal's Ctrl-C reaches only this process, which can drain before it stops the broker.
+ * It never outlives this process, and a terminal's Ctrl-C does not reach it: see `spawnSupervised`.
  *
  * @throws RepriseError `config_invalid` when another process's nats-server uses `storeDir`: two would destroy each other's files;
  *   `broker_unavailable` when it ends or says nothing within `startTimeoutMs`, with the end of its log
@@ -64,15 +49,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
 
   using ports = watchPortsFile(files.portsDir);
   const logStart = await sizeOf(files.log);
-  const supervisor = await spawnSupervisor(options.binary, files);
-
-  let stopping = false;
-  const exited = once(supervisor, "exit").then(([code]): NatsServerExit => ({ code: code as number | null, expected: stopping }));
-  const stop = async (): Promise<void> => {
-    stopping = true;
-    supervisor.stdin.end();
-    await exited;
-  };
+  const { exited, stop } = await spawnServer(options.binary, files);
 
   const timeout = new AbortController();
   const outcome = await Promise.race([
@@ -89,18 +66,11 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   return { ...outcome, url: `nats://127.0.0.1:${outcome.port}`, exited, stop, [Symbol.asyncDispose]: stop };
 }
 
-async function spawnSupervisor(binary: string, files: NatsServerFiles): Promise<Supervisor> {
+async function spawnServer(binary: string, files: NatsServerFiles): Promise<SupervisedProcess> {
   // What the server says before it has opened its log belongs there too.
   const log = await open(files.log, "a");
   try {
-    const supervisor = spawn("/bin/sh", [SUPERVISOR, binary, files.config, String(STOP_GRACE_S)], {
-      stdio: ["pipe", log.fd, log.fd],
-      detached: true,
-    }) as unknown as Supervisor;
-    // The pipe carries nothing, so an error on it can only mean that the supervisor has ended: `exited` says so.
-    supervisor.stdin.on("error", () => {});
-    await once(supervisor, "spawn");
-    return supervisor;
+    return await spawnSupervised([binary, "--config", files.config], { stopGraceS: STOP_GRACE_S, output: log.fd });
   } finally {
     await log.close();
   }

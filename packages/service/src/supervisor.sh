@@ -1,21 +1,23 @@
 #!/bin/sh
-# Runs `nats-server --config <file>` for exactly as long as whoever started this script holds the other end of its stdin.
+# Runs a server for exactly as long as whoever started this script holds the other end of its stdin.
 #
-#   sh nats-server-supervisor.sh <nats-server> <config file> <grace in seconds>
+#   sh supervisor.sh <grace in seconds> <command> [<argument> …]
 #
 # The kernel closes that pipe however the holder ends, SIGKILL included, so the server can't outlive it. At the end of the
 # file the server gets TERM, and KILL when it is still there after the grace. Exits with the server's own status.
 
+tenths=$(($1 * 10))
+shift
+
 # A background job's stdin is /dev/null in POSIX sh, so the pipe is kept as descriptor 3. The server must not hold it.
 exec 3<&0 </dev/null
 
-"$1" --config "$2" 3<&- &
+"$@" 3<&- &
 server=$!
 
 {
   read -r _ <&3
   kill -TERM "$server"
-  tenths=$(($3 * 10))
   while [ "$tenths" -gt 0 ] && kill -0 "$server"; do
     sleep 0.1
     tenths=$((tenths - 1))

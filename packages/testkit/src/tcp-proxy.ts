@@ -1,0 +1,118 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { type PumpFaults, startPump } from "./tcp-pump.ts";
+
+/** `toServer` is what the one that connected sends, `toClient` what it gets. */
+export interface ConnectionFaults {
+  toServer?: PumpFaults;
+  toClient?: PumpFaults;
+}
+
+export interface ProxyConnection {
+  /** 0 for the proxy's first connection, 1 for the next one. */
+  readonly index: number;
+  readonly bytesToServer: number;
+  readonly bytesToClient: number;
+  /** Replaces all faults of this connection, in force from the next byte on. `{}` heals it. */
+  setFaults(faults: ConnectionFaults): void;
+  /** Resets both ends at once (RST), as a crash or a firewall does. What was in flight is gone. */
+  cut(): void;
+}
+
+export interface TcpProxyOptions {
+  /** Where connections go. */
+  target: { host?: string; port: number };
+  /** What connections begin with: the same for all, or chosen by their index. */
+  faults?: ConnectionFaults | ((index: number) => ConnectionFaults);
+}
+
+export interface TcpProxy extends AsyncDisposable {
+  readonly host: "127.0.0.1";
+  readonly port: number;
+  /** Those that are open now, oldest first. */
+  readonly connections: readonly ProxyConnection[];
+  /** Resolves with the next connection that is made; call it before whatever makes it. */
+  nextConnection(): Promise<ProxyConnection>;
+  /** Replaces the faults of every open connection and of all that follow. */
+  setFaults(faults: ConnectionFaults): void;
+  /** Cuts every open connection. */
+  cutNow(): void;
+}
+
+/** A TCP proxy on 127.0.0.1 that breaks what goes through it on command: between a client and delivery, or a service and NATS. */
+export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOptions): Promise<TcpProxy> {
+  const open = new Set<ProxyConnection>();
+  let faultsOf = typeof initial === "function" ? initial : () => initial;
+  let made = 0;
+  let next = Promise.withResolvers<ProxyConnection>();
+
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const upstream = connect({ host: target.host ?? "127.0.0.1", port: target.port, allowHalfOpen: true, noDelay: true });
+    const connection = joinSockets(client, upstream, made, faultsOf(made));
+    made++;
+    open.add(connection);
+    let closed = 0;
+    const onClose = (): void => {
+      if (++closed === 2) open.delete(connection);
+    };
+    client.on("close", onClose);
+    upstream.on("close", onClose);
+    next.resolve(connection);
+    next = Promise.withResolvers();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+
+  const cutNow = (): void => {
+    for (const connection of open) connection.cut();
+  };
+  return {
+    host: "127.0.0.1",
+    port,
+    get connections() {
+      return [...open];
+    },
+    nextConnection: () => next.promise,
+    setFaults(faults) {
+      faultsOf = () => faults;
+      for (const connection of open) connection.setFaults(faults);
+    },
+    cutNow,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      cutNow();
+      await closed;
+    },
+  };
+}
+
+function joinSockets(client: Socket, upstream: Socket, index: number, initial: ConnectionFaults): ProxyConnection {
+  let faults = initial;
+  const cut = (): void => {
+    client.resetAndDestroy();
+    upstream.resetAndDestroy();
+  };
+  const toServer = startPump(client, upstream, faults.toServer ?? {}, cut);
+  const toClient = startPump(upstream, client, faults.toClient ?? {}, cut);
+  // A reset is passed on, unless the way to the other end is stalled: then that end is not to hear of it.
+  client.on("error", () => void (faults.toServer?.stalled || cut()));
+  upstream.on("error", () => void (faults.toClient?.stalled || cut()));
+
+  return {
+    index,
+    get bytesToServer() {
+      return toServer.forwardedBytes;
+    },
+    get bytesToClient() {
+      return toClient.forwardedBytes;
+    },
+    setFaults(next) {
+      faults = next;
+      toServer.setFaults(next.toServer ?? {});
+      toClient.setFaults(next.toClient ?? {});
+    },
+    cut,
+  };
+}

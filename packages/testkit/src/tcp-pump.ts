@@ -1,0 +1,102 @@
+import type { Socket } from "node:net";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+
+/** What goes wrong in one direction of a connection. Nothing does by default. */
+export interface PumpFaults {
+  /** Everything arrives this much later, in milliseconds. */
+  latencyMs?: number;
+  /** Bytes are passed on in slices of this size, each in a turn of its own: 1 splits every frame and every character. */
+  sliceBytes?: number;
+  /** After exactly this many bytes since the connection began, both ends are reset. 0: before the first. */
+  cutAfterBytes?: number;
+  /** Nothing is passed on, not even an end; it waits, and goes on when the fault is lifted. A peer that is gone without a word. */
+  stalled?: boolean;
+  /** What arrives is thrown away, and the ends never know: with `toClient`, acks that are lost. */
+  dropped?: boolean;
+}
+
+export interface Pump {
+  /** How many bytes went through so far. */
+  readonly forwardedBytes: number;
+  setFaults(faults: PumpFaults): void;
+}
+
+/** Beyond this the source is paused, so a stall is felt by the sender as it would be over a real network. */
+const MAX_QUEUED_BYTES = 1_024 * 1_024;
+
+/**
+ * Moves bytes from one socket to another, in order, through faults that may change at any time. One loop takes from a queue;
+ * whatever may let it go on (bytes, an end, other faults) wakes it.
+ */
+export function startPump(source: Socket, sink: Socket, initial: PumpFaults, cut: () => void): Pump {
+  const queue: { bytes: Buffer; dueAt: number }[] = [];
+  let faults = initial;
+  let queuedBytes = 0;
+  let forwardedBytes = 0;
+  let ended = false;
+  let woken = Promise.withResolvers<void>();
+
+  const wake = (): void => {
+    woken.resolve();
+    woken = Promise.withResolvers();
+  };
+
+  source.on("data", (bytes: Buffer) => {
+    queue.push({ bytes, dueAt: performance.now() + (faults.latencyMs ?? 0) });
+    queuedBytes += bytes.length;
+    if (queuedBytes >= MAX_QUEUED_BYTES) source.pause();
+    wake();
+  });
+  source.on("end", () => {
+    ended = true;
+    wake();
+  });
+  sink.on("close", wake);
+
+  async function forward(bytes: Buffer): Promise<void> {
+    if (faults.dropped) return;
+    for (let rest = bytes; rest.length > 0 && !sink.destroyed; ) {
+      const { sliceBytes, cutAfterBytes = Infinity } = faults;
+      const slice = rest.subarray(0, Math.min(sliceBytes ?? rest.length, Math.max(0, cutAfterBytes - forwardedBytes)));
+      rest = rest.subarray(slice.length);
+      if (slice.length > 0) await written(sink, slice);
+      forwardedBytes += slice.length;
+      if (forwardedBytes >= cutAfterBytes) return cut();
+      if (sliceBytes !== undefined) await nextTurn();
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!sink.destroyed) {
+      const moreToDo = woken.promise;
+      const head = queue[0];
+      if (faults.stalled || (head === undefined && !ended)) await moreToDo;
+      else if (head === undefined) return void sink.end();
+      else if (head.dueAt > performance.now()) await delay(head.dueAt - performance.now());
+      else {
+        queue.shift();
+        queuedBytes -= head.bytes.length;
+        await forward(head.bytes);
+        if (queuedBytes < MAX_QUEUED_BYTES) source.resume();
+      }
+    }
+  }
+
+  void run();
+  return {
+    get forwardedBytes() {
+      return forwardedBytes;
+    },
+    setFaults(next) {
+      faults = next;
+      wake();
+    },
+  };
+}
+
+/** Resolves when the kernel has the bytes, or when it never will: the loop looks at the socket then. */
+function written(sink: Socket, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    sink.write(bytes, () => resolve());
+  });
+}
