@@ -57,6 +57,7 @@ export class Hub {
   readonly #dirty = new Set<Tail>();
   readonly #sweeper: NodeJS.Timeout;
   #flushing = false;
+  #closed = false;
   #repairs = 0;
   #probes = 0;
 
@@ -68,8 +69,9 @@ export class Hub {
   }
 
   /**
-   * The generation's tail, caught up with the log. Several callers share one.
-   * @throws RepriseError `generation_not_found`, `broker_unavailable`
+   * The generation's tail, caught up with the log. Several callers share one. It is kept for as long as somebody listens to
+   * it, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
+   * @throws RepriseError `generation_not_found`, `broker_unavailable`; `draining` when the hub was closed meanwhile
    */
   async open(ref: GenerationRef): Promise<Tail> {
     const key = logSubject(ref);
@@ -110,8 +112,9 @@ export class Hub {
   }
 
   close(): void {
+    this.#closed = true;
     clearInterval(this.#sweeper);
-    for (const key of this.#entries.keys()) this.#drop(key);
+    for (const key of this.#entries.keys()) this.#drop(key, DRAINING);
   }
 
   #open(key: string, ref: GenerationRef): Promise<Entry> {
@@ -137,8 +140,9 @@ export class Hub {
       },
     });
     try {
-      await connection.flush();
+      await connection.flush().catch(throwUnavailable);
       const snapshot = await reader.readLog(ref);
+      if (this.#closed) throw DRAINING;
       if (snapshot.events.length === 0) {
         throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
       }
@@ -175,13 +179,11 @@ export class Hub {
     this.#flushing = false;
     for (const tail of this.#dirty) {
       const entry = this.#entries.get(logSubject(tail.ref));
-      if (entry) entry.probeAfterMs = this.#options.probeMs;
-      if (tail.ended && entry) this.#stopLive(entry);
-      try {
-        tail.notify();
-      } catch (error) {
-        this.#options.onError(error);
+      if (entry?.tail === tail) {
+        entry.probeAfterMs = this.#options.probeMs;
+        if (tail.ended) this.#stopLive(entry);
       }
+      tail.notify(this.#options.onError);
     }
     this.#dirty.clear();
   }
@@ -191,34 +193,26 @@ export class Hub {
     if (entry.repairing) return;
     entry.repairing = true;
     this.#repairs++;
-    void this.#repairUntilWhole(entry).finally(() => (entry.repairing = false));
+    void this.#repairUntilWhole(entry);
   }
 
   /** The replica that answers may not have the missing event yet, hence the retries. */
   async #repairUntilWhole(entry: Entry): Promise<void> {
     const { tail } = entry;
     const deadline = Date.now() + REPAIR_BUDGET_MS;
-    for (let tries = 0; entry.repairAgain || tail.hasGap; tries++) {
+    for (let tries = 0; (entry.repairAgain || tail.hasGap) && !tail.failure; tries++) {
       entry.repairAgain = false;
       try {
         await this.refresh(tail);
       } catch (thrown) {
         const error = toRepriseError(thrown);
-        entry.repairAgain = error.retryable;
-        if (!error.retryable || Date.now() > deadline) return this.#fail(entry, error);
+        if (!error.retryable || Date.now() > deadline) this.#drop(logSubject(tail.ref), error);
+        entry.repairAgain = true;
       }
-      if (tail.hasGap && Date.now() > deadline) {
-        return this.#fail(entry, new RepriseError("broker_unavailable", "The log does not show events that the live feed did."));
-      }
+      if (tail.hasGap && Date.now() > deadline) this.#drop(logSubject(tail.ref), HOLE);
       if (tail.hasGap || entry.repairAgain) await new Promise((resolve) => setTimeout(resolve, Math.min(500, 20 * 2 ** tries)));
     }
-  }
-
-  #fail(entry: Entry, error: RepriseError): void {
-    entry.repairAgain = false;
-    entry.tail.failure = error;
-    entry.tail.notify();
-    this.#drop(logSubject(entry.tail.ref));
+    entry.repairing = false;
   }
 
   #repairAll(): void {
@@ -262,10 +256,21 @@ export class Hub {
     entry.live = undefined;
   }
 
-  #drop(key: string): void {
+  /** Whoever still holds the tail learns that it gets no more events. */
+  #drop(key: string, failure = DROPPED): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
     this.#stopLive(entry);
     this.#entries.delete(key);
+    entry.tail.failure = failure;
+    entry.tail.notify(this.#options.onError);
   }
+}
+
+const DROPPED = new RepriseError("broker_unavailable", "This node no longer keeps the generation in memory.", { retryAfterMs: 0 });
+const DRAINING = new RepriseError("draining", "This node is shutting down.");
+const HOLE = new RepriseError("broker_unavailable", "The log does not show events that the live feed did.");
+
+function throwUnavailable(cause: unknown): never {
+  throw new RepriseError("broker_unavailable", "The live feed can't be subscribed to now.", { cause, retryAfterMs: 1_000 });
 }

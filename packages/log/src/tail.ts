@@ -38,7 +38,7 @@ export class Tail {
   readonly frames: FrameLog;
   /** What seq 0 says. It is not among the frames: readers never see it. */
   requested: RequestedEvent | undefined;
-  /** Why the tail can't go on; its readers are broken off. */
+  /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
   ended = false;
   /** When something was last appended or learnt from the log, for the idle probe. */
@@ -126,8 +126,15 @@ export class Tail {
     return () => this.#listeners.delete(onProgress);
   }
 
-  notify(): void {
-    for (const onProgress of this.#listeners) onProgress();
+  /** One listener's exception is reported and keeps nothing from the others. */
+  notify(onError: (error: unknown) => void): void {
+    for (const onProgress of this.#listeners) {
+      try {
+        onProgress();
+      } catch (error) {
+        onError(error);
+      }
+    }
   }
 
   /** @throws RepriseError `protocol_violation`, and then the tail is as it was */

@@ -1,0 +1,177 @@
+import type { GenerationRef } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { Hub, type HubOptions } from "./hub.ts";
+import { follow, framesOf } from "./testing/follow.ts";
+import { createHostileFeed } from "./testing/hostile-feed.ts";
+import { plainFraming } from "./testing/plain-framing.ts";
+import { appendOne, completed, delta, newRef, openWorld, type World, writeLog } from "./testing/world.ts";
+
+function openHub(world: World, options: Partial<HubOptions> = {}) {
+  const feed = createHostileFeed(world.broker.main, () => "pass");
+  const hub = new Hub({
+    connection: feed.connection,
+    reader: world.log.reader,
+    framing: plainFraming,
+    probeMs: 50,
+    onError: (error) => world.errors.push(error),
+    ...options,
+  });
+  const isListening = () => feed.subscriptions.some((live) => !live.isClosed());
+  return { hub, feed, isListening, [Symbol.dispose]: () => hub.close() };
+}
+
+async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
+  const stored = await world.log.leader.readTail(ref, 0);
+  return framesOf(stored.map(({ payload }) => payload)).replaceAll(/^1-/gm, "0-");
+}
+
+test("callers that open a generation at once share one tail and one subscription", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  await writeLog(world.log, ref, 10);
+  const tails = await Promise.all(Array.from({ length: 20 }, () => opened.hub.open(ref)));
+  expect(new Set(tails).size).toBe(1);
+  expect(await opened.hub.open(ref)).toBe(tails[0]);
+  expect(opened.feed.subscriptions).toHaveLength(1);
+});
+
+test("a generation that does not exist is not found, and leaves neither a subscription nor a tail", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  await expect(opened.hub.open(newRef())).rejects.toMatchObject({ code: "generation_not_found" });
+  expect([opened.isListening(), opened.hub.stats.tails]).toEqual([false, 0]);
+});
+
+test("a generation that was not found is found once it exists", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
+  await writeLog(world.log, ref, 2);
+  expect((await opened.hub.open(ref)).lastSeq).toBe(2);
+});
+
+test("another tenant does not find a generation, not even while it is served", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef("acme");
+  await writeLog(world.log, ref, 2);
+  await opened.hub.open(ref);
+  const foreign = { ...newRef("rival"), generation: ref.generation };
+  await expect(opened.hub.open(foreign)).rejects.toMatchObject({ code: "generation_not_found" });
+});
+
+test("without a broker opening fails, and the caller may try again", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  await writeLog(world.log, ref, 2);
+  await world.server.stop();
+  await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "broker_unavailable" });
+  expect([opened.isListening(), opened.hub.stats.tails]).toEqual([false, 0]);
+  await world.server.restart();
+  const tail = await vi.waitFor(() => opened.hub.open(ref), { timeout: 10_000 });
+  expect(tail.lastSeq).toBe(2);
+}, 30_000);
+
+test("a generation that has ended is served from memory without a subscription", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  await appendOne(await writeLog(world.log, ref, 10), completed());
+  expect(await follow(await opened.hub.open(ref))).toBe(await expectedFrames(world, ref));
+  expect([opened.isListening(), opened.hub.stats.tails]).toEqual([false, 1]);
+});
+
+test("the subscription ends with the generation", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  const appender = await writeLog(world.log, ref, 3);
+  const reading = follow(await opened.hub.open(ref));
+  expect(opened.isListening()).toBe(true);
+  await appendOne(appender, completed());
+  expect(await reading).toBe(await expectedFrames(world, ref));
+  expect(opened.isListening()).toBe(false);
+});
+
+test("a tail that nobody reads is dropped after a while, one that is read is kept", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { lingerMs: 100 });
+  const [read, unread] = [newRef(), newRef()];
+  await writeLog(world.log, read, 1);
+  await writeLog(world.log, unread, 1);
+  (await opened.hub.open(read)).listen(() => {});
+  await opened.hub.open(unread);
+  expect(opened.hub.stats.tails).toBe(2);
+  await vi.waitFor(() => expect(opened.hub.stats.tails).toBe(1));
+  expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([false, true]);
+});
+
+test("a tail that was dropped says so to whoever still holds it", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { lingerMs: 20 });
+  const ref = newRef();
+  await writeLog(world.log, ref, 1);
+  const tail = await opened.hub.open(ref);
+  await vi.waitFor(() => expect(opened.hub.stats.tails).toBe(0));
+  await expect(follow(tail)).rejects.toMatchObject({ code: "broker_unavailable" });
+  expect((await opened.hub.open(ref)).failure).toBeUndefined();
+});
+
+test("tails that nobody reads go when memory runs short, the longest unused first", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { maxBytes: 100_000 });
+  const refs = Array.from({ length: 5 }, () => newRef());
+  for (const ref of refs) {
+    const appender = await writeLog(world.log, ref, 1);
+    await appendOne(appender, delta("x".repeat(30_000)));
+  }
+  for (const ref of refs) await opened.hub.open(ref);
+  await vi.waitFor(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(100_000));
+  expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([true, true, false, false, false]);
+});
+
+test("a long tail that is read loses its head when memory runs short, and the log has what is gone", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { maxBytes: 200_000 });
+  const ref = newRef();
+  const appender = await writeLog(world.log, ref, 1);
+  for (let i = 0; i < 200; i++) await appendOne(appender, delta("x".repeat(5_000)));
+  const tail = await opened.hub.open(ref);
+  tail.listen(() => {});
+  await vi.waitFor(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
+  expect(tail.frames.firstSeq).toBeGreaterThan(1);
+  expect(tail.frames.view(1, 1_000)).toBeUndefined();
+  expect(tail.lastSeq).toBe(201);
+  const { events } = await world.log.reader.readBatch(ref, tail.streamSeqBefore(1));
+  expect(events.length).toBeGreaterThan(1);
+});
+
+test("a reader that throws is reported and keeps nothing from the others", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  const appender = await writeLog(world.log, ref, 1);
+  const tail = await opened.hub.open(ref);
+  const defect = new Error("a defect in a reader");
+  tail.listen(() => {
+    throw defect;
+  });
+  const reading = follow(tail);
+  await appendOne(appender, completed());
+  expect(await reading).toBe(await expectedFrames(world, ref));
+  expect(world.errors).toContain(defect);
+});
+
+test("an open that was under way when the hub closed leaves no subscription", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  await writeLog(world.log, ref, 1);
+  const opening = opened.hub.open(ref);
+  opened.hub.close();
+  await expect(opening).rejects.toMatchObject({ code: "draining" });
+  expect(opened.isListening()).toBe(false);
+});
