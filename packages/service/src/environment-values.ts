@@ -18,31 +18,40 @@ function value<T extends string | number>(parse: Parse<T>): z.ZodType<T, string>
 }
 
 export function text(): z.ZodType<string, string> {
-  return value((input) => (input.trim() === input ? input : { problem: "must not begin or end with a blank" }));
+  return value((input) =>
+    input.trim() === input ? input : { problem: "must not begin or end with a blank" },
+  );
 }
 
 export function integer(min: number, max: number): z.ZodType<number, string> {
   return value((input) => {
     const number = /^[0-9]{1,15}$/.test(input) ? Number(input) : NaN;
-    return number >= min && number <= max ? number : { problem: `must be a whole number from ${min} to ${max}, not "${input}"` };
+    return number >= min && number <= max
+      ? number
+      : { problem: `must be a whole number from ${min} to ${max}, not "${input}"` };
   });
 }
 
 export function oneOf<const T extends string>(options: readonly T[]) {
-  return z.enum(options, { error: ({ input }) => `must be one of ${options.join(", ")}, not "${String(input)}"` });
+  return z.enum(options, {
+    error: ({ input }) => `must be one of ${options.join(", ")}, not "${String(input)}"`,
+  });
 }
 
 export function url(...schemes: string[]): z.ZodType<string, string> {
   return value((input) => {
     const known = schemes.some((scheme) => input.startsWith(`${scheme}://`));
-    return known && URL.canParse(input) ? input : { problem: `must be a URL with ${schemes.map((s) => `${s}://`).join(" or ")}` };
+    return known && URL.canParse(input)
+      ? input
+      : { problem: `must be a URL with ${schemes.map((s) => `${s}://`).join(" or ")}` };
   });
 }
 
 /** What browsers send in `Origin`: a scheme, a host and perhaps a port, no path; or `*`. */
 export function origin(): z.ZodType<string, string> {
   return value((input) => {
-    const isOrigin = input === "*" || (/^https?:/.test(input) && URL.canParse(input) && new URL(input).origin === input);
+    const isOrigin =
+      input === "*" || (/^https?:/.test(input) && URL.canParse(input) && new URL(input).origin === input);
     return isOrigin ? input : { problem: `must be * or origins such as https://app.example, not "${input}"` };
   });
 }

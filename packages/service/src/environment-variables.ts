@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { integer, list, oneOf, origin, text, url } from "./environment-values.ts";
 
 interface Variable<T> {
@@ -31,33 +31,92 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "
 export const ENVIRONMENT_VARIABLES = {
   REPRISE_HOST: defaulted("127.0.0.1", text(), "Address that the HTTP servers bind to."),
   REPRISE_PORT: defaulted("8080", integer(0, 65_535), "Port of the API; 0 takes a free one."),
-  REPRISE_OPS_PORT: optional(integer(0, 65_535), "Port of /healthz, /readyz and /metrics for services without an API."),
-  REPRISE_DATA_DIR: defaulted(".reprise", text(), "Folder for what the platform keeps: the broker's store, dev.json, fetched binaries."),
-  REPRISE_NATS_URL: optional(list(url("nats", "tls")), "NATS servers to use, separated by commas; without it `npm start` runs its own."),
-  REPRISE_NATS_SERVER: optional(text(), "Path of the nats-server to run; without it PATH, then the data folder, is searched."),
-  REPRISE_REDIS_URL: optional(url("redis", "rediss"), "Redis for limits shared between processes; nothing uses it yet."),
-  REPRISE_MODELS_FILE: optional(text(), "JSON file that routes models to engines; without it there is the model `sim`."),
-  REPRISE_TENANTS_FILE: optional(text(), "JSON file with tenants, keys and policies; without it `npm start` makes the tenant `demo`."),
-  REPRISE_LOG_LEVEL: defaulted("info", oneOf(LOG_LEVELS), `Least severe level that is logged: ${LOG_LEVELS.join(", ")}.`),
-  REPRISE_SHARDS: defaulted("4", integer(1, 1_000), "How many streams new generations are spread over; generations that exist never move."),
-  REPRISE_REPLICAS: defaulted("1", oneOf(["1", "3", "5"]).transform(Number), "How many NATS servers keep each stream: 1, 3 or 5."),
-  REPRISE_RETENTION_HOURS: defaulted("24", integer(1, 8_760), "How long the live log keeps a generation's events, in hours."),
-  REPRISE_WORKER_SLOTS: defaulted("256", integer(1, 10_000), "How many generations one inference-worker runs at once."),
-  REPRISE_ACK_WAIT_MS: defaulted("5000", integer(500, 600_000), "How long after a worker's last sign of life its job goes to another, in milliseconds."),
-  REPRISE_HUB_MEMORY_MB: defaulted("256", integer(8, 65_536), "How much delivery keeps of generations in memory, in MiB."),
-  REPRISE_DRAIN_MS: defaulted("10000", integer(0, 600_000), "How long a process may take to end after SIGTERM, in milliseconds."),
-  REPRISE_CORS_ORIGINS: defaulted("*", list(origin()), "Origins whose pages may call the API, separated by commas; `*` is any."),
+  REPRISE_OPS_PORT: optional(
+    integer(0, 65_535),
+    "Port of /healthz, /readyz and /metrics for services without an API.",
+  ),
+  REPRISE_DATA_DIR: defaulted(
+    ".reprise",
+    text(),
+    "Folder for what the platform keeps: the broker's store, dev.json, fetched binaries.",
+  ),
+  REPRISE_NATS_URL: optional(
+    list(url("nats", "tls")),
+    "NATS servers to use, separated by commas; without it `npm start` runs its own.",
+  ),
+  REPRISE_NATS_SERVER: optional(
+    text(),
+    "Path of the nats-server to run; without it PATH, then the data folder, is searched.",
+  ),
+  REPRISE_REDIS_URL: optional(
+    url("redis", "rediss"),
+    "Redis for limits shared between processes; nothing uses it yet.",
+  ),
+  REPRISE_MODELS_FILE: optional(
+    text(),
+    "JSON file that routes models to engines; without it there is the model `sim`.",
+  ),
+  REPRISE_TENANTS_FILE: optional(
+    text(),
+    "JSON file with tenants, keys and policies; without it `npm start` makes the tenant `demo`.",
+  ),
+  REPRISE_LOG_LEVEL: defaulted(
+    "info",
+    oneOf(LOG_LEVELS),
+    `Least severe level that is logged: ${LOG_LEVELS.join(", ")}.`,
+  ),
+  REPRISE_SHARDS: defaulted(
+    "4",
+    integer(1, 1_000),
+    "How many streams new generations are spread over; generations that exist never move.",
+  ),
+  REPRISE_REPLICAS: defaulted(
+    "1",
+    oneOf(["1", "3", "5"]).transform(Number),
+    "How many NATS servers keep each stream: 1, 3 or 5.",
+  ),
+  REPRISE_RETENTION_HOURS: defaulted(
+    "24",
+    integer(1, 8_760),
+    "How long the live log keeps a generation's events, in hours.",
+  ),
+  REPRISE_WORKER_SLOTS: defaulted(
+    "256",
+    integer(1, 10_000),
+    "How many generations one inference-worker runs at once.",
+  ),
+  REPRISE_ACK_WAIT_MS: defaulted(
+    "5000",
+    integer(500, 600_000),
+    "How long after a worker's last sign of life its job goes to another, in milliseconds.",
+  ),
+  REPRISE_HUB_MEMORY_MB: defaulted(
+    "256",
+    integer(8, 65_536),
+    "How much delivery keeps of generations in memory, in MiB.",
+  ),
+  REPRISE_DRAIN_MS: defaulted(
+    "10000",
+    integer(0, 600_000),
+    "How long a process may take to end after SIGTERM, in milliseconds.",
+  ),
+  REPRISE_CORS_ORIGINS: defaulted(
+    "*",
+    list(origin()),
+    "Origins whose pages may call the API, separated by commas; `*` is any.",
+  ),
 } as const;
 
 export type EnvironmentName = keyof typeof ENVIRONMENT_VARIABLES;
 
-export type EnvironmentValue<Name extends EnvironmentName> = (typeof ENVIRONMENT_VARIABLES)[Name] extends infer V
-  ? V extends DefaultedVariable<infer T>
-    ? T
-    : V extends OptionalVariable<infer T>
-      ? T | undefined
-      : never
-  : never;
+export type EnvironmentValue<Name extends EnvironmentName> =
+  (typeof ENVIRONMENT_VARIABLES)[Name] extends infer V
+    ? V extends DefaultedVariable<infer T>
+      ? T
+      : V extends OptionalVariable<infer T>
+        ? T | undefined
+        : never
+    : never;
 
 export function isEnvironmentName(name: string): name is EnvironmentName {
   return Object.hasOwn(ENVIRONMENT_VARIABLES, name);

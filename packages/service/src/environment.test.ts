@@ -29,16 +29,26 @@ describe("the environment", () => {
   });
 
   test("is typed by the names that were asked for", () => {
-    const env = parseEnvironment({ REPRISE_PORT: "0" }, ["REPRISE_PORT", "REPRISE_OPS_PORT", "REPRISE_LOG_LEVEL", "REPRISE_NATS_URL"]);
+    const env = parseEnvironment({ REPRISE_PORT: "0" }, [
+      "REPRISE_PORT",
+      "REPRISE_OPS_PORT",
+      "REPRISE_LOG_LEVEL",
+      "REPRISE_NATS_URL",
+    ]);
     expect(env.REPRISE_PORT).toBe(0);
     expectTypeOf(env.REPRISE_PORT).toEqualTypeOf<number>();
     expectTypeOf(env.REPRISE_OPS_PORT).toEqualTypeOf<number | undefined>();
     expectTypeOf(env.REPRISE_NATS_URL).toEqualTypeOf<string[] | undefined>();
-    expectTypeOf(env.REPRISE_LOG_LEVEL).toEqualTypeOf<"fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent">();
+    expectTypeOf(env.REPRISE_LOG_LEVEL).toEqualTypeOf<
+      "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent"
+    >();
   });
 
   test("reads lists, whatever blanks follow the commas", () => {
-    const env = { REPRISE_NATS_URL: "nats://a:4222, tls://b:4222", REPRISE_CORS_ORIGINS: "https://app.example,http://localhost:3000" };
+    const env = {
+      REPRISE_NATS_URL: "nats://a:4222, tls://b:4222",
+      REPRISE_CORS_ORIGINS: "https://app.example,http://localhost:3000",
+    };
     expect(parseEnvironment(env, ["REPRISE_NATS_URL", "REPRISE_CORS_ORIGINS"])).toEqual({
       REPRISE_NATS_URL: ["nats://a:4222", "tls://b:4222"],
       REPRISE_CORS_ORIGINS: ["https://app.example", "http://localhost:3000"],
@@ -46,7 +56,13 @@ describe("the environment", () => {
   });
 
   test("is refused with every problem at once", () => {
-    const env = { REPRISE_PORT: "80a", REPRISE_SHARDS: "1001", REPRISE_REPLICAS: "2", REPRISE_PROT: "1", REPRISE_HOST: "" };
+    const env = {
+      REPRISE_PORT: "80a",
+      REPRISE_SHARDS: "1001",
+      REPRISE_REPLICAS: "2",
+      REPRISE_PROT: "1",
+      REPRISE_HOST: "",
+    };
     expect(() => parseEnvironment(env, ALL)).toThrow(
       expect.objectContaining({
         code: "config_invalid",
@@ -79,21 +95,29 @@ describe("the environment", () => {
   });
 
   test("never repeats a URL, which may hold a password", () => {
-    expect(() => parseEnvironment({ REPRISE_REDIS_URL: "http://:hunter2@redis" }, ["REPRISE_REDIS_URL"])).toThrow(
-      expect.objectContaining({ message: expect.not.stringContaining("hunter2") }),
-    );
+    expect(() =>
+      parseEnvironment({ REPRISE_REDIS_URL: "http://:hunter2@redis" }, ["REPRISE_REDIS_URL"]),
+    ).toThrow(expect.objectContaining({ message: expect.not.stringContaining("hunter2") }));
   });
 
   test("lets pass what another service uses, without looking at it", () => {
-    expect(parseEnvironment({ REPRISE_SHARDS: "none of my business" }, ["REPRISE_HOST"])).toEqual({ REPRISE_HOST: "127.0.0.1" });
+    expect(parseEnvironment({ REPRISE_SHARDS: "none of my business" }, ["REPRISE_HOST"])).toEqual({
+      REPRISE_HOST: "127.0.0.1",
+    });
   });
 
   test("refuses an unknown name without a suggestion when none is near", () => {
-    expect(() => parseEnvironment({ REPRISE_FRIENDSHIP_BRACELETS: "1" }, [])).toThrow(/REPRISE_FRIENDSHIP_BRACELETS is not known$/);
+    expect(() => parseEnvironment({ REPRISE_FRIENDSHIP_BRACELETS: "1" }, [])).toThrow(
+      /REPRISE_FRIENDSHIP_BRACELETS is not known$/,
+    );
   });
 
   test("is described by a table with one row for each variable", () => {
     expect(ENVIRONMENT_TABLE.map(({ name }) => name)).toEqual(ALL);
-    expect(ENVIRONMENT_TABLE).toContainEqual({ name: "REPRISE_PORT", default: "8080", meaning: "Port of the API; 0 takes a free one." });
+    expect(ENVIRONMENT_TABLE).toContainEqual({
+      name: "REPRISE_PORT",
+      default: "8080",
+      meaning: "Port of the API; 0 takes a free one.",
+    });
   });
 });

@@ -37,7 +37,10 @@ export function parseEnvironment<const Name extends EnvironmentName>(
     }
   }
   if (problems.length === 0) return parsed as Environment<Name>;
-  throw new RepriseError("config_invalid", `The environment is wrong:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+  throw new RepriseError(
+    "config_invalid",
+    `The environment is wrong:\n${problems.map((line) => `  ${line}`).join("\n")}`,
+  );
 }
 
 function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {

@@ -53,10 +53,14 @@ describe("the search for a nats-server", () => {
 
   test("says so when a candidate is something else", async () => {
     const named = await install("named", "hello");
-    await expect(findNatsServer({ REPRISE_NATS_SERVER: named }, root)).rejects.toThrow("is not a nats-server that runs here");
+    await expect(findNatsServer({ REPRISE_NATS_SERVER: named }, root)).rejects.toThrow(
+      "is not a nats-server that runs here",
+    );
   });
 
   test("says where it looked when there is none", async () => {
-    await expect(findNatsServer({}, root)).rejects.toThrow(`there is none on PATH or in ${join(root, "bin")}`);
+    await expect(findNatsServer({}, root)).rejects.toThrow(
+      `there is none on PATH or in ${join(root, "bin")}`,
+    );
   });
 });

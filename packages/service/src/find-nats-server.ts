@@ -27,7 +27,9 @@ export async function findNatsServer(
   dataDir: string,
 ): Promise<NatsServerBinary> {
   const named = env["REPRISE_NATS_SERVER"];
-  const candidates = named ? [resolve(named)] : await executables([...(env["PATH"] ?? "").split(delimiter), join(dataDir, "bin")]);
+  const candidates = named
+    ? [resolve(named)]
+    : await executables([...(env["PATH"] ?? "").split(delimiter), join(dataDir, "bin")]);
   const problems: string[] = [];
   for (const path of candidates) {
     const version = await versionOf(path);
@@ -35,7 +37,8 @@ export async function findNatsServer(
     else if (isOlder(version, MIN_NATS_SERVER_VERSION)) problems.push(`${path} is ${version}`);
     else return { path, version };
   }
-  const found = problems.length > 0 ? problems.join("; ") : `there is none on PATH or in ${join(dataDir, "bin")}`;
+  const found =
+    problems.length > 0 ? problems.join("; ") : `there is none on PATH or in ${join(dataDir, "bin")}`;
   throw new RepriseError(
     "config_invalid",
     `Reprise needs nats-server ${MIN_NATS_SERVER_VERSION} or newer: ${found}. REPRISE_NATS_SERVER can name one.`,

@@ -18,4 +18,9 @@ export {
   type OpsSource,
   startOpsServer,
 } from "./ops-server.ts";
-export { spawnSupervised, type SupervisedExit, type SupervisedProcess, type SupervisedProcessOptions } from "./supervised-process.ts";
+export {
+  spawnSupervised,
+  type SupervisedExit,
+  type SupervisedProcess,
+  type SupervisedProcessOptions,
+} from "./supervised-process.ts";

@@ -17,7 +17,8 @@ await runService("fixture", async () => {
     if (behaviour === "stop-fails") throw new Error("could not stop");
     if (behaviour !== "leaky") clearInterval(alive);
   };
-  const failed = behaviour === "fails" ? delay(1).then(() => Promise.reject(new Error("the broker is gone"))) : undefined;
+  const failed =
+    behaviour === "fails" ? delay(1).then(() => Promise.reject(new Error("the broker is gone"))) : undefined;
   const reload = async () => {
     if (behaviour === "reload-fails") throw new RepriseError("config_invalid", "tenants[0].id is missing");
   };

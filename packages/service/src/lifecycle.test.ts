@@ -11,7 +11,7 @@ function startProcess(behaviour: string) {
   const child = spawn(process.execPath, [FIXTURE, behaviour], { stdio: ["ignore", "pipe", "pipe"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const stderr = text(child.stderr);
-  const ended = once(child, "exit").then(([code, signal]) => ({ code, signal }) as { code: number | null; signal: string | null });
+  const ended = once(child, "exit").then(([code, signal]) => ({ code, signal }));
   /** Reads the log until a line with this message. */
   const logged = async (msg: string): Promise<Record<string, unknown>> => {
     for (;;) {
@@ -74,7 +74,10 @@ describe("a process that runs a service", () => {
     using run = startProcess("leaky");
     await run.logged("started");
     run.child.kill("SIGTERM");
-    expect(await run.logged("not stopped in time; ending now")).toMatchObject({ drainMs: 300, open: expect.arrayContaining(["Timeout"]) });
+    expect(await run.logged("not stopped in time; ending now")).toMatchObject({
+      drainMs: 300,
+      open: expect.arrayContaining(["Timeout"]),
+    });
     expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
   });
 

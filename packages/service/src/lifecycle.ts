@@ -94,7 +94,8 @@ function onReload(service: RunningService): () => void {
   const reload = (): void => {
     Promise.resolve(service.reload?.()).then(
       () => service.logger.info("configuration read again"),
-      (error: unknown) => service.logger.error({ err: error }, "configuration not read again; the old one stays"),
+      (error: unknown) =>
+        service.logger.error({ err: error }, "configuration not read again; the old one stays"),
     );
   };
   process.on("SIGHUP", reload);
@@ -110,6 +111,10 @@ function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void 
 }
 
 function describeFailure(error: unknown): string {
-  if (error instanceof RepriseError && (error.code === "config_invalid" || error.code === "broker_incompatible")) return error.message;
+  if (
+    error instanceof RepriseError &&
+    (error.code === "config_invalid" || error.code === "broker_incompatible")
+  )
+    return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

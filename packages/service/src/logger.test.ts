@@ -3,7 +3,11 @@ import { createLogger, type LogLevel } from "./logger.ts";
 
 function record(level?: LogLevel) {
   const lines: string[] = [];
-  const logger = createLogger({ service: "delivery", ...(level && { level }), destination: { write: (line) => lines.push(line) } });
+  const logger = createLogger({
+    service: "delivery",
+    ...(level && { level }),
+    destination: { write: (line) => lines.push(line) },
+  });
   return { logger, lines };
 }
 

@@ -1,4 +1,10 @@
-import { destination as openDestination, type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import {
+  destination as openDestination,
+  type DestinationStream,
+  type Logger,
+  pino,
+  stdTimeFunctions,
+} from "pino";
 import type { LOG_LEVELS } from "./environment-variables.ts";
 
 export type { Logger } from "pino";

@@ -24,17 +24,31 @@ export const METRICS = {
     buckets: APPEND_BUCKETS,
   },
   reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
-  reprise_generations_ended_total: { kind: "counter", help: "Generations that this process has ended.", labels: ["status"] },
+  reprise_generations_ended_total: {
+    kind: "counter",
+    help: "Generations that this process has ended.",
+    labels: ["status"],
+  },
   reprise_takeovers_total: { kind: "counter", help: "Generations that this worker took over from another." },
   reprise_first_token_seconds: {
     kind: "histogram",
     help: "From the request's creation to its first token in the log.",
     buckets: FIRST_TOKEN_BUCKETS,
   },
-  reprise_events_delivered_total: { kind: "counter", help: "Events written to readers, once for each reader." },
+  reprise_events_delivered_total: {
+    kind: "counter",
+    help: "Events written to readers, once for each reader.",
+  },
   reprise_readers: { kind: "gauge", help: "Readers that are connected now." },
-  reprise_readers_fallen_back_total: { kind: "counter", help: "Times that a slow reader was left to read the log at its own pace." },
-  reprise_repairs_total: { kind: "counter", help: "Times that the live feed was mended from the log.", labels: ["reason"] },
+  reprise_readers_fallen_back_total: {
+    kind: "counter",
+    help: "Times that a slow reader was left to read the log at its own pace.",
+  },
+  reprise_repairs_total: {
+    kind: "counter",
+    help: "Times that the live feed was mended from the log.",
+    labels: ["reason"],
+  },
   reprise_hub_memory_bytes: { kind: "gauge", help: "Events that delivery keeps in memory." },
   reprise_hub_generations: { kind: "gauge", help: "Generations that delivery keeps in memory." },
 } as const satisfies Record<`reprise_${string}`, Metric>;
@@ -47,4 +61,8 @@ export type MetricNameOf<Kind extends Metric["kind"]> = {
 }[MetricName];
 
 /** The labels of one metric; never for a metric without any. */
-export type LabelOf<Name extends MetricName> = (typeof METRICS)[Name] extends { labels: readonly (infer L extends string)[] } ? L : never;
+export type LabelOf<Name extends MetricName> = (typeof METRICS)[Name] extends {
+  labels: readonly (infer L extends string)[];
+}
+  ? L
+  : never;

@@ -39,13 +39,17 @@ describe("metrics", () => {
 
   test("of the process itself are there unless they are not wanted", async () => {
     expect(await createMetrics().render()).toContain("process_cpu_seconds_total");
-    expect(await createMetrics({ processMetrics: false }).render()).not.toContain("process_cpu_seconds_total");
+    expect(await createMetrics({ processMetrics: false }).render()).not.toContain(
+      "process_cpu_seconds_total",
+    );
   });
 
   test("have names that end with their unit or, for counters, with _total", () => {
     const counters = Object.entries(METRICS).filter(([, { kind }]) => kind === "counter");
     expect(counters.map(([name]) => name)).toEqual(counters.map(() => expect.stringMatching(/_total$/)));
     const histograms = Object.entries(METRICS).filter(([, { kind }]) => kind === "histogram");
-    expect(histograms.map(([name]) => name)).toEqual(histograms.map(() => expect.stringMatching(/_(seconds|bytes)$/)));
+    expect(histograms.map(([name]) => name)).toEqual(
+      histograms.map(() => expect.stringMatching(/_(seconds|bytes)$/)),
+    );
   });
 });

@@ -1,4 +1,11 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, type Metric as PromMetric, Registry } from "prom-client";
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  type Metric as PromMetric,
+  Registry,
+} from "prom-client";
 import { type LabelOf, type MetricName, type MetricNameOf, METRICS } from "./metric-names.ts";
 
 /** One process's metrics. Asking for the same name again gives the same metric, so services in one process share them. */
@@ -25,15 +32,28 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
   function once<M extends PromMetric>(name: MetricName, create: (settings: Settings) => M): M {
     const { help, ...rest } = METRICS[name];
     const labelNames = "labels" in rest ? [...rest.labels] : [];
-    return (registry.getSingleMetric(name) as M | undefined) ?? create({ name, help, labelNames, registers: [registry] });
+    return (
+      (registry.getSingleMetric(name) as M | undefined) ??
+      create({ name, help, labelNames, registers: [registry] })
+    );
   }
 
   return {
     counter: (name) => once(name, (settings) => new Counter(settings)),
     gauge: (name) => once(name, (settings) => new Gauge(settings)),
-    histogram: (name) => once(name, (settings) => new Histogram({ ...settings, buckets: [...METRICS[name].buckets] })),
+    histogram: (name) =>
+      once(name, (settings) => new Histogram({ ...settings, buckets: [...METRICS[name].buckets] })),
     observe(name, read) {
-      once(name, (settings) => new Gauge({ ...settings, collect: function () { this.set(read()); } }));
+      once(
+        name,
+        (settings) =>
+          new Gauge({
+            ...settings,
+            collect: function () {
+              this.set(read());
+            },
+          }),
+      );
     },
     render: () => registry.metrics(),
     contentType: registry.contentType,

@@ -10,6 +10,9 @@ test("a whole ports file tells the pid and the port for clients", () => {
 test("a ports file tells nothing while it is being written, at whatever byte that is", () => {
   const end = WHOLE.indexOf('"', WHOLE.indexOf("127.0.0.1:")) + 1;
   for (let length = 0; length < end; length++) {
-    expect(parsePortsFile("nats-server_4711.ports", WHOLE.slice(0, length)), `${length} bytes`).toBeUndefined();
+    expect(
+      parsePortsFile("nats-server_4711.ports", WHOLE.slice(0, length)),
+      `${length} bytes`,
+    ).toBeUndefined();
   }
 });

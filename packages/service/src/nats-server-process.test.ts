@@ -30,7 +30,7 @@ interface RawClient {
   /** Resolves when the connection is closed or reset. */
   closed: Promise<void>;
   info: Record<string, unknown>;
-  ping(): Promise<string>;
+  ping: () => Promise<string>;
 }
 
 /** A raw NATS client: the server's first line tells what it is, PING shows that it lives, and the socket closes when it dies. */
@@ -54,8 +54,11 @@ interface Platform extends AsyncDisposable {
 }
 
 async function startPlatform(storeDir: string): Promise<Platform> {
-  const child = spawn(process.execPath, [FIXTURE, binary, storeDir], { stdio: ["ignore", "pipe", "inherit"], detached: true });
-  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  const child = spawn(process.execPath, [FIXTURE, binary, storeDir], {
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const nextLine = async () => String((await lines.next()).value);
   const { port, pid } = JSON.parse(await nextLine()) as { port: number; pid: number };
   const dispose = async () => {
@@ -68,10 +71,19 @@ async function startPlatform(storeDir: string): Promise<Platform> {
 
 describe("a nats-server started as a child", () => {
   test("accepts clients on 127.0.0.1, with JetStream and the payload limit that was asked for", async () => {
-    await using server = await startNatsServer({ binary, storeDir: await newStore(), maxPayloadBytes: 2_097_152 });
+    await using server = await startNatsServer({
+      binary,
+      storeDir: await newStore(),
+      maxPayloadBytes: 2_097_152,
+    });
     const { socket, info } = await connectRaw(server.port);
     socket.destroy();
-    expect(info).toMatchObject({ host: "127.0.0.1", port: server.port, jetstream: true, max_payload: 2_097_152 });
+    expect(info).toMatchObject({
+      host: "127.0.0.1",
+      port: server.port,
+      jetstream: true,
+      max_payload: 2_097_152,
+    });
     expect(server.url).toBe(`nats://127.0.0.1:${server.port}`);
   });
 
@@ -135,12 +147,15 @@ describe("a nats-server started as a child", () => {
 
   test("reports an executable that is not there", async () => {
     const start = startNatsServer({ binary: join(root, "none"), storeDir: await newStore() });
-    await expect(start).rejects.toMatchObject({ code: "broker_unavailable", message: expect.stringContaining("status 127") });
+    await expect(start).rejects.toMatchObject({
+      code: "broker_unavailable",
+      message: expect.stringContaining("status 127"),
+    });
   });
 
   test("reports a server that does not become ready in time, and ends it", async () => {
     const slow = join(root, "slow");
-    await writeFile(slow, '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+    await writeFile(slow, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
     const start = startNatsServer({ binary: slow, storeDir: await newStore(), startTimeoutMs: 100 });
     await expect(start).rejects.toMatchObject({ message: expect.stringContaining("did not start in time") });
   });

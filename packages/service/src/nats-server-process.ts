@@ -2,7 +2,12 @@ import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
-import { encodeNatsServerConfig, type NatsServerFiles, natsServerFiles, type NatsServerSettings } from "./nats-server-config.ts";
+import {
+  encodeNatsServerConfig,
+  type NatsServerFiles,
+  natsServerFiles,
+  type NatsServerSettings,
+} from "./nats-server-config.ts";
 import { watchPortsFile } from "./nats-server-ports-file.ts";
 import { isProcessRunning } from "./process-running.ts";
 import { spawnSupervised, type SupervisedExit, type SupervisedProcess } from "./supervised-process.ts";
@@ -61,7 +66,10 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   if (typeof outcome === "string") {
     await stop();
     const said = await lastLines(files.log, logStart);
-    throw new RepriseError("broker_unavailable", `${options.binary} ${outcome}. Its log, ${files.log}, ends with:\n${said}`);
+    throw new RepriseError(
+      "broker_unavailable",
+      `${options.binary} ${outcome}. Its log, ${files.log}, ends with:\n${said}`,
+    );
   }
   return { ...outcome, url: `nats://127.0.0.1:${outcome.port}`, exited, stop, [Symbol.asyncDispose]: stop };
 }
@@ -70,7 +78,10 @@ async function spawnServer(binary: string, files: NatsServerFiles): Promise<Supe
   // What the server says before it has opened its log belongs there too.
   const log = await open(files.log, "a");
   try {
-    return await spawnSupervised([binary, "--config", files.config], { stopGraceS: STOP_GRACE_S, output: log.fd });
+    return await spawnSupervised([binary, "--config", files.config], {
+      stopGraceS: STOP_GRACE_S,
+      output: log.fd,
+    });
   } finally {
     await log.close();
   }
@@ -81,7 +92,10 @@ async function awaitPredecessorGone(files: NatsServerFiles): Promise<void> {
   const giveUpAt = performance.now() + PREDECESSOR_GRACE_MS;
   while (pid > 0 && (await isProcessRunning(pid, files.config))) {
     if (performance.now() > giveUpAt) {
-      throw new RepriseError("config_invalid", `A nats-server of another process (pid ${pid}) uses ${files.config}; stop that first.`);
+      throw new RepriseError(
+        "config_invalid",
+        `A nats-server of another process (pid ${pid}) uses ${files.config}; stop that first.`,
+      );
     }
     await delay(PREDECESSOR_POLL_MS);
   }

@@ -1,5 +1,8 @@
 /** The candidate that takes the fewest single-character edits to reach from `name`, when that is at most a third of its length. */
-export function nearestName<Name extends string>(name: string, candidates: readonly Name[]): Name | undefined {
+export function nearestName<Name extends string>(
+  name: string,
+  candidates: readonly Name[],
+): Name | undefined {
   let nearest: Name | undefined;
   let fewest = Math.floor(name.length / 3) + 1;
   for (const candidate of candidates) {

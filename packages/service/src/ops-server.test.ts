@@ -10,16 +10,25 @@ function source(reasons: readonly string[] = []) {
 
 test("a process that can take work is alive and ready", async () => {
   await using server = await startOpsServer(createOpsHandler(source()), LOCAL);
-  const [health, ready] = await Promise.all([fetch(`${server.url}/healthz`), fetch(`${server.url}/readyz?verbose`)]);
+  const [health, ready] = await Promise.all([
+    fetch(`${server.url}/healthz`),
+    fetch(`${server.url}/readyz?verbose`),
+  ]);
   expect([health.status, await health.json()]).toEqual([200, { status: "ok" }]);
   expect([ready.status, await ready.json()]).toEqual([200, { status: "ready" }]);
 });
 
 test("a process that can't take work is alive, not ready, and says why", async () => {
-  await using server = await startOpsServer(createOpsHandler(source(["not connected to NATS", "draining"])), LOCAL);
+  await using server = await startOpsServer(
+    createOpsHandler(source(["not connected to NATS", "draining"])),
+    LOCAL,
+  );
   const [health, ready] = await Promise.all([fetch(`${server.url}/healthz`), fetch(`${server.url}/readyz`)]);
   expect(health.status).toBe(200);
-  expect([ready.status, await ready.json()]).toEqual([503, { status: "not_ready", because: ["not connected to NATS", "draining"] }]);
+  expect([ready.status, await ready.json()]).toEqual([
+    503,
+    { status: "not_ready", because: ["not connected to NATS", "draining"] },
+  ]);
 });
 
 test("a scrape gets the metrics in Prometheus' format", async () => {
@@ -33,13 +42,25 @@ test("a scrape gets the metrics in Prometheus' format", async () => {
 
 test("other paths and methods are refused", async () => {
   await using server = await startOpsServer(createOpsHandler(source()), LOCAL);
-  const [unknown, post] = await Promise.all([fetch(`${server.url}/v1`), fetch(`${server.url}/metrics`, { method: "POST" })]);
+  const [unknown, post] = await Promise.all([
+    fetch(`${server.url}/v1`),
+    fetch(`${server.url}/metrics`, { method: "POST" }),
+  ]);
   expect([unknown.status, post.status, post.headers.get("allow")]).toEqual([404, 405, "GET"]);
-  expect([isOpsPath("/metrics"), isOpsPath("/metrics/"), isOpsPath("toString")]).toEqual([true, false, false]);
+  expect([isOpsPath("/metrics"), isOpsPath("/metrics/"), isOpsPath("toString")]).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
 
 test("a scrape that fails is a 500, and the server lives on", async () => {
-  const handler = createOpsHandler({ ...source(), notReadyBecause: () => { throw new Error("broken"); } });
+  const handler = createOpsHandler({
+    ...source(),
+    notReadyBecause: () => {
+      throw new Error("broken");
+    },
+  });
   await using server = await startOpsServer(handler, LOCAL);
   const broken = await fetch(`${server.url}/readyz`);
   const health = await fetch(`${server.url}/healthz`);
@@ -48,6 +69,9 @@ test("a scrape that fails is a 500, and the server lives on", async () => {
 
 test("a port that is taken is an error, not a silent absence", async () => {
   await using server = await startOpsServer(createOpsHandler(source()), LOCAL);
-  const second = startOpsServer(createOpsHandler(source()), { host: "127.0.0.1", port: Number(new URL(server.url).port) });
+  const second = startOpsServer(createOpsHandler(source()), {
+    host: "127.0.0.1",
+    port: Number(new URL(server.url).port),
+  });
   await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
 });

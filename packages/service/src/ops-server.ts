@@ -6,7 +6,7 @@ import type { Metrics } from "./metrics.ts";
 export interface OpsSource {
   metrics: Metrics;
   /** Why this process can't take work now, in words for people: empty when it can. Not being ready is no reason for a restart. */
-  notReadyBecause(): readonly string[];
+  notReadyBecause: () => readonly string[];
 }
 
 export interface OpsAnswer {
@@ -35,7 +35,9 @@ export function createOpsHandler({ metrics, notReadyBecause }: OpsSource): OpsHa
         return toJson(200, { status: "ok" });
       case "/readyz": {
         const because = notReadyBecause();
-        return because.length === 0 ? toJson(200, { status: "ready" }) : toJson(503, { status: "not_ready", because });
+        return because.length === 0
+          ? toJson(200, { status: "ready" })
+          : toJson(503, { status: "not_ready", because });
       }
       case "/metrics":
         return { status: 200, contentType: metrics.contentType, body: await metrics.render() };
@@ -53,7 +55,10 @@ export interface OpsServer extends AsyncDisposable {
 }
 
 /** Serves a handler on a port of its own (0: a free one), for services that have no API to mount it in. Rejects when it can't listen. */
-export async function startOpsServer(handler: OpsHandler, { host, port }: { host: string; port: number }): Promise<OpsServer> {
+export async function startOpsServer(
+  handler: OpsHandler,
+  { host, port }: { host: string; port: number },
+): Promise<OpsServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split("?", 1)[0] ?? "";
     const isKnown = isOpsPath(path);
@@ -62,7 +67,8 @@ export async function startOpsServer(handler: OpsHandler, { host, port }: { host
       return;
     }
     handler(path).then(
-      ({ status, contentType, body }) => response.writeHead(status, { "content-type": contentType }).end(body),
+      ({ status, contentType, body }) =>
+        response.writeHead(status, { "content-type": contentType }).end(body),
       () => response.writeHead(500).end(),
     );
   });
@@ -77,5 +83,9 @@ export async function startOpsServer(handler: OpsHandler, { host, port }: { host
     server.closeAllConnections();
     await closed;
   };
-  return { url: `http://${host.includes(":") ? `[${host}]` : host}:${actualPort}`, close, [Symbol.asyncDispose]: close };
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${actualPort}`,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -16,7 +16,7 @@ export interface SupervisedProcess {
   /** Resolves, never rejects, when the command has ended for whatever reason. */
   readonly exited: Promise<SupervisedExit>;
   /** TERM, and KILL after the grace. Idempotent; resolves when the command has ended. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 export interface SupervisedProcessOptions {
@@ -48,7 +48,10 @@ export async function spawnSupervised(
 
   let stopping = false;
   // The supervisor itself is killed by nothing but SIGKILL.
-  const exited = exit.then(([code]): SupervisedExit => ({ code: (code as number | null) ?? 128 + 9, expected: stopping }));
+  const exited = exit.then(([code]): SupervisedExit => ({
+    code: (code as number | null) ?? 128 + 9,
+    expected: stopping,
+  }));
   return {
     stdout: supervisor.stdout,
     exited,

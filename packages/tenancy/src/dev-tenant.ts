@@ -16,7 +16,8 @@ const MIN_RANDOM_BYTES = 16;
  * @param random at least 16 uniformly random bytes, all of which go into the key
  */
 export function createDevTenant(random: Uint8Array): DevTenant {
-  if (random.length < MIN_RANDOM_BYTES) throw new TypeError(`a key needs ${MIN_RANDOM_BYTES} random bytes, got ${random.length}`);
+  if (random.length < MIN_RANDOM_BYTES)
+    throw new TypeError(`a key needs ${MIN_RANDOM_BYTES} random bytes, got ${random.length}`);
   const secret = `rk_demo_${Buffer.from(random).toString("base64url")}`;
   const file = { tenants: [{ id: "demo", keys: [{ sha256: hashKey(secret), roles: ROLES }] }] };
   return { tenant: "demo", secret, file: `${JSON.stringify(file, null, 2)}\n` };

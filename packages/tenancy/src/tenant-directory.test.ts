@@ -26,14 +26,29 @@ const BOTH = config([
 describe("a tenant directory", () => {
   test("knows whom each key stands for, and what it may do", () => {
     const directory = createTenantDirectory(BOTH);
-    expect(directory.authenticate(ACME)).toEqual({ tenant: "acme", roles: new Set(ROLES), policy: { max_attempts: 1 } });
-    expect(directory.authenticate(ACME_READ)).toEqual({ tenant: "acme", roles: new Set(["read"]), policy: { max_attempts: 1 } });
-    expect(directory.authenticate(GLOBEX)).toEqual({ tenant: "globex", roles: new Set(["read"]), policy: {} });
+    expect(directory.authenticate(ACME)).toEqual({
+      tenant: "acme",
+      roles: new Set(ROLES),
+      policy: { max_attempts: 1 },
+    });
+    expect(directory.authenticate(ACME_READ)).toEqual({
+      tenant: "acme",
+      roles: new Set(["read"]),
+      policy: { max_attempts: 1 },
+    });
+    expect(directory.authenticate(GLOBEX)).toEqual({
+      tenant: "globex",
+      roles: new Set(["read"]),
+      policy: {},
+    });
   });
 
-  test.each(["", " ", ACME.slice(0, -1), `${ACME} `, ACME.toUpperCase(), "acme", "__proto__"])("knows nobody by %j", (token) => {
-    expect(createTenantDirectory(BOTH).authenticate(token)).toBeUndefined();
-  });
+  test.each(["", " ", ACME.slice(0, -1), `${ACME} `, ACME.toUpperCase(), "acme", "__proto__"])(
+    "knows nobody by %j",
+    (token) => {
+      expect(createTenantDirectory(BOTH).authenticate(token)).toBeUndefined();
+    },
+  );
 
   test("does not take a key's hash for the key", () => {
     const { sha256 } = BOTH.tenants[0]!.keys[0]!;

@@ -32,6 +32,8 @@ export function createTenantDirectory(config: TenancyConfig): TenantDirectory {
 
 function index({ tenants }: TenancyConfig): ReadonlyMap<string, Principal> {
   return new Map(
-    tenants.flatMap(({ id, keys, policy }) => keys.map(({ sha256, roles }) => [sha256, { tenant: id, roles, policy }] as const)),
+    tenants.flatMap(({ id, keys, policy }) =>
+      keys.map(({ sha256, roles }) => [sha256, { tenant: id, roles, policy }] as const),
+    ),
   );
 }

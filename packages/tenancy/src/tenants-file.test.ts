@@ -27,7 +27,11 @@ describe("a tenants file", () => {
   test("gives tenants with their keys, roles and policy", () => {
     const { tenants } = parse({
       tenants: [
-        { id: "acme", keys: [{ secret: SECRET, roles: ["create", "read"] }], policy: { max_attempts: 2, on_disconnect: "keep" } },
+        {
+          id: "acme",
+          keys: [{ secret: SECRET, roles: ["create", "read"] }],
+          policy: { max_attempts: 2, on_disconnect: "keep" },
+        },
         { id: "globex", keys: [{ sha256: SHA256, roles: ["read"] }] },
       ],
     });
@@ -53,38 +57,58 @@ describe("a tenants file", () => {
       ],
       version: 1,
     });
-    const paths = message.split("\n").slice(1).map((line) => line.trim().split(":")[0]);
-    expect(paths.toSorted()).toEqual([
-      "tenants[0].id",
-      "tenants[0].keys[0].roles[0]",
-      "tenants[1]",
-      "tenants[1].keys",
-      "tenants[1].policy",
-      "tenants[1].policy.max_attempts",
-      "the file",
-    ]);
+    const paths = message
+      .split("\n")
+      .slice(1)
+      .map((line) => line.trim().split(":")[0]);
+    expect(new Set(paths)).toEqual(
+      new Set([
+        "tenants[0].id",
+        "tenants[0].keys[0].roles[0]",
+        "tenants[1].keys",
+        "tenants[1].policy.max_attempts",
+        "tenants[1].policy",
+        "tenants[1]",
+        "the file",
+      ]),
+    );
   });
 
   test.each([
     ["no key material", { roles: ["read"] }, "tenants[0].keys[0]: must have one of secret and sha256"],
-    ["both kinds of it", { secret: SECRET, sha256: SHA256, roles: ["read"] }, "tenants[0].keys[0]: must have one of secret and sha256"],
+    [
+      "both kinds of it",
+      { secret: SECRET, sha256: SHA256, roles: ["read"] },
+      "tenants[0].keys[0]: must have one of secret and sha256",
+    ],
     ["a short secret", { secret: "hunter2", roles: ["read"] }, "tenants[0].keys[0].secret"],
     ["a secret with a blank", { secret: `${SECRET} x`, roles: ["read"] }, "tenants[0].keys[0].secret"],
     ["a hash in upper case", { sha256: SHA256.toUpperCase(), roles: ["read"] }, "tenants[0].keys[0].sha256"],
     ["no roles", { secret: SECRET, roles: [] }, "tenants[0].keys[0].roles"],
-    ["a role twice", { secret: SECRET, roles: ["read", "read"] }, "tenants[0].keys[0].roles: names a role twice"],
+    [
+      "a role twice",
+      { secret: SECRET, roles: ["read", "read"] },
+      "tenants[0].keys[0].roles: names a role twice",
+    ],
   ])("is refused for a key with %s", (_, key, problem) => {
     expect(messageOf(withKey(key))).toContain(problem);
   });
 
   test("is refused when a tenant is there twice", () => {
     const tenant = (secret: string) => ({ id: "acme", keys: [{ secret, roles: ["read"] }] });
-    expect(messageOf({ tenants: [tenant(SECRET), tenant(`${SECRET}2`)] })).toContain('tenants[1].id: "acme" is there twice');
+    expect(messageOf({ tenants: [tenant(SECRET), tenant(`${SECRET}2`)] })).toContain(
+      'tenants[1].id: "acme" is there twice',
+    );
   });
 
   test("is refused when two tenants share a key", () => {
     const keys = [{ secret: SECRET, roles: ["read"] }];
-    const message = messageOf({ tenants: [{ id: "acme", keys }, { id: "globex", keys }] });
+    const message = messageOf({
+      tenants: [
+        { id: "acme", keys },
+        { id: "globex", keys },
+      ],
+    });
     expect(message).toContain("tenants[1].keys[0]: is the same key as an earlier one");
   });
 
@@ -103,7 +127,9 @@ describe("a tenants file", () => {
 
   test("that is not JSON is refused without quoting what it holds", () => {
     const broken = () => parseTenantsFile(`{"tenants": [{"secret": ${SECRET}`, "tenants.json");
-    expect(broken).toThrow(expect.objectContaining({ code: "config_invalid", message: "tenants.json is not JSON." }));
+    expect(broken).toThrow(
+      expect.objectContaining({ code: "config_invalid", message: "tenants.json is not JSON." }),
+    );
     // The parser's own error quotes the text.
     expect(broken).toThrow(expect.not.objectContaining({ cause: expect.anything() }));
   });
@@ -111,7 +137,10 @@ describe("a tenants file", () => {
   test("is read from disk, and its absence is a problem of the configuration", async () => {
     const dir = await mkdtemp(join(tmpdir(), "reprise-tenants-"));
     const path = join(dir, "tenants.json");
-    await expect(loadTenantsFile(path)).rejects.toMatchObject({ code: "config_invalid", message: expect.stringContaining("can't be read") });
+    await expect(loadTenantsFile(path)).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining("can't be read"),
+    });
     await writeFile(path, JSON.stringify(withKey({ secret: SECRET, roles: ["read"] })));
     expect((await loadTenantsFile(path)).tenants).toHaveLength(1);
     await rm(dir, { recursive: true });

@@ -51,8 +51,14 @@ const keySchema = z
       .optional(),
     roles,
   })
-  .refine((key) => (key.secret === undefined) !== (key.sha256 === undefined), "must have one of secret and sha256")
-  .transform((key): TenantKey => ({ sha256: key.sha256 ?? hashKey(key.secret ?? ""), roles: new Set(key.roles) }));
+  .refine(
+    (key) => (key.secret === undefined) !== (key.sha256 === undefined),
+    "must have one of secret and sha256",
+  )
+  .transform((key): TenantKey => ({
+    sha256: key.sha256 ?? hashKey(key.secret ?? ""),
+    roles: new Set(key.roles),
+  }));
 
 const tenantIdSchema = z.string().transform((id, context): TenantId => {
   try {
@@ -69,16 +75,28 @@ const tenantSchema = z.strictObject({
   policy: policySchema.default({}),
 });
 
-const fileSchema = z.strictObject({ tenants: z.array(tenantSchema).min(1).max(MAX_TENANTS) }).superRefine(refuseDuplicates);
+const fileSchema = z
+  .strictObject({ tenants: z.array(tenantSchema).min(1).max(MAX_TENANTS) })
+  .superRefine(refuseDuplicates);
 
 function refuseDuplicates({ tenants }: TenancyConfig, context: z.RefinementCtx): void {
   const ids = new Set<TenantId>();
   const keys = new Set<string>();
   for (const [t, tenant] of tenants.entries()) {
-    if (ids.has(tenant.id)) context.addIssue({ code: "custom", path: ["tenants", t, "id"], message: `"${tenant.id}" is there twice` });
+    if (ids.has(tenant.id))
+      context.addIssue({
+        code: "custom",
+        path: ["tenants", t, "id"],
+        message: `"${tenant.id}" is there twice`,
+      });
     ids.add(tenant.id);
     for (const [k, { sha256 }] of tenant.keys.entries()) {
-      if (keys.has(sha256)) context.addIssue({ code: "custom", path: ["tenants", t, "keys", k], message: "is the same key as an earlier one" });
+      if (keys.has(sha256))
+        context.addIssue({
+          code: "custom",
+          path: ["tenants", t, "keys", k],
+          message: "is the same key as an earlier one",
+        });
       keys.add(sha256);
     }
   }
@@ -109,7 +127,10 @@ export async function loadTenantsFile(path: string): Promise<TenancyConfig> {
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw new RepriseError("config_invalid", `${path} can't be read: ${(error as Error).message}`, { param: path, cause: error });
+    throw new RepriseError("config_invalid", `${path} can't be read: ${(error as Error).message}`, {
+      param: path,
+      cause: error,
+    });
   }
   return parseTenantsFile(text, path);
 }
@@ -117,5 +138,7 @@ export async function loadTenantsFile(path: string): Promise<TenancyConfig> {
 /** `tenants[0].keys[1].roles`, as one would write it in a program. */
 function toPath(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the file";
-  return path.map((part, i) => (typeof part === "number" ? `[${part}]` : `${i === 0 ? "" : "."}${String(part)}`)).join("");
+  return path
+    .map((part, i) => (typeof part === "number" ? `[${part}]` : `${i === 0 ? "" : "."}${String(part)}`))
+    .join("");
 }

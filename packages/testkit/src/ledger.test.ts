@@ -31,7 +31,13 @@ describe("the ledger", () => {
   test("finds what a reader never saw, in the middle and at the end", () => {
     ledger.follows("r", "a");
     see("r", event(2));
-    expect(ledger.verdict()).toEqual({ ...NOTHING_WRONG, lost: [{ reader: "r", ...event(1) }, { reader: "r", ...event(3) }] });
+    expect(ledger.verdict()).toEqual({
+      ...NOTHING_WRONG,
+      lost: [
+        { reader: "r", ...event(1) },
+        { reader: "r", ...event(3) },
+      ],
+    });
   });
 
   test("finds everything lost for a reader that saw nothing", () => {
@@ -42,7 +48,13 @@ describe("the ledger", () => {
   test("finds what a reader saw twice", () => {
     ledger.follows("r", "a");
     see("r", event(1), event(2), event(2), event(3), event(1));
-    expect(ledger.verdict()).toEqual({ ...NOTHING_WRONG, duplicated: [{ reader: "r", ...event(2) }, { reader: "r", ...event(1) }] });
+    expect(ledger.verdict()).toEqual({
+      ...NOTHING_WRONG,
+      duplicated: [
+        { reader: "r", ...event(2) },
+        { reader: "r", ...event(1) },
+      ],
+    });
   });
 
   test("finds what a reader saw too late", () => {

@@ -67,7 +67,9 @@ export function createLedger(): Ledger {
       reading.seen.push(entry);
     },
     verdict() {
-      const verdicts = [...readings].map(([reader, reading]) => judge(reader, reading, logs.get(reading.log) ?? new Map()));
+      const verdicts = [...readings].map(([reader, reading]) =>
+        judge(reader, reading, logs.get(reading.log) ?? new Map()),
+      );
       return {
         lost: verdicts.flatMap(({ lost }) => lost),
         duplicated: verdicts.flatMap(({ duplicated }) => duplicated),
@@ -81,8 +83,17 @@ export function createLedger(): Ledger {
 /** The verdict that fault tests expect. */
 export const NOTHING_WRONG: Verdict = { lost: [], duplicated: [], reordered: [], leaked: [] };
 
-function judge(reader: string, { log, after, seen }: Reading, acked: ReadonlyMap<number, LedgerEntry>): Verdict {
-  const blame = (entry: LedgerEntry): Discrepancy => ({ reader, log: entry.log, seq: entry.seq, payload: entry.payload });
+function judge(
+  reader: string,
+  { log, after, seen }: Reading,
+  acked: ReadonlyMap<number, LedgerEntry>,
+): Verdict {
+  const blame = (entry: LedgerEntry): Discrepancy => ({
+    reader,
+    log: entry.log,
+    seq: entry.seq,
+    payload: entry.payload,
+  });
   const belongs = (entry: LedgerEntry): boolean =>
     entry.log === log && entry.seq > after && acked.get(entry.seq)?.payload === entry.payload;
 

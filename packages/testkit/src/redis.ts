@@ -19,7 +19,18 @@ export interface TestRedis extends AsyncDisposable {
 export async function startRedis({ binary = "redis-server" }: { binary?: string } = {}): Promise<TestRedis> {
   const dir = await createTempDir("redis");
   const port = await findFreePort();
-  const settings = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no", "--dir", dir.path];
+  const settings = [
+    "--bind",
+    "127.0.0.1",
+    "--port",
+    String(port),
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--dir",
+    dir.path,
+  ];
   const server = await spawnSupervised([binary, ...settings], { output: "pipe", stopGraceS: 2 });
   const stop = async (): Promise<void> => {
     await server.stop();

@@ -2,7 +2,7 @@
 export interface SeededRandom {
   readonly seed: number;
   /** At least 0, less than 1. */
-  next(): number;
+  next: () => number;
   /** A whole number, `min` and `max` included. */
   integer(min: number, max: number): number;
   /** True with this probability, 0 to 1. */

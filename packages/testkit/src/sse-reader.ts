@@ -106,7 +106,10 @@ export async function openSseReader(url: string, options: SseReaderOptions = {})
   };
 }
 
-async function send(url: string, { method = "GET", headers, body, after, lastEventId }: SseReaderOptions): Promise<IncomingMessage> {
+async function send(
+  url: string,
+  { method = "GET", headers, body, after, lastEventId }: SseReaderOptions,
+): Promise<IncomingMessage> {
   const target = new URL(url);
   if (after !== undefined) target.searchParams.set("after", after);
   const open = target.protocol === "https:" ? httpsRequest : httpRequest;

@@ -55,14 +55,20 @@ describe("a connection through the proxy", () => {
     expect((await text(link.client)).length).toBe(20_000_000);
   });
 
-  test.each([1, 5, 1_000])("is reset for both ends after exactly %i bytes to the client", async (cutAfterBytes) => {
-    await using link = await connectThrough({ toClient: { cutAfterBytes } });
-    const serverClosed = closed(link.server);
-    const received = readUntilReset(link.client);
-    link.server.write("0123456789".repeat(200));
-    expect(await received).toEqual({ text: "0123456789".repeat(200).slice(0, cutAfterBytes), code: "ECONNRESET" });
-    await serverClosed;
-  });
+  test.each([1, 5, 1_000])(
+    "is reset for both ends after exactly %i bytes to the client",
+    async (cutAfterBytes) => {
+      await using link = await connectThrough({ toClient: { cutAfterBytes } });
+      const serverClosed = closed(link.server);
+      const received = readUntilReset(link.client);
+      link.server.write("0123456789".repeat(200));
+      expect(await received).toEqual({
+        text: "0123456789".repeat(200).slice(0, cutAfterBytes),
+        code: "ECONNRESET",
+      });
+      await serverClosed;
+    },
+  );
 
   test("is reset after exactly so many bytes to the server", async () => {
     await using link = await connectThrough({ toServer: { cutAfterBytes: 3 } });
@@ -85,7 +91,10 @@ describe("a connection through the proxy", () => {
     await using link = await connectThrough();
     const ends = Promise.all([readUntilReset(link.client), readUntilReset(link.server)]);
     link.proxy.cutNow();
-    expect(await ends).toEqual([{ text: "", code: "ECONNRESET" }, { text: "", code: "ECONNRESET" }]);
+    expect(await ends).toEqual([
+      { text: "", code: "ECONNRESET" },
+      { text: "", code: "ECONNRESET" },
+    ]);
     expect(link.proxy.connections).toEqual([]);
   });
 
@@ -138,7 +147,9 @@ describe("a connection through the proxy", () => {
 
 describe("the proxy", () => {
   test("gives each connection the faults that are meant for it", async () => {
-    await using link = await connectThrough((index) => (index === 0 ? { toClient: { cutAfterBytes: 1 } } : {}));
+    await using link = await connectThrough((index) =>
+      index === 0 ? { toClient: { cutAfterBytes: 1 } } : {},
+    );
     expect(link.connection.index).toBe(0);
     const made = link.proxy.nextConnection();
     const second = connect(link.proxy.port, link.proxy.host).on("error", () => {});

@@ -47,7 +47,12 @@ export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOp
   let next = Promise.withResolvers<ProxyConnection>();
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    const upstream = connect({ host: target.host ?? "127.0.0.1", port: target.port, allowHalfOpen: true, noDelay: true });
+    const upstream = connect({
+      host: target.host ?? "127.0.0.1",
+      port: target.port,
+      allowHalfOpen: true,
+      noDelay: true,
+    });
     const connection = joinSockets(client, upstream, made, faultsOf(made));
     made++;
     open.add(connection);
@@ -88,7 +93,12 @@ export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOp
   };
 }
 
-function joinSockets(client: Socket, upstream: Socket, index: number, initial: ConnectionFaults): ProxyConnection {
+function joinSockets(
+  client: Socket,
+  upstream: Socket,
+  index: number,
+  initial: ConnectionFaults,
+): ProxyConnection {
   let faults = initial;
   const cut = (): void => {
     client.resetAndDestroy();

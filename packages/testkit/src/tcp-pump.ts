@@ -55,9 +55,12 @@ export function startPump(source: Socket, sink: Socket, initial: PumpFaults, cut
 
   async function forward(bytes: Buffer): Promise<void> {
     if (faults.dropped) return;
-    for (let rest = bytes; rest.length > 0 && !sink.destroyed; ) {
+    for (let rest = bytes; rest.length > 0 && !sink.destroyed;) {
       const { sliceBytes, cutAfterBytes = Infinity } = faults;
-      const slice = rest.subarray(0, Math.min(sliceBytes ?? rest.length, Math.max(0, cutAfterBytes - forwardedBytes)));
+      const slice = rest.subarray(
+        0,
+        Math.min(sliceBytes ?? rest.length, Math.max(0, cutAfterBytes - forwardedBytes)),
+      );
       rest = rest.subarray(slice.length);
       if (slice.length > 0) await written(sink, slice);
       forwardedBytes += slice.length;

@@ -4,7 +4,15 @@ import { findFreePort } from "./free-port.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
 /** Tried in this order. The log is tested with 2.15; anything from 2.12 on must do. */
-const IMAGES = ["nats:2.15-alpine", "nats:2.15", "nats:2.14-alpine", "nats:2.14", "nats:2.12-alpine", "nats:2.12", "nats:latest"];
+const IMAGES = [
+  "nats:2.15-alpine",
+  "nats:2.15",
+  "nats:2.14-alpine",
+  "nats:2.14",
+  "nats:2.12-alpine",
+  "nats:2.12",
+  "nats:latest",
+];
 const CLIENT_PORT = 4222;
 const CONFIG_FILE = "/etc/nats/reprise.json";
 const STOP_GRACE_MS = 10_000;
