@@ -3,7 +3,7 @@ import { createGenerationId, type GenerationRef, MAX_SHARDS, parseTenantId, type
 
 /* Inputs for the property tests of this package. */
 
-const TOKEN_CHARS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"];
+const TOKEN_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".split("");
 
 export const anyToken = fc.string({ unit: fc.constantFrom(...TOKEN_CHARS), minLength: 1, maxLength: 64 });
 export const anyTenant: fc.Arbitrary<TenantId> = anyToken.map(parseTenantId);
@@ -18,5 +18,17 @@ export const anyRef: fc.Arbitrary<GenerationRef> = fc
 export const anyModelName = fc.oneof(
   fc.string({ unit: "binary", minLength: 1, maxLength: 5 }),
   fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 21 }),
-  fc.constantFrom("sim", "meta-llama/Llama-3.1-8B-Instruct", "a.b", "*", ">", " ", "_", "__", "_2e", "\ufeffx", "🙂"),
+  fc.constantFrom(
+    "sim",
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "a.b",
+    "*",
+    ">",
+    " ",
+    "_",
+    "__",
+    "_2e",
+    "\ufeffx",
+    "🙂",
+  ),
 );

@@ -14,14 +14,20 @@ describe("a cursor", () => {
   });
 
   it("is printable ASCII of at most 19 characters, so that it fits a header, a query and an SSE id as it is", () => {
-    fc.assert(fc.property(anyPart, anyPart, (attempt, seq) => void expect(encodeCursor({ attempt, seq })).toMatch(/^[0-9-]{3,19}$/)));
+    fc.assert(
+      fc.property(anyPart, anyPart, (attempt, seq) => {
+        expect(encodeCursor({ attempt, seq })).toMatch(/^[0-9-]{3,19}$/);
+      }),
+    );
   });
 
   it("has one form only: whatever parses is what encoding gives again", () => {
     const nearlyCursor = fc.oneof(
       fc.string(),
       fc.string({ unit: fc.constantFrom("0", "1", "9", "-", " ", "+", "e", ".", "\n"), maxLength: 12 }),
-      fc.tuple(fc.nat(), fc.constantFrom("-", "--", "- ", ":", "_", "-0", "\n-"), fc.nat()).map((parts) => parts.join("")),
+      fc
+        .tuple(fc.nat(), fc.constantFrom("-", "--", "- ", ":", "_", "-0", "\n-"), fc.nat())
+        .map((parts) => parts.join("")),
     );
     fc.assert(
       fc.property(nearlyCursor, (text) => {
@@ -31,14 +37,32 @@ describe("a cursor", () => {
     );
   });
 
-  it.each(["", "0", "-", "1-", "-1", "01-1", "1-01", "1-1-1", "1-1\n", " 1-1", "+1-1", "1e3-1", "1.0-1", "1-1000000000", "١-١", 11, null, undefined, ["1-1"], { attempt: 1, seq: 1 }])(
-    "is not %j",
-    (value) => {
-      expect(() => parseCursor(value, "Last-Event-ID")).toThrow(
-        expect.objectContaining({ code: "cursor_invalid", param: "Last-Event-ID" }),
-      );
-    },
-  );
+  it.each([
+    "",
+    "0",
+    "-",
+    "1-",
+    "-1",
+    "01-1",
+    "1-01",
+    "1-1-1",
+    "1-1\n",
+    " 1-1",
+    "+1-1",
+    "1e3-1",
+    "1.0-1",
+    "1-1000000000",
+    "١-١",
+    11,
+    null,
+    undefined,
+    ["1-1"],
+    { attempt: 1, seq: 1 },
+  ])("is not %j", (value) => {
+    expect(() => parseCursor(value, "Last-Event-ID")).toThrow(
+      expect.objectContaining({ code: "cursor_invalid", param: "Last-Event-ID" }),
+    );
+  });
 
   it("of the start is before every event that readers see", () => {
     expect(encodeCursor(START)).toBe("0-0");

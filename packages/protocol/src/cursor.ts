@@ -22,6 +22,9 @@ export function encodeCursor({ attempt, seq }: Cursor): string {
 /** @throws RepriseError `cursor_invalid` */
 export function parseCursor(value: unknown, param = "after"): Cursor {
   const match = typeof value === "string" ? CURSOR.exec(value) : null;
-  if (!match) throw new RepriseError("cursor_invalid", `${param} is not a cursor that this platform has issued.`, { param });
+  if (!match)
+    throw new RepriseError("cursor_invalid", `${param} is not a cursor that this platform has issued.`, {
+      param,
+    });
   return { attempt: Number(match[1]), seq: Number(match[2]) };
 }

@@ -26,7 +26,8 @@ export function decodeEvent(payload: Uint8Array | string): KnownEvent | UnknownE
   } catch (cause) {
     throw new RepriseError("protocol_violation", "An event is not UTF-8 JSON.", { cause });
   }
-  if (!isEventShape(value)) throw new RepriseError("protocol_violation", "An event lacks a whole seq or a type.");
+  if (!isEventShape(value))
+    throw new RepriseError("protocol_violation", "An event lacks a whole seq or a type.");
   return value;
 }
 

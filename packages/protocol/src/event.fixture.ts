@@ -22,7 +22,12 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
   { seq: 3, type: "output.delta", text: "Hello", output: 0, tokens: 2 },
   { seq: 4, type: "output.rewind", to_seq: 1, reason: "worker_lost" },
   { seq: 5, type: "generation.completed", finish_reason: "stop", usage },
-  { seq: 6, type: "generation.failed", error: { code: "worker_lost", message: "No worker left.", retryable: true }, usage },
+  {
+    seq: 6,
+    type: "generation.failed",
+    error: { code: "worker_lost", message: "No worker left.", retryable: true },
+    usage,
+  },
   { seq: 7, type: "generation.cancelled", reason: "asked", usage: { input_tokens: null, output_tokens: 0 } },
 ];
 
@@ -34,5 +39,10 @@ export const anyEvent: fc.Arbitrary<KnownEvent> = fc.oneof(
   fc.record({ seq: anySeq, type: fc.constant("output.delta" as const), text: anyText }),
   fc.record({ seq: anySeq, type: fc.constant("reasoning.delta" as const), text: anyText, tokens: fc.nat() }),
   fc.record({ seq: anySeq, type: fc.constant("output.rewind" as const), to_seq: anySeq, reason: anyText }),
-  fc.record({ seq: anySeq, type: fc.constant("generation.cancelled" as const), reason: anyText, usage: fc.constant(usage) }),
+  fc.record({
+    seq: anySeq,
+    type: fc.constant("generation.cancelled" as const),
+    reason: anyText,
+    usage: fc.constant(usage),
+  }),
 );

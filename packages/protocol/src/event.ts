@@ -54,7 +54,12 @@ const outputDelta = z.object({
 });
 
 /** What a model says to itself before it answers. Not part of the text. */
-const reasoningDelta = z.object({ seq, type: z.literal("reasoning.delta"), text: z.string(), tokens: count.optional() });
+const reasoningDelta = z.object({
+  seq,
+  type: z.literal("reasoning.delta"),
+  text: z.string(),
+  tokens: count.optional(),
+});
 
 /** What came after `to_seq` from an earlier attempt no longer counts. */
 const outputRewind = z.object({ seq, type: z.literal("output.rewind"), to_seq: seq, reason: z.string() });
@@ -66,9 +71,19 @@ const completed = z.object({
   usage: usageSchema,
 });
 
-const failed = z.object({ seq, type: z.literal("generation.failed"), error: failureSchema, usage: usageSchema });
+const failed = z.object({
+  seq,
+  type: z.literal("generation.failed"),
+  error: failureSchema,
+  usage: usageSchema,
+});
 
-const cancelled = z.object({ seq, type: z.literal("generation.cancelled"), reason: z.string(), usage: usageSchema });
+const cancelled = z.object({
+  seq,
+  type: z.literal("generation.cancelled"),
+  reason: z.string(),
+  usage: usageSchema,
+});
 
 export const eventSchema = z.discriminatedUnion("type", [
   requested,

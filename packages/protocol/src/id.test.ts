@@ -17,8 +17,31 @@ import { anyShards, anyTenant, anyToken, randomBytes } from "./arbitraries.fixtu
 
 /** What no subject token may be: NATS reads `.`, `*`, `>` and blanks as structure, and stores what it can't read. */
 const anyNonToken = fc.oneof(
-  fc.constantFrom("", ".", "*", ">", " ", "a.b", "a*", ">a", "a b", "a\n", "\na", "a\0", "é", "🙂", "a/b", "a=", "ａ"),
-  fc.tuple(anyToken, fc.constantFrom(".", "*", ">", " ", "\t", "\r", "\n", "\0", "é", "中", "\u202e", "\ud800")).map(([a, b]) => a + b),
+  fc.constantFrom(
+    "",
+    ".",
+    "*",
+    ">",
+    " ",
+    "a.b",
+    "a*",
+    ">a",
+    "a b",
+    "a\n",
+    "\na",
+    "a\0",
+    "é",
+    "🙂",
+    "a/b",
+    "a=",
+    "ａ",
+  ),
+  fc
+    .tuple(
+      anyToken,
+      fc.constantFrom(".", "*", ">", " ", "\t", "\r", "\n", "\0", "é", "中", "\u202e", "\ud800"),
+    )
+    .map(([a, b]) => a + b),
   fc.integer({ min: 65, max: 300 }).map((length) => "a".repeat(length)),
   fc.string({ unit: "binary" }).filter((text) => !/^[A-Za-z0-9_-]{1,64}$/.test(text)),
   fc.constantFrom(undefined, null, 7, {}, ["acme"], true),
@@ -38,8 +61,12 @@ describe("tenant and worker ids", () => {
   it("refuse everything else, and name the field and the limit", () => {
     fc.assert(
       fc.property(anyNonToken, (value) => {
-        expect(() => parseTenantId(value)).toThrow("tenant must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.");
-        expect(() => parseWorkerId(value)).toThrow("worker must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.");
+        expect(() => parseTenantId(value)).toThrow(
+          "tenant must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.",
+        );
+        expect(() => parseWorkerId(value)).toThrow(
+          "worker must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.",
+        );
         expect(isTenantId(value)).toBe(false);
       }),
     );
@@ -76,12 +103,15 @@ describe("generation ids", () => {
       new DataView(random.buffer).setUint32(0, Math.imul(i + 1, 0x9e3779b1));
       seen.add(shardOf(createGenerationId(random, 8)));
     }
-    expect([...seen].toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(seen).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7]));
   });
 
-  it.each([0, -1, 1.5, MAX_SHARDS + 1, Number.NaN, Number.POSITIVE_INFINITY])("are not made for %d shards", (shards) => {
-    expect(() => createGenerationId(new Uint8Array(17), shards)).toThrow(TypeError);
-  });
+  it.each([0, -1, 1.5, MAX_SHARDS + 1, Number.NaN, Number.POSITIVE_INFINITY])(
+    "are not made for %d shards",
+    (shards) => {
+      expect(() => createGenerationId(new Uint8Array(17), shards)).toThrow(TypeError);
+    },
+  );
 
   it("are not made from fewer than 17 bytes", () => {
     expect(() => createGenerationId(new Uint8Array(16), 1)).toThrow("an id needs 17 random bytes, got 16");
@@ -89,23 +119,36 @@ describe("generation ids", () => {
 
   it("refuse every change of a single character to one outside the alphabet", () => {
     fc.assert(
-      fc.property(randomBytes, fc.nat(), fc.constantFrom(".", "*", ">", " ", "Z", "w", "\n", "é"), (random, at, char) => {
-        const id = createGenerationId(random, 4);
-        const index = at % id.length;
-        expect(isGenerationId(id.slice(0, index) + char + id.slice(index + 1))).toBe(false);
-      }),
+      fc.property(
+        randomBytes,
+        fc.nat(),
+        fc.constantFrom(".", "*", ">", " ", "Z", "w", "\n", "é"),
+        (random, at, char) => {
+          const id = createGenerationId(random, 4);
+          const index = at % id.length;
+          expect(isGenerationId(id.slice(0, index) + char + id.slice(index + 1))).toBe(false);
+        },
+      ),
     );
   });
 
-  it.each(["", "gen_", "gen_0_", `gen_00_${"0".repeat(26)}`, `gen_1000_${"0".repeat(26)}`, `gen_-1_${"0".repeat(26)}`])(
-    "of the form %j are found nowhere",
-    (value) => expect(() => parseGenerationId(value)).toThrow(RepriseError),
+  it.each([
+    "",
+    "gen_",
+    "gen_0_",
+    `gen_00_${"0".repeat(26)}`,
+    `gen_1000_${"0".repeat(26)}`,
+    `gen_-1_${"0".repeat(26)}`,
+  ])("of the form %j are found nowhere", (value) =>
+    expect(() => parseGenerationId(value)).toThrow(RepriseError),
   );
 
   it("that are malformed are answered like those that nobody has", () => {
     fc.assert(
       fc.property(anyNonToken, (value) => {
-        expect(() => parseGenerationId(value)).toThrow(expect.objectContaining({ code: "generation_not_found", param: "id" }));
+        expect(() => parseGenerationId(value)).toThrow(
+          expect.objectContaining({ code: "generation_not_found", param: "id" }),
+        );
       }),
     );
   });
@@ -125,7 +168,9 @@ describe("a derived generation id", () => {
   });
 
   it("never changes from one release to the next", async () => {
-    expect(await deriveGenerationId(parseTenantId("acme"), "order-7", 4)).toBe("gen_0_ki6f0anl492krl38c9oq7nn0j4");
+    expect(await deriveGenerationId(parseTenantId("acme"), "order-7", 4)).toBe(
+      "gen_0_ki6f0anl492krl38c9oq7nn0j4",
+    );
   });
 
   it("differs for another tenant and for another key", async () => {

@@ -39,7 +39,11 @@ export function isToken(value: string): boolean {
 
 function parseToken(value: unknown, param: string): string {
   if (typeof value === "string" && TOKEN.test(value)) return value;
-  throw new RepriseError("invalid_request", `${param} must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.`, { param });
+  throw new RepriseError(
+    "invalid_request",
+    `${param} must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -.`,
+    { param },
+  );
 }
 
 export function isTenantId(value: unknown): value is TenantId {
@@ -87,8 +91,15 @@ export function createGenerationId(random: Uint8Array, shards: number): Generati
  * The id that an idempotency key stands for: the same tenant and key always name the same generation, as long as the number
  * of shards stays. After a change of that number a key used before it names a new generation.
  */
-export async function deriveGenerationId(tenant: TenantId, idempotencyKey: string, shards: number): Promise<GenerationId> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${tenant}\n${idempotencyKey}`));
+export async function deriveGenerationId(
+  tenant: TenantId,
+  idempotencyKey: string,
+  shards: number,
+): Promise<GenerationId> {
+  const digest = await crypto.subtle.digest(
+    "SHA-256",
+    new TextEncoder().encode(`${tenant}\n${idempotencyKey}`),
+  );
   return createGenerationId(new Uint8Array(digest), shards);
 }
 
@@ -97,7 +108,7 @@ function toBase32(bytes: Uint8Array): string {
   let text = "";
   let bits = 0;
   let value = 0;
-  for (let i = 0; text.length < ID_CHARS; ) {
+  for (let i = 0; text.length < ID_CHARS;) {
     if (bits < 5) {
       value = ((value << 8) | bytes[i++]!) & 0xffff;
       bits += 8;

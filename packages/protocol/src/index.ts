@@ -35,6 +35,13 @@ export {
   tightenPolicy,
   WORKER_LOSS_ANSWERS,
 } from "./policy.ts";
-export { generationRequestSchema, LIMITS, messageSchema, parseGenerationRequest, parseIdempotencyKey, parseWith } from "./request.ts";
+export {
+  generationRequestSchema,
+  LIMITS,
+  messageSchema,
+  parseGenerationRequest,
+  parseIdempotencyKey,
+  parseWith,
+} from "./request.ts";
 export { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEADERS, SSE_HEARTBEAT } from "./sse-frame.ts";
 export * from "./subject.ts";

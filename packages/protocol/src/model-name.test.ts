@@ -22,7 +22,10 @@ describe("an encoded model name", () => {
   });
 
   it("is the only token that decodes to its name", () => {
-    const nearlyEncoded = fc.oneof(anyToken, fc.string({ unit: fc.constantFrom("_", "2", "e", "f", "F", "c", "a", "0"), maxLength: 12 }));
+    const nearlyEncoded = fc.oneof(
+      anyToken,
+      fc.string({ unit: fc.constantFrom("_", "2", "e", "f", "F", "c", "a", "0"), maxLength: 12 }),
+    );
     fc.assert(
       fc.property(nearlyEncoded, (token) => {
         const answer = decodeOrRefusal(token);
@@ -41,7 +44,9 @@ describe("a model name", () => {
     ["that fills the whole body", "m".repeat(1_000_000)],
     ["with a lone surrogate", "a\ud800"],
   ])("%s is refused", (_, model) => {
-    expect(() => encodeModelName(model)).toThrow(expect.objectContaining({ code: "invalid_request", param: "model" }));
+    expect(() => encodeModelName(model)).toThrow(
+      expect.objectContaining({ code: "invalid_request", param: "model" }),
+    );
     expect(isModelName(model)).toBe(false);
   });
 
@@ -51,9 +56,12 @@ describe("a model name", () => {
 });
 
 describe("a token that no name encodes to", () => {
-  it.each(["", "_", "_2", "_2E", "_zz", "_41", "_ff", "a.b", "é", "m".repeat(65)])("is refused: %j", (token) => {
-    expect(() => decodeModelName(token)).toThrow(expect.objectContaining({ code: "protocol_violation" }));
-  });
+  it.each(["", "_", "_2", "_2E", "_zz", "_41", "_ff", "a.b", "é", "m".repeat(65)])(
+    "is refused: %j",
+    (token) => {
+      expect(() => decodeModelName(token)).toThrow(expect.objectContaining({ code: "protocol_violation" }));
+    },
+  );
 });
 
 /** The token again when it decodes, else the code of the refusal. */

@@ -5,8 +5,7 @@ const PLAIN = /^[A-Za-z0-9-]$/;
 const MAX_TOKEN_LENGTH = 64;
 
 /** What a model's name must be, for messages that have already named the field. */
-export const MODEL_NAME_RULE =
-  `must be 1 to ${MAX_TOKEN_LENGTH} characters of well-formed text, counting each character other than A-Z, a-z, 0-9 and - as three or more`;
+export const MODEL_NAME_RULE = `must be 1 to ${MAX_TOKEN_LENGTH} characters of well-formed text, counting each character other than A-Z, a-z, 0-9 and - as three or more`;
 
 /** Whether `encodeModelName` accepts the name. */
 export function isModelName(model: string): boolean {
@@ -27,7 +26,8 @@ export function encodeModelName(model: string): string {
 /** @throws RepriseError `protocol_violation` when the token is not one that `encodeModelName` makes */
 export function decodeModelName(token: string): string {
   const model = isToken(token) ? fromToken(token) : "";
-  if (toToken(model) !== token) throw new RepriseError("protocol_violation", `"${token}" is not an encoded model name.`);
+  if (toToken(model) !== token)
+    throw new RepriseError("protocol_violation", `"${token}" is not an encoded model name.`);
   return model;
 }
 

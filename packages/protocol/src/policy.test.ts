@@ -1,6 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_POLICY, effectivePolicySchema, type Policy, policySchema, tightenPolicy, WORKER_LOSS_ANSWERS } from "./policy.ts";
+import {
+  DEFAULT_POLICY,
+  effectivePolicySchema,
+  type Policy,
+  policySchema,
+  tightenPolicy,
+  WORKER_LOSS_ANSWERS,
+} from "./policy.ts";
 
 const anyPolicy: fc.Arbitrary<Policy> = fc.record(
   {
@@ -13,7 +20,11 @@ const anyPolicy: fc.Arbitrary<Policy> = fc.record(
 
 describe("two policies made one", () => {
   it("are the same whichever of the two is the tenant's", () => {
-    fc.assert(fc.property(anyPolicy, anyPolicy, (a, b) => void expect(tightenPolicy(a, b)).toEqual(tightenPolicy(b, a))));
+    fc.assert(
+      fc.property(anyPolicy, anyPolicy, (a, b) => {
+        expect(tightenPolicy(a, b)).toEqual(tightenPolicy(b, a));
+      }),
+    );
   });
 
   it("are never looser than either, and no stricter than the stricter one", () => {
@@ -21,7 +32,9 @@ describe("two policies made one", () => {
       fc.property(anyPolicy, anyPolicy, (a, b) => {
         const both = tightenPolicy(a, b);
         const attempts = said(a.max_attempts, b.max_attempts, DEFAULT_POLICY.max_attempts);
-        const losses = said(a.on_worker_loss, b.on_worker_loss, DEFAULT_POLICY.on_worker_loss).map(strictness);
+        const losses = said(a.on_worker_loss, b.on_worker_loss, DEFAULT_POLICY.on_worker_loss).map(
+          strictness,
+        );
         expect(both.max_attempts).toBe(Math.min(...attempts));
         expect(strictness(both.on_worker_loss)).toBe(Math.max(...losses));
       }),
@@ -29,19 +42,33 @@ describe("two policies made one", () => {
   });
 
   it("change nothing when tightened again with either", () => {
-    fc.assert(fc.property(anyPolicy, anyPolicy, (a, b) => void expect(tightenPolicy(tightenPolicy(a, b), a)).toEqual(tightenPolicy(a, b))));
+    fc.assert(
+      fc.property(anyPolicy, anyPolicy, (a, b) => {
+        expect(tightenPolicy(tightenPolicy(a, b), a)).toEqual(tightenPolicy(a, b));
+      }),
+    );
   });
 
   it("leave nothing open, and are the default where neither says anything", () => {
-    fc.assert(fc.property(anyPolicy, anyPolicy, (a, b) => void expect(effectivePolicySchema.safeParse(tightenPolicy(a, b)).success).toBe(true)));
+    fc.assert(
+      fc.property(anyPolicy, anyPolicy, (a, b) => {
+        expect(effectivePolicySchema.safeParse(tightenPolicy(a, b)).success).toBe(true);
+      }),
+    );
     expect(tightenPolicy({}, {})).toEqual(DEFAULT_POLICY);
   });
 });
 
 describe("a policy", () => {
-  it.each([{ max_attempts: 0 }, { max_attempts: 11 }, { max_attempts: 1.5 }, { on_worker_loss: "ask" }, { on_disconnect: "cancel" }, { moderation: {} }])(
-    "that this version can't act on is refused: %j",
-    (policy) => expect(policySchema.safeParse(policy).success).toBe(false),
+  it.each([
+    { max_attempts: 0 },
+    { max_attempts: 11 },
+    { max_attempts: 1.5 },
+    { on_worker_loss: "ask" },
+    { on_disconnect: "cancel" },
+    { moderation: {} },
+  ])("that this version can't act on is refused: %j", (policy) =>
+    expect(policySchema.safeParse(policy).success).toBe(false),
   );
 });
 

@@ -22,7 +22,11 @@ export const effectivePolicySchema = policySchema.required();
 export type Policy = z.infer<typeof policySchema>;
 export type EffectivePolicy = z.infer<typeof effectivePolicySchema>;
 
-export const DEFAULT_POLICY: EffectivePolicy = { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" };
+export const DEFAULT_POLICY: EffectivePolicy = {
+  max_attempts: 3,
+  on_worker_loss: "continue",
+  on_disconnect: "keep",
+};
 
 /**
  * The policy that applies when a tenant says one thing and a request another: field by field, the stricter of the two. A

@@ -14,10 +14,12 @@ describe("PROTOCOL.md", () => {
       code,
       { status: toHttpStatus(code as ErrorCode), retryable, meaning },
     ]);
-    const documented = tableUnder("| code | status | retryable | meaning |").map(([code, status, retryable, meaning]) => [
-      code,
-      { status: Number(status), retryable: retryable === "yes", meaning },
-    ]);
+    const documented = tableUnder("| code | status | retryable | meaning |").map(
+      ([code, status, retryable, meaning]) => [
+        code,
+        { status: Number(status), retryable: retryable === "yes", meaning },
+      ],
+    );
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(catalogue));
   });
 
@@ -26,18 +28,26 @@ describe("PROTOCOL.md", () => {
       const { seq: _seq, type, ...fields } = shape;
       return [type.value, fieldNames(fields)];
     });
-    const documented = tableUnder("| type | fields | meaning |").map(([type, fields]) => [type, fields!.split(", ").toSorted()]);
+    const documented = tableUnder("| type | fields | meaning |").map(([type, fields]) => [
+      type,
+      fields!.split(", ").toSorted(),
+    ]);
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(known));
   });
 
   it("lists every limit with its value, and no other", () => {
-    const documented = tableUnder("| limit | value | of what |").map(([name, value]) => [name, Number(value!.replaceAll(",", ""))]);
+    const documented = tableUnder("| limit | value | of what |").map(([name, value]) => [
+      name,
+      Number(value!.replaceAll(",", "")),
+    ]);
     expect(Object.fromEntries(documented)).toEqual(LIMITS);
   });
 
   it("lists every field of a request and whether it is required, and no other", () => {
-    const documented = tableUnder("| field | required | meaning |").map(([name, required]) => (required === "yes" ? name : `${name}?`));
-    expect(documented.toSorted()).toEqual(fieldNames(generationRequestSchema.shape));
+    const documented = tableUnder("| field | required | meaning |").map(([name, required]) =>
+      required === "yes" ? name : `${name}?`,
+    );
+    expect(new Set(documented)).toEqual(new Set(fieldNames(generationRequestSchema.shape)));
   });
 
   it("lists every finish reason, and no other", () => {
@@ -46,7 +56,9 @@ describe("PROTOCOL.md", () => {
   });
 
   it("refers only to sections that it has", () => {
-    const sections = new Set([...DOCUMENT.matchAll(/^(?:#+ )?(\d+(?:\.\d+)*)\.? /gm)].map(([, number]) => number));
+    const sections = new Set(
+      [...DOCUMENT.matchAll(/^(?:#+ )?(\d+(?:\.\d+)*)\.? /gm)].map(([, number]) => number),
+    );
     const references = [...DOCUMENT.matchAll(/§(\d+(?:\.\d+)*)/g)].map(([, number]) => number);
     expect(references.filter((number) => !sections.has(number))).toEqual([]);
   });

@@ -14,7 +14,9 @@ describe.each(CODES)("the error %s", (code) => {
   it("says its code, its message and whether a retry can help, and nothing else", () => {
     const { retryable } = ERROR_CATALOGUE[code];
     const error = new RepriseError(code, "what went wrong", { cause: new Error("secret"), retryAfterMs: 5 });
-    expect(JSON.parse(JSON.stringify(error.toBody()))).toEqual({ error: { code, message: "what went wrong", retryable } });
+    expect(JSON.parse(JSON.stringify(error.toBody()))).toEqual({
+      error: { code, message: "what went wrong", retryable },
+    });
   });
 });
 
@@ -33,11 +35,14 @@ describe("a thrown value", () => {
     expect(toRepriseError(error)).toBe(error);
   });
 
-  it.each([new TypeError("password=hunter2"), "password=hunter2", undefined, null])("of another kind tells clients nothing: %s", (thrown) => {
-    const error = toRepriseError(thrown);
-    expect(error.code).toBe("internal");
-    expect(JSON.stringify(error.toBody())).not.toContain("hunter2");
-  });
+  it.each([new TypeError("password=hunter2"), "password=hunter2", undefined, null])(
+    "of another kind tells clients nothing: %s",
+    (thrown) => {
+      const error = toRepriseError(thrown);
+      expect(error.code).toBe("internal");
+      expect(JSON.stringify(error.toBody())).not.toContain("hunter2");
+    },
+  );
 
   it("of another kind is kept for the log", () => {
     const cause = new TypeError("x");

@@ -33,7 +33,9 @@ export class RepriseError extends Error {
 
   toBody(): ErrorBody {
     const { code, message, param, retryable } = this;
-    return { error: param === undefined ? { code, message, retryable } : { code, message, param, retryable } };
+    return {
+      error: param === undefined ? { code, message, retryable } : { code, message, param, retryable },
+    };
   }
 }
 

@@ -5,26 +5,77 @@ const BASE = { model: "sim", input: "Hi" };
 const message = { role: "user", content: "Hi" };
 
 /** Of every limit: the field, a value at it, a value just beyond it, and what the refusal must say. */
-const LIMIT_CASES: [name: string, field: string, at: unknown, beyond: unknown, says: RegExp, param?: string][] = [
+const LIMIT_CASES: [
+  name: string,
+  field: string,
+  at: unknown,
+  beyond: unknown,
+  says: RegExp,
+  param?: string,
+][] = [
   ["the length of a model's name", "model", "m".repeat(64), "m".repeat(65), /1 to 64 characters/],
   ["the least input", "input", "x", "", />=1 characters/],
-  ["the number of messages", "input", Array(LIMITS.messages).fill(message), Array(LIMITS.messages + 1).fill(message), /1 to 1024 messages/],
+  [
+    "the number of messages",
+    "input",
+    messages(LIMITS.messages),
+    messages(LIMITS.messages + 1),
+    /1 to 1024 messages/,
+  ],
   ["the least number of messages", "input", [message], [], />=1 items/],
   ["max_output_tokens", "max_output_tokens", LIMITS.outputTokens, LIMITS.outputTokens + 1, /1000000/],
   ["the least max_output_tokens", "max_output_tokens", 1, 0, /1/],
   ["temperature", "temperature", LIMITS.temperature, LIMITS.temperature + 0.001, /2/],
   ["the least temperature", "temperature", 0, -0.001, /0/],
-  ["the number of stop sequences", "stop", Array(LIMITS.stopSequences).fill("x"), Array(LIMITS.stopSequences + 1).fill("x"), /4/],
+  [
+    "the number of stop sequences",
+    "stop",
+    Array(LIMITS.stopSequences).fill("x"),
+    Array(LIMITS.stopSequences + 1).fill("x"),
+    /4/,
+  ],
   ["the least number of stop sequences", "stop", ["x"], [], /1/],
-  ["the length of a stop sequence", "stop", ["x".repeat(LIMITS.stopLength)], ["x".repeat(LIMITS.stopLength + 1)], /256/, "stop.0"],
+  [
+    "the length of a stop sequence",
+    "stop",
+    ["x".repeat(LIMITS.stopLength)],
+    ["x".repeat(LIMITS.stopLength + 1)],
+    /256/,
+    "stop.0",
+  ],
   ["the least length of a stop sequence", "stop", ["x"], ["x", ""], /1/, "stop.1"],
   ["seed", "seed", LIMITS.seed, LIMITS.seed + 1, /2147483647/],
   ["the least seed", "seed", 0, -1, /0/],
-  ["the depth of options", "options", nest(LIMITS.optionsDepth), nest(LIMITS.optionsDepth + 1), /at most 32 deep/],
-  ["the number of metadata pairs", "metadata", pairs(LIMITS.metadataPairs), pairs(LIMITS.metadataPairs + 1), /at most 16 pairs/],
-  ["the length of a metadata key", "metadata", { ["k".repeat(64)]: "v" }, { ["k".repeat(65)]: "v" }, /keys of 1 to 64 characters/],
+  [
+    "the depth of options",
+    "options",
+    nest(LIMITS.optionsDepth),
+    nest(LIMITS.optionsDepth + 1),
+    /at most 32 deep/,
+  ],
+  [
+    "the number of metadata pairs",
+    "metadata",
+    pairs(LIMITS.metadataPairs),
+    pairs(LIMITS.metadataPairs + 1),
+    /at most 16 pairs/,
+  ],
+  [
+    "the length of a metadata key",
+    "metadata",
+    { ["k".repeat(64)]: "v" },
+    { ["k".repeat(65)]: "v" },
+    /keys of 1 to 64 characters/,
+  ],
   ["the least length of a metadata key", "metadata", { k: "v" }, { "": "v" }, /keys of 1 to 64 characters/],
-  ["the length of a metadata value", "metadata", { k: "v".repeat(512) }, { k: "v".repeat(513) }, /512/, "metadata.k"],
+  [
+    "the length of a metadata value",
+    "metadata",
+    { k: "v".repeat(512) },
+    { k: "v".repeat(513) },
+    /512/,
+    "metadata.k",
+  ],
   ["max_attempts", "policy", { max_attempts: 10 }, { max_attempts: 11 }, /10/, "policy.max_attempts"],
   ["the least max_attempts", "policy", { max_attempts: 1 }, { max_attempts: 0 }, /1/, "policy.max_attempts"],
 ];
@@ -34,14 +85,17 @@ describe("a request", () => {
     expect(parseGenerationRequest(BASE)).toEqual(BASE);
   });
 
-  it.each(LIMIT_CASES)("at the limit of %s is taken, beyond it refused with the field and the limit", (_, field, at, beyond, says, param = field) => {
-    const body = { ...BASE, [field]: at };
-    expect(parseGenerationRequest(body)).toEqual(body);
-    const refusal = refusalOf({ ...BASE, [field]: beyond });
-    expect(refusal).toMatchObject({ code: "invalid_request", param });
-    expect(refusal.message.startsWith(`${param}: `)).toBe(true);
-    expect(refusal.message.slice(param.length)).toMatch(says);
-  });
+  it.each(LIMIT_CASES)(
+    "at the limit of %s is taken, beyond it refused with the field and the limit",
+    (_, field, at, beyond, says, param = field) => {
+      const body = { ...BASE, [field]: at };
+      expect(parseGenerationRequest(body)).toEqual(body);
+      const refusal = refusalOf({ ...BASE, [field]: beyond });
+      expect(refusal).toMatchObject({ code: "invalid_request", param });
+      expect(refusal.message.startsWith(`${param}: `)).toBe(true);
+      expect(refusal.message.slice(param.length)).toMatch(says);
+    },
+  );
 
   it.each([
     ["max_output_tokens", 1.5],
@@ -70,7 +124,11 @@ describe("a request", () => {
     [{ ...BASE, policy: { moderation: {} } }, "policy.moderation"],
     [JSON.parse('{"model":"sim","input":"Hi","__proto__":{}}'), "__proto__"],
   ])("with an unknown field is refused: %j", (body, param) => {
-    expect(refusalOf(body)).toMatchObject({ code: "invalid_request", param, message: `${param}: is not a known field` });
+    expect(refusalOf(body)).toMatchObject({
+      code: "invalid_request",
+      param,
+      message: `${param}: is not a known field`,
+    });
   });
 
   it.each([undefined, null, 7, "x", [], [BASE]])("that is not an object is refused: %j", (body) => {
@@ -94,11 +152,18 @@ describe("an idempotency key", () => {
     expect(parseIdempotencyKey(key)).toBe(key);
   });
 
-  it.each(["", "k".repeat(256), "a b", "é", "a\n", "\x7f", undefined, ["k", "k"]])("is refused with its name and limit: %j", (key) => {
-    expect(() => parseIdempotencyKey(key)).toThrow(
-      expect.objectContaining({ code: "invalid_request", param: "Idempotency-Key", message: expect.stringContaining("1 to 255") }),
-    );
-  });
+  it.each(["", "k".repeat(256), "a b", "é", "a\n", "\x7f", undefined, ["k", "k"]])(
+    "is refused with its name and limit: %j",
+    (key) => {
+      expect(() => parseIdempotencyKey(key)).toThrow(
+        expect.objectContaining({
+          code: "invalid_request",
+          param: "Idempotency-Key",
+          message: expect.stringContaining("1 to 255"),
+        }),
+      );
+    },
+  );
 });
 
 function refusalOf(body: unknown): { code: string; param?: string; message: string } {
@@ -108,6 +173,10 @@ function refusalOf(body: unknown): { code: string; param?: string; message: stri
     return error as { code: string; param?: string; message: string };
   }
   throw new Error("the request was taken");
+}
+
+function messages(count: number): object[] {
+  return Array.from({ length: count }, () => message);
 }
 
 /** An object that nests `depth` deep, itself counted. */

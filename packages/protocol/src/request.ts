@@ -37,9 +37,12 @@ const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });
 
 const metadataSchema = z
   .record(z.string(), z.string().max(LIMITS.metadataValueLength))
-  .refine((pairs) => Object.keys(pairs).every((key) => key.length >= 1 && key.length <= LIMITS.metadataKeyLength), {
-    error: `must have keys of 1 to ${LIMITS.metadataKeyLength} characters`,
-  })
+  .refine(
+    (pairs) => Object.keys(pairs).every((key) => key.length >= 1 && key.length <= LIMITS.metadataKeyLength),
+    {
+      error: `must have keys of 1 to ${LIMITS.metadataKeyLength} characters`,
+    },
+  )
   .refine((pairs) => Object.keys(pairs).length <= LIMITS.metadataPairs, {
     error: `must have at most ${LIMITS.metadataPairs} pairs`,
   });
@@ -89,7 +92,12 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, root = "body"
  * @throws RepriseError `invalid_request`
  */
 export function parseIdempotencyKey(value: unknown): string {
-  if (typeof value === "string" && value.length <= LIMITS.idempotencyKeyLength && /^[\x21-\x7e]+$/.test(value)) return value;
+  if (
+    typeof value === "string" &&
+    value.length <= LIMITS.idempotencyKeyLength &&
+    /^[\x21-\x7e]+$/.test(value)
+  )
+    return value;
   throw new RepriseError(
     "invalid_request",
     `Idempotency-Key must be 1 to ${LIMITS.idempotencyKeyLength} visible ASCII characters.`,

@@ -7,7 +7,22 @@ import { bytesOf, cutAt, decodeAll } from "./sse.fixture.ts";
 const anyStream = fc
   .array(
     fc.tuple(
-      fc.constantFrom("data: ", "data:", "data", "data:  ", "id: ", "id:", "event: ", "event", ": ", ":", "", "other: ", " data: ", "Data: "),
+      fc.constantFrom(
+        "data: ",
+        "data:",
+        "data",
+        "data:  ",
+        "id: ",
+        "id:",
+        "event: ",
+        "event",
+        ": ",
+        ":",
+        "",
+        "other: ",
+        " data: ",
+        "Data: ",
+      ),
       fc.constantFrom("", "a", "é🙂", "x:y", "7", " ", "1\0"),
       fc.constantFrom("\n", "\r\n", "\r", "\n\n", "\r\n\r\n", "\r\r"),
     ),
@@ -33,7 +48,8 @@ it("reads every stream as eventsource-parser does", () => {
 function oracle(stream: string): object[] {
   const messages: object[] = [];
   const parser = createParser({
-    onEvent: ({ id, event = "message", data }) => messages.push(id === undefined ? { event, data } : { id, event, data }),
+    onEvent: ({ id, event = "message", data }) =>
+      messages.push(id === undefined ? { event, data } : { id, event, data }),
   });
   parser.feed(stream);
   return messages;

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { createSseDecoder, type SseMessage } from "./sse-decoder.ts";
 import { anyText, bytesOf, cutAt, decodeAll } from "./sse.fixture.ts";
 
-const STREAM = "\ufeffid: 1\r\ndata: {\"é\":\"🙂\"}\r\n\r\n: ping\ndata: a\rdata:  b\r\revent: error\nid:\ndata\n\nretry: 250\n\nid: lost\ndata: cut off";
+const STREAM =
+  '\ufeffid: 1\r\ndata: {"é":"🙂"}\r\n\r\n: ping\ndata: a\rdata:  b\r\revent: error\nid:\ndata\n\nretry: 250\n\nid: lost\ndata: cut off';
 const MESSAGES: SseMessage[] = [
   { id: "1", event: "message", data: '{"é":"🙂"}' },
   { id: "1", event: "message", data: "a\n b" },
@@ -13,7 +14,8 @@ const MESSAGES: SseMessage[] = [
 describe("the SSE decoder", () => {
   it("reads the same messages wherever the bytes are cut in two", () => {
     const bytes = bytesOf(STREAM);
-    for (let at = 0; at <= bytes.length; at++) expect(decodeAll(cutAt(bytes, [at])), `cut at byte ${at}`).toEqual(MESSAGES);
+    for (let at = 0; at <= bytes.length; at++)
+      expect(decodeAll(cutAt(bytes, [at])), `cut at byte ${at}`).toEqual(MESSAGES);
   });
 
   it("reads the same messages byte by byte, with empty chunks between", () => {
@@ -24,11 +26,18 @@ describe("the SSE decoder", () => {
   it("reads the same messages from LF, CR and CRLF streams cut at random", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ id: fc.stringMatching(/^[0-9]{1,4}$/), lines: fc.array(anyText, { minLength: 1, maxLength: 3 }) })),
+        fc.array(
+          fc.record({
+            id: fc.stringMatching(/^[0-9]{1,4}$/),
+            lines: fc.array(anyText, { minLength: 1, maxLength: 3 }),
+          }),
+        ),
         fc.constantFrom("\n", "\r", "\r\n"),
         fc.array(fc.nat()),
         (sent, end, cuts) => {
-          const text = sent.map(({ id, lines }) => [`id: ${id}`, ...lines.map((line) => `data: ${line}`), "", ""].join(end)).join("");
+          const text = sent
+            .map(({ id, lines }) => [`id: ${id}`, ...lines.map((line) => `data: ${line}`), "", ""].join(end))
+            .join("");
           const expected = sent.map(({ id, lines }) => ({ id, event: "message", data: lines.join("\n") }));
           const bytes = bytesOf(text);
           expect(decodeAll(cutAt(bytes, cuts))).toEqual(expected);
@@ -52,12 +61,16 @@ describe("the SSE decoder", () => {
   });
 
   it("keeps the id until another one comes, lets an empty one reset it and ignores one with NUL", () => {
-    const ids = decodeAll([bytesOf("id: 7\n\ndata: a\n\nid: 8\0\ndata: b\n\nid\ndata: c\n\n")]).map(({ id }) => id);
+    const ids = decodeAll([bytesOf("id: 7\n\ndata: a\n\nid: 8\0\ndata: b\n\nid\ndata: c\n\n")]).map(
+      ({ id }) => id,
+    );
     expect(ids).toEqual(["7", "7", ""]);
   });
 
   it("forgets the event name of a block without data", () => {
-    expect(decodeAll([bytesOf("event: error\n\ndata: a\n\n")])).toEqual([{ id: "", event: "message", data: "a" }]);
+    expect(decodeAll([bytesOf("event: error\n\ndata: a\n\n")])).toEqual([
+      { id: "", event: "message", data: "a" },
+    ]);
   });
 
   it.each([
@@ -75,12 +88,21 @@ describe("the SSE decoder", () => {
   });
 
   it("refuses an unfinished message that outgrows its limit, in one line or in many", () => {
-    const tooLong = expect.objectContaining({ code: "protocol_violation", message: "An SSE message is longer than 10 characters." });
+    const tooLong = expect.objectContaining({
+      code: "protocol_violation",
+      message: "An SSE message is longer than 10 characters.",
+    });
     const oneLine = createSseDecoder({ maxMessageLength: 10 });
     expect(oneLine.push(bytesOf("data: 7890"))).toEqual([]);
     expect(() => oneLine.push(bytesOf("1"))).toThrow(tooLong);
     const manyLines = createSseDecoder({ maxMessageLength: 10 });
     expect(() => manyLines.push(bytesOf("data: 1234\ndata: 1234\ndata: 1\n"))).toThrow(tooLong);
+  });
+
+  it("measures each message by itself", () => {
+    const decoder = createSseDecoder({ maxMessageLength: 10 });
+    const received = Array.from({ length: 20 }, () => decoder.push(bytesOf("data: 12\n\n")));
+    expect(received.flat()).toHaveLength(20);
   });
 
   it("never throws on arbitrary bytes", () => {

@@ -31,7 +31,9 @@ const LINE_END = /\r\n?|\n/g;
  *
  * `push` throws RepriseError `protocol_violation` when a message outgrows `maxMessageLength`.
  */
-export function createSseDecoder({ maxMessageLength = DEFAULT_MAX_MESSAGE_LENGTH }: SseDecoderOptions = {}): SseDecoder {
+export function createSseDecoder({
+  maxMessageLength = DEFAULT_MAX_MESSAGE_LENGTH,
+}: SseDecoderOptions = {}): SseDecoder {
   const utf8 = new TextDecoder();
   // The pieces of a line whose end has not come yet; joined once, when it comes.
   let pieces: string[] = [];
@@ -96,7 +98,10 @@ export function createSseDecoder({ maxMessageLength = DEFAULT_MAX_MESSAGE_LENGTH
         piecesLength += text.length - start;
       }
       if (piecesLength + dataLength > maxMessageLength) {
-        throw new RepriseError("protocol_violation", `An SSE message is longer than ${maxMessageLength} characters.`);
+        throw new RepriseError(
+          "protocol_violation",
+          `An SSE message is longer than ${maxMessageLength} characters.`,
+        );
       }
       return messages;
     },

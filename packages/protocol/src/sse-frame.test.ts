@@ -8,27 +8,39 @@ import { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEARTBEAT } from ".
 import { bytesOf, cutAt, decodeAll } from "./sse.fixture.ts";
 
 const anyEventText = fc.string({
-  unit: fc.oneof(fc.constantFrom("\r", "\n", "\r\n", "\n\n", "\0", "\u2028", "\ud83d", "🙂", "é", '"', "\\"), fc.string({ unit: "binary", maxLength: 1 })),
+  unit: fc.oneof(
+    fc.constantFrom("\r", "\n", "\r\n", "\n\n", "\0", "\u2028", "\ud83d", "🙂", "é", '"', "\\"),
+    fc.string({ unit: "binary", maxLength: 1 }),
+  ),
 });
 
 describe("an event framed for SSE", () => {
   it("arrives as the bytes that were stored, under its cursor, wherever the stream is cut", () => {
     fc.assert(
-      fc.property(fc.array(anyEventText, { maxLength: 8 }), fc.array(fc.nat()), fc.array(fc.boolean()), (texts, cuts, beats) => {
-        const sent = texts.map((text, i) => {
-          const payload = new TextDecoder().decode(encodeEvent(i + 1, { type: "output.delta", text }));
-          return { id: encodeCursor({ attempt: 1, seq: i + 1 }), event: "message", data: payload };
-        });
-        const frames = sent.map(({ id, data }, i) => (beats[i] ? SSE_HEARTBEAT : "") + encodeSseFrame(id, data));
-        expect(decodeAll(cutAt(bytesOf(frames.join("")), cuts))).toEqual(sent);
-      }),
+      fc.property(
+        fc.array(anyEventText, { maxLength: 8 }),
+        fc.array(fc.nat()),
+        fc.array(fc.boolean()),
+        (texts, cuts, beats) => {
+          const sent = texts.map((text, i) => {
+            const payload = new TextDecoder().decode(encodeEvent(i + 1, { type: "output.delta", text }));
+            return { id: encodeCursor({ attempt: 1, seq: i + 1 }), event: "message", data: payload };
+          });
+          const frames = sent.map(
+            ({ id, data }, i) => (beats[i] ? SSE_HEARTBEAT : "") + encodeSseFrame(id, data),
+          );
+          expect(decodeAll(cutAt(bytesOf(frames.join("")), cuts))).toEqual(sent);
+        },
+      ),
     );
   });
 
   it("takes any JSON on one line", () => {
     fc.assert(
       fc.property(fc.json(), (payload) => {
-        expect(decodeAll([bytesOf(encodeSseFrame("1-1", JSON.stringify(JSON.parse(payload))))])).toHaveLength(1);
+        expect(decodeAll([bytesOf(encodeSseFrame("1-1", JSON.stringify(JSON.parse(payload))))])).toHaveLength(
+          1,
+        );
       }),
     );
   });
@@ -36,7 +48,12 @@ describe("an event framed for SSE", () => {
 
 describe("what is not an event", () => {
   it("is silent when it is a heartbeat, alone or in a row", () => {
-    const stream = SSE_HEARTBEAT + encodeSseFrame("1-1", "{}") + SSE_HEARTBEAT + SSE_HEARTBEAT + encodeSseFrame("1-2", "{}");
+    const stream =
+      SSE_HEARTBEAT +
+      encodeSseFrame("1-1", "{}") +
+      SSE_HEARTBEAT +
+      SSE_HEARTBEAT +
+      encodeSseFrame("1-2", "{}");
     expect(decodeAll([bytesOf(stream)]).map(({ id }) => id)).toEqual(["1-1", "1-2"]);
     expect(SSE_HEARTBEAT).toMatch(/^:[^\r\n]*\n$/);
   });

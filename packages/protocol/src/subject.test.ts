@@ -18,7 +18,9 @@ describe("subjects", () => {
   it("have a fixed number of parts, each of them a plain token, whatever the tenant, generation and model", () => {
     fc.assert(
       fc.property(anyRef, anyModelName, (ref, model) => {
-        const parts = [logSubject(ref), liveSubject(ref), checkpointSubject(ref), jobSubject(model, ref)].map((s) => s.split("."));
+        const parts = [logSubject(ref), liveSubject(ref), checkpointSubject(ref), jobSubject(model, ref)].map(
+          (s) => s.split("."),
+        );
         expect(parts.map((tokens) => tokens.length)).toEqual([4, 5, 4, 4]);
         expect(parts.flat().filter((token) => !isToken(token))).toEqual([]);
       }),
@@ -48,10 +50,13 @@ describe("subjects", () => {
     );
   });
 
-  it.each([-1, 0.5, 1_000, Number.NaN, Number.POSITIVE_INFINITY, 1e21])("are not made for shard %d", (shard) => {
-    expect(() => shardSubjects(shard)).toThrow(TypeError);
-    expect(() => generationsStream(shard)).toThrow(TypeError);
-  });
+  it.each([-1, 0.5, 1_000, Number.NaN, Number.POSITIVE_INFINITY, 1e21])(
+    "are not made for shard %d",
+    (shard) => {
+      expect(() => shardSubjects(shard)).toThrow(TypeError);
+      expect(() => generationsStream(shard)).toThrow(TypeError);
+    },
+  );
 });
 
 describe("a job's subject", () => {
@@ -77,23 +82,34 @@ describe("a job's subject", () => {
 
   it("that was changed in one place is refused or says exactly what it was changed to", () => {
     fc.assert(
-      fc.property(anyRef, fc.nat(), fc.constantFrom(".", "*", ">", " ", "_", "a", "é", ""), (ref, at, char) => {
-        const subject = jobSubject("meta-llama/Llama-3.1", ref);
-        const index = at % subject.length;
-        const changed = subject.slice(0, index) + char + subject.slice(index + 1);
-        expect([changed, "protocol_violation"]).toContain(reparse(changed));
-      }),
+      fc.property(
+        anyRef,
+        fc.nat(),
+        fc.constantFrom(".", "*", ">", " ", "_", "a", "é", ""),
+        (ref, at, char) => {
+          const subject = jobSubject("meta-llama/Llama-3.1", ref);
+          const index = at % subject.length;
+          const changed = subject.slice(0, index) + char + subject.slice(index + 1);
+          expect([changed, "protocol_violation"]).toContain(reparse(changed));
+        },
+      ),
       { numRuns: 1_000 },
     );
   });
 
   const id = `gen_0_${"0".repeat(26)}`;
-  it.each(["", "job", `job.sim.acme`, `gen.sim.acme.${id}`, `job.sim.acme.${id}.x`, `job._2.acme.${id}`, `job.sim.*.${id}`, "job.sim.acme.gen_1"])(
-    "of another form is refused: %j",
-    (subject) => {
-      expect(() => parseJobSubject(subject)).toThrow(expect.objectContaining({ code: "protocol_violation" }));
-    },
-  );
+  it.each([
+    "",
+    "job",
+    `job.sim.acme`,
+    `gen.sim.acme.${id}`,
+    `job.sim.acme.${id}.x`,
+    `job._2.acme.${id}`,
+    `job.sim.*.${id}`,
+    "job.sim.acme.gen_1",
+  ])("of another form is refused: %j", (subject) => {
+    expect(() => parseJobSubject(subject)).toThrow(expect.objectContaining({ code: "protocol_violation" }));
+  });
 });
 
 /** The subject again, made from what it says, or the code of the refusal. */

@@ -1,4 +1,11 @@
-import { assertShard, type GenerationId, type GenerationRef, isGenerationId, isTenantId, shardOf } from "./id.ts";
+import {
+  assertShard,
+  type GenerationId,
+  type GenerationRef,
+  isGenerationId,
+  isTenantId,
+  shardOf,
+} from "./id.ts";
 import { decodeModelName, encodeModelName } from "./model-name.ts";
 import { RepriseError } from "./reprise-error.ts";
 
@@ -63,7 +70,13 @@ export function jobQueue(model: string): { filter: string; consumer: string } {
 /** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
 export function parseJobSubject(subject: string): GenerationRef & { model: string } {
   const [kind, model, tenant, generation, ...rest] = subject.split(".");
-  if (kind !== "job" || model === undefined || !isTenantId(tenant) || !isGenerationId(generation) || rest.length > 0) {
+  if (
+    kind !== "job" ||
+    model === undefined ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    rest.length > 0
+  ) {
     throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
   }
   return { model: decodeModelName(model), tenant, generation };

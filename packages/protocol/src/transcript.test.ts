@@ -6,15 +6,29 @@ import { Transcript } from "./transcript.ts";
 
 type LogEvent = KnownEvent | UnknownEvent;
 
-const usage = { input_tokens: 3, output_tokens: 9 };
+const finalUsage = { input_tokens: 3, output_tokens: 9 };
 
 /** A log as a worker and its successors could write it: starts, deltas of two outputs, rewinds, unknown events. */
 const anyLog: fc.Arbitrary<LogEvent[]> = fc
   .array(
     fc.oneof(
-      { weight: 6, arbitrary: fc.record({ type: fc.constant("output.delta"), text: fc.string(), output: fc.constantFrom(undefined, 0, 1) }) },
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          type: fc.constant("output.delta"),
+          text: fc.string(),
+          output: fc.constantFrom(undefined, 0, 1),
+        }),
+      },
       { weight: 1, arbitrary: fc.record({ type: fc.constant("reasoning.delta"), text: fc.string() }) },
-      { weight: 1, arbitrary: fc.record({ type: fc.constant("output.rewind"), back: fc.nat(6), reason: fc.constant("test") }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          type: fc.constant("output.rewind"),
+          back: fc.nat(6),
+          reason: fc.constant("test"),
+        }),
+      },
       { weight: 1, arbitrary: fc.record({ type: fc.constant("later.thing"), text: fc.string() }) },
     ),
     { maxLength: 30 },
@@ -57,7 +71,14 @@ describe("a transcript", () => {
   });
 
   it("forgets what was rewound and goes on from there", () => {
-    const log = [started(1, 1), delta(2, "Hel"), delta(3, "lo"), started(4, 2), place({ type: "output.rewind", to_seq: 2, reason: "r" }, 5), delta(6, "p")];
+    const log = [
+      started(1, 1),
+      delta(2, "Hel"),
+      delta(3, "lo"),
+      started(4, 2),
+      place({ type: "output.rewind", to_seq: 2, reason: "r" }, 5),
+      delta(6, "p"),
+    ];
     expect(fold(log).text).toBe("Help");
     expect(fold(log).usage.output_tokens).toBe(3);
     expect(fold(log).cursor).toEqual({ attempt: 2, seq: 6 });
@@ -82,12 +103,15 @@ describe("a transcript", () => {
       place({ type: "reasoning.delta", text: "c", tokens: 3 }, 3),
     ];
     expect(fold(log).usage).toEqual({ input_tokens: 4, output_tokens: 5 });
-    expect(fold([...log, completed(4)]).usage).toEqual(usage);
+    expect(fold([...log, completed(4)]).usage).toEqual(finalUsage);
   });
 
   it.each([
     [completed(2), { status: "completed", finishReason: "stop", failure: undefined }],
-    [EVENT_EXAMPLES[6]!, { status: "failed", failure: { code: "worker_lost", message: "No worker left.", retryable: true } }],
+    [
+      EVENT_EXAMPLES[6]!,
+      { status: "failed", failure: { code: "worker_lost", message: "No worker left.", retryable: true } },
+    ],
     [EVENT_EXAMPLES[7]!, { status: "cancelled", usage: { input_tokens: null, output_tokens: 0 } }],
   ])("ends with $type", (event, expected) => {
     expect(snapshot(fold([started(1, 1), event]))).toMatchObject({ ...expected, ended: true });
@@ -138,5 +162,5 @@ function delta(seq: number, text: string): LogEvent {
 }
 
 function completed(seq: number): LogEvent {
-  return { seq, type: "generation.completed", finish_reason: "stop", usage };
+  return { seq, type: "generation.completed", finish_reason: "stop", usage: finalUsage };
 }

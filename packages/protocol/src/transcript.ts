@@ -1,7 +1,13 @@
 import type { Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import { type Cursor, START } from "./cursor.ts";
 
-export type GenerationStatus = "queued" | "in_progress" | "awaiting_tool" | "completed" | "failed" | "cancelled";
+export type GenerationStatus =
+  | "queued"
+  | "in_progress"
+  | "awaiting_tool"
+  | "completed"
+  | "failed"
+  | "cancelled";
 
 interface Segment {
   readonly seq: number;
@@ -41,7 +47,8 @@ export class Transcript {
 
   /** The text of output 0, without what was rewound. */
   get text(): string {
-    for (; this.#joined < this.#segments.length; this.#joined++) this.#text += this.#segments[this.#joined]!.text;
+    for (; this.#joined < this.#segments.length; this.#joined++)
+      this.#text += this.#segments[this.#joined]!.text;
     return this.#text;
   }
 
