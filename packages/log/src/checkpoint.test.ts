@@ -1,4 +1,4 @@
-import { encodeEvent, RepriseError } from "@reprise/protocol";
+import { encodeEvent } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer, decodeCheckpoint, encodeCheckpoint, isDue } from "./checkpoint.ts";
@@ -7,6 +7,7 @@ import type { LogSnapshot } from "./log-reader.ts";
 import type { Publish } from "./publisher.ts";
 import { delta, newRef } from "./testing/world.ts";
 
+const EVENT_0 = '{"seq":0,"type":"x"}';
 const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
 
 function payloadsOf(texts: readonly string[]): Uint8Array[] {
@@ -21,7 +22,7 @@ function sizeOf(payloads: readonly Uint8Array[]): number {
 function recordingCheckpointer(maxBytes = 1_000_000) {
   const written: LogSnapshot[] = [];
   const publish: Publish = async (_subject, payload, { extra }) => {
-    written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq]));
+    written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq])!);
     return { kind: "stored", streamSeq: written.length, duplicate: false };
   };
   return { written, checkpointer: createCheckpointer({ publish, ref: newRef(), snapshot: EMPTY, maxBytes, now: 0 }) };
@@ -32,7 +33,7 @@ describe("the form of a checkpoint", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "binary" }), { minLength: 1 }), fc.integer({ min: 1 }), (texts, streamSeq) => {
         const payloads = payloadsOf(texts);
-        const decoded = decodeCheckpoint(encodeCheckpoint(payloads, sizeOf(payloads)), `${streamSeq}`);
+        const decoded = decodeCheckpoint(encodeCheckpoint(payloads, sizeOf(payloads)), `${streamSeq}`)!;
         expect(decoded.streamSeq).toBe(streamSeq);
         expect(decoded.events.map((event) => Buffer.from(event).toString())).toEqual(
           payloads.map((payload) => Buffer.from(payload).toString()),
@@ -42,21 +43,24 @@ describe("the form of a checkpoint", () => {
   });
 
   test.each([
-    ["without a stream sequence", "{}\n", undefined],
-    ["with an empty stream sequence", "{}\n", ""],
-    ["with a stream sequence that is no number", "{}\n", "x"],
-    ["with a stream sequence of 0", "{}\n", "0"],
-    ["without an end", "{}", "5"],
+    ["without a stream sequence", `${EVENT_0}\n`, undefined],
+    ["with an empty stream sequence", `${EVENT_0}\n`, ""],
+    ["with a stream sequence that is no number", `${EVENT_0}\n`, "x"],
+    ["with a stream sequence of 0", `${EVENT_0}\n`, "0"],
+    ["without an end", EVENT_0, "5"],
     ["without events", "", "5"],
-  ])("a message %s is refused", (_, message, streamSeq) => {
-    expect(() => decodeCheckpoint(Buffer.from(message), streamSeq)).toThrow(RepriseError);
+    ["with an empty line", `${EVENT_0}\n\n`, "5"],
+    ["with a hole", `${EVENT_0}\n{"seq":2,"type":"x"}\n`, "5"],
+    ["with something else than events", "{}\n", "5"],
+  ])("a message %s is damaged", (_, message, streamSeq) => {
+    expect(decodeCheckpoint(Buffer.from(message), streamSeq)).toBeUndefined();
   });
 
   test("the decoded events do not share memory with the message", () => {
-    const message = Buffer.from('{"seq":0}\n');
-    const { events } = decodeCheckpoint(message, "1");
+    const message = Buffer.from(`${EVENT_0}\n`);
+    const { events } = decodeCheckpoint(message, "1")!;
     message.fill(0);
-    expect(Buffer.from(events[0]!).toString()).toBe('{"seq":0}');
+    expect(Buffer.from(events[0]!).toString()).toBe(EVENT_0);
   });
 });
 
@@ -125,7 +129,7 @@ describe("a checkpointer", () => {
   test("goes on from the log that it was given", async () => {
     const written: LogSnapshot[] = [];
     const publish: Publish = async (_subject, payload, { extra }) => {
-      written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq]));
+      written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq])!);
       return { kind: "stored", streamSeq: 1, duplicate: false };
     };
     const [first, second] = payloadsOf(["a", "b"]);

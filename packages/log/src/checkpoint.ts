@@ -1,4 +1,4 @@
-import { checkpointSubject, type GenerationRef, RepriseError } from "@reprise/protocol";
+import { checkpointSubject, type GenerationRef, peekSeq } from "@reprise/protocol";
 import { HEADER } from "./header.ts";
 import type { LogSnapshot } from "./log-reader.ts";
 import type { Publish } from "./publisher.ts";
@@ -94,18 +94,22 @@ export function encodeCheckpoint(payloads: readonly Uint8Array[], bytes: number)
   return message;
 }
 
-/** @throws RepriseError `protocol_violation` when the message is not one that `encodeCheckpoint` makes */
-export function decodeCheckpoint(message: Uint8Array, streamSeqHeader: string | undefined): LogSnapshot {
+/**
+ * The prefix of a log that a checkpoint holds; undefined when it is damaged: not what `encodeCheckpoint` makes, or with holes
+ * between its events. The log itself has everything that a checkpoint has.
+ */
+export function decodeCheckpoint(message: Uint8Array, streamSeqHeader: string | undefined): LogSnapshot | undefined {
   const streamSeq = Number(streamSeqHeader);
-  if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) {
-    throw new RepriseError("protocol_violation", "A checkpoint is damaged.");
-  }
+  if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) return undefined;
   // One copy for all: the payloads are views of it.
   const own = Uint8Array.from(message);
+  const firstSeq = peekSeq(own);
   const events: Uint8Array[] = [];
   for (let start = 0; start < own.length; ) {
     const end = own.indexOf(LF, start);
-    events.push(own.subarray(start, end));
+    const payload = own.subarray(start, end);
+    if (firstSeq === -1 || peekSeq(payload) !== firstSeq + events.length) return undefined;
+    events.push(payload);
     start = end + 1;
   }
   return { events, streamSeq };

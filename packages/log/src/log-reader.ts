@@ -4,6 +4,7 @@ import {
   checkpointSubject,
   type GenerationRef,
   logSubject,
+  peekSeq,
   RepriseError,
   streamOf,
 } from "@reprise/protocol";
@@ -31,7 +32,7 @@ export interface LogSnapshot {
  * All calls throw RepriseError `broker_unavailable` when no answer comes in time.
  */
 export interface LogReader {
-  /** The whole log: the checkpoint, then the tail behind it. */
+  /** The whole log: the checkpoint, then the tail behind it; without a checkpoint that is whole and joins the tail, the log alone. */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /** What is stored after a stream sequence, oldest first. */
   readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
@@ -51,14 +52,11 @@ const TIMEOUT_MS = 5_000;
 
 export function createLogReader(inbox: ReplyInbox): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
-    const subject = checkpointSubject(ref);
-    const found = await getOne(`$JS.API.DIRECT.GET.${CHECKPOINTS_STREAM}.${subject}`, "");
-    const checkpoint = found ? decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq)) : EMPTY;
-    const tail = await readTail(ref, checkpoint.streamSeq);
-    return {
-      events: [...checkpoint.events, ...tail.map((event) => event.payload)],
-      streamSeq: tail.at(-1)?.streamSeq ?? checkpoint.streamSeq,
-    };
+    const found = await getOne(`$JS.API.DIRECT.GET.${CHECKPOINTS_STREAM}.${checkpointSubject(ref)}`, "");
+    const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
+    const tail = await readTail(ref, checkpoint?.streamSeq ?? 0);
+    if (!checkpoint) return join(EMPTY, tail);
+    return isNext(checkpoint, tail) ? join(checkpoint, tail) : join(EMPTY, await readTail(ref, 0));
   }
 
   async function readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]> {
@@ -126,6 +124,18 @@ export function createLogReader(inbox: ReplyInbox): LogReader {
 }
 
 const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
+
+/**
+ * Whether a tail goes on where a checkpoint ends. Near the end of the retention it may not: a checkpoint that was written late
+ * outlives events that follow those in it.
+ */
+function isNext({ events }: LogSnapshot, [first]: readonly StoredEvent[]): boolean {
+  return first === undefined || peekSeq(first.payload) === peekSeq(events.at(-1)!) + 1;
+}
+
+function join({ events, streamSeq }: LogSnapshot, tail: readonly StoredEvent[]): LogSnapshot {
+  return { events: [...events, ...tail.map(({ payload }) => payload)], streamSeq: tail.at(-1)?.streamSeq ?? streamSeq };
+}
 
 /** Copies the payload: what the client hands out is a view of a socket chunk of up to 64 KB, which it would keep alive. */
 function toStoredEvent(msg: Msg): StoredEvent {
