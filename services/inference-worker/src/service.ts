@@ -6,7 +6,8 @@ import type { Engine } from "./engines/engine.ts";
 import { runGeneration } from "./run-generation.ts";
 
 export { parseWorkerEnvironment, type WorkerEnvironment } from "./config.ts";
-export { createEngines, loadModelsFile } from "./models-file.ts";
+export type { Engine } from "./engines/engine.ts";
+export { createEngines, loadModelsFile, parseModelsFile } from "./models-file.ts";
 
 /** One model's engine, and how many generations of it this worker runs at a time. */
 export interface ServedModel {

@@ -1,3 +1,4 @@
+import { createEngines, loadModelsFile } from "@reprise/inference-worker";
 import { createLogger, runService } from "@reprise/service";
 import { parsePlatformEnvironment } from "./config.ts";
 import { startPlatform } from "./service.ts";
@@ -5,7 +6,8 @@ import { startPlatform } from "./service.ts";
 await runService("reprise", async () => {
   const env = parsePlatformEnvironment(process.env);
   const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
-  const platform = await startPlatform(env, { processEnv: process.env, logger });
+  const models = createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, process.env), env.REPRISE_WORKER_SLOTS);
+  const platform = await startPlatform(env, { models, processEnv: process.env, logger });
   logger.info({ url: platform.url, dataDir: env.REPRISE_DATA_DIR }, "listening");
   return {
     logger,

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { startDelivery } from "@reprise/delivery";
-import { createEngines, loadModelsFile, startWorker } from "@reprise/inference-worker";
+import { type ServedModel, startWorker } from "@reprise/inference-worker";
 import { connectBroker, ensureTopology } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { createMetrics, findNatsServer, type Logger, type NatsServer, startNatsServer } from "@reprise/service";
@@ -22,22 +22,28 @@ export interface Platform extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+export interface PlatformOptions {
+  /** Engines by public model name. */
+  models: ReadonlyMap<string, ServedModel>;
+  /** Where the path of nats-server is looked up. */
+  processEnv: Readonly<Record<string, string | undefined>>;
+  logger: Logger;
+}
+
 /**
  * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery and a worker.
  * Everything that outlives the process is in the data folder, which one platform at a time can use.
- * @param processEnv where the models file's key names are looked up, and nats-server's path
  * @throws RepriseError `config_invalid`, `broker_unavailable`, `broker_incompatible`
  */
 export async function startPlatform(
   env: PlatformEnvironment,
-  { processEnv, logger }: { processEnv: Readonly<Record<string, string | undefined>>; logger: Logger },
+  { models, processEnv, logger }: PlatformOptions,
 ): Promise<Platform> {
   const dataDir = resolve(env.REPRISE_DATA_DIR);
   await mkdir(dataDir, { recursive: true });
   await using stack = new AsyncDisposableStack();
   stack.use(await lockDataDir(dataDir));
 
-  const models = createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv), env.REPRISE_WORKER_SLOTS);
   const tenantsFile = env.REPRISE_TENANTS_FILE;
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
   const tenants = createTenantDirectory(dev ? dev.tenancy : await loadTenantsFile(tenantsFile!));

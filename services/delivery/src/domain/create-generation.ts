@@ -24,6 +24,8 @@ export interface CreateOptions {
   tenantPolicy: Policy;
   request: GenerationRequest;
   idempotencyKey: string | undefined;
+  /** Whether the caller resumes: there must be something to join, and nothing is created. */
+  joinOnly: boolean;
   traceparent: string | undefined;
   now: Date;
 }
@@ -44,10 +46,10 @@ const MAX_TRIES = 5;
  * The job first, then seq 0: whoever dies between the two leaves a job behind, and its worker writes the seq 0 that the job
  * carries. The other way round would leave a generation that nobody ever runs. Both steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and everybody else finds what it wrote.
- * @throws RepriseError `idempotency_conflict`, `invalid_request`, `broker_unavailable`
+ * @throws RepriseError `idempotency_conflict`, `invalid_request`, `cursor_invalid` (nothing to join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, shards, tenant, request, idempotencyKey } = options;
+  const { log, shards, tenant, request, idempotencyKey, joinOnly } = options;
   const generation =
     idempotencyKey === undefined
       ? createGenerationId(randomBytes(17), shards)
@@ -56,6 +58,11 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   if (idempotencyKey !== undefined) {
     const existing = await readRequested(log, ref);
     if (existing) return { ref, requested: assertSameRequest(existing, request), joined: true };
+  }
+  if (joinOnly) {
+    throw new RepriseError("cursor_invalid", "Nothing was created with this Idempotency-Key that could be resumed.", {
+      param: "Last-Event-ID",
+    });
   }
 
   const { requested, payload } = encodeRequested(ref, options);
@@ -99,8 +106,9 @@ async function readRequested(log: GenerationLog, ref: GenerationRef): Promise<Re
   return first && (decodeEvent(first) as RequestedEvent);
 }
 
+/** Compared as it would be stored: JSON has no -0. */
 function assertSameRequest(existing: RequestedEvent, request: GenerationRequest): RequestedEvent {
-  if (isDeepStrictEqual(existing.request, request)) return existing;
+  if (isDeepStrictEqual(existing.request, JSON.parse(JSON.stringify(request)))) return existing;
   throw new RepriseError("idempotency_conflict", "This Idempotency-Key was used with a different request.", {
     param: "Idempotency-Key",
   });

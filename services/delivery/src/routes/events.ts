@@ -1,4 +1,5 @@
-import { type Cursor, encodeSseRetry, type GenerationRef, parseGenerationId, parseWith, RepriseError } from "@reprise/protocol";
+import { type Cursor, encodeSseRetry, type GenerationRef,
+  LIMITS, parseGenerationId, parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { readEventPage } from "../domain/event-page.ts";
@@ -8,14 +9,12 @@ import { SseStream } from "../streaming/sse-stream.ts";
 import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
 
-const MAX_WAIT_MS = 30_000;
-const MAX_PAGE_EVENTS = 1_000;
 const RECONNECT_MS = 1_000;
 
 const querySchema = z.strictObject({
   after: z.string().optional(),
-  wait: whole(0, MAX_WAIT_MS).default(0),
-  limit: whole(1, MAX_PAGE_EVENTS).default(MAX_PAGE_EVENTS),
+  wait: whole(0, LIMITS.pageWaitMs).default(0),
+  limit: whole(1, LIMITS.pageEvents).default(LIMITS.pageEvents),
 });
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {

@@ -1,6 +1,7 @@
 import {
   encodeCursor,
   type Generation,
+  LIMITS,
   parseGenerationId,
   parseGenerationRequest,
   parseIdempotencyKey,
@@ -22,7 +23,7 @@ import { preferredType } from "./negotiation.ts";
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
-const cancelSchema = z.strictObject({ reason: z.string().min(1).max(256).optional() });
+const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
   const { authenticate, log, shards, models } = context;
@@ -35,7 +36,12 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, { param: "model" });
     }
     const key = header(request, "idempotency-key");
-    const cursor = requestedCursor(header(request, "last-event-id"), undefined);
+    const lastEventId = header(request, "last-event-id");
+    if (lastEventId !== undefined && key === undefined) {
+      const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
+      throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
+    }
+    const cursor = requestedCursor(lastEventId, undefined);
     const { ref, requested, joined } = await createGeneration({
       log,
       shards,
@@ -43,6 +49,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       tenantPolicy: policy,
       request: body,
       idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+      joinOnly: lastEventId !== undefined,
       traceparent: header(request, "traceparent"),
       now: new Date(),
     });

@@ -1,10 +1,5 @@
 import type { EffectivePolicy, Transcript } from "@reprise/protocol";
-
-/** What earlier attempts have produced and the next one builds on. */
-export interface Prefix {
-  readonly text: string;
-  readonly tokens: number;
-}
+import { NO_PREFIX, type Prefix } from "../engines/engine.ts";
 
 /** What a worker does with a job, given what the generation's log says. */
 export type Plan =
@@ -15,16 +10,14 @@ export type Plan =
   /** Run the engine. `rewind`: what was shown so far is to be withdrawn first, because the engine begins anew. */
   | { kind: "run"; attempt: number; prefix: Prefix; rewind: boolean };
 
-const NOTHING: Prefix = { text: "", tokens: 0 };
-
 export function planAttempt(transcript: Transcript, policy: EffectivePolicy, canContinue: boolean): Plan {
   if (transcript.ended) return { kind: "done" };
   const attempt = transcript.attempt + 1;
-  if (attempt === 1) return { kind: "run", attempt, prefix: NOTHING, rewind: false };
+  if (attempt === 1) return { kind: "run", attempt, prefix: NO_PREFIX, rewind: false };
   if (attempt > policy.max_attempts || policy.on_worker_loss === "fail") return { kind: "give_up" };
-  if (transcript.text === "") return { kind: "run", attempt, prefix: NOTHING, rewind: false };
+  if (transcript.text === "") return { kind: "run", attempt, prefix: NO_PREFIX, rewind: false };
   if (policy.on_worker_loss === "continue" && canContinue) {
     return { kind: "run", attempt, prefix: { text: transcript.text, tokens: transcript.textTokens }, rewind: false };
   }
-  return { kind: "run", attempt, prefix: NOTHING, rewind: true };
+  return { kind: "run", attempt, prefix: NO_PREFIX, rewind: true };
 }

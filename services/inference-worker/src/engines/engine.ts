@@ -1,0 +1,76 @@
+import type { FinishReason, GenerationRequest, Usage } from "@reprise/protocol";
+
+export type EngineRequest = GenerationRequest;
+
+/** What earlier attempts at the same generation have produced; a run that begins anew has `NO_PREFIX`. */
+export interface Prefix {
+  readonly text: string;
+  readonly tokens: number;
+}
+
+export const NO_PREFIX: Prefix = { text: "", tokens: 0 };
+
+export interface GenerateOptions {
+  readonly prefix: Prefix;
+  readonly signal: AbortSignal;
+}
+
+/** `tokens` is how many of the model's tokens `text` holds; default 1. */
+export interface TextEvent {
+  readonly type: "text";
+  readonly text: string;
+  readonly tokens?: number;
+}
+
+/** What a model says to itself before it answers. Not part of the text, nor of a later attempt's prefix. */
+export interface ReasoningEvent {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly tokens?: number;
+}
+
+/** `usage` is this run's own, without what the prefix took; absent where the sum of `tokens` is all there is to say. */
+export interface FinishEvent {
+  readonly type: "finish";
+  readonly reason: FinishReason;
+  readonly usage?: Usage;
+}
+
+export type EngineEvent = TextEvent | ReasoningEvent | FinishEvent;
+
+/**
+ * What produces tokens: an adapter to a model server, or the simulator. The port belongs to the worker, which runs many
+ * generations on one engine at once.
+ */
+export interface Engine {
+  readonly name: string;
+
+  /**
+   * Checks a request's `options` against the engine's own schema. `generate` checks them too.
+   * @throws RepriseError `invalid_request` with the path (`options.…`) in `param`
+   */
+  assertOptions(options: EngineRequest["options"]): void;
+
+  /**
+   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows. Never throws; a request
+   * whose options are wrong can't be continued.
+   */
+  canContinue(request: EngineRequest): boolean;
+
+  /** How many tokens the input has; absent where only the engine's answer can tell. Never throws. */
+  countInput?(request: EngineRequest): number;
+
+  /**
+   * Runs the model. Yields what comes behind the prefix, without empty texts, then exactly one `finish`, which is the last.
+   *
+   * When `signal` aborts, the iteration throws the signal's reason at once and whatever it held upstream is let go; leaving the
+   * iteration early lets go too. Failures are RepriseErrors:
+   * `invalid_request` (the options are wrong), `engine_unavailable` (nothing came; may carry `retryAfterMs`),
+   * `engine_rejected` (the engine refuses this request), `engine_failed` (it broke off, or sent what is not a stream of
+   * tokens). No message holds any of the request's text, the model's text or a key.
+   */
+  generate(request: EngineRequest, options: GenerateOptions): AsyncIterable<EngineEvent>;
+
+  /** Lets go of connections. Runs that still go on fail. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,132 @@
+import { RepriseError } from "@reprise/protocol";
+import { type Dispatcher, Pool } from "undici";
+import type { ResponseHeaders } from "./retry-after.ts";
+import { toBrokenOff, toUnreachable } from "./transport-error.ts";
+
+export interface UpstreamOptions {
+  /** Such as `http://127.0.0.1:8000/v1`. */
+  readonly baseUrl: string;
+  /** Sent as a bearer token. */
+  readonly apiKey?: string | undefined;
+  /** To a connection that stands. Default 10 s. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** From the request to the answer's headers, which some servers send with the first token only. Default 60 s. */
+  readonly headersTimeoutMs?: number | undefined;
+  /** Between two pieces of the answer; comments count. Default 60 s. */
+  readonly idleTimeoutMs?: number | undefined;
+}
+
+/** An answer whose headers have come. `release` it, however it was read. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  /** @throws RepriseError `engine_failed` when the answer breaks off or falls silent */
+  readonly body: AsyncIterable<Uint8Array>;
+  /** At most `maxBytes` of the body as text, or what has come of it after a second. */
+  readStart(maxBytes: number): Promise<string>;
+  /** `complete` keeps the connection for the next request if the answer ends soon; else it is closed at once. */
+  release(complete: boolean): void;
+}
+
+export interface Upstream {
+  /**
+   * @throws RepriseError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
+   * @throws the signal's reason, at once, when that aborts; the request is closed
+   */
+  post(path: string, body: string, signal: AbortSignal): Promise<UpstreamAnswer>;
+  close(): Promise<void>;
+}
+
+const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
+const DEFAULT_HEADERS_TIMEOUT_MS = 60_000;
+const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
+/** How long an answer may take to end after its last word, and an error to be told. */
+const LINGER_MS = 1_000;
+
+/** One model server: a pool of keep-alive connections, one request at a time on each, as many as there are requests. */
+export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions): Upstream {
+  const { connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS } = timeouts;
+  const { headersTimeoutMs = DEFAULT_HEADERS_TIMEOUT_MS, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS } = timeouts;
+  const { origin, pathname } = new URL(baseUrl);
+  const pool = new Pool(origin, {
+    connect: { timeout: connectTimeoutMs },
+    headersTimeout: headersTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    // On HTTP/2 an abort would end a stream, not the connection: one more way for an upstream not to notice.
+    allowH2: false,
+  });
+  const headers = {
+    accept: "text/event-stream",
+    "content-type": "application/json",
+    ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+  };
+  return {
+    async post(path, body, signal) {
+      const request = { path: pathname.replace(/\/$/, "") + path, method: "POST" as const, headers, body, signal };
+      try {
+        return toAnswer(await untilAborted(pool.request(request), signal), idleTimeoutMs);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
+      }
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** The pool looks at the signal only once it has a connection, which may take as long as `connectTimeoutMs`. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function toAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, idleTimeoutMs: number): UpstreamAnswer {
+  // Nobody may be reading when the connection breaks; whoever reads gets the error from the iteration.
+  body.on("error", () => undefined);
+  return {
+    status: statusCode,
+    headers,
+    body: readAll(body, idleTimeoutMs),
+    readStart: (maxBytes) => readStart(body, maxBytes),
+    release(complete) {
+      if (!complete) body.destroy();
+      if (body.destroyed) return;
+      const timer = setTimeout(() => body.destroy(), LINGER_MS);
+      body.once("close", () => clearTimeout(timer));
+      body.resume();
+    },
+  };
+}
+
+async function* readAll(body: Dispatcher.ResponseData["body"], idleTimeoutMs: number): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const bytes of body.iterator({ destroyOnReturn: false })) yield bytes as Uint8Array;
+  } catch (error) {
+    throw error instanceof RepriseError ? error : toBrokenOff(error, idleTimeoutMs);
+  }
+}
+
+async function readStart(body: Dispatcher.ResponseData["body"], maxBytes: number): Promise<string> {
+  const timer = setTimeout(() => body.destroy(), LINGER_MS);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const bytes of body.iterator({ destroyOnReturn: false })) {
+      chunks.push(bytes as Buffer);
+      length += (bytes as Buffer).length;
+      if (length >= maxBytes) break;
+    }
+  } catch {
+    // What has come is all there is; whoever asked has an error to report already.
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(chunks).toString("utf8", 0, Math.min(length, maxBytes));
+}

@@ -1,0 +1,68 @@
+import { RepriseError } from "@reprise/protocol";
+import type { Engine, EngineEvent, EngineRequest, GenerateOptions } from "../engine.ts";
+import { type Clock, createClock } from "./clock.ts";
+import { parseSimOptions } from "./sim-options.ts";
+import { countInputTokens, toTokenSource } from "./sim-tokens.ts";
+
+/** How many tokens may follow one another before others get a turn of the event loop. */
+const MAX_BURST_TOKENS = 256;
+
+/** One for all simulators of the process, so that they share its timer. */
+const processClock = createClock();
+
+/**
+ * The built-in simulator (DESIGN.md §3.3): an engine for load and tests, not a model. It pays no heed to what the input says,
+ * nor to `temperature` and `stop`.
+ *
+ * The i-th token is a function of the options and i alone, and is due i / tokens_per_second after the first; late ones catch
+ * up in one go. A continued run has the same tokens from the prefix's count on, and its own schedule.
+ */
+export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
+  return {
+    name: "sim",
+    assertOptions(options) {
+      parseSimOptions(options);
+    },
+    canContinue({ options }) {
+      try {
+        return parseSimOptions(options).continuable;
+      } catch {
+        // Wrong options are answered by `generate`, where an error ends the generation.
+        return false;
+      }
+    },
+    countInput: countInputTokens,
+    generate: (request, options) => simulate(clock, request, options),
+    close: async () => undefined,
+  };
+}
+
+async function* simulate(clock: Clock, request: EngineRequest, { prefix, signal }: GenerateOptions): AsyncGenerator<EngineEvent> {
+  const startMs = clock.now();
+  const options = parseSimOptions(request.options);
+  signal.throwIfAborted();
+  const source = toTokenSource(options, request.seed);
+  const { tokens_per_second: perSecond, fail_after_tokens: failAt, stall_after_tokens: stallAt } = options;
+  const end = Math.min(source.count, request.max_output_tokens ?? source.count);
+  const firstMs = startMs + options.first_token_ms;
+  const intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;
+  using sleeper = clock.createSleeper(signal);
+
+  let burst = 0;
+  for (let index = prefix.tokens; ; index++) {
+    if (failAt !== undefined && index >= failAt) {
+      throw new RepriseError("engine_failed", `The simulator was told to fail after ${failAt} tokens.`);
+    }
+    if (stallAt !== undefined && index >= stallAt) await sleeper.sleepUntil(Number.POSITIVE_INFINITY);
+    if (index >= end) break;
+    const dueMs = firstMs + (index - prefix.tokens) * intervalMs;
+    if (clock.now() < dueMs || burst === MAX_BURST_TOKENS) {
+      await sleeper.sleepUntil(dueMs);
+      burst = 0;
+    }
+    burst++;
+    yield { type: "text", text: source.tokenAt(index) };
+    signal.throwIfAborted();
+  }
+  yield { type: "finish", reason: end < source.count ? "length" : "stop" };
+}

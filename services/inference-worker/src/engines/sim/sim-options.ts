@@ -1,0 +1,41 @@
+import { LIMITS } from "@reprise/protocol";
+import * as z from "zod";
+import type { EngineRequest } from "../engine.ts";
+import { parseOptions } from "../parse-options.ts";
+
+const MAX_TOKENS_PER_SECOND = 1_000_000;
+const MAX_FIRST_TOKEN_MS = 600_000;
+
+const tokenCount = z.int().min(0).max(LIMITS.outputTokens);
+
+const simOptionsSchema = z
+  .strictObject({
+    /** How many tokens to make up. Default 64. */
+    tokens: tokenCount.optional(),
+    /** 0 is as fast as it can. */
+    tokens_per_second: z.number().min(0).max(MAX_TOKENS_PER_SECOND).default(50),
+    first_token_ms: z.number().min(0).max(MAX_FIRST_TOKEN_MS).default(0),
+    /** Default: the request's `seed`, else 1. */
+    seed: z.int().min(0).max(LIMITS.seed).optional(),
+    /** Stream this text, cut into tokens, instead of made-up ones. */
+    text: z.string().min(1).optional(),
+    /** Stream exactly these, one token each. */
+    chunks: z.array(z.string().min(1)).max(LIMITS.outputTokens).optional(),
+    /** Fail in place of the token with this index, or of the end. Continued runs too: the index counts from the very first token. */
+    fail_after_tokens: tokenCount.optional(),
+    /** Say nothing more from the token with this index on. */
+    stall_after_tokens: tokenCount.optional(),
+    continuable: z.boolean().default(true),
+  })
+  .refine(({ tokens, text }) => tokens === undefined || text === undefined, { path: ["text"], error: "can't go with tokens" })
+  .refine(({ chunks, tokens, text }) => chunks === undefined || (tokens ?? text) === undefined, {
+    path: ["chunks"],
+    error: "can't go with tokens or text",
+  });
+
+export type SimOptions = z.infer<typeof simOptionsSchema>;
+
+/** @throws RepriseError `invalid_request` */
+export function parseSimOptions(options: EngineRequest["options"]): SimOptions {
+  return parseOptions(simOptionsSchema, options);
+}

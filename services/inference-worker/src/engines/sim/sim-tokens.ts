@@ -1,0 +1,75 @@
+import type { EngineRequest } from "../engine.ts";
+import type { SimOptions } from "./sim-options.ts";
+
+/** Tokens by their index: an array, or made up on demand. */
+export interface TokenSource {
+  readonly count: number;
+  tokenAt(index: number): string;
+}
+
+const DEFAULT_TOKENS = 64;
+const DEFAULT_SEED = 1;
+const SENTENCE_TOKENS = 12;
+const PARAGRAPH_SENTENCES = 5;
+
+/** No split inside a word makes a token longer than this many characters, so that text without blanks flows too. */
+const WORD_LIKE = /\s*\S{1,12}|\s+/gu;
+
+/** Bytes are what tests compare, so UTF-8 sequences of two, three and four bytes, and of several code points, are among them. */
+const WORDS = (
+  "the a one this that each some every river garden letter window morning harbour engine paper signal story mountain winter " +
+  "bridge copper silence market lantern orchard compass village thunder feather copy ocean shadow number table stone summer " +
+  "runs holds turns keeps finds opens writes follows carries answers waits begins returns crosses counts remembers gathers " +
+  "slowly often never quite almost again together before behind beyond under without between toward across along until while " +
+  "quiet bright narrow distant careful small early certain patient hollow golden simple steady and or but because when where " +
+  "café naïve résumé crème façade über jalapeño Ångström Zürich smörgåsbord œuvre 日本 東京 言葉 мир 한글 🙂 🌊 🚀 👩‍💻 …"
+).split(" ");
+
+/** What the options say is to be streamed. */
+export function toTokenSource({ text, chunks, tokens, seed }: SimOptions, requestSeed: number | undefined): TokenSource {
+  const given = chunks ?? (text === undefined ? undefined : splitText(text));
+  if (given) return { count: given.length, tokenAt: (index) => given[index]! };
+  const effectiveSeed = seed ?? requestSeed ?? DEFAULT_SEED;
+  return { count: tokens ?? DEFAULT_TOKENS, tokenAt: (index) => tokenAt(effectiveSeed, index) };
+}
+
+/** The made-up token at an index: a function of seed and index alone, so that any part of a run can be made by itself. */
+export function tokenAt(seed: number, index: number): string {
+  const word = WORDS[mix(seed, index) % WORDS.length]!;
+  if (index === 0) return capitalise(word);
+  if (!endsSentence(seed, index - 1)) return ` ${word}${endsSentence(seed, index) ? "." : ""}`;
+  const gap = mix(~seed, index) % PARAGRAPH_SENTENCES === 0 ? "\n\n" : " ";
+  return `${gap}${capitalise(word)}${endsSentence(seed, index) ? "." : ""}`;
+}
+
+/** Cuts a text into word-like tokens, blanks before the word. Joined they are the text again, whatever it holds. */
+export function splitText(text: string): string[] {
+  return text.match(WORD_LIKE) ?? [];
+}
+
+/** How many word-like tokens a request's input has. */
+export function countInputTokens({ input }: EngineRequest): number {
+  if (typeof input === "string") return splitText(input).length;
+  return input.reduce((sum, { content }) => sum + splitText(content).length, 0);
+}
+
+function endsSentence(seed: number, index: number): boolean {
+  return mix(seed ^ 0x5e47e4ce, index) % SENTENCE_TOKENS === 0;
+}
+
+function capitalise(word: string): string {
+  const [first = ""] = word;
+  return first.toUpperCase() + word.slice(first.length);
+}
+
+/** A well-spread 32-bit number from two: MurmurHash3's final mixing, applied to each. */
+function mix(seed: number, index: number): number {
+  return finalise(finalise(seed | 0) ^ index);
+}
+
+function finalise(bits: number): number {
+  let h = bits;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}

@@ -1,0 +1,115 @@
+import { createClient, type GenerationStream } from "@reprise/client";
+import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
+import { openTcpRelay } from "./tcp-relay.ts";
+import { addedLatency, compareReaders, type Verdict } from "./verdict.ts";
+
+interface Output {
+  write(text: string): unknown;
+}
+
+interface Reading {
+  readonly events: { seq: number; text: string }[];
+  /** How far the text had come, and when. */
+  readonly arrivals: { end: number; at: number }[];
+}
+
+const PROMPT = "Why should a token stream be durable?";
+/** The network is cut when the disturbed reader has seen so many events. */
+const CUT_AFTER_EVENTS = 25;
+
+/** Runs the demo and tells about it. Returns whether everything that it claims was seen to be true. */
+export async function runDemo(env: Readonly<Record<string, string | undefined>>, out: Output): Promise<boolean> {
+  await using platform = await startDemoPlatform(env);
+  out.write(`\nReprise is up at ${platform.url}, with a nats-server of its own. `);
+  out.write(platform.simulated ? "The engine is the built-in simulator, not a model.\n\n" : `The engine is ${platform.model}.\n\n`);
+  const resume = await showResume(platform, out);
+  const cancel = await showCancel(platform, out);
+  const ok = resume && cancel;
+  out.write(ok ? "\nAll of it is true.\n" : "\nSomething above is not as it should be.\n");
+  return ok;
+}
+
+async function showResume(platform: DemoPlatform, out: Output): Promise<boolean> {
+  const { url, apiKey, model, simulated, watch } = platform;
+  await using relay = await openTcpRelay(url);
+  const direct = createClient({ url, apiKey });
+  const overRelay = createClient({ url: relay.url, apiKey });
+
+  const startedAt = performance.now();
+  const request = { model, input: PROMPT, ...(simulated && { options: { tokens: 120, tokens_per_second: 50 } }) };
+  const disturbed = overRelay.generations.run(request);
+  let undisturbed: Promise<Reading> | undefined;
+  let connections = 0;
+
+  out.write(`> ${PROMPT}\n\n`);
+  const mine = await read(disturbed, (event, count) => {
+    out.write(event.text ?? "");
+    undisturbed ??= read(direct.generations.stream(disturbed.id!));
+    if (count === CUT_AFTER_EVENTS) {
+      connections = relay.cut();
+      out.write("\u2702");
+    }
+  });
+  out.write("\n\n");
+  const theirs = await undisturbed!;
+
+  const verdict = compareReaders(theirs.events, mine.events);
+  const latency = addedLatency(watch.pieces[0]!, theirs.arrivals);
+  const firstTokenMs = mine.arrivals[0]!.at - startedAt;
+  const resumed = connections > 0 && disturbed.reconnects > 0;
+  const rows: [string, string][] = [
+    ["TCP connections destroyed in mid-stream", `${connections}, resumed ${disturbed.reconnects} time(s) by the SDK`],
+    ["time to first token", `${firstTokenMs.toFixed(1)} ms`],
+    ["added latency, engine to reader", `p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms`],
+    ["events", `${theirs.events.length} seen by the undisturbed reader, ${mine.events.length} by the other`],
+    ["lost / repeated / reordered", `${verdict.lost} / ${verdict.repeated} / ${verdict.reordered}`],
+    ["bytes", verdict.identical ? "the same for both" : "NOT the same"],
+  ];
+  for (const [name, value] of rows) out.write(`  ${name.padEnd(42)}${value}\n`);
+  return resumed && isFlawless(verdict) && disturbed.status === "completed";
+}
+
+async function showCancel({ url, apiKey, model, simulated, watch }: DemoPlatform, out: Output): Promise<boolean> {
+  const client = createClient({ url, apiKey });
+  const options = simulated && { options: { tokens: 100_000, tokens_per_second: 50 } };
+  const input = "Count to a million, slowly.";
+  const stream = client.generations.run({ model, input, ...options });
+  let endedAfterMs = Number.NaN;
+  await read(stream, (_event, count) => {
+    if (count !== 5) return;
+    const cancelledAt = performance.now();
+    void stream.cancel();
+    const poll = setInterval(() => {
+      if (watch.open > 0) return;
+      clearInterval(poll);
+      endedAfterMs = performance.now() - cancelledAt;
+    }, 1);
+  });
+  const closed = watch.open === 0 && Number.isFinite(endedAfterMs);
+  const engine = closed ? `its engine request ended after ${endedAfterMs.toFixed(1)} ms` : "its engine request is STILL OPEN";
+  out.write(`  ${"another generation, cancelled".padEnd(42)}${stream.status}; ${engine}\n`);
+  return closed && stream.status === "cancelled";
+}
+
+/** Reads a stream to its end, and tells of each event as it comes. */
+async function read(
+  stream: GenerationStream,
+  onEvent?: (event: { text?: string }, count: number) => void,
+): Promise<Reading> {
+  const reading: Reading = { events: [], arrivals: [] };
+  let end = 0;
+  for await (const event of stream) {
+    reading.events.push({ seq: event.seq, text: JSON.stringify(event) });
+    const text = event.type === "output.delta" ? String(event.text) : undefined;
+    if (text !== undefined) {
+      end += text.length;
+      reading.arrivals.push({ end, at: performance.now() });
+    }
+    onEvent?.(text === undefined ? {} : { text }, reading.events.length);
+  }
+  return reading;
+}
+
+function isFlawless({ lost, repeated, reordered, identical }: Verdict): boolean {
+  return lost === 0 && repeated === 0 && reordered === 0 && identical;
+}
