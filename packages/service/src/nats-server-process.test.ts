@@ -25,6 +25,12 @@ afterAll(() => rm(root, { recursive: true }));
 
 const newStore = () => mkdtemp(join(root, "store-"));
 
+/** Lets as much time pass as a server needs to start, which is more than one needs to end. */
+async function awaitStartOfAnother(): Promise<void> {
+  const { stop } = await startNatsServer({ binary, storeDir: await newStore() });
+  await stop();
+}
+
 interface RawClient {
   socket: Socket;
   /** Resolves when the connection is closed or reset. */
@@ -115,6 +121,7 @@ describe("a nats-server started as a child", () => {
     // A terminal signals the whole process group.
     process.kill(-platform.child.pid!, "SIGINT");
     expect(await platform.nextLine()).toBe("draining");
+    await awaitStartOfAnother();
     expect(await ping()).toContain("PONG");
     socket.destroy();
   });
@@ -122,10 +129,24 @@ describe("a nats-server started as a child", () => {
   test("lets a successor on the same folder in only when it has ended itself", async () => {
     const storeDir = await newStore();
     const predecessor = await startPlatform(storeDir);
+    process.kill(predecessor.pid, "SIGSTOP");
     predecessor.child.kill("SIGKILL");
-    await using successor = await startNatsServer({ binary, storeDir });
+    const successor = startNatsServer({ binary, storeDir });
+    await awaitStartOfAnother();
+    process.kill(predecessor.pid, "SIGCONT");
+    const { stop } = await successor;
     expect(() => process.kill(predecessor.pid, 0)).toThrow("ESRCH");
-    expect(successor.pid).not.toBe(predecessor.pid);
+    await stop();
+  });
+
+  test("keeps others out of its folder for as long as it runs", async () => {
+    const storeDir = await newStore();
+    await using server = await startNatsServer({ binary, storeDir });
+    const second = startNatsServer({ binary, storeDir, predecessorGraceMs: 0 });
+    await expect(second).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining(`(pid ${server.pid})`),
+    });
   });
 
   test("comes back on the port that was asked for", async () => {

@@ -17,6 +17,8 @@ export interface NatsServerOptions extends NatsServerSettings {
   binary: string;
   /** How long recovery of what is stored may take before the start counts as failed, in milliseconds. Default 60,000. */
   startTimeoutMs?: number;
+  /** How long a predecessor on the same folder, whose owner was killed, may take to end, in milliseconds. Default 15,000. */
+  predecessorGraceMs?: number;
 }
 
 export interface NatsServer extends AsyncDisposable {
@@ -27,12 +29,10 @@ export interface NatsServer extends AsyncDisposable {
   /** Resolves, never rejects, when the server has ended for whatever reason. */
   readonly exited: Promise<SupervisedExit>;
   /** Lets the server flush and end: TERM, then KILL after 10 s. Idempotent; resolves when it has ended. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 const STOP_GRACE_S = 10;
-/** How long a predecessor on the same folder, whose owner was killed, may take to end. */
-const PREDECESSOR_GRACE_MS = (STOP_GRACE_S + 5) * 1_000;
 const PREDECESSOR_POLL_MS = 50;
 const LOG_LINES_IN_ERROR = 5;
 
@@ -47,7 +47,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   const settings = { ...options, storeDir: resolve(options.storeDir) };
   const files = natsServerFiles(settings);
   await mkdir(settings.storeDir, { recursive: true });
-  await awaitPredecessorGone(files);
+  await awaitPredecessorGone(files, options.predecessorGraceMs ?? (STOP_GRACE_S + 5) * 1_000);
   await rm(files.portsDir, { recursive: true, force: true });
   await mkdir(files.portsDir);
   await writeFile(files.config, encodeNatsServerConfig(settings));
@@ -87,9 +87,9 @@ async function spawnServer(binary: string, files: NatsServerFiles): Promise<Supe
   }
 }
 
-async function awaitPredecessorGone(files: NatsServerFiles): Promise<void> {
+async function awaitPredecessorGone(files: NatsServerFiles, graceMs: number): Promise<void> {
   const pid = Number(await readFile(files.pid, "utf8").catch(() => ""));
-  const giveUpAt = performance.now() + PREDECESSOR_GRACE_MS;
+  const giveUpAt = performance.now() + graceMs;
   while (pid > 0 && (await isProcessRunning(pid, files.config))) {
     if (performance.now() > giveUpAt) {
       throw new RepriseError(
