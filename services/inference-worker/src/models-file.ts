@@ -23,7 +23,9 @@ const MAX_TIMEOUT_MS = 3_600_000;
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
-const baseUrl = z.string().refine(isBaseUrl, "must be an http or https URL without credentials, query and fragment");
+const baseUrl = z
+  .string()
+  .refine(isBaseUrl, "must be an http or https URL without credentials, query and fragment");
 
 const modelName = z.string().superRefine((name, context) => {
   try {
@@ -33,13 +35,17 @@ const modelName = z.string().superRefine((name, context) => {
   }
 });
 
-const simSchema = z.strictObject({ engine: z.literal("sim"), slots }).transform((model): ModelConfig => model);
+const simSchema = z
+  .strictObject({ engine: z.literal("sim"), slots })
+  .transform((model): ModelConfig => model);
 
 function openaiSchema(env: ProcessEnvironment) {
   const keyEnv = z.string().superRefine((name, context) => {
     const key = env[name];
-    if (!key) context.addIssue({ code: "custom", message: `names ${name}, which the environment does not have` });
-    else if (!/^[\x21-\x7e]+$/.test(key)) context.addIssue({ code: "custom", message: `names ${name}, which is not visible ASCII` });
+    if (!key)
+      context.addIssue({ code: "custom", message: `names ${name}, which the environment does not have` });
+    else if (!/^[\x21-\x7e]+$/.test(key))
+      context.addIssue({ code: "custom", message: `names ${name}, which is not visible ASCII` });
   });
   return z
     .strictObject({
@@ -71,8 +77,12 @@ function openaiSchema(env: ProcessEnvironment) {
 }
 
 function fileSchema(env: ProcessEnvironment) {
-  const model = z.discriminatedUnion("engine", [simSchema, openaiSchema(env)], { error: "must name an engine: sim or openai" });
-  const models = z.record(modelName, model).refine((map) => Object.keys(map).length > 0, "must hold at least one model");
+  const model = z.discriminatedUnion("engine", [simSchema, openaiSchema(env)], {
+    error: "must name an engine: sim or openai",
+  });
+  const models = z
+    .record(modelName, model)
+    .refine((map) => Object.keys(map).length > 0, "must hold at least one model");
   return z.strictObject({ models });
 }
 
@@ -82,12 +92,18 @@ function fileSchema(env: ProcessEnvironment) {
  * @param env where the keys are that `api_key_env` names
  * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a key
  */
-export function parseModelsFile(text: string, { source, env }: { source: string; env: ProcessEnvironment }): ModelsConfig {
+export function parseModelsFile(
+  text: string,
+  { source, env }: { source: string; env: ProcessEnvironment },
+): ModelsConfig {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw new RepriseError("config_invalid", `${source} is not JSON: ${(error as Error).message}`, { param: source, cause: error });
+    throw new RepriseError("config_invalid", `${source} is not JSON: ${(error as Error).message}`, {
+      param: source,
+      cause: error,
+    });
   }
   const result = fileSchema(env).safeParse(json);
   if (result.success) return new Map(Object.entries(result.data.models));
@@ -99,20 +115,34 @@ export function parseModelsFile(text: string, { source, env }: { source: string;
  * @param path without one there is the model `sim`
  * @throws RepriseError `config_invalid`, when the file can't be read too
  */
-export async function loadModelsFile(path: string | undefined, env: ProcessEnvironment): Promise<ModelsConfig> {
+export async function loadModelsFile(
+  path: string | undefined,
+  env: ProcessEnvironment,
+): Promise<ModelsConfig> {
   if (path === undefined) return DEFAULT_MODELS;
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw new RepriseError("config_invalid", `${path} can't be read: ${(error as Error).message}`, { param: path, cause: error });
+    throw new RepriseError("config_invalid", `${path} can't be read: ${(error as Error).message}`, {
+      param: path,
+      cause: error,
+    });
   }
   return parseModelsFile(text, { source: path, env });
 }
 
 /** One engine for each model, without I/O. A model that does not say how many slots it has gets `defaultSlots`. */
-export function createEngines(models: ModelsConfig, defaultSlots: number): Map<string, { engine: Engine; slots: number }> {
-  return new Map([...models].map(([name, config]) => [name, { engine: createEngine(config), slots: config.slots ?? defaultSlots }]));
+export function createEngines(
+  models: ModelsConfig,
+  defaultSlots: number,
+): Map<string, { engine: Engine; slots: number }> {
+  return new Map(
+    [...models].map(([name, config]) => [
+      name,
+      { engine: createEngine(config), slots: config.slots ?? defaultSlots },
+    ]),
+  );
 }
 
 function createEngine(config: ModelConfig): Engine {
@@ -139,6 +169,8 @@ function toProblems(issue: z.core.$ZodIssue): string[] {
 /** `models["meta/llama"].base_url`, as one would write it in a program. */
 function toPath(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the file";
-  const parts = path.map(String).map((part) => (/^[\w$]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`));
+  const parts = path
+    .map(String)
+    .map((part) => (/^[\w$]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`));
   return parts.join("").replace(/^\./, "");
 }

@@ -28,7 +28,11 @@ const chunkSchema = z.object({
       z.object({
         index: z.int().nullish(),
         delta: z
-          .object({ content: z.string().nullish(), reasoning: z.string().nullish(), reasoning_content: z.string().nullish() })
+          .object({
+            content: z.string().nullish(),
+            reasoning: z.string().nullish(),
+            reasoning_content: z.string().nullish(),
+          })
           .nullish(),
         finish_reason: z.string().nullish(),
       }),
@@ -43,7 +47,8 @@ const chunkSchema = z.object({
  */
 export function parseChatMessage(data: string): ChatMessage {
   const parsed = chunkSchema.safeParse(parseJson(data));
-  if (!parsed.success) throw new RepriseError("engine_failed", "The engine sent a chunk that is not one of a chat completion.");
+  if (!parsed.success)
+    throw new RepriseError("engine_failed", "The engine sent a chunk that is not one of a chat completion.");
   const { error, choices, usage } = parsed.data;
   if (error) return { error };
   const choice = choices?.find(({ index }) => (index ?? 0) === 0);
@@ -54,7 +59,9 @@ export function parseChatMessage(data: string): ChatMessage {
       // Gateways that serve old clients too send both names with the same text.
       reasoning: (delta?.reasoning || delta?.reasoning_content) ?? "",
       finishReason: toFinishReason(choice?.finish_reason),
-      usage: usage ? { promptTokens: usage.prompt_tokens ?? null, completionTokens: usage.completion_tokens ?? null } : undefined,
+      usage: usage
+        ? { promptTokens: usage.prompt_tokens ?? null, completionTokens: usage.completion_tokens ?? null }
+        : undefined,
     },
   };
 }

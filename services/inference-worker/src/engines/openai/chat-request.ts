@@ -24,7 +24,11 @@ export interface UpstreamModel {
  * The body of `POST /chat/completions` for a request, with the prefix as a trailing assistant message.
  * @throws RepriseError `invalid_request` when `options` are wrong
  */
-export function toChatRequest(request: EngineRequest, prefix: Prefix, model: UpstreamModel): Record<string, unknown> {
+export function toChatRequest(
+  request: EngineRequest,
+  prefix: Prefix,
+  model: UpstreamModel,
+): Record<string, unknown> {
   const continued = prefix.text !== "";
   const { max_output_tokens: maxTokens, temperature, stop, seed } = request;
   return {
@@ -36,7 +40,11 @@ export function toChatRequest(request: EngineRequest, prefix: Prefix, model: Ups
     ...(stop !== undefined && { stop }),
     ...(seed !== undefined && { seed }),
     // Both true is an error for vLLM and llama.cpp, and the second is true by default.
-    ...(continued && model.continuation === "continue_final_message" && { continue_final_message: true, add_generation_prompt: false }),
+    ...(continued &&
+      model.continuation === "continue_final_message" && {
+        continue_final_message: true,
+        add_generation_prompt: false,
+      }),
     stream: true,
     stream_options: { include_usage: true },
   };
@@ -61,7 +69,13 @@ export function canContinueRequest(request: EngineRequest, { continuation }: Ups
 /** Every text of a request that must not turn up in a message: what is said, not how it is to be run. */
 export function requestTexts(request: EngineRequest, prefix: Prefix): string[] {
   const texts = toMessages(request).map(({ content }) => content);
-  return [...texts, prefix.text, ...(request.stop ?? []), ...stringsIn(request.options), ...stringsIn(request.metadata)];
+  return [
+    ...texts,
+    prefix.text,
+    ...(request.stop ?? []),
+    ...stringsIn(request.options),
+    ...stringsIn(request.metadata),
+  ];
 }
 
 function toMessages({ input }: EngineRequest): readonly Message[] {

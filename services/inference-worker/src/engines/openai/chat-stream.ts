@@ -1,4 +1,10 @@
-import { createSseDecoder, type FinishReason, RepriseError, type SseDecoder, type SseMessage } from "@reprise/protocol";
+import {
+  createSseDecoder,
+  type FinishReason,
+  RepriseError,
+  type SseDecoder,
+  type SseMessage,
+} from "@reprise/protocol";
 import type { EngineEvent, FinishEvent } from "../engine.ts";
 import { type ChatUsage, parseChatMessage } from "./chat-chunk.ts";
 import { quoteUpstream, type Secrets } from "./quote-upstream.ts";
@@ -39,7 +45,10 @@ export async function* readChatStream(
       const { chunk } = message;
       reason = chunk.finishReason ?? reason;
       usage = chunk.usage ?? usage;
-      for (const piece of [{ type: "reasoning", text: chunk.reasoning } as const, { type: "text", text: chunk.text } as const]) {
+      for (const piece of [
+        { type: "reasoning", text: chunk.reasoning } as const,
+        { type: "text", text: chunk.text } as const,
+      ]) {
         if (piece.text === "") continue;
         counted++;
         yield piece;
@@ -51,7 +60,8 @@ export async function* readChatStream(
     if (reason === undefined) throw error;
   }
   signal.throwIfAborted();
-  if (reason === undefined) throw new RepriseError("engine_failed", "The engine's answer ended without a finish reason.");
+  if (reason === undefined)
+    throw new RepriseError("engine_failed", "The engine's answer ended without a finish reason.");
   yield toFinish({ reason, usage, counted, prefixTokens });
 }
 
@@ -64,13 +74,19 @@ function decode(decoder: SseDecoder, bytes: Uint8Array): SseMessage[] {
   try {
     return decoder.push(bytes);
   } catch {
-    throw new RepriseError("engine_failed", `The engine sent a message of more than ${MAX_MESSAGE_LENGTH} characters.`);
+    throw new RepriseError(
+      "engine_failed",
+      `The engine sent a message of more than ${MAX_MESSAGE_LENGTH} characters.`,
+    );
   }
 }
 
 function toStreamError(error: unknown, secrets: Secrets): RepriseError {
   const quote = quoteUpstream(error, secrets);
-  return new RepriseError("engine_failed", `The engine failed in mid-stream${quote === undefined ? "." : `: ${quote}`}`);
+  return new RepriseError(
+    "engine_failed",
+    `The engine failed in mid-stream${quote === undefined ? "." : `: ${quote}`}`,
+  );
 }
 
 function tryJson(data: string): unknown {

@@ -23,7 +23,8 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
       parseOpenaiOptions(requestOptions);
     },
     canContinue: (request) => canContinueRequest(request, model),
-    generate: (request, generateOptions) => generate({ upstream, model, key: options.apiKey }, request, generateOptions),
+    generate: (request, generateOptions) =>
+      generate({ upstream, model, key: options.apiKey }, request, generateOptions),
     close: () => upstream.close(),
   };
 }
@@ -34,7 +35,11 @@ interface Target {
   key: string | undefined;
 }
 
-async function* generate(target: Target, request: EngineRequest, { prefix, signal }: GenerateOptions): AsyncGenerator<EngineEvent> {
+async function* generate(
+  target: Target,
+  request: EngineRequest,
+  { prefix, signal }: GenerateOptions,
+): AsyncGenerator<EngineEvent> {
   const { upstream, model, key } = target;
   signal.throwIfAborted();
   const body = JSON.stringify(toChatRequest(request, prefix, model));

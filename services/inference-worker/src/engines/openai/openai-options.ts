@@ -4,13 +4,54 @@ import { parseOptions } from "../parse-options.ts";
 
 /** What `options` may not set, and why. Everything else goes to the upstream as it is, which is the judge of it. */
 const RESERVED: Record<string, readonly string[]> = {
-  "is set by the request's own field": ["model", "messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stop", "seed"],
-  "is set by the platform": ["stream", "stream_options", "continue_final_message", "add_generation_prompt", "echo"],
-  "asks for what this version can't deliver": ["n", "best_of", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "modalities", "audio"],
-  "reaches beyond this request": ["priority", "request_id", "session_id", "cache_salt", "kv_transfer_params", "bootstrap_host", "bootstrap_port", "bootstrap_room", "rid", "lora_path", "id_slot", "store"],
+  "is set by the request's own field": [
+    "model",
+    "messages",
+    "prompt",
+    "input",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "stop",
+    "seed",
+  ],
+  "is set by the platform": [
+    "stream",
+    "stream_options",
+    "continue_final_message",
+    "add_generation_prompt",
+    "echo",
+  ],
+  "asks for what this version can't deliver": [
+    "n",
+    "best_of",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "functions",
+    "function_call",
+    "modalities",
+    "audio",
+  ],
+  "reaches beyond this request": [
+    "priority",
+    "request_id",
+    "session_id",
+    "cache_salt",
+    "kv_transfer_params",
+    "bootstrap_host",
+    "bootstrap_port",
+    "bootstrap_room",
+    "rid",
+    "lora_path",
+    "id_slot",
+    "store",
+  ],
 };
 
-const REASONS = new Map(Object.entries(RESERVED).flatMap(([reason, keys]) => keys.map((key) => [key, reason] as const)));
+const REASONS = new Map(
+  Object.entries(RESERVED).flatMap(([reason, keys]) => keys.map((key) => [key, reason] as const)),
+);
 
 /** The upstream's grammar begins anew with a continued run and would contradict what the prefix has begun. */
 const STRUCTURED = [

@@ -15,7 +15,9 @@ export interface Secrets {
  * in any of the usual shapes, or plain text; undefined when it says nothing.
  */
 export function quoteUpstream(answer: unknown, { key, texts }: Secrets): string | undefined {
-  const message = toMessage(answer)?.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const message = toMessage(answer)
+    ?.replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
   if (!message) return undefined;
   // Judged before it is cut, so that the cut can't hide what it runs through.
   const judged = message.slice(0, MAX_QUOTE_LENGTH * 2);

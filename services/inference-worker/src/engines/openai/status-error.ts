@@ -13,10 +13,15 @@ export function isEventStream({ status, headers }: UpstreamAnswer): boolean {
 }
 
 /** An answer that is no stream of events, as an error. Reads what it says. */
-export async function toStatusError(answer: UpstreamAnswer, secrets: Secrets, nowMs: number): Promise<RepriseError> {
+export async function toStatusError(
+  answer: UpstreamAnswer,
+  secrets: Secrets,
+  nowMs: number,
+): Promise<RepriseError> {
   const { status, headers } = answer;
   // Upstreams like to repeat a key that they don't know, and what is wrong with the platform's key is not for clients.
-  if (status === 401 || status === 403) return new RepriseError("engine_rejected", `The engine refused the platform's key (${status}).`);
+  if (status === 401 || status === 403)
+    return new RepriseError("engine_rejected", `The engine refused the platform's key (${status}).`);
   const quote = quoteUpstream(parseText(await answer.readStart(MAX_ERROR_BYTES)), secrets);
   const said = quote === undefined ? "" : `: ${quote}`;
   if (status >= 500 || PASSING.has(status)) {
@@ -25,7 +30,10 @@ export async function toStatusError(answer: UpstreamAnswer, secrets: Secrets, no
     });
   }
   if (status >= 400) return new RepriseError("engine_rejected", `The engine answered ${status}${said}`);
-  return new RepriseError("engine_failed", `The engine answered ${status}, but not with text/event-stream${said}`);
+  return new RepriseError(
+    "engine_failed",
+    `The engine answered ${status}, but not with text/event-stream${said}`,
+  );
 }
 
 function parseText(text: string): unknown {

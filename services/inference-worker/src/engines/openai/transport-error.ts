@@ -11,15 +11,25 @@ export interface Timeouts {
 }
 
 /** No answer has begun. */
-export function toUnreachable(error: unknown, { connectTimeoutMs, headersTimeoutMs }: Timeouts): RepriseError {
+export function toUnreachable(
+  error: unknown,
+  { connectTimeoutMs, headersTimeoutMs }: Timeouts,
+): RepriseError {
   const code = codeOf(error);
   switch (code) {
     case "UND_ERR_CONNECT_TIMEOUT":
-      return new RepriseError("engine_unavailable", `The engine could not be reached within ${connectTimeoutMs} ms.`);
+      return new RepriseError(
+        "engine_unavailable",
+        `The engine could not be reached within ${connectTimeoutMs} ms.`,
+      );
     case "UND_ERR_HEADERS_TIMEOUT":
-      return new RepriseError("engine_unavailable", `The engine did not begin to answer within ${headersTimeoutMs} ms.`);
+      return new RepriseError(
+        "engine_unavailable",
+        `The engine did not begin to answer within ${headersTimeoutMs} ms.`,
+      );
     default:
-      if (code.startsWith("HPE_")) return new RepriseError("engine_failed", `The engine's answer is not HTTP (${code}).`);
+      if (code.startsWith("HPE_"))
+        return new RepriseError("engine_failed", `The engine's answer is not HTTP (${code}).`);
       return new RepriseError("engine_unavailable", `The engine could not be reached (${code}).`);
   }
 }
@@ -27,7 +37,8 @@ export function toUnreachable(error: unknown, { connectTimeoutMs, headersTimeout
 /** The answer has begun and not ended. */
 export function toBrokenOff(error: unknown, idleTimeoutMs: number): RepriseError {
   const code = codeOf(error);
-  if (code === "UND_ERR_BODY_TIMEOUT") return new RepriseError("engine_failed", `The engine sent nothing for ${idleTimeoutMs} ms.`);
+  if (code === "UND_ERR_BODY_TIMEOUT")
+    return new RepriseError("engine_failed", `The engine sent nothing for ${idleTimeoutMs} ms.`);
   return new RepriseError("engine_failed", `The engine's answer broke off (${code}).`);
 }
 

@@ -62,7 +62,13 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   };
   return {
     async post(path, body, signal) {
-      const request = { path: pathname.replace(/\/$/, "") + path, method: "POST" as const, headers, body, signal };
+      const request = {
+        path: pathname.replace(/\/$/, "") + path,
+        method: "POST" as const,
+        headers,
+        body,
+        signal,
+      };
       try {
         return toAnswer(await untilAborted(pool.request(request), signal), idleTimeoutMs);
       } catch (error) {
@@ -87,7 +93,10 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-function toAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, idleTimeoutMs: number): UpstreamAnswer {
+function toAnswer(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  idleTimeoutMs: number,
+): UpstreamAnswer {
   // Nobody may be reading when the connection breaks; whoever reads gets the error from the iteration.
   body.on("error", () => undefined);
   return {
@@ -105,7 +114,10 @@ function toAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, idleTi
   };
 }
 
-async function* readAll(body: Dispatcher.ResponseData["body"], idleTimeoutMs: number): AsyncGenerator<Uint8Array> {
+async function* readAll(
+  body: Dispatcher.ResponseData["body"],
+  idleTimeoutMs: number,
+): AsyncGenerator<Uint8Array> {
   try {
     for await (const bytes of body.iterator({ destroyOnReturn: false })) yield bytes as Uint8Array;
   } catch (error) {

@@ -86,9 +86,9 @@ export function createClock(): Clock {
       };
       signal.addEventListener("abort", onAbort, { once: true });
       return {
-        async sleepUntil(atMs) {
-          signal.throwIfAborted();
-          await new Promise<void>((resolve, reject) => {
+        sleepUntil(atMs) {
+          if (signal.aborted) return Promise.reject(signal.reason as Error);
+          return new Promise<void>((resolve, reject) => {
             current = { sleep: begin(atMs, resolve), reject };
           });
         },

@@ -37,7 +37,11 @@ export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}
   };
 }
 
-async function* simulate(clock: Clock, request: EngineRequest, { prefix, signal }: GenerateOptions): AsyncGenerator<EngineEvent> {
+async function* simulate(
+  clock: Clock,
+  request: EngineRequest,
+  { prefix, signal }: GenerateOptions,
+): AsyncGenerator<EngineEvent> {
   const startMs = clock.now();
   const options = parseSimOptions(request.options);
   signal.throwIfAborted();

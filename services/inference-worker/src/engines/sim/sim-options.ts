@@ -27,7 +27,10 @@ const simOptionsSchema = z
     stall_after_tokens: tokenCount.optional(),
     continuable: z.boolean().default(true),
   })
-  .refine(({ tokens, text }) => tokens === undefined || text === undefined, { path: ["text"], error: "can't go with tokens" })
+  .refine(({ tokens, text }) => tokens === undefined || text === undefined, {
+    path: ["text"],
+    error: "can't go with tokens",
+  })
   .refine(({ chunks, tokens, text }) => chunks === undefined || (tokens ?? text) === undefined, {
     path: ["chunks"],
     error: "can't go with tokens or text",

@@ -26,7 +26,10 @@ const WORDS = (
 ).split(" ");
 
 /** What the options say is to be streamed. */
-export function toTokenSource({ text, chunks, tokens, seed }: SimOptions, requestSeed: number | undefined): TokenSource {
+export function toTokenSource(
+  { text, chunks, tokens, seed }: SimOptions,
+  requestSeed: number | undefined,
+): TokenSource {
   const given = chunks ?? (text === undefined ? undefined : splitText(text));
   if (given) return { count: given.length, tokenAt: (index) => given[index]! };
   const effectiveSeed = seed ?? requestSeed ?? DEFAULT_SEED;
