@@ -131,8 +131,10 @@ describe("a nats-server started as a child", () => {
     const predecessor = await startPlatform(storeDir);
     process.kill(predecessor.pid, "SIGSTOP");
     predecessor.child.kill("SIGKILL");
-    const successor = startNatsServer({ binary, storeDir });
+    let isIn = false;
+    const successor = startNatsServer({ binary, storeDir }).finally(() => (isIn = true));
     await awaitStartOfAnother();
+    expect(isIn).toBe(false);
     process.kill(predecessor.pid, "SIGCONT");
     const { stop } = await successor;
     expect(() => process.kill(predecessor.pid, 0)).toThrow("ESRCH");
