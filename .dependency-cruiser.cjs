@@ -1,0 +1,100 @@
+// Who may import whom (DESIGN.md §6). `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
+
+/** Libraries from the bottom up: each may import those before it. */
+const LAYERS = ["protocol", "log", "telemetry", "service", "tenancy", "client", "testkit"];
+
+/** Files that only tests load. */
+const FOR_TESTS = "\\.(test|fixture)\\.ts$|/src/testing/|^packages/testkit/";
+
+/** What runs in production. */
+const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
+
+const layerRules = LAYERS.filter((name) => !["protocol", "client", "testkit"].includes(name)).map((name) => ({
+  name: `layers-${name}`,
+  comment: `${name} imports only libraries further down.`,
+  severity: "error",
+  from: source(`packages/${name}`),
+  to: { path: `^packages/(${LAYERS.slice(LAYERS.indexOf(name) + 1).join("|")})/` },
+}));
+
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: "no-circular",
+      comment: "Cycles of types alone are gone before anything runs.",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "resolvable",
+      comment: "A dependency that can't be found is one that no other rule sees.",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: "protocol-is-pure",
+      comment: "protocol runs in a browser: nothing but zod, no node:*.",
+      severity: "error",
+      from: source("packages/protocol"),
+      to: { pathNot: "^packages/protocol/|/node_modules/zod/|^node_modules/zod/" },
+    },
+    {
+      name: "client-is-portable",
+      comment: "client runs in a browser and is published: protocol alone, no node:*.",
+      severity: "error",
+      from: source("packages/client"),
+      to: { pathNot: "^packages/(client|protocol)/" },
+    },
+    {
+      name: "services-apart",
+      comment: "Services meet in NATS subjects and protocol; only standalone composes them.",
+      severity: "error",
+      from: { path: "^services/([^/]+)/", pathNot: "^services/standalone/" },
+      to: { path: "^services/", pathNot: "^services/$1/" },
+    },
+    {
+      name: "libraries-below-services",
+      severity: "error",
+      from: { path: "^packages/" },
+      to: { path: "^services/" },
+    },
+    {
+      name: "through-the-door",
+      comment: "Another workspace is imported by what its package.json exports.",
+      severity: "error",
+      from: { path: "^(packages|services)/([^/]+)/" },
+      to: {
+        path: "^(packages|services)/[^/]+/src/",
+        pathNot: ["^$1/$2/", "^[^/]+/[^/]+/src/(index|service|wire)\\.ts$"],
+      },
+    },
+    {
+      name: "testkit-is-for-tests",
+      severity: "error",
+      from: source("(packages|services)/[^/]+"),
+      to: { path: "^packages/testkit/" },
+    },
+    {
+      name: "tests-stay-out",
+      comment: "What runs in production imports no test and no fixture.",
+      severity: "error",
+      from: source("(packages|services)/[^/]+"),
+      to: { path: "\\.(test|fixture)\\.ts$|/src/testing/" },
+    },
+    {
+      name: "declared-dependencies",
+      comment: "What runs in production imports only what its own package.json lists under dependencies.",
+      severity: "error",
+      from: { path: "^(packages|services)/[^/]+/src/", pathNot: "\\.(test|fixture)\\.ts$|/src/testing/" },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+  },
+};

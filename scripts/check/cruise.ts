@@ -1,0 +1,28 @@
+import { createRequire } from "node:module";
+import { type ICruiseResult, type IConfiguration, cruise } from "dependency-cruiser";
+
+const configuration = createRequire(import.meta.url)("../../.dependency-cruiser.cjs") as Required<
+  Pick<IConfiguration, "forbidden" | "options">
+>;
+
+/** The names of all import rules. */
+export const BOUNDARY_RULES: readonly string[] = configuration.forbidden.map(({ name }) => String(name));
+
+export interface Boundaries {
+  /** How many files of the repository were read. */
+  readonly modules: number;
+  readonly violations: readonly { rule: string; from: string; to: string }[];
+}
+
+/** Follows the imports of a tree laid out like this repository and reports those that the rules forbid. */
+export async function cruiseBoundaries(root: string, folders: readonly string[]): Promise<Boundaries> {
+  const { options, forbidden } = configuration;
+  const { enhancedResolveOptions, ...cruiseOptions } = options;
+  const settings = { ...cruiseOptions, baseDir: root, validate: true, ruleSet: { forbidden } };
+  const { output } = await cruise([...folders], settings, enhancedResolveOptions);
+  const { modules, summary } = output as ICruiseResult;
+  return {
+    modules: modules.filter(({ source }) => /^(packages|services)\/.*\.ts$/.test(source)).length,
+    violations: summary.violations.map(({ rule, from, to }) => ({ rule: rule.name, from, to })),
+  };
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { findProblems } from "./tracked-files.ts";
+
+const lines = (count: number) => "x\n".repeat(count);
+
+test("a source file may have 300 lines and no more", () => {
+  expect(findProblems("packages/a/src/a.ts", lines(300))).toEqual([]);
+  expect(findProblems("packages/a/src/a.ts", lines(301))).toEqual([
+    "packages/a/src/a.ts has 301 lines; at most 300",
+  ]);
+  expect(findProblems("scripts/a.mjs", lines(301))).toEqual(["scripts/a.mjs has 301 lines; at most 300"]);
+});
+
+test("a test file may have 500 lines and no more", () => {
+  expect(findProblems("a.test.ts", lines(500))).toEqual([]);
+  expect(findProblems("a.test.ts", lines(501))).toEqual(["a.test.ts has 501 lines; at most 500"]);
+});
+
+test("what is not source may be as long as it is", () => {
+  expect(findProblems("package-lock.json", lines(9_000))).toEqual([]);
+});
+
+test("a file that names npm's registry, or one that this machine uses, is reported once for each", () => {
+  const npm = ["registry", "npmjs", "org"].join(".");
+  expect(findProblems("a.json", `https://${npm}/x https://${npm}/y`, [npm])).toEqual([
+    `a.json names the package registry ${npm}`,
+  ]);
+  expect(findProblems("a.json", "https://npm.example.test/x", ["npm.example.test"])).toEqual([
+    "a.json names the package registry npm.example.test",
+  ]);
+});

@@ -1,0 +1,33 @@
+/** Longer files hold more than one idea. Tests list cases, which may run longer. */
+const MAX_SOURCE_LINES = 300;
+const MAX_TEST_LINES = 500;
+
+/** Split, so that this file holds none of the names that it forbids. */
+const WELL_KNOWN_REGISTRIES = [
+  ["registry", "npmjs", "org"],
+  ["registry", "yarnpkg", "com"],
+  ["deb", "debian", "org"],
+  ["security", "debian", "org"],
+].map((labels) => labels.join("."));
+
+/**
+ * What is wrong with a file of the repository, in words; nothing when it is fine.
+ *
+ * A registry's host name pins whoever clones the repository to that host, where their machine may reach only a mirror.
+ *
+ * @param registries further host names that must not appear: those that this machine is set up with
+ */
+export function findProblems(path: string, text: string, registries: readonly string[] = []): string[] {
+  const problems = [...WELL_KNOWN_REGISTRIES, ...registries]
+    .filter((host) => text.includes(host))
+    .map((host) => `${path} names the package registry ${host}`);
+  const limit = maxLines(path);
+  const lines = text.split("\n").length - 1;
+  if (lines > limit) problems.push(`${path} has ${lines} lines; at most ${limit}`);
+  return [...new Set(problems)];
+}
+
+function maxLines(path: string): number {
+  if (!/\.(ts|mjs|cjs|js)$/.test(path)) return Infinity;
+  return path.endsWith(".test.ts") ? MAX_TEST_LINES : MAX_SOURCE_LINES;
+}

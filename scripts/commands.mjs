@@ -1,0 +1,15 @@
+/** @typedef {{ args: readonly string[], needsBroker: (env: NodeJS.ProcessEnv) => boolean }} Command */
+
+/**
+ * What `node scripts/run.mjs <command>` runs, as arguments to Node 24; the caller's own arguments follow.
+ *
+ * @type {Readonly<Record<string, Command>>}
+ */
+export const COMMANDS = {
+  start: { args: ["services/standalone/src/main.ts"], needsBroker: (env) => !env["REPRISE_NATS_URL"] },
+  demo: { args: ["services/standalone/src/demo/main.ts"], needsBroker: () => true },
+  test: { args: ["node_modules/vitest/vitest.mjs", "run"], needsBroker: () => true },
+  bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
+  check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
+  fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },
+};

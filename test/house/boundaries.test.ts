@@ -1,0 +1,119 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { BOUNDARY_RULES, type Boundaries, cruiseBoundaries } from "../../scripts/check/cruise.ts";
+
+const LIBRARIES = ["protocol", "log", "telemetry", "service", "tenancy", "client", "testkit"];
+
+/** One planted file per way to break a rule; `breaks` names the rules that must see it. */
+const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }[] = [
+  { path: "packages/log/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-log"] },
+  { path: "packages/telemetry/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-telemetry"] },
+  { path: "packages/service/src/up.ts", text: `import "@reprise/tenancy";`, breaks: ["layers-service"] },
+  { path: "packages/tenancy/src/up.ts", text: `import "@reprise/client";`, breaks: ["layers-tenancy"] },
+  { path: "packages/protocol/src/reads.ts", text: `import "node:fs";`, breaks: ["protocol-is-pure"] },
+  { path: "packages/protocol/src/logs.ts", text: `import "pino";`, breaks: ["protocol-is-pure"] },
+  {
+    path: "packages/protocol/src/up.ts",
+    text: `import type {} from "@reprise/log";`,
+    breaks: ["protocol-is-pure"],
+  },
+  { path: "packages/client/src/reads.ts", text: `import "node:fs";`, breaks: ["client-is-portable"] },
+  { path: "packages/client/src/up.ts", text: `import "@reprise/log";`, breaks: ["client-is-portable"] },
+  {
+    path: "services/delivery/src/peer.ts",
+    text: `import "@reprise/inference-worker";`,
+    breaks: ["services-apart"],
+  },
+  {
+    path: "packages/log/src/over.ts",
+    text: `import "@reprise/delivery";`,
+    breaks: ["libraries-below-services"],
+  },
+  {
+    path: "packages/tenancy/src/in.ts",
+    text: `import "../../log/src/inner.ts";`,
+    breaks: ["through-the-door"],
+  },
+  {
+    path: "services/delivery/src/kit.ts",
+    text: `import "@reprise/testkit";`,
+    breaks: ["testkit-is-for-tests"],
+  },
+  { path: "services/delivery/src/fake.ts", text: `import "./a.fixture.ts";`, breaks: ["tests-stay-out"] },
+  { path: "services/delivery/src/dev.ts", text: `import "vitest";`, breaks: ["declared-dependencies"] },
+  { path: "services/delivery/src/other.ts", text: `import "pino";`, breaks: ["declared-dependencies"] },
+  { path: "services/delivery/src/gone.ts", text: `import "./gone-for-good.ts";`, breaks: ["resolvable"] },
+  { path: "packages/log/src/a.ts", text: `import "./b.ts";`, breaks: ["no-circular"] },
+];
+
+const ALLOWED: Readonly<Record<string, string>> = {
+  "packages/protocol/src/parse.ts": `import "zod";`,
+  "packages/protocol/src/parse.test.ts": `import "vitest"; import "node:fs";`,
+  "packages/log/src/b.ts": `import "./a.ts"; import "@reprise/protocol";`,
+  "packages/log/src/inner.ts": "export {};",
+  "packages/log/src/inner.test.ts": `import "@reprise/testkit"; import "vitest";`,
+  "packages/client/src/down.ts": `import "@reprise/protocol";`,
+  "services/delivery/src/a.fixture.ts": "export {};",
+  "services/delivery/src/down.ts": `import "@reprise/log"; import "node:http";`,
+  "services/standalone/src/compose.ts": `import "@reprise/delivery"; import "@reprise/inference-worker";`,
+};
+
+let found: Boundaries;
+
+beforeAll(async () => {
+  const root = await mkdtemp(join(tmpdir(), "reprise-boundaries-"));
+  const write = async (path: string, text: string) => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  };
+  const installed = async (name: string) => {
+    await write(`node_modules/${name}/package.json`, JSON.stringify({ name, main: "index.js" }));
+    await write(`node_modules/${name}/index.js`, "");
+  };
+  const workspace = async (folder: string, door: string, dependencies: Record<string, string>) => {
+    const name = `@reprise/${folder.split("/")[1]}`;
+    await write(
+      `${folder}/package.json`,
+      JSON.stringify({ name, type: "module", exports: { ".": door }, dependencies }),
+    );
+    await write(join(folder, door), "export {};");
+    await mkdir(join(root, "node_modules/@reprise"), { recursive: true });
+    await symlink(join(root, folder), join(root, "node_modules", name));
+  };
+
+  await write("package.json", JSON.stringify({ name: "planted", devDependencies: { vitest: "*" } }));
+  await Promise.all(["zod", "pino", "vitest"].map(installed));
+  const own = { zod: "*", ...Object.fromEntries(LIBRARIES.map((library) => [`@reprise/${library}`, "*"])) };
+  for (const library of LIBRARIES) await workspace(`packages/${library}`, "./src/index.ts", own);
+  for (const service of ["delivery", "inference-worker", "standalone"])
+    await workspace(`services/${service}`, "./src/service.ts", own);
+  for (const [path, text] of Object.entries(ALLOWED)) await write(path, text);
+  for (const { path, text } of PLANTS) await write(path, text);
+
+  found = await cruiseBoundaries(root, ["packages", "services"]);
+  await rm(root, { recursive: true });
+});
+
+describe("an import that breaks a rule is reported", () => {
+  test.for(PLANTS)("$breaks: $path: $text", ({ path, breaks }) => {
+    expect(found.violations.filter(({ from }) => from === path).map(({ rule }) => rule)).toEqual(
+      expect.arrayContaining([...breaks]),
+    );
+  });
+});
+
+test("every rule has a planted violation", () => {
+  expect(new Set(PLANTS.flatMap(({ breaks }) => breaks))).toEqual(new Set(BOUNDARY_RULES));
+});
+
+test.for(Object.keys(ALLOWED))("%s imports only what it may", (path) => {
+  // `no-circular` reports a cycle at whichever of its files it comes to first.
+  const rules = found.violations.filter(({ from, rule }) => from === path && rule !== "no-circular");
+  expect(rules).toEqual([]);
+});
+
+test("every file of the tree is read", () => {
+  expect(found.modules).toBe(PLANTS.length + Object.keys(ALLOWED).length + LIBRARIES.length + 3);
+});
