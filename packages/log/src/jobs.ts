@@ -1,8 +1,8 @@
-import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { createInbox } from "@nats-io/transport-node";
-import { type GenerationRef, JOBS_STREAM, jobQueue, jobSubject, parseJobSubject, RepriseError } from "@reprise/protocol";
+import { type GenerationRef, JOBS_STREAM, jobSubject, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
+import { ensureJobConsumer } from "./job-consumer.ts";
 import { PullCredit } from "./pull-credit.ts";
 import type { Publish } from "./publisher.ts";
 
@@ -56,24 +56,18 @@ export interface Puller {
 }
 
 const PULL_EXPIRES_MS = 30_000;
+/** Statuses of the broker's answers to a pull request. */
+const HEARTBEAT = 100;
+const EXPIRED = 408;
 
 /**
  * Works off one model's queue. A pull request waits at the broker for every free slot, so that a job is handed out the moment
  * it arrives; there is never a job here without a slot to run it.
+ * @throws RepriseError `broker_unavailable`
  */
 export async function pullJobs(options: PullOptions): Promise<Puller> {
   const { connection, model, slots, ackWaitMs, run, onError } = options;
-  const { filter, consumer } = jobQueue(model);
-  const manager = await jetstreamManager(connection);
-  await manager.consumers.add(JOBS_STREAM, {
-    durable_name: consumer,
-    filter_subject: filter,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: ackWaitMs * 1_000_000,
-    max_ack_pending: 100_000,
-    max_waiting: 10_000,
-    max_deliver: -1,
-  });
+  const consumer = await ensureJobConsumer(connection, model, ackWaitMs);
   const running = new Set<Promise<void>>();
   const credit = new PullCredit(slots);
   let stopped = false;
@@ -101,24 +95,35 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
 
   function receive(msg: Msg): void {
     const status = msg.headers?.code ?? 0;
+    if (status === HEARTBEAT) return;
     if (status !== 0) {
-      // 100 is a heartbeat. Everything else ends a pull request and says how much of it was not used; 503 ends it unheard.
-      if (status !== 100) credit.unused(Number(msg.headers?.get("Nats-Pending-Messages") || Number.POSITIVE_INFINITY));
+      // Everything else ends a pull request and says how much of it was not used; 503 ends it unheard.
+      credit.unused(Number(msg.headers?.get("Nats-Pending-Messages") || Number.POSITIVE_INFINITY));
+      // What has merely expired is asked for again at once; after an error the next renewal is soon enough.
+      if (status === EXPIRED) pull();
       return;
     }
     const job = toJob(connection, msg);
-    if (!credit.take()) return job.release();
-    const running_ = run(job)
+    if (!job) {
+      onError(new RepriseError("protocol_violation", `"${msg.subject}" is not a job's subject; the message was put away.`));
+      credit.unused(1);
+      pull();
+    } else if (stopped || !credit.take()) job.release();
+    else start(job);
+  }
+
+  function start(job: Job): void {
+    const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
         job.release(1_000);
       })
       .finally(() => {
-        running.delete(running_);
+        running.delete(ended);
         credit.release();
         pull();
       });
-    running.add(running_);
+    running.add(ended);
   }
 
   /** The broker forgets pull requests when the connection breaks; a new inbox keeps late answers to old ones apart. */
@@ -137,9 +142,11 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   pull();
   return {
     stop() {
+      if (stopped) return;
       stopped = true;
       clearInterval(renew);
-      subscription.unsubscribe();
+      // Jobs that are on their way still come, and are given back at once.
+      if (!connection.isClosed()) void subscription.drain();
     },
     async idle() {
       while (running.size > 0) await Promise.allSettled(running);
@@ -150,17 +157,35 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   };
 }
 
-function toJob(connection: NatsConnection, msg: Msg): Job {
+/** Undefined for what is not a job; the broker is told to forget it, for it would come back for ever. */
+function toJob(connection: NatsConnection, msg: Msg): Job | undefined {
   const { reply = "" } = msg;
-  const { model, tenant, generation } = parseJobSubject(msg.subject);
+  const named = readSubject(msg.subject);
+  if (!named) {
+    connection.publish(reply, "+TERM");
+    return undefined;
+  }
+  const { model, tenant, generation } = named;
+  // Once the connection is closed, silence says the same, only later.
+  const say = (word: string) => {
+    if (!connection.isClosed() && !connection.isDraining()) connection.publish(reply, word);
+  };
   return {
     ref: { tenant, generation },
     model,
     payload: Uint8Array.from(msg.data),
-    working: () => connection.publish(reply, "+WPI"),
+    working: () => say("+WPI"),
     async ack() {
       await connection.request(reply, "+ACK", { timeout: 2_000 });
     },
-    release: (delayMs = 0) => connection.publish(reply, `-NAK {"delay": ${delayMs * 1_000_000}}`),
+    release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
   };
+}
+
+function readSubject(subject: string) {
+  try {
+    return parseJobSubject(subject);
+  } catch {
+    return undefined;
+  }
 }
