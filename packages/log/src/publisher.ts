@@ -1,4 +1,5 @@
 import { headers, type Msg } from "@nats-io/transport-node";
+import { RepriseError } from "@reprise/protocol";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 
@@ -28,9 +29,16 @@ export interface PublishOptions {
 
 export type Publish = (subject: string, payload: Uint8Array, options: PublishOptions) => Promise<PublishOutcome>;
 
-/** Publishes to JetStream and waits for the answer. Never throws for what the broker does; every outcome is returned. */
+/** Words between dots. NATS stores what is published to `*` and `>` too, and readers would find it under any subject. */
+const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
+
+/**
+ * Publishes to JetStream and waits for the answer. Never throws for what the broker does; every outcome is returned.
+ * Rejects with `internal` for a subject that `protocol` can't have made.
+ */
 export function createPublish(inbox: ReplyInbox): Publish {
   return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 2_000 }) => {
+    if (!ONE_ADDRESS.test(subject)) return Promise.reject(new RepriseError("internal", `"${subject}" is no address to publish to.`));
     const hdrs = headers();
     if (expectedLast !== undefined) hdrs.append(HEADER.expectedLastSubjectSequence, `${expectedLast}`);
     if (writer !== undefined) hdrs.append(HEADER.writer, writer);
