@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createGenerationId, type EventDraft, type GenerationRef, parseTenantId } from "@reprise/protocol";
-import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { startTcpProxy, startTestBroker, type TcpProxy, type TestBroker } from "@reprise/testkit";
 import { Appender, type AppenderOptions, EMPTY_LOG } from "../appender.ts";
 import { type Broker, connectBroker } from "../connection.ts";
 import { createGenerationLog, type GenerationLog } from "../generation-log.ts";
@@ -18,17 +18,29 @@ export interface World extends AsyncDisposable {
 export const SHARDS = 2;
 const HOUR_MS = 3_600_000;
 
-/** @param url where to connect instead of to the broker itself: a proxy in front of it, say */
-export async function openWorld(url?: (server: TestBroker) => Promise<string>): Promise<World> {
+export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  const broker = stack.use(await connectBroker({ url: url ? await url(server) : server.url, name: "test" }));
+  return connectWorld(stack.move(), server, server.url);
+}
+
+/** A world whose connections go through a proxy. */
+export async function openWorldBehindProxy(): Promise<World & { readonly proxy: TcpProxy }> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const proxy = stack.use(await startTcpProxy({ target: { port: server.port } }));
+  return { ...(await connectWorld(stack.move(), server, `nats://${proxy.host}:${proxy.port}`)), proxy };
+}
+
+async function connectWorld(owned: AsyncDisposableStack, server: TestBroker, url: string): Promise<World> {
+  await using stack = owned;
+  const broker = stack.use(await connectBroker({ url, name: "test" }));
   const errors: unknown[] = [];
   const log = createGenerationLog(broker, (error) => errors.push(error));
   stack.defer(() => log.close());
   await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS });
-  const owned = stack.move();
-  return { server, broker, log, errors, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  const kept = stack.move();
+  return { server, broker, log, errors, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 export function newRef(tenant = "acme"): GenerationRef {
