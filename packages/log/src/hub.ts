@@ -238,8 +238,9 @@ export class Hub {
     try {
       const last = await this.#options.reader.readLast(tail.ref);
       if (last && peekSeq(last.payload) > tail.lastSeq) this.#repair(entry);
-    } catch (error) {
-      this.#options.onError(error);
+    } catch (thrown) {
+      // A broker that is away is no defect: the repair at its return does what the probe could not.
+      if (!toRepriseError(thrown).retryable) this.#options.onError(thrown);
     }
   }
 

@@ -40,7 +40,10 @@ export class ReplyInbox {
     return this.#connected;
   }
 
-  /** Sends a request; `handler` is called for each reply, or once with the reason why there is none. */
+  /**
+   * Sends a request; `handler` is called for each reply, or once with the reason why there is none.
+   * @throws what the client throws for a request that it can't send: one larger than `max_payload`, a malformed subject
+   */
   request(
     subject: string,
     payload: Uint8Array | string,
@@ -51,9 +54,9 @@ export class ReplyInbox {
       return;
     }
     const token = (this.#counter++).toString(36);
-    this.#waiting.set(token, { handler, deadline: Date.now() + timeoutMs });
     const reply = this.#prefix + token;
     this.#connection.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
+    this.#waiting.set(token, { handler, deadline: Date.now() + timeoutMs });
   }
 
   close(): void {
