@@ -7,10 +7,14 @@ import { startWorker } from "./service.ts";
 
 await runService("inference-worker", async () => {
   const env = parseWorkerEnvironment(process.env);
-  if (!env.REPRISE_NATS_URL) throw new RepriseError("config_invalid", "inference-worker needs REPRISE_NATS_URL.");
+  if (!env.REPRISE_NATS_URL)
+    throw new RepriseError("config_invalid", "inference-worker needs REPRISE_NATS_URL.");
   const logger = createLogger({ service: "inference-worker", level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
-  const models = createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, process.env), env.REPRISE_WORKER_SLOTS);
+  const models = createEngines(
+    await loadModelsFile(env.REPRISE_MODELS_FILE, process.env),
+    env.REPRISE_WORKER_SLOTS,
+  );
   const broker = await connectBroker({ url: env.REPRISE_NATS_URL.join(","), name: "inference-worker" });
   await ensureTopology(broker.main, {
     shards: env.REPRISE_SHARDS,

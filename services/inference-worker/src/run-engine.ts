@@ -51,7 +51,11 @@ export async function runEngine(run: EngineRun): Promise<boolean> {
   } catch (thrown) {
     if (signal.aborted) return false;
     const { code, message, retryable } = toRepriseError(thrown);
-    appender.append({ type: "generation.failed", error: { code, message, retryable }, usage: totalUsage(before, counted, undefined) });
+    appender.append({
+      type: "generation.failed",
+      error: { code, message, retryable },
+      usage: totalUsage(before, counted, undefined),
+    });
     return true;
   }
   appender.append({

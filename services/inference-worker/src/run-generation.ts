@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
-import type { NatsConnection } from "@nats-io/transport-node";
-import { Appender, type AppenderState, createCheckpointer, type GenerationLog, type Job, type LogSnapshot } from "@reprise/log";
+import {
+  Appender,
+  type AppenderState,
+  type Broker,
+  createCheckpointer,
+  type GenerationLog,
+  type Job,
+  type LogSnapshot,
+} from "@reprise/log";
 import {
   decodeEvent,
   type EventDraft,
@@ -20,7 +27,7 @@ import { runEngine } from "./run-engine.ts";
 import type { Engine } from "./engines/engine.ts";
 
 export interface RunContext {
-  readonly connection: NatsConnection;
+  readonly connection: Broker["main"];
   readonly log: GenerationLog;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
@@ -86,10 +93,23 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
     let ended = false;
     if (plan.kind === "give_up") appender.append(workerLost(transcript));
     else {
-      ended = await runEngine({ appender, engine, plan, requested, worker, usageBefore: transcript.usage, signal: abort.signal });
+      ended = await runEngine({
+        appender,
+        engine,
+        plan,
+        requested,
+        worker,
+        usageBefore: transcript.usage,
+        signal: abort.signal,
+      });
     }
     const state = await appender.settled();
-    return await finish({ state, ended: ended || plan.kind === "give_up", job, flush: () => checkpointer.flush() });
+    return await finish({
+      state,
+      ended: ended || plan.kind === "give_up",
+      job,
+      flush: () => checkpointer.flush(),
+    });
   } finally {
     appenders.delete(appender);
     handover.removeEventListener("abort", handOver);

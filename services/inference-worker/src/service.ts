@@ -1,5 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { type Appender, type Broker, createGenerationLog, type Job, type Puller, pullJobs, watchConnection } from "@reprise/log";
+import {
+  type Appender,
+  type Broker,
+  createGenerationLog,
+  type Job,
+  type Puller,
+  pullJobs,
+  watchConnection,
+} from "@reprise/log";
 import { parseWorkerId } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
 import type { Engine } from "./engines/engine.ts";
@@ -38,7 +46,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const worker = parseWorkerId(`worker-${randomUUID()}`);
   const handover = new AbortController();
   const appenders = new Set<Appender>();
-  const context = { connection: broker.main, log, worker, ackWaitMs, onError, handover: handover.signal, appenders };
+  const context = {
+    connection: broker.main,
+    log,
+    worker,
+    ackWaitMs,
+    onError,
+    handover: handover.signal,
+    appenders,
+  };
   watchConnection(broker.main, { onUp: () => appenders.forEach((appender) => appender.sync()) });
 
   const running = metrics.gauge("reprise_generations_running");

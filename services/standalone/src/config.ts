@@ -21,6 +21,8 @@ const NAMES = [
 export type PlatformEnvironment = Environment<(typeof NAMES)[number]>;
 
 /** @throws RepriseError `config_invalid` */
-export function parsePlatformEnvironment(env: Readonly<Record<string, string | undefined>>): PlatformEnvironment {
+export function parsePlatformEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): PlatformEnvironment {
   return parseEnvironment(env, NAMES);
 }

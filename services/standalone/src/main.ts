@@ -6,14 +6,17 @@ import { startPlatform } from "./service.ts";
 await runService("reprise", async () => {
   const env = parsePlatformEnvironment(process.env);
   const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
-  const models = createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, process.env), env.REPRISE_WORKER_SLOTS);
+  const models = createEngines(
+    await loadModelsFile(env.REPRISE_MODELS_FILE, process.env),
+    env.REPRISE_WORKER_SLOTS,
+  );
   const platform = await startPlatform(env, { models, processEnv: process.env, logger });
   logger.info({ url: platform.url, dataDir: env.REPRISE_DATA_DIR }, "listening");
   return {
     logger,
     drainMs: env.REPRISE_DRAIN_MS,
     failed: platform.failed,
-    reload: platform.reload,
-    stop: platform.close,
+    reload: () => platform.reload(),
+    stop: () => platform.close(),
   };
 });

@@ -4,7 +4,13 @@ import { startDelivery } from "@reprise/delivery";
 import { type ServedModel, startWorker } from "@reprise/inference-worker";
 import { connectBroker, ensureTopology } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
-import { createMetrics, findNatsServer, type Logger, type NatsServer, startNatsServer } from "@reprise/service";
+import {
+  createMetrics,
+  findNatsServer,
+  type Logger,
+  type NatsServer,
+  startNatsServer,
+} from "@reprise/service";
 import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
 import type { PlatformEnvironment } from "./config.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
@@ -89,7 +95,10 @@ export async function startPlatform(
   };
 }
 
-async function startOwnNats(env: Readonly<Record<string, string | undefined>>, dataDir: string): Promise<NatsServer> {
+async function startOwnNats(
+  env: Readonly<Record<string, string | undefined>>,
+  dataDir: string,
+): Promise<NatsServer> {
   const { path } = await findNatsServer(env, dataDir);
   return startNatsServer({ binary: path, storeDir: join(dataDir, "nats") });
 }
@@ -97,5 +106,8 @@ async function startOwnNats(env: Readonly<Record<string, string | undefined>>, d
 async function untilCrash(nats: NatsServer): Promise<never> {
   const { code, expected } = await nats.exited;
   if (expected) return new Promise<never>(() => {});
-  throw new RepriseError("broker_unavailable", `The platform's nats-server ended by itself with status ${code}.`);
+  throw new RepriseError(
+    "broker_unavailable",
+    `The platform's nats-server ended by itself with status ${code}.`,
+  );
 }

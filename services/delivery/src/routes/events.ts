@@ -1,5 +1,12 @@
-import { type Cursor, encodeSseRetry, type GenerationRef,
-  LIMITS, parseGenerationId, parseWith, RepriseError } from "@reprise/protocol";
+import {
+  type Cursor,
+  encodeSseRetry,
+  type GenerationRef,
+  LIMITS,
+  parseGenerationId,
+  parseWith,
+  RepriseError,
+} from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { readEventPage } from "../domain/event-page.ts";
@@ -13,8 +20,8 @@ const RECONNECT_MS = 1_000;
 
 const querySchema = z.strictObject({
   after: z.string().optional(),
-  wait: whole(0, LIMITS.pageWaitMs).default(0),
-  limit: whole(1, LIMITS.pageEvents).default(LIMITS.pageEvents),
+  wait: whole(0, LIMITS.pageWaitMs).prefault("0"),
+  limit: whole(1, LIMITS.pageEvents).prefault(`${LIMITS.pageEvents}`),
 });
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -56,7 +63,11 @@ export async function streamEvents(
     tail,
     socket,
     nextSeq,
-    onError: (error) => logger.warn({ generation: ref.generation, code: error.code, err: error.cause }, "a stream was broken off"),
+    onError: (error) =>
+      logger.warn(
+        { generation: ref.generation, code: error.code, err: error.cause },
+        "a stream was broken off",
+      ),
     onClose: (closed) => readers.remove(closed),
   });
   readers.add(stream);
@@ -70,15 +81,16 @@ export function drainingError(): RepriseError {
 
 function plainHeaders(reply: FastifyReply): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) headers[name] = String(value);
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) headers[name] = String(value);
   return headers;
 }
 
-function whole(least: number, most: number): z.ZodType<number, string | undefined> {
+function whole(least: number, most: number) {
   const error = `must be a whole number from ${least} to ${most}`;
   return z
     .string()
     .regex(/^[0-9]{1,9}$/, { error })
     .transform(Number)
-    .refine((value) => value >= least && value <= most, { error }) as unknown as z.ZodType<number, string | undefined>;
+    .refine((value) => value >= least && value <= most, { error });
 }

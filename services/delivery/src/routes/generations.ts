@@ -33,7 +33,9 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
     const body = parseGenerationRequest(request.body);
     if (!models.has(body.model)) {
-      throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, { param: "model" });
+      throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
+        param: "model",
+      });
     }
     const key = header(request, "idempotency-key");
     const lastEventId = header(request, "last-event-id");

@@ -4,7 +4,10 @@ import { RepriseError } from "@reprise/protocol";
  * The type to answer with: the one of `offered` that the Accept header ranks highest, and of equals the first offered.
  * @throws RepriseError `not_acceptable`
  */
-export function preferredType<T extends string>(accept: string | undefined, offered: readonly [T, ...T[]]): T {
+export function preferredType<T extends string>(
+  accept: string | undefined,
+  offered: readonly [T, ...T[]],
+): T {
   if (accept === undefined || accept.trim() === "") return offered[0];
   const ranges = accept.split(",").map(parseRange);
   let best: { type: T; quality: number } | undefined;
@@ -13,7 +16,9 @@ export function preferredType<T extends string>(accept: string | undefined, offe
     if (quality > (best?.quality ?? 0)) best = { type, quality };
   }
   if (best) return best.type;
-  throw new RepriseError("not_acceptable", `Accept must allow one of: ${offered.join(", ")}.`, { param: "Accept" });
+  throw new RepriseError("not_acceptable", `Accept must allow one of: ${offered.join(", ")}.`, {
+    param: "Accept",
+  });
 }
 
 interface Range {

@@ -17,7 +17,12 @@ export function planAttempt(transcript: Transcript, policy: EffectivePolicy, can
   if (attempt > policy.max_attempts || policy.on_worker_loss === "fail") return { kind: "give_up" };
   if (transcript.text === "") return { kind: "run", attempt, prefix: NO_PREFIX, rewind: false };
   if (policy.on_worker_loss === "continue" && canContinue) {
-    return { kind: "run", attempt, prefix: { text: transcript.text, tokens: transcript.textTokens }, rewind: false };
+    return {
+      kind: "run",
+      attempt,
+      prefix: { text: transcript.text, tokens: transcript.textTokens },
+      rewind: false,
+    };
   }
   return { kind: "run", attempt, prefix: NO_PREFIX, rewind: true };
 }

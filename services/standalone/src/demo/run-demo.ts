@@ -18,10 +18,17 @@ const PROMPT = "Why should a token stream be durable?";
 const CUT_AFTER_EVENTS = 25;
 
 /** Runs the demo and tells about it. Returns whether everything that it claims was seen to be true. */
-export async function runDemo(env: Readonly<Record<string, string | undefined>>, out: Output): Promise<boolean> {
+export async function runDemo(
+  env: Readonly<Record<string, string | undefined>>,
+  out: Output,
+): Promise<boolean> {
   await using platform = await startDemoPlatform(env);
   out.write(`\nReprise is up at ${platform.url}, with a nats-server of its own. `);
-  out.write(platform.simulated ? "The engine is the built-in simulator, not a model.\n\n" : `The engine is ${platform.model}.\n\n`);
+  out.write(
+    platform.simulated
+      ? "The engine is the built-in simulator, not a model.\n\n"
+      : `The engine is ${platform.model}.\n\n`,
+  );
   const resume = await showResume(platform, out);
   const cancel = await showCancel(platform, out);
   const ok = resume && cancel;
@@ -36,7 +43,11 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean>
   const overRelay = createClient({ url: relay.url, apiKey });
 
   const startedAt = performance.now();
-  const request = { model, input: PROMPT, ...(simulated && { options: { tokens: 120, tokens_per_second: 50 } }) };
+  const request = {
+    model,
+    input: PROMPT,
+    ...(simulated && { options: { tokens: 120, tokens_per_second: 50 } }),
+  };
   const disturbed = overRelay.generations.run(request);
   let undisturbed: Promise<Reading> | undefined;
   let connections = 0;
@@ -58,7 +69,10 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean>
   const firstTokenMs = mine.arrivals[0]!.at - startedAt;
   const resumed = connections > 0 && disturbed.reconnects > 0;
   const rows: [string, string][] = [
-    ["TCP connections destroyed in mid-stream", `${connections}, resumed ${disturbed.reconnects} time(s) by the SDK`],
+    [
+      "TCP connections destroyed in mid-stream",
+      `${connections}, resumed ${disturbed.reconnects} time(s) by the SDK`,
+    ],
     ["time to first token", `${firstTokenMs.toFixed(1)} ms`],
     ["added latency, engine to reader", `p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms`],
     ["events", `${theirs.events.length} seen by the undisturbed reader, ${mine.events.length} by the other`],
@@ -69,7 +83,10 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean>
   return resumed && isFlawless(verdict) && disturbed.status === "completed";
 }
 
-async function showCancel({ url, apiKey, model, simulated, watch }: DemoPlatform, out: Output): Promise<boolean> {
+async function showCancel(
+  { url, apiKey, model, simulated, watch }: DemoPlatform,
+  out: Output,
+): Promise<boolean> {
   const client = createClient({ url, apiKey });
   const options = simulated && { options: { tokens: 100_000, tokens_per_second: 50 } };
   const input = "Count to a million, slowly.";
@@ -86,7 +103,9 @@ async function showCancel({ url, apiKey, model, simulated, watch }: DemoPlatform
     }, 1);
   });
   const closed = watch.open === 0 && Number.isFinite(endedAfterMs);
-  const engine = closed ? `its engine request ended after ${endedAfterMs.toFixed(1)} ms` : "its engine request is STILL OPEN";
+  const engine = closed
+    ? `its engine request ended after ${endedAfterMs.toFixed(1)} ms`
+    : "its engine request is STILL OPEN";
   out.write(`  ${"another generation, cancelled".padEnd(42)}${stream.status}; ${engine}\n`);
   return closed && stream.status === "cancelled";
 }

@@ -30,8 +30,11 @@ export function addedLatency(
   arrivals: readonly { end: number; at: number }[],
 ): { p50: number; p99: number } {
   const delays = pieces
-    .map(({ end, at }) => (arrivals.find((arrival) => arrival.end >= end)?.at ?? Number.POSITIVE_INFINITY) - at)
+    .map(
+      ({ end, at }) => (arrivals.find((arrival) => arrival.end >= end)?.at ?? Number.POSITIVE_INFINITY) - at,
+    )
     .toSorted((a, b) => a - b);
-  const quantile = (q: number) => delays[Math.min(delays.length - 1, Math.floor(delays.length * q))] ?? Number.NaN;
+  const quantile = (q: number) =>
+    delays[Math.min(delays.length - 1, Math.floor(delays.length * q))] ?? Number.NaN;
   return { p50: quantile(0.5), p99: quantile(0.99) };
 }

@@ -19,7 +19,8 @@ export function watchEngine(engine: Engine): { engine: Engine; watch: EngineWatc
       watch.open++;
       try {
         for await (const event of engine.generate(request, options)) {
-          if (event.type === "text") pieces.push({ end: (pieces.at(-1)?.end ?? 0) + event.text.length, at: performance.now() });
+          if (event.type === "text")
+            pieces.push({ end: (pieces.at(-1)?.end ?? 0) + event.text.length, at: performance.now() });
           yield event;
         }
       } finally {
