@@ -42,7 +42,7 @@ export function createClock(): Clock {
     if (atMs >= timerAtMs) return;
     clearTimeout(timer);
     timerAtMs = atMs;
-    timer = setTimeout(wakeDue, Math.ceil(atMs - performance.now()));
+    timer = setTimeout(wakeDue, Math.max(Math.ceil(atMs - performance.now()), 1));
   }
 
   function wakeDue(): void {

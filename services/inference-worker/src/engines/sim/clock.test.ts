@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { createClock } from "./clock.ts";
+
+const never = () => new AbortController().signal;
+
+describe("the real clock", () => {
+  test("wakes sleepers in the order of their times and none too early", async () => {
+    const clock = createClock();
+    const start = clock.now();
+    const woken: number[] = [];
+    await Promise.all(
+      [9, 3, 6, 1, 12, 3].map(async (ms) => {
+        using sleeper = clock.createSleeper(never());
+        await sleeper.sleepUntil(start + ms);
+        expect(clock.now()).toBeGreaterThanOrEqual(start + ms);
+        woken.push(ms);
+      }),
+    );
+    expect(woken).toEqual([1, 3, 3, 6, 9, 12]);
+  });
+
+  test("gives others a turn of the event loop when the time has passed already", async () => {
+    const clock = createClock();
+    using sleeper = clock.createSleeper(never());
+    let otherRan = false;
+    setImmediate(() => {
+      otherRan = true;
+    });
+    await sleeper.sleepUntil(0);
+    expect(otherRan).toBe(true);
+  });
+
+  test("ends a sleep with the signal's reason, whether it aborts during the sleep or has before", async () => {
+    const clock = createClock();
+    const abort = new AbortController();
+    using sleeper = clock.createSleeper(abort.signal);
+    const sleep = sleeper.sleepUntil(Number.POSITIVE_INFINITY);
+    const reason = new Error("enough");
+    abort.abort(reason);
+    await expect(sleep).rejects.toBe(reason);
+    await expect(sleeper.sleepUntil(0)).rejects.toBe(reason);
+  });
+
+  test("wakes the others in time when the sleeper that was due first gives up", async () => {
+    const clock = createClock();
+    const abort = new AbortController();
+    using first = clock.createSleeper(abort.signal);
+    using second = clock.createSleeper(never());
+    const start = clock.now();
+    const given = first.sleepUntil(start + 60_000);
+    const kept = second.sleepUntil(start + 5);
+    abort.abort(new Error("enough"));
+    await expect(given).rejects.toThrow("enough");
+    await kept;
+    using third = clock.createSleeper(never());
+    await third.sleepUntil(clock.now() + 1);
+  });
+});

@@ -1,0 +1,200 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type EngineRequest, NO_PREFIX, type Prefix } from "../engine.ts";
+import { collect } from "../testing/collect.ts";
+import { createJumpingClock } from "../testing/jumping-clock.ts";
+import { createSimEngine } from "./sim-engine.ts";
+
+const instant = createSimEngine({ clock: createJumpingClock() });
+
+function requestOf(options: EngineRequest["options"], fields: Partial<EngineRequest> = {}): EngineRequest {
+  return { model: "sim", input: "Hello there", ...(options && { options }), ...fields };
+}
+
+function run(request: EngineRequest, prefix: Prefix = NO_PREFIX, engine = instant) {
+  return collect(engine.generate(request, { prefix, signal: new AbortController().signal }));
+}
+
+const anyTokens = fc.oneof(
+  fc.record({ tokens: fc.nat(200), seed: fc.nat() }),
+  fc.record({ text: fc.string({ unit: "grapheme", minLength: 1 }) }),
+  fc.record({ chunks: fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 30 }) }),
+);
+
+describe("the simulator", () => {
+  test("interrupted anywhere and continued says what it says uninterrupted, and ends in the same way", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyTokens,
+        fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
+        fc.nat(),
+        async (options, max, at) => {
+          const request = requestOf(options, max === undefined ? {} : { max_output_tokens: max });
+          const whole = await run(request);
+          const cut = at % whole.events.length;
+          const before = whole.events.slice(0, cut);
+          const text = before.map((event) => (event.type === "text" ? event.text : "")).join("");
+          const rest = await run(request, { text, tokens: cut });
+          expect([...before, ...rest.events]).toEqual(whole.events);
+        },
+      ),
+    );
+  });
+
+  test("streams given chunks exactly, one token each", async () => {
+    const chunks = ["a", " ", "\n", "日本", "🙂"];
+    const { events } = await run(requestOf({ chunks }));
+    expect(events).toEqual([
+      ...chunks.map((text) => ({ type: "text", text })),
+      { type: "finish", reason: "stop" },
+    ]);
+  });
+
+  test("streams a given text exactly", async () => {
+    const text = "  To be, or not to be.\r\n\tÇa va 👩‍💻 ";
+    expect((await run(requestOf({ text }))).text).toBe(text);
+  });
+
+  test.each([
+    [{ tokens: 5 }, 5, 5, "stop"],
+    [{ tokens: 5 }, 6, 5, "stop"],
+    [{ tokens: 5 }, 4, 4, "length"],
+    [{ tokens: 0 }, 4, 0, "stop"],
+    [{ chunks: ["a", "b"] }, 1, 1, "length"],
+  ])(
+    "with options %j and max_output_tokens %i makes %i tokens and finishes with %s",
+    async (options, max, count, reason) => {
+      const { events } = await run(requestOf(options, { max_output_tokens: max }));
+      expect(events.length - 1).toBe(count);
+      expect(events.at(-1)).toEqual({ type: "finish", reason });
+    },
+  );
+
+  test("fails in place of the token it was told to, with nothing lost before it", async () => {
+    const { events, error } = await run(requestOf({ tokens: 10, fail_after_tokens: 3 }));
+    expect(events).toHaveLength(3);
+    expect(error).toMatchObject({ code: "engine_failed", retryable: true });
+  });
+
+  test("told to fail after its last token fails instead of finishing", async () => {
+    const { events, error } = await run(requestOf({ tokens: 3, fail_after_tokens: 3 }));
+    expect(events).toHaveLength(3);
+    expect(error).toMatchObject({ code: "engine_failed" });
+  });
+
+  test("can be continued unless it is told that it can't, or its options are wrong", () => {
+    expect(instant.canContinue(requestOf(undefined))).toBe(true);
+    expect(instant.canContinue(requestOf({ continuable: false }))).toBe(false);
+    expect(instant.canContinue(requestOf({ tokens: -1 }))).toBe(false);
+  });
+});
+
+describe("the simulator's schedule", () => {
+  /** Of every event, when it came, counted from the start of the run. */
+  async function timesOf(
+    options: Record<string, number>,
+    prefix: Prefix,
+    onEvent?: (count: number) => number | undefined,
+  ) {
+    const clock = createJumpingClock();
+    const start = clock.now();
+    const times: number[] = [];
+    const signal = new AbortController().signal;
+    for await (const event of createSimEngine({ clock }).generate(requestOf(options), { prefix, signal })) {
+      times.push(Math.round(clock.now() - start));
+      const late = event.type === "text" ? onEvent?.(times.length) : undefined;
+      if (late !== undefined) clock.jumpTo(start + late);
+    }
+    return { times, sleeps: clock.sleeps };
+  }
+
+  test("has token i due at first_token_ms + i / tokens_per_second, and the end with the last token", async () => {
+    const { times } = await timesOf({ tokens: 5, tokens_per_second: 100, first_token_ms: 70 }, NO_PREFIX);
+    expect(times).toEqual([70, 80, 90, 100, 110, 110]);
+  });
+
+  test("is absolute: what is late comes in one go, and the rest on time", async () => {
+    const { times } = await timesOf({ tokens: 6, tokens_per_second: 100 }, NO_PREFIX, (count) =>
+      count === 2 ? 35 : undefined,
+    );
+    expect(times).toEqual([0, 10, 35, 35, 40, 50, 50]);
+  });
+
+  test("begins anew when the run is continued", async () => {
+    const { times } = await timesOf(
+      { tokens: 5, tokens_per_second: 100, first_token_ms: 70 },
+      { text: "…", tokens: 3 },
+    );
+    expect(times).toEqual([70, 80, 80]);
+  });
+
+  test("of 0 tokens per second is as fast as it can, but gives others a turn every 256 tokens", async () => {
+    const { times, sleeps } = await timesOf({ tokens: 1_000, tokens_per_second: 0 }, NO_PREFIX);
+    expect(times).toEqual(Array<number>(1_001).fill(0));
+    expect(sleeps).toHaveLength(3);
+  });
+});
+
+describe("the simulator, when its signal aborts,", () => {
+  const reason = new Error("enough");
+
+  test.each([
+    ["stalls", { tokens: 5, stall_after_tokens: 0 }],
+    ["waits for its first token", { first_token_ms: 600_000 }],
+    ["waits between tokens", { tokens: 5, stall_after_tokens: 2, tokens_per_second: 0 }],
+  ])("throws the signal's reason at once while it %s", async (_, options) => {
+    const abort = new AbortController();
+    const running = collect(
+      createSimEngine().generate(requestOf(options), { prefix: NO_PREFIX, signal: abort.signal }),
+    );
+    setImmediate(() => abort.abort(reason));
+    expect((await running).error).toBe(reason);
+  });
+
+  test("says not a word more, even when it is in full flow", async () => {
+    const abort = new AbortController();
+    const events = createSimEngine().generate(requestOf({ tokens_per_second: 0 }), {
+      prefix: NO_PREFIX,
+      signal: abort.signal,
+    });
+    const iterator = events[Symbol.asyncIterator]();
+    await iterator.next();
+    abort.abort(reason);
+    await expect(iterator.next()).rejects.toBe(reason);
+  });
+
+  test("before it begins does not begin", async () => {
+    const signal = AbortSignal.abort(reason);
+    expect(
+      await collect(createSimEngine().generate(requestOf({}), { prefix: NO_PREFIX, signal })),
+    ).toMatchObject({ events: [], error: reason });
+  });
+});
+
+describe("the simulator's options", () => {
+  test.each([
+    [{ tokens: -1 }, "tokens"],
+    [{ tokens: 1.5 }, "tokens"],
+    [{ tokens: 1_000_001 }, "tokens"],
+    [{ tokens: "5" }, "tokens"],
+    [{ tokens_per_second: -1 }, "tokens_per_second"],
+    [{ tokens_per_second: 1_000_001 }, "tokens_per_second"],
+    [{ first_token_ms: 600_001 }, "first_token_ms"],
+    [{ seed: 2_147_483_648 }, "seed"],
+    [{ text: "" }, "text"],
+    [{ chunks: ["a", ""] }, "chunks.1"],
+    [{ fail_after_tokens: -1 }, "fail_after_tokens"],
+    [{ stall_after_tokens: null }, "stall_after_tokens"],
+    [{ continuable: "yes" }, "continuable"],
+    [{ tool_call_after_tokens: 3 }, "tool_call_after_tokens"],
+    [{ text: "a", tokens: 3 }, "text"],
+    [{ text: "a", chunks: ["a"] }, "chunks"],
+  ])("%j are refused by the path of what is wrong, at the door and by a run", async (options, field) => {
+    const refusal = expect.objectContaining({
+      code: "invalid_request",
+      param: `options.${field}`,
+    }) as unknown;
+    expect(() => instant.assertOptions(options)).toThrow(refusal as Error);
+    expect(await run(requestOf(options))).toMatchObject({ events: [], error: refusal });
+  });
+});

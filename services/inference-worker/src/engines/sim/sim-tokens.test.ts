@@ -1,0 +1,70 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { countInputTokens, splitText, toTokenSource, tokenAt } from "./sim-tokens.ts";
+import { parseSimOptions } from "./sim-options.ts";
+
+const anyText = fc.string({ unit: "binary" });
+const utf8Length = (text: string) => new TextEncoder().encode(text).length;
+
+describe("made-up tokens", () => {
+  test("are what they are by seed and index alone, in whatever order they are asked for", () => {
+    const inOrder = Array.from({ length: 200 }, (_, index) => tokenAt(7, index));
+    const backwards = Array.from({ length: 200 }, (_, index) => tokenAt(7, 199 - index)).toReversed();
+    expect(backwards).toEqual(inOrder);
+  });
+
+  test("differ between seeds", () => {
+    const textOf = (seed: number) => Array.from({ length: 40 }, (_, index) => tokenAt(seed, index)).join("");
+    expect(new Set(Array.from({ length: 100 }, (_, seed) => textOf(seed))).size).toBe(100);
+  });
+
+  test("are well-formed text with characters of one to four bytes and of several code points", () => {
+    const text = Array.from({ length: 2_000 }, (_, index) => tokenAt(1, index)).join("");
+    expect(text.isWellFormed()).toBe(true);
+    expect(new Set([...text].map(utf8Length))).toEqual(new Set([1, 2, 3, 4]));
+    expect(text).toContain("\u{1F469}\u200D\u{1F4BB}");
+    expect(text).toContain("\n\n");
+  });
+});
+
+describe("a text cut into tokens", () => {
+  test("is the same text again when they are joined, and none is empty", () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const tokens = splitText(text);
+        expect(tokens.join("")).toBe(text);
+        expect(tokens).not.toContain("");
+      }),
+    );
+  });
+
+  test("is cut before the blanks between words, and inside very long words", () => {
+    expect(splitText("To be,  or\nnot ")).toEqual(["To", " be,", "  or", "\nnot", " "]);
+    expect(splitText("日".repeat(30))).toEqual(["日".repeat(12), "日".repeat(12), "日".repeat(6)]);
+  });
+});
+
+describe("the source of a run's tokens", () => {
+  const textOf = (options: Record<string, unknown>, requestSeed?: number) => {
+    const source = toTokenSource(parseSimOptions(options as never), requestSeed);
+    return Array.from({ length: source.count }, (_, index) => source.tokenAt(index)).join("");
+  };
+
+  test("is 64 tokens of seed 1 unless the options say otherwise", () => {
+    expect(textOf({})).toBe(textOf({ tokens: 64, seed: 1 }));
+  });
+
+  test("takes the request's seed where the options have none", () => {
+    expect(textOf({}, 5)).toBe(textOf({ seed: 5 }));
+    expect(textOf({ seed: 6 }, 5)).toBe(textOf({ seed: 6 }));
+  });
+});
+
+test("the input's tokens are counted over all its messages", () => {
+  expect(countInputTokens({ model: "sim", input: "one two" })).toBe(2);
+  const input = [
+    { role: "system", content: "one two" } as const,
+    { role: "user", content: "three" } as const,
+  ];
+  expect(countInputTokens({ model: "sim", input })).toBe(3);
+});

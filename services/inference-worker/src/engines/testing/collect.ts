@@ -1,0 +1,22 @@
+import type { EngineEvent } from "../engine.ts";
+
+export interface Collected {
+  readonly events: EngineEvent[];
+  /** Of the text events, joined. */
+  readonly text: string;
+  /** What the iteration threw, if it did. */
+  readonly error: unknown;
+}
+
+/** Runs a generation to its end, whatever that is. */
+export async function collect(events: AsyncIterable<EngineEvent>): Promise<Collected> {
+  const seen: EngineEvent[] = [];
+  let error: unknown;
+  try {
+    for await (const event of events) seen.push(event);
+  } catch (thrown) {
+    error = thrown;
+  }
+  const text = seen.map((event) => (event.type === "text" ? event.text : "")).join("");
+  return { events: seen, text, error };
+}

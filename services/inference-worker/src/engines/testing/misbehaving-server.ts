@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { text } from "node:stream/consumers";
+
+/** What the server does with one request. By default a 200 with `text/event-stream` that ends cleanly. */
+export interface Answer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Written one after the other; a promise holds back what follows until it resolves. */
+  readonly body?: readonly (string | Uint8Array | Promise<unknown>)[];
+  /** `cut` resets the connection, `never` leaves it open, `silent` does not even send headers, `garbage` is not HTTP. */
+  readonly end?: "clean" | "cut" | "never" | "silent" | "garbage";
+}
+
+export interface Received {
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Record<string, unknown>;
+  /** Resolves when the connection that the request came on is closed. */
+  readonly closed: Promise<unknown>;
+}
+
+export interface MisbehavingServer extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly requests: readonly Received[];
+  /** How many connections were ever made. */
+  readonly connections: number;
+  /** Lines up the answer to one request; the requests take them in order. */
+  willAnswer(answer: Answer): void;
+  /** The next request, once it is there whole. */
+  nextRequest(): Promise<Received>;
+}
+
+/** A real HTTP server on 127.0.0.1 that does exactly as it is told, in the order of events and without regard to time. */
+export async function startMisbehavingServer(): Promise<MisbehavingServer> {
+  const answers: Answer[] = [];
+  const requests: Received[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server = createServer((incoming, response) => {
+    serve(incoming, response, answers.shift()).catch((error: unknown) =>
+      incoming.socket.destroy(error as Error),
+    );
+  });
+  server.on("connection", (socket) => {
+    connections++;
+    sockets.add(socket.setNoDelay());
+    socket.once("close", () => sockets.delete(socket)).on("error", () => undefined);
+  });
+
+  async function serve(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    answer: Answer = { status: 418 },
+  ): Promise<void> {
+    const closed = once(incoming.socket, "close");
+    const body = JSON.parse(await text(incoming)) as Record<string, unknown>;
+    const received: Received = { path: incoming.url, headers: incoming.headers, body, closed };
+    requests.push(received);
+    server.emit("received", received);
+    await play(answer, response, incoming.socket);
+  }
+
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests,
+    get connections() {
+      return connections;
+    },
+    willAnswer: (answer) => void answers.push(answer),
+    async nextRequest() {
+      const [received] = (await once(server, "received")) as [Received];
+      return received;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+async function play(
+  { status = 200, headers, body = [], end = "clean" }: Answer,
+  response: ServerResponse,
+  socket: Socket,
+): Promise<void> {
+  if (end === "silent") return;
+  if (end === "garbage") {
+    socket.end("SSH-2.0-OpenSSH_9.6\r\n");
+    return;
+  }
+  response.writeHead(status, { "content-type": "text/event-stream", ...headers });
+  response.flushHeaders();
+  for (const part of body) {
+    if (part instanceof Promise) await part;
+    else if (part.length > 0) await new Promise((resolve) => response.write(part, resolve));
+  }
+  if (end === "clean") response.end();
+  else if (end === "cut") socket.resetAndDestroy();
+}
