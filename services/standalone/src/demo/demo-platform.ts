@@ -25,7 +25,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   const dataDir = await mkdtemp(join(tmpdir(), "reprise-demo-"));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const { model, file } = chooseModel(env);
-  const engines = createEngines(parseModelsFile(file, env), 16);
+  const engines = createEngines(parseModelsFile(JSON.stringify(file), { source: "the demo", env }), 16);
   const { engine, slots } = engines.get(model)!;
   const { engine: watched, watch } = watchEngine(engine);
 
