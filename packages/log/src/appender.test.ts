@@ -33,7 +33,7 @@ describe("an appender", () => {
     expect(await appender.settled()).toEqual({ kind: "open" });
     const events = await readBack(world.log, ref);
     expect(seqsOf(events)).toEqual(denseSeqs(202));
-    expect(events.map(({ seq: _, ...draft }) => draft)).toEqual([requested(ref), ...drafts, completed()]);
+    expect(events).toEqual([requested(ref), ...drafts, completed()].map((draft, seq) => ({ ...draft, seq })));
     expect(appender.head).toMatchObject({ seq: 201 });
   });
 

@@ -30,7 +30,7 @@ describe("FrameLog", () => {
         const log = logOf(firstSeq, payloads);
         const views: Buffer[] = [];
         for (let seq = firstSeq; seq < log.nextSeq; ) {
-          const view = log.view(seq, limits.next().value!)!;
+          const view = log.view(seq, limits.next().value)!;
           expect(view.next).toBeGreaterThan(seq);
           views.push(view.bytes);
           seq = view.next;

@@ -78,7 +78,7 @@ export class FrameLog {
     let endIndex = index;
     if (slab.ends.at(-1)! - start <= maxBytes) endIndex = slab.ends.length - 1;
     else while (slab.ends[endIndex + 1]! - start <= maxBytes) endIndex++;
-    const bytes = slab.buffer.subarray(start, slab.ends[endIndex]!);
+    const bytes = slab.buffer.subarray(start, slab.ends[endIndex]);
     this.#lastView = { from: seq, maxBytes, next: slab.firstSeq + endIndex + 1, bytes };
     return this.#lastView;
   }

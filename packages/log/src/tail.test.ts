@@ -162,9 +162,9 @@ describe("a tail", () => {
     const calls: string[] = [];
     const stop = tail.listen(() => calls.push("a"));
     tail.listen(() => calls.push("b"));
-    tail.notify((error) => expect.unreachable(`${error}`));
+    tail.notify((error) => expect.unreachable(String(error)));
     stop();
-    tail.notify((error) => expect.unreachable(`${error}`));
+    tail.notify((error) => expect.unreachable(String(error)));
     expect([calls, tail.readers]).toEqual([["a", "b", "b"], 1]);
   });
 });

@@ -28,9 +28,9 @@ export function createHostileFeed(connection: NatsConnection, fateOf: (nth: numb
           held.push(msg);
           return;
         }
-        callback(error, msg);
-        if (fate === "repeat") callback(error, msg);
-        for (const late of held) callback(null, late);
+        void callback(error, msg);
+        if (fate === "repeat") void callback(error, msg);
+        for (const late of held) void callback(null, late);
         held = [];
       },
     });
