@@ -1,0 +1,164 @@
+import { type Generation, type GenerationRequest, RepriseError } from "@reprise/protocol/wire";
+import { callGeneration } from "./call.ts";
+import { GenerationStream, type StreamSource } from "./generation-stream.ts";
+import type { FetchLike, HttpRequest, HttpSettings } from "./http.ts";
+import { assertIdempotencyKey, createIdempotencyKey } from "./idempotency-key.ts";
+import { createRetryPolicy, type RetryOptions } from "./retry-policy.ts";
+import { type ClientRuntime, SYSTEM_RUNTIME } from "./runtime.ts";
+
+export interface ClientOptions {
+  /** Where the platform is: `https://…`, with a path if it has one, or a path of the page's own origin. */
+  url: string;
+  /** For servers. One of this and `token`. */
+  apiKey?: string;
+  /** A stream token, for browsers and phones. */
+  token?: string;
+  /** Default: the global one. React Native needs one that streams, such as that of `expo/fetch`. */
+  fetch?: FetchLike;
+  retry?: RetryOptions;
+  /** A connection that is silent for so long is dead. Default 45,000: three heartbeats. */
+  idleTimeoutMs?: number;
+  /** Time and randomness, for tests. */
+  runtime?: ClientRuntime;
+}
+
+export interface CreateOptions {
+  /** 1 to 255 visible ASCII characters; the same key always names the same generation. Default: a new one for each call. */
+  idempotencyKey?: string;
+  /** Stops waiting and retrying. Cancels nothing: what was created goes on. */
+  signal?: AbortSignal;
+}
+
+export interface StreamOptions {
+  /** A cursor: go on after this position. Default: from the start. */
+  after?: string | undefined;
+  signal?: AbortSignal;
+}
+
+/** Every method throws RepriseError; those that return a promise retry what is retryable, and never run a model twice. */
+export interface Generations {
+  /** Starts a generation, or joins the one that has this key. Resolves when it is stored durably. */
+  create(request: GenerationRequest, options?: CreateOptions): Promise<Generation>;
+  /** A generation as it is now: its status, its text so far, and the cursor up to which that goes. */
+  get(id: string, options?: { signal?: AbortSignal }): Promise<Generation>;
+  /** Ends a generation for everybody. Resolves when that is stored; one that has ended stays as it ended. */
+  cancel(id: string, options?: { reason?: string; signal?: AbortSignal }): Promise<Generation>;
+  /** Follows a generation. */
+  stream(id: string, options?: StreamOptions): GenerationStream;
+  /** Starts a generation and follows it, in one request. */
+  run(request: GenerationRequest, options?: CreateOptions): GenerationStream;
+}
+
+export interface Client {
+  readonly generations: Generations;
+}
+
+/**
+ * A client for one platform and one key. Holds no connection of its own and needs no closing.
+ * @throws RepriseError `invalid_request` that names the wrong option
+ */
+export function createClient(options: ClientOptions): Client {
+  const settings = toSettings(options);
+  return { generations: createGenerations(settings) };
+}
+
+function createGenerations(settings: HttpSettings): Generations {
+  const get: Generations["get"] = (id, { signal } = {}) =>
+    callGeneration(settings, { method: "GET", path: pathOf(id), headers: {} }, signal);
+  const cancel: Generations["cancel"] = (id, { reason, signal } = {}) => {
+    const body = JSON.stringify({ reason });
+    return callGeneration(
+      settings,
+      { method: "POST", path: `${pathOf(id)}/cancel`, headers: {}, body },
+      signal,
+    );
+  };
+  const control: Pick<StreamSource, "get" | "cancel"> = {
+    get: (id, signal) => get(id, { signal }),
+    cancel: (id, reason) => cancel(id, reason === undefined ? {} : { reason }),
+  };
+
+  function toCreate(request: GenerationRequest, idempotencyKey: string | undefined): HttpRequest {
+    const key = idempotencyKey ?? createIdempotencyKey(settings.runtime.random);
+    assertIdempotencyKey(key);
+    const body = JSON.stringify(request);
+    return { method: "POST", path: "/v1/generations", headers: { "idempotency-key": key }, body };
+  }
+
+  return {
+    async create(request, { idempotencyKey, signal } = {}) {
+      return callGeneration(settings, toCreate(request, idempotencyKey), signal);
+    },
+    get,
+    cancel,
+    stream(id, { after, signal } = {}) {
+      const request: StreamSource["request"] = (_id, cursor) => toRead(id, cursor, after);
+      return new GenerationStream(settings, {
+        ...control,
+        id,
+        after,
+        signal,
+        request,
+        identify: async () => id,
+      });
+    },
+    run(request, { idempotencyKey, signal } = {}) {
+      const create = toCreate(request, idempotencyKey);
+      return new GenerationStream(settings, {
+        ...control,
+        signal,
+        // Where the answer got lost, or a proxy took its id away, the create is repeated: its key joins.
+        request: (id, cursor) => (id === undefined ? withStream(create, cursor) : toRead(id, cursor)),
+        identify: async () => (await callGeneration(settings, create)).id,
+      });
+    },
+  };
+}
+
+function toRead(id: string, cursor: string | undefined, after?: string): HttpRequest {
+  const query = after === undefined ? "" : `?after=${encodeURIComponent(after)}`;
+  return withStream({ method: "GET", path: `${pathOf(id)}/events${query}`, headers: {} }, cursor);
+}
+
+function withStream(request: HttpRequest, cursor: string | undefined): HttpRequest {
+  const headers: Record<string, string> = { ...request.headers, accept: "text/event-stream" };
+  if (cursor !== undefined) headers["last-event-id"] = cursor;
+  return { ...request, headers };
+}
+
+function pathOf(id: string): string {
+  return `/v1/generations/${encodeURIComponent(id)}`;
+}
+
+function toSettings({
+  url,
+  apiKey,
+  token,
+  fetch,
+  retry,
+  idleTimeoutMs = 45_000,
+  runtime,
+}: ClientOptions): HttpSettings {
+  if (!/^(https?:\/\/|\/)/i.test(url)) throw invalid("url", "must begin with http://, https:// or /");
+  const secret = apiKey ?? token;
+  if (secret === undefined || (apiKey !== undefined && token !== undefined)) {
+    throw invalid("apiKey", "or token must be given, and not both");
+  }
+  if (!/^[\x21-\x7e]+$/.test(secret)) {
+    throw invalid(apiKey === undefined ? "token" : "apiKey", "must be visible ASCII characters");
+  }
+  if (!(idleTimeoutMs > 0)) throw invalid("idleTimeoutMs", `must be a number above 0, got ${idleTimeoutMs}`);
+  return {
+    baseUrl: url.replace(/\/+$/, ""),
+    authorization: `Bearer ${secret}`,
+    // Looked up at each call, and called as a function of its own: browsers refuse a fetch that has another `this`.
+    fetch: fetch ?? ((target, init) => globalThis.fetch(target, init)),
+    runtime: runtime ?? SYSTEM_RUNTIME,
+    retry: createRetryPolicy(retry),
+    idleTimeoutMs,
+  };
+}
+
+function invalid(param: string, problem: string): RepriseError {
+  return new RepriseError("invalid_request", `${param} ${problem}.`, { param });
+}

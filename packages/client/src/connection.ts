@@ -1,0 +1,80 @@
+import {
+  createSseDecoder,
+  decodeEvent,
+  RepriseError,
+  type SseMessage,
+  toRepriseError,
+} from "@reprise/protocol/wire";
+import { parseErrorAnswer } from "./error-answer.ts";
+import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
+import type { ResumeInput } from "./resume-state.ts";
+import type { StreamEvent } from "./stream-event.ts";
+
+/** What one connection tells its reader; `opened` brings the generation's id where the server said it. */
+export type ConnectionInput = ResumeInput | { readonly type: "opened"; readonly generation: string | null };
+
+const GENERATION_ID_HEADER = "Reprise-Generation-Id";
+
+/**
+ * One connection from its request to its end, as inputs for `nextResume`. The last is `nothing_left` or `broken`: a server
+ * ends a response cleanly after the terminal event only, at which the reader has gone, so any end seen here is too early.
+ * Bytes are read when the next input is asked for: a slow reader holds up the socket and fills no memory. Closes with the
+ * iteration.
+ * @throws the signal's reason, and nothing else
+ */
+export async function* readConnection(
+  settings: HttpSettings,
+  request: HttpRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ConnectionInput, void, undefined> {
+  let exchange: Exchange | undefined;
+  try {
+    exchange = await openExchange(settings, request, signal);
+    if (exchange.status === 204) yield { type: "nothing_left" };
+    else {
+      await assertStream(exchange);
+      yield { type: "opened", generation: exchange.header(GENERATION_ID_HEADER) };
+      yield* readBody(exchange);
+    }
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    yield { type: "broken", error: toRepriseError(thrown) };
+  } finally {
+    exchange?.close();
+  }
+}
+
+async function assertStream(exchange: Exchange): Promise<void> {
+  if (exchange.status !== 200 && exchange.status !== 201) throw await exchange.error();
+  const type = exchange.header("content-type");
+  if (type?.toLowerCase().startsWith("text/event-stream")) return;
+  throw new RepriseError(
+    "protocol_violation",
+    `The answer is ${type ?? "of no type"}, not text/event-stream.`,
+  );
+}
+
+async function* readBody(exchange: Exchange): AsyncGenerator<ResumeInput, void, undefined> {
+  const decoder = createSseDecoder();
+  let retryMs: number | undefined;
+  for (let chunk = await exchange.read(); chunk; chunk = await exchange.read()) {
+    const messages = decoder.push(chunk);
+    yield { type: "alive" };
+    if (decoder.retryMs !== undefined && decoder.retryMs !== retryMs) {
+      retryMs = decoder.retryMs;
+      yield { type: "retry", delayMs: retryMs };
+    }
+    for (const message of messages) {
+      if (message.event === "error") throw parseErrorAnswer(message.data, {});
+      if (message.event === "message") yield toInput(message);
+    }
+  }
+  throw new RepriseError("connection_lost", "The stream ended before its generation did.");
+}
+
+/** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */
+function toInput({ id, data }: SseMessage): ResumeInput {
+  const event = decodeEvent(data) as StreamEvent;
+  if (/^[\x21-\x7e]+$/.test(id)) return { type: "event", cursor: id, event };
+  throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
+}

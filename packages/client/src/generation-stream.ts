@@ -1,0 +1,215 @@
+import {
+  type Generation,
+  type GenerationStatus,
+  RepriseError,
+  Transcript,
+  type Usage,
+} from "@reprise/protocol/wire";
+import { readConnection } from "./connection.ts";
+import { abortReason, createAbortError, pause } from "./deadline.ts";
+import type { HttpRequest, HttpSettings } from "./http.ts";
+import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
+import { nextResume, type ResumeEffect, startResume } from "./resume-state.ts";
+import type { StreamEvent } from "./stream-event.ts";
+
+/** Where a stream gets its connections from and what else it can ask of the platform. */
+export interface StreamSource {
+  /** Undefined while a create-and-stream has not been answered. */
+  readonly id?: string;
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** The request for the next connection; `cursor` is undefined until an event has been handed out. */
+  request(id: string | undefined, cursor: string | undefined): HttpRequest;
+  /** The id of a generation that has none here yet. */
+  identify(): Promise<string>;
+  get(id: string, signal: AbortSignal): Promise<Generation>;
+  cancel(id: string, reason: string | undefined): Promise<Generation>;
+}
+
+type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
+
+/**
+ * The events of one generation in the order of its log, each exactly once, over as many connections as it takes. Lazy:
+ * nothing is sent before the first event, or `done()`, is asked for. Can be iterated once. The loop ends after the terminal
+ * event, and after nothing else: breaks are repaired, and what can't be repaired is thrown. Leaving the loop closes the
+ * connection and cancels nothing.
+ *
+ * The properties show what was handed out up to now, and stay readable when the stream has failed: `text` is then the
+ * partial text, and `cursor` where `stream(id, { after })` goes on.
+ *
+ * @throws RepriseError from the loop: `connection_lost` when the retries are used up, with the last failure as its cause;
+ *   `protocol_violation`; or what the server said, such as `unauthenticated` or `cursor_expired`. The signal's reason when
+ *   that was aborted.
+ */
+export class GenerationStream implements AsyncIterable<StreamEvent> {
+  readonly #settings: HttpSettings;
+  readonly #source: StreamSource;
+  readonly #transcript = new Transcript();
+  /** Aborted by whoever ends the stream early: the app's signal, or the app leaving its loop. */
+  readonly #ending = new AbortController();
+  readonly #outcome: Promise<GenerationOutcome>;
+  #resolve!: (outcome: GenerationOutcome) => void;
+  #reject!: (reason: unknown) => void;
+  #state;
+  #id: string | undefined;
+  #record: Generation | undefined;
+  #wasIterated = false;
+  #wasLeft = false;
+
+  /** Use `client.generations.stream` or `.run`. */
+  constructor(settings: HttpSettings, source: StreamSource) {
+    this.#settings = settings;
+    this.#source = source;
+    this.#id = source.id;
+    this.#state = startResume(source.after);
+    this.#outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Whoever iterates gets the error there, and need not ask for the outcome too.
+    this.#outcome.catch(() => {});
+  }
+
+  /** The generation's id. Undefined on a stream from `run` until the server has answered. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** The text of output 0, rewinds applied. On a stream that began at a cursor: only what came after it. */
+  get text(): string {
+    return this.#transcript.text;
+  }
+
+  /**
+   * The position right after the event that was handed out last, so within the loop: after the event in hand. Store it when
+   * that event has been dealt with, and a later `stream(id, { after })` goes on with exactly the next one. Opaque. Undefined
+   * before the first event; on a stream that began at a cursor, that cursor.
+   */
+  get cursor(): string | undefined {
+    return this.#state.cursor;
+  }
+
+  /** "queued" until an event says otherwise. */
+  get status(): GenerationStatus {
+    if (this.#record) return this.#record.status;
+    const { status } = this.#transcript;
+    const beganLater = this.#source.after !== undefined && this.#state.lastSeq !== undefined;
+    return status === "queued" && beganLater ? "in_progress" : status;
+  }
+
+  /** What the terminal event says; before it, what the events handed out add up to. */
+  get usage(): Usage {
+    return this.#record?.usage ?? this.#transcript.usage;
+  }
+
+  /** How many connections were opened, or tried, after the first. */
+  get reconnects(): number {
+    return this.#state.reconnects;
+  }
+
+  /**
+   * Ends the generation, for everybody; its last event then comes as any other. Resolves when the end is stored. Works at any
+   * time, also before the first event and after the loop was left, and is idempotent.
+   */
+  async cancel({ reason }: { reason?: string } = {}): Promise<Generation> {
+    this.#id ??= await this.#source.identify();
+    return this.#source.cancel(this.#id, reason);
+  }
+
+  /**
+   * How the generation ended. Reads the stream itself unless somebody iterates it, before or after this call.
+   * @throws what the loop throws; an AbortError when the loop was left before the end
+   */
+  async done(): Promise<GenerationOutcome> {
+    if (!this.#wasIterated) {
+      const events = this[Symbol.asyncIterator]();
+      while (!(await events.next()).done);
+    }
+    return this.#outcome;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<StreamEvent, void, undefined> {
+    if (this.#wasIterated) throw new TypeError("A GenerationStream can be iterated once; open another.");
+    this.#wasIterated = true;
+    const events = this.#read();
+    const iterator: AsyncIterableIterator<StreamEvent, void, undefined> = {
+      next: () => events.next(),
+      // Ends a `next` that is still waiting too, which a generator's own `return` would wait for.
+      return: async () => {
+        this.#leave();
+        return events.return();
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+
+  async *#read(): AsyncGenerator<StreamEvent, void, undefined> {
+    const { signal } = this.#source;
+    const onAbort = (): void => this.#ending.abort(signal && abortReason(signal));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener("abort", onAbort);
+    try {
+      for (;;) {
+        const effect = yield* this.#readConnection();
+        if (effect.type === "end") break;
+        if (effect.type === "fail") throw effect.error;
+        await pause(effect.delayMs, this.#settings.runtime, this.#ending.signal);
+      }
+      this.#resolve(await this.#findOutcome());
+    } catch (error) {
+      this.#reject(error);
+      if (!this.#wasLeft) throw error;
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Hands out what one connection brings. Returns what to do after it. */
+  async *#readConnection(): AsyncGenerator<StreamEvent, FinalEffect, undefined> {
+    const { runtime, retry: policy } = this.#settings;
+    const { signal } = this.#ending;
+    const { cursor } = this.#state;
+    const request = this.#source.request(this.#id, cursor === this.#source.after ? undefined : cursor);
+    for await (const input of readConnection(this.#settings, request, signal)) {
+      if ("generation" in input) this.#id ??= input.generation ?? undefined;
+      const context = { nowMs: runtime.now(), random: runtime.random(), policy };
+      const { state, effects } = nextResume(this.#state, input, context);
+      this.#state = state;
+      for (const effect of effects) {
+        if (effect.type !== "deliver") return effect;
+        this.#transcript.apply(effect.event);
+        yield effect.event;
+        if (signal.aborted) throw abortReason(signal);
+      }
+    }
+    throw new TypeError("A connection ended without saying how.");
+  }
+
+  /** After a 204 no event has told how the generation ended, so the platform is asked. */
+  async #findOutcome(): Promise<GenerationOutcome> {
+    const { cursor, text } = this;
+    if (isFinal(this.#transcript.status)) return toOutcome(this.#transcript, cursor);
+    if (this.#id !== undefined) this.#record = await this.#source.get(this.#id, this.#ending.signal);
+    const status = this.#record?.status;
+    if (!this.#record || !status || !isFinal(status)) {
+      throw new RepriseError("protocol_violation", "The stream has ended, but its generation has not.");
+    }
+    const { usage, error, finish_reason } = this.#record;
+    return {
+      status,
+      text,
+      usage,
+      cursor,
+      finishReason: finish_reason ?? undefined,
+      error: error ?? undefined,
+    };
+  }
+
+  #leave(): void {
+    this.#wasLeft = true;
+    const reason = createAbortError("The stream was left before its end.");
+    this.#reject(reason);
+    this.#ending.abort(reason);
+  }
+}

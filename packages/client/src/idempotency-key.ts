@@ -1,0 +1,21 @@
+import { RepriseError } from "@reprise/protocol/wire";
+
+/** A key nobody used before. `crypto.randomUUID` exists neither in React Native nor in pages that came over plain http. */
+export function createIdempotencyKey(random: () => number): string {
+  const source = (globalThis as { crypto?: Partial<Crypto> }).crypto;
+  if (source?.randomUUID) return source.randomUUID();
+  const bytes = new Uint8Array(16);
+  if (source?.getRandomValues) source.getRandomValues(bytes);
+  else for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(random() * 256);
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Refused here, not by the server: `fetch` throws for such a header, and that looks like a broken network.
+ * @throws RepriseError `invalid_request`
+ */
+export function assertIdempotencyKey(key: string): void {
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return;
+  const message = "idempotencyKey must be 1 to 255 visible ASCII characters.";
+  throw new RepriseError("invalid_request", message, { param: "idempotencyKey" });
+}

@@ -1,0 +1,26 @@
+export {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type CreateOptions,
+  type Generations,
+  type StreamOptions,
+} from "./client.ts";
+export type { GenerationStream } from "./generation-stream.ts";
+export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http.ts";
+export type { GenerationOutcome } from "./outcome.ts";
+export type { RetryOptions } from "./retry-policy.ts";
+export type { ClientRuntime } from "./runtime.ts";
+export { isKnownEvent, type StreamEvent } from "./stream-event.ts";
+export {
+  type ErrorCode,
+  type Failure,
+  type Generation,
+  type GenerationEvent,
+  type GenerationRequest,
+  type GenerationStatus,
+  type Message,
+  RepriseError,
+  type UnknownEvent,
+  type Usage,
+} from "@reprise/protocol/wire";

@@ -1,0 +1,19 @@
+import type { GenerationEvent, UnknownEvent } from "@reprise/protocol/wire";
+
+/** What a stream hands out. A later server may have types that this client does not know; they pass through as they are. */
+export type StreamEvent = GenerationEvent | UnknownEvent;
+
+const KNOWN_TYPES: Readonly<Record<GenerationEvent["type"], true>> = {
+  "generation.started": true,
+  "output.delta": true,
+  "reasoning.delta": true,
+  "output.rewind": true,
+  "generation.completed": true,
+  "generation.failed": true,
+  "generation.cancelled": true,
+};
+
+/** Narrows an event to the types that this version knows, so that a `switch` over `type` gives each its fields. */
+export function isKnownEvent(event: StreamEvent): event is GenerationEvent {
+  return Object.hasOwn(KNOWN_TYPES, event.type);
+}
