@@ -1,20 +1,15 @@
-import {
-  collectDefaultMetrics,
-  Counter,
-  Gauge,
-  Histogram,
-  type Metric as PromMetric,
-  Registry,
-} from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, type Metric as PromMetric, Registry } from "prom-client";
 import { type LabelOf, type MetricName, type MetricNameOf, METRICS } from "./metric-names.ts";
 
 /** One process's metrics. Asking for the same name again gives the same metric, so services in one process share them. */
 export interface Metrics {
   counter<Name extends MetricNameOf<"counter">>(name: Name): Counter<LabelOf<Name>>;
   gauge<Name extends MetricNameOf<"gauge">>(name: Name): Gauge<LabelOf<Name>>;
-  histogram<Name extends MetricNameOf<"histogram">>(name: Name): Histogram<LabelOf<Name>>;
-  /** A gauge whose value is asked for at each scrape, which costs nothing between two of them. */
-  observe(name: MetricNameOf<"gauge">, read: () => number): void;
+  /**
+   * A gauge or counter without labels whose value is asked for at each scrape, which costs nothing between two of them. What
+   * `read` returns for a counter must never fall.
+   */
+  observe(name: MetricNameOf<"gauge"> | UnlabelledCounter, read: () => number): void;
   /** Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -41,23 +36,37 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
   return {
     counter: (name) => once(name, (settings) => new Counter(settings)),
     gauge: (name) => once(name, (settings) => new Gauge(settings)),
-    histogram: (name) =>
-      once(name, (settings) => new Histogram({ ...settings, buckets: [...METRICS[name].buckets] })),
     observe(name, read) {
-      once(
-        name,
-        (settings) =>
-          new Gauge({
-            ...settings,
-            collect: function () {
-              this.set(read());
-            },
-          }),
-      );
+      if (METRICS[name].kind === "gauge") once(name, (settings) => observedGauge(settings, read));
+      else once(name, (settings) => observedCounter(settings, read));
     },
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+/** Without labels, so that one number is all there is to tell. */
+type UnlabelledCounter = {
+  [N in MetricNameOf<"counter">]: [LabelOf<N>] extends [never] ? N : never;
+}[MetricNameOf<"counter">];
+
+function observedGauge(settings: Settings, read: () => number): Gauge {
+  return new Gauge({
+    ...settings,
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+function observedCounter(settings: Settings, read: () => number): Counter {
+  return new Counter({
+    ...settings,
+    collect() {
+      this.reset();
+      this.inc(read());
+    },
+  });
 }
 
 interface Settings {

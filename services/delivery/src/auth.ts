@@ -18,7 +18,9 @@ export function createAuthenticate(tenants: TenantDirectory): Authenticate {
       });
     }
     if (!caller.roles.has(role)) {
-      throw new RepriseError("forbidden", `This API key lacks the role "${role}".`, { param: "Authorization" });
+      throw new RepriseError("forbidden", `This API key lacks the role "${role}".`, {
+        param: "Authorization",
+      });
     }
     return caller;
   };

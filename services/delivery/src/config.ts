@@ -21,7 +21,9 @@ const NAMES = [
 export type DeliveryEnvironment = Environment<(typeof NAMES)[number]>;
 
 /** @throws RepriseError `config_invalid` */
-export function parseDeliveryEnvironment(env: Readonly<Record<string, string | undefined>>): DeliveryEnvironment {
+export function parseDeliveryEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): DeliveryEnvironment {
   return parseEnvironment(env, NAMES);
 }
 
@@ -39,6 +41,9 @@ export async function loadModelNames(path: string | undefined): Promise<Readonly
     return new Set(Object.keys(models));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RepriseError("config_invalid", `${path} is not a models file: ${why}`, { param: "REPRISE_MODELS_FILE", cause });
+    throw new RepriseError("config_invalid", `${path} is not a models file: ${why}`, {
+      param: "REPRISE_MODELS_FILE",
+      cause,
+    });
   }
 }

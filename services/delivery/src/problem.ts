@@ -6,9 +6,13 @@ export function toProblem(thrown: unknown, bodyLimit: number): RepriseError {
   if (thrown instanceof RepriseError) return thrown;
   switch ((thrown as Partial<FastifyError> | undefined)?.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new RepriseError("body_too_large", `The body is larger than ${bodyLimit} bytes.`, { param: "body" });
+      return new RepriseError("body_too_large", `The body is larger than ${bodyLimit} bytes.`, {
+        param: "body",
+      });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new RepriseError("unsupported_media_type", "Content-Type must be application/json.", { param: "Content-Type" });
+      return new RepriseError("unsupported_media_type", "Content-Type must be application/json.", {
+        param: "Content-Type",
+      });
     case "FST_ERR_CTP_INVALID_JSON_BODY":
     case "FST_ERR_CTP_EMPTY_JSON_BODY":
       return new RepriseError("invalid_json", "The body is not JSON.", { param: "body" });
@@ -23,6 +27,7 @@ export function toProblem(thrown: unknown, bodyLimit: number): RepriseError {
 /** Answers with an error: its status, its body, and when to come back if that makes sense. */
 export async function sendProblem(reply: FastifyReply, error: RepriseError): Promise<void> {
   if (error.code === "unauthenticated") void reply.header("www-authenticate", "Bearer");
-  if (error.retryAfterMs !== undefined) void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
+  if (error.retryAfterMs !== undefined)
+    void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
   await reply.code(toHttpStatus(error.code)).send(error.toBody());
 }

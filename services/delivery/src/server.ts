@@ -38,7 +38,8 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = toProblem(thrown, LIMITS.bodyBytes);
-    if (error.code === "internal") context.logger.error({ err: error.cause, request: request.id }, "a request failed");
+    if (error.code === "internal")
+      context.logger.error({ err: error.cause, request: request.id }, "a request failed");
     await sendProblem(reply, error);
   });
   app.setNotFoundHandler((request) => {

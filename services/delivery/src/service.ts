@@ -22,18 +22,30 @@ export interface DeliveryOptions {
   /** Memory for events of the generations that this node serves. */
   hubBytes: number;
   corsOrigins: readonly string[];
+  /** After how long without a byte a reader is sent a heartbeat. Default 15 s, as PROTOCOL.md has it. */
+  heartbeatMs?: number;
+  /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
+  drainGraceMs?: number;
 }
 
 export interface Delivery extends AsyncDisposable {
   /** Where the API is, without a slash at the end. */
   readonly url: string;
-  /** Takes no new readers, sends those there are home, finishes what was begun, and closes. */
+  /**
+   * Stops being ready: new requests are refused and the readers there are sent home. The port stays open, so that a load
+   * balancer can see it.
+   */
+  drain(): void;
+  /** Drains, finishes what was begun, and closes. */
   close(): Promise<void>;
 }
+
+const DRAIN_GRACE_MS = 3_000;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
   const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
+  const { heartbeatMs, drainGraceMs = DRAIN_GRACE_MS } = options;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
   const log = createGenerationLog(broker, onError);
   const hub = new Hub({
@@ -43,10 +55,13 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     maxBytes: hubBytes,
     onError,
   });
-  const readers = new Readers();
+  const readers = new Readers({ heartbeatMs });
   const draining = new AbortController();
 
   metrics.observe("reprise_readers", () => readers.count);
+  metrics.observe("reprise_events_delivered_total", () => readers.eventsDelivered);
+  metrics.observe("reprise_readers_fallen_back_total", () => readers.fallenBack);
+  metrics.observe("reprise_repairs_total", () => hub.stats.repairs);
   metrics.observe("reprise_hub_memory_bytes", () => hub.stats.bytes);
   metrics.observe("reprise_hub_generations", () => hub.stats.tails);
 
@@ -71,12 +86,18 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   const url = await app.listen({ host, port });
 
-  const close = async () => {
+  const drain = () => {
+    if (draining.signal.aborted) return;
     draining.abort();
     readers.drain();
+  };
+  const close = async () => {
+    drain();
+    const stuck = setTimeout(() => app.server.closeAllConnections(), drainGraceMs);
     await app.close();
+    clearTimeout(stuck);
     hub.close();
     log.close();
   };
-  return { url, close, [Symbol.asyncDispose]: close };
+  return { url, drain, close, [Symbol.asyncDispose]: close };
 }

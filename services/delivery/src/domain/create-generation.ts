@@ -60,9 +60,13 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     if (existing) return { ref, requested: assertSameRequest(existing, request), joined: true };
   }
   if (joinOnly) {
-    throw new RepriseError("cursor_invalid", "Nothing was created with this Idempotency-Key that could be resumed.", {
-      param: "Last-Event-ID",
-    });
+    throw new RepriseError(
+      "cursor_invalid",
+      "Nothing was created with this Idempotency-Key that could be resumed.",
+      {
+        param: "Last-Event-ID",
+      },
+    );
   }
 
   const { requested, payload } = encodeRequested(ref, options);
@@ -75,10 +79,15 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     const existing = await readRequested(log, ref);
     if (existing) return { ref, requested: assertSameRequest(existing, request), joined: duplicate };
   }
-  throw new RepriseError("broker_unavailable", "The generation could not be written to the log.", { retryAfterMs: 1_000 });
+  throw new RepriseError("broker_unavailable", "The generation could not be written to the log.", {
+    retryAfterMs: 1_000,
+  });
 }
 
-function encodeRequested(ref: GenerationRef, options: CreateOptions): { requested: RequestedEvent; payload: Uint8Array } {
+function encodeRequested(
+  ref: GenerationRef,
+  options: CreateOptions,
+): { requested: RequestedEvent; payload: Uint8Array } {
   const { request, tenantPolicy, idempotencyKey, traceparent, now } = options;
   const draft = {
     type: "generation.requested" as const,

@@ -17,10 +17,18 @@ export interface PageOptions {
 const MAX_PAGE_BYTES = 1_048_576;
 
 /** A page as JSON text: the payloads are taken as they are stored, not parsed and written again. */
-export async function readEventPage({ hub, tail, fromSeq, limit, waitMs, signal }: PageOptions): Promise<string> {
+export async function readEventPage({
+  hub,
+  tail,
+  fromSeq,
+  limit,
+  waitMs,
+  signal,
+}: PageOptions): Promise<string> {
   if (fromSeq > tail.lastSeq && !tail.ended && waitMs > 0) await progress(tail, waitMs, signal);
   if (tail.failure) throw tail.failure;
-  const payloads = fromSeq < tail.frames.firstSeq ? await hub.readBehind(tail, fromSeq) : fromMemory(tail, fromSeq, limit);
+  const payloads =
+    fromSeq < tail.frames.firstSeq ? await hub.readBehind(tail, fromSeq) : fromMemory(tail, fromSeq, limit);
   const page = payloads.slice(0, limit).map((payload) => Buffer.from(payload).toString());
   const lastSeq = fromSeq + page.length - 1;
   const ended = tail.ended && lastSeq >= tail.lastSeq;

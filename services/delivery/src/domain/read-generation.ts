@@ -20,7 +20,8 @@ export async function readGeneration(log: GenerationLog, ref: GenerationRef): Pr
     if (event.seq === 0) requested = event as RequestedEvent;
     transcript.apply(event);
   }
-  if (!requested) throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+  if (!requested)
+    throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
   return toGeneration(ref.generation, requested, transcript);
 }
 
@@ -28,7 +29,11 @@ export async function readGeneration(log: GenerationLog, ref: GenerationRef): Pr
  * Appends `generation.cancelled`, unless the generation has ended. Whoever wins, the answer is what the log says.
  * @throws RepriseError `generation_not_found`, `broker_unavailable`
  */
-export async function cancelGeneration(log: GenerationLog, ref: GenerationRef, reason: string): Promise<Generation> {
+export async function cancelGeneration(
+  log: GenerationLog,
+  ref: GenerationRef,
+  reason: string,
+): Promise<Generation> {
   await appendDecision({
     ...log,
     ref,

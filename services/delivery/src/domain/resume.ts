@@ -21,7 +21,9 @@ export async function resumeFrom(hub: Hub, tail: Tail, cursor: Cursor): Promise<
     await hub.refresh(tail);
   }
   if (tail.attemptAt(cursor.seq) !== cursor.attempt) {
-    throw new RepriseError("cursor_invalid", "The cursor does not belong to this generation's log.", { param: "after" });
+    throw new RepriseError("cursor_invalid", "The cursor does not belong to this generation's log.", {
+      param: "after",
+    });
   }
   return cursor.seq + 1;
 }

@@ -1,7 +1,17 @@
-import { encodeCursor, type Generation, type GenerationId, type RequestedEvent, type Transcript } from "@reprise/protocol";
+import {
+  encodeCursor,
+  type Generation,
+  type GenerationId,
+  type RequestedEvent,
+  type Transcript,
+} from "@reprise/protocol";
 
 /** What the API says of a generation, given its request and what its log says so far. */
-export function toGeneration(id: GenerationId, requested: RequestedEvent, transcript: Transcript): Generation {
+export function toGeneration(
+  id: GenerationId,
+  requested: RequestedEvent,
+  transcript: Transcript,
+): Generation {
   const { request, created_at } = requested;
   return {
     id,

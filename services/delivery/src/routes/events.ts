@@ -63,6 +63,7 @@ export async function streamEvents(
     tail,
     socket,
     nextSeq,
+    counts: readers,
     onError: (error) =>
       logger.warn(
         { generation: ref.generation, code: error.code, err: error.cause },

@@ -49,7 +49,7 @@ export function encodeChunk(text: string): string {
 
 /** The SSE frames inside a run of chunks, for HTTP/1.0 clients, which know no chunks. */
 export function* unwrapChunks(chunks: Buffer): Generator<Buffer> {
-  for (let at = 0; at < chunks.length; ) {
+  for (let at = 0; at < chunks.length;) {
     const headEnd = chunks.indexOf(LF, at) + 1;
     const length = Number.parseInt(chunks.toString("latin1", at, headEnd - CRLF_BYTES), 16);
     yield chunks.subarray(headEnd, headEnd + length);

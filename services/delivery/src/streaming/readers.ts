@@ -1,19 +1,28 @@
-import type { SseStream } from "./sse-stream.ts";
+import type { ReaderCounts, SseStream } from "./sse-stream.ts";
 
 const HEARTBEAT_MS = 15_000;
-const SWEEP_MS = 1_000;
+const MAX_SWEEP_MS = 1_000;
 /** Told to come back at once, all readers of a node would hit the others in the same second. */
 const COME_BACK_MS = { least: 100, most: 2_000 };
 
+export interface ReadersOptions {
+  /** After how long without a byte a reader is sent a heartbeat. Default 15 s. */
+  heartbeatMs?: number | undefined;
+  random?: () => number;
+}
+
 /** All readers of this node: one heartbeat timer for all, and an orderly way home for all. */
-export class Readers {
+export class Readers implements ReaderCounts {
+  eventsDelivered = 0;
+  fallenBack = 0;
   readonly #streams = new Set<SseStream>();
   readonly #timer: NodeJS.Timeout;
   readonly #random: () => number;
 
-  constructor(random: () => number = Math.random) {
+  constructor({ heartbeatMs = HEARTBEAT_MS, random = Math.random }: ReadersOptions = {}) {
     this.#random = random;
-    this.#timer = setInterval(() => this.#heartbeat(Date.now()), SWEEP_MS);
+    const sweep = () => this.#heartbeat(Date.now(), heartbeatMs);
+    this.#timer = setInterval(sweep, Math.min(MAX_SWEEP_MS, heartbeatMs));
     this.#timer.unref();
   }
 
@@ -36,7 +45,7 @@ export class Readers {
     for (const stream of this.#streams) stream.sendHome(least + this.#random() * (most - least));
   }
 
-  #heartbeat(now: number): void {
-    for (const stream of this.#streams) stream.heartbeat(now, HEARTBEAT_MS);
+  #heartbeat(now: number, everyMs: number): void {
+    for (const stream of this.#streams) stream.heartbeat(now, everyMs);
   }
 }

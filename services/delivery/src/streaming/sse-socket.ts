@@ -21,7 +21,11 @@ export interface SseSocket {
  * Begins a `text/event-stream` response and takes over its socket. Frames are written to the socket itself: they hold their
  * chunk framing already, and going through the response would build it again for every reader.
  */
-export function openSseSocket(response: ServerResponse, status: number, headers: Record<string, string>): SseSocket {
+export function openSseSocket(
+  response: ServerResponse,
+  status: number,
+  headers: Record<string, string>,
+): SseSocket {
   response.writeHead(status, { ...headers, ...SSE_HEADERS });
   response.flushHeaders();
   const socket = response.socket;

@@ -1,7 +1,21 @@
 import { type Hub, FrameLog, type Tail } from "@reprise/log";
-import { encodeSseError, encodeSseRetry, SSE_HEARTBEAT, type RepriseError, toRepriseError } from "@reprise/protocol";
+import {
+  encodeSseError,
+  encodeSseRetry,
+  SSE_HEARTBEAT,
+  type RepriseError,
+  toRepriseError,
+} from "@reprise/protocol";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import type { SseSocket } from "./sse-socket.ts";
+
+/** What all streams of a node count together. Plain numbers: they are added to for every write and read at a scrape. */
+export interface ReaderCounts {
+  /** Events that were handed to a socket, once for each reader. */
+  eventsDelivered: number;
+  /** How often a reader fell so far behind that it had to read the log. */
+  fallenBack: number;
+}
 
 export interface SseStreamOptions {
   hub: Hub;
@@ -9,6 +23,7 @@ export interface SseStreamOptions {
   socket: SseSocket;
   /** The first event to send. */
   nextSeq: number;
+  counts: ReaderCounts;
   onError: (error: RepriseError) => void;
   onClose: (stream: SseStream) => void;
 }
@@ -27,6 +42,8 @@ export class SseStream {
   #nextSeq: number;
   #full = false;
   #readingBehind = false;
+  /** Whether what was sent last came from the log, not from the hub's memory. */
+  #isBehind = false;
   #closed = false;
   #writtenAt = Date.now();
 
@@ -59,18 +76,25 @@ export class SseStream {
   }
 
   #pump(): void {
-    const { tail, socket } = this.#options;
+    const { tail } = this.#options;
     while (!this.#full && !this.#closed && !this.#readingBehind) {
       const view = tail.frames.view(this.#nextSeq, MAX_WRITE_BYTES);
       if (view) {
-        this.#nextSeq = view.next;
-        this.#full = !socket.writeFrames(view.bytes);
-        this.#writtenAt = Date.now();
+        this.#isBehind = false;
+        this.#write(view);
       } else if (tail.failure) this.#fail(tail.failure);
       else if (this.#nextSeq < tail.frames.firstSeq) void this.#readBehind();
       else if (tail.ended) return this.#finish();
       else return;
     }
+  }
+
+  #write({ bytes, next }: { bytes: Buffer; next: number }): void {
+    const { socket, counts } = this.#options;
+    counts.eventsDelivered += next - this.#nextSeq;
+    this.#nextSeq = next;
+    this.#full = !socket.writeFrames(bytes);
+    this.#writtenAt = Date.now();
   }
 
   #drained(): void {
@@ -79,18 +103,17 @@ export class SseStream {
   }
 
   async #readBehind(): Promise<void> {
-    const { hub, tail, socket } = this.#options;
+    const { hub, tail, counts } = this.#options;
     this.#readingBehind = true;
+    if (!this.#isBehind) counts.fallenBack++;
+    this.#isBehind = true;
     try {
       const payloads = await hub.readBehind(tail, this.#nextSeq);
       const page = new FrameLog(httpSseFraming, this.#nextSeq);
       for (const payload of payloads) page.append(tail.cursorAt(page.nextSeq), payload);
       while (!this.#closed && this.#nextSeq < page.nextSeq) {
-        const view = page.view(this.#nextSeq, MAX_WRITE_BYTES)!;
-        this.#nextSeq = view.next;
-        this.#full = !socket.writeFrames(view.bytes);
+        this.#write(page.view(this.#nextSeq, MAX_WRITE_BYTES)!);
       }
-      this.#writtenAt = Date.now();
     } catch (error) {
       this.#fail(toRepriseError(error));
     }

@@ -1,0 +1,216 @@
+import { randomUUID } from "node:crypto";
+import {
+  Appender,
+  type AppenderOptions,
+  type Broker,
+  connectBroker,
+  createGenerationLog,
+  ensureTopology,
+  type GenerationLog,
+} from "@reprise/log";
+import {
+  type EventDraft,
+  type Generation,
+  type GenerationRef,
+  parseGenerationId,
+  parseTenantId,
+} from "@reprise/protocol";
+import { createLogger, createMetrics } from "@reprise/service";
+import { createTenantDirectory, parseTenantsFile } from "@reprise/tenancy";
+import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { type Delivery, type DeliveryOptions, startDelivery } from "../service.ts";
+
+export const KEYS = {
+  acme: "rk_acme_0123456789abcdef",
+  acmeReader: "rk_acme_reads_only_012345",
+  acmeCreator: "rk_acme_creates_only_0123",
+  beta: "rk_beta_0123456789abcdef",
+} as const;
+
+const TENANTS = {
+  tenants: [
+    {
+      id: "acme",
+      keys: [
+        { secret: KEYS.acme, roles: ["create", "read", "cancel"] },
+        { secret: KEYS.acmeReader, roles: ["read"] },
+        { secret: KEYS.acmeCreator, roles: ["create"] },
+      ],
+    },
+    { id: "beta", keys: [{ secret: KEYS.beta, roles: ["create", "read", "cancel"] }] },
+  ],
+};
+
+const SHARDS = 2;
+const HOUR_MS = 3_600_000;
+
+export interface Node extends AsyncDisposable {
+  readonly delivery: Delivery;
+  readonly url: string;
+  /** What the node has logged so far, as text. */
+  readonly logged: string;
+}
+
+/** A real broker, delivery nodes on it, and the log as the worker's side has it. */
+export interface Platform extends AsyncDisposable {
+  readonly server: TestBroker;
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  /** The first node. */
+  readonly node: Node;
+  /** Another node, with connections of its own; it goes with the platform. */
+  addNode(options?: NodeOptions): Promise<Node>;
+}
+
+export type NodeOptions = Partial<
+  Pick<DeliveryOptions, "hubBytes" | "heartbeatMs" | "corsOrigins" | "models" | "drainGraceMs">
+>;
+
+export async function openPlatform(options: NodeOptions = {}): Promise<Platform> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const broker = stack.use(await connectBroker({ url: server.url, name: "worker" }));
+  const log = createGenerationLog(broker, rethrow);
+  stack.defer(() => log.close());
+  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS });
+  const nodes = stack.use(new AsyncDisposableStack());
+  const addNode = async (nodeOptions: NodeOptions = {}) =>
+    nodes.use(await startNode(server.url, nodeOptions));
+  const node = await addNode(options);
+  const owned = stack.move();
+  return { server, broker, log, node, addNode, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
+  await using stack = new AsyncDisposableStack();
+  const lines: string[] = [];
+  const broker = stack.use(await connectBroker({ url: natsUrl, name: "delivery" }));
+  const delivery = stack.use(
+    await startDelivery({
+      broker,
+      tenants: createTenantDirectory(parseTenantsFile(JSON.stringify(TENANTS), "tenants.json")),
+      models: new Set(["sim"]),
+      logger: createLogger({
+        service: "delivery",
+        level: "trace",
+        destination: { write: (line) => void lines.push(line) },
+      }),
+      metrics: createMetrics({ processMetrics: false }),
+      host: "127.0.0.1",
+      port: 0,
+      shards: SHARDS,
+      hubBytes: 64 * 1_024 * 1_024,
+      corsOrigins: ["*"],
+      ...options,
+    }),
+  );
+  const owned = stack.move();
+  return {
+    delivery,
+    url: delivery.url,
+    get logged() {
+      return lines.join("");
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+export const authorization = (key: string = KEYS.acme) => ({ authorization: `Bearer ${key}` });
+
+export const JSON_TYPE = { "content-type": "application/json" };
+
+export interface CallOptions {
+  method?: string;
+  key?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+/** One call of the API; the body is what JSON says, or undefined. */
+export async function call(url: string, { method, key, headers, body, signal }: CallOptions = {}) {
+  const response = await fetch(url, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers: { ...authorization(key), ...(body !== undefined && JSON_TYPE), ...headers },
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+  const text = await response.text();
+  // A body that is not JSON is handed back as it came: whoever expects a field of it fails and shows it.
+  return { status: response.status, headers: response.headers, text, json: parseOrKeep(text) };
+}
+
+function parseOrKeep(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export const REQUEST = { model: "sim", input: "hello" };
+
+/** A generation created through the API, and the appender of the worker that runs it. */
+export async function createGeneration(
+  { node, log }: Pick<Platform, "node" | "log">,
+  {
+    key = KEYS.acme,
+    body = REQUEST,
+    appender = {},
+  }: { key?: string; body?: unknown; appender?: Partial<AppenderOptions> } = {},
+) {
+  const { json } = await call(`${node.url}/v1/generations`, { body, key });
+  const generation = json as Generation;
+  const tenant = parseTenantId(key.split("_")[1]);
+  const ref: GenerationRef = { tenant, generation: parseGenerationId(generation.id) };
+  return {
+    generation,
+    ref,
+    path: `/v1/generations/${generation.id}`,
+    worker: await openWorker(log, ref, appender),
+  };
+}
+
+/** Goes on where the log ends. */
+export async function openWorker(
+  log: GenerationLog,
+  ref: GenerationRef,
+  options: Partial<AppenderOptions> = {},
+) {
+  const last = await log.reader.readLast(ref);
+  const { events } = await log.reader.readLog(ref);
+  const { publish, leader } = log;
+  const head = { seq: events.length - 1, streamSeq: last?.streamSeq ?? 0 };
+  const isFence = () => false;
+  return new Appender({ publish, leader, ref, head, writer: randomUUID(), isFence, ...options });
+}
+
+/** Appends events one by one, each stored before the next, so that none are merged. */
+export async function append(worker: Appender, ...drafts: readonly EventDraft[]): Promise<void> {
+  for (const draft of drafts) {
+    worker.append(draft);
+    await worker.settled();
+  }
+}
+
+export const started = (attempt = 1): EventDraft => ({
+  type: "generation.started",
+  attempt,
+  worker: "w",
+  model: "sim",
+});
+
+export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
+
+export const deltas = (count: number, from = 1): EventDraft[] =>
+  Array.from({ length: count }, (_, i) => delta(`tøken ${from + i} `));
+
+export const completed = (): EventDraft => ({
+  type: "generation.completed",
+  finish_reason: "stop",
+  usage: { input_tokens: 1, output_tokens: 1 },
+});
+
+function rethrow(error: unknown): never {
+  throw error;
+}
