@@ -22,7 +22,7 @@ const tokenCount = z.int().min(0).nullish();
 
 /** No more than is used: upstreams differ in everything else, and nulls and absent fields mean the same to all of them. */
 const chunkSchema = z.object({
-  error: z.unknown(),
+  error: z.unknown().optional(),
   choices: z
     .array(
       z.object({

@@ -39,7 +39,7 @@ export async function* readChatStream(
   let counted = 0;
   try {
     for await (const { event, data } of messages) {
-      if (data === DONE) break;
+      if (data.startsWith(DONE)) break;
       const message = event === "error" ? { error: tryJson(data) } : parseChatMessage(data);
       if ("error" in message) throw toStreamError(message.error, secrets);
       const { chunk } = message;

@@ -14,7 +14,8 @@ export function parseRetryAfterMs(headers: ResponseHeaders, nowMs: number): numb
 function parseRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
   const seconds = parseDecimal(value);
   if (seconds !== undefined) return seconds * 1_000;
-  const dateMs = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  // Date.parse takes "-3" for a year; a date in HTTP is in GMT and says so.
+  const dateMs = typeof value === "string" && value.endsWith("GMT") ? Date.parse(value) : Number.NaN;
   return Number.isNaN(dateMs) ? undefined : dateMs - nowMs;
 }
 

@@ -1,4 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
+import { errors } from "undici";
 
 /*
  * What goes wrong below HTTP, in the platform's terms. The original error is not kept as the cause: some hold bytes of the
@@ -15,6 +16,8 @@ export function toUnreachable(
   error: unknown,
   { connectTimeoutMs, headersTimeoutMs }: Timeouts,
 ): RepriseError {
+  if (error instanceof errors.HTTPParserError)
+    return new RepriseError("engine_failed", "The engine's answer is not HTTP.");
   const code = codeOf(error);
   switch (code) {
     case "UND_ERR_CONNECT_TIMEOUT":

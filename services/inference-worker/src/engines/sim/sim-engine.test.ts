@@ -194,7 +194,7 @@ describe("the simulator's options", () => {
       code: "invalid_request",
       param: `options.${field}`,
     }) as unknown;
-    expect(() => instant.assertOptions(options)).toThrow(refusal as Error);
+    expect(() => instant.assertOptions(options)).toThrow(refusal);
     expect(await run(requestOf(options))).toMatchObject({ events: [], error: refusal });
   });
 });

@@ -26,6 +26,7 @@ export interface MisbehavingServer extends AsyncDisposable {
   readonly requests: readonly Received[];
   /** How many connections were ever made. */
   readonly connections: number;
+  readonly openConnections: number;
   /** Lines up the answer to one request; the requests take them in order. */
   willAnswer(answer: Answer): void;
   /** The next request, once it is there whole. */
@@ -70,6 +71,9 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
     get connections() {
       return connections;
     },
+    get openConnections() {
+      return sockets.size;
+    },
     willAnswer: (answer) => void answers.push(answer),
     async nextRequest() {
       const [received] = (await once(server, "received")) as [Received];
@@ -96,10 +100,13 @@ async function play(
   }
   response.writeHead(status, { "content-type": "text/event-stream", ...headers });
   response.flushHeaders();
-  for (const part of body) {
+  // The last word and the end go in one piece, as from a server that corks.
+  const last =
+    end === "clean" && !(body.at(-1) instanceof Promise) ? (body.at(-1) as string | Uint8Array) : undefined;
+  for (const part of last === undefined ? body : body.slice(0, -1)) {
     if (part instanceof Promise) await part;
     else if (part.length > 0) await new Promise((resolve) => response.write(part, resolve));
   }
-  if (end === "clean") response.end();
+  if (end === "clean") response.end(last);
   else if (end === "cut") socket.resetAndDestroy();
 }

@@ -1,0 +1,167 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createEngines, loadModelsFile, parseModelsFile } from "./models-file.ts";
+
+const KEY = "sk-0123456789abcdef";
+const env = { VLLM_API_KEY: KEY, EMPTY: "", SPLIT: "a\nb" };
+const LLAMA = {
+  engine: "openai",
+  base_url: "http://127.0.0.1:8000/v1",
+  upstream_model: "meta-llama/Llama-3.1-8B-Instruct",
+};
+
+function parse(models: unknown) {
+  return parseModelsFile(JSON.stringify({ models }), { source: "models.json", env });
+}
+
+function problemsOf(text: string): string[] {
+  try {
+    parseModelsFile(text, { source: "models.json", env });
+  } catch (error) {
+    expect(error).toMatchObject({ code: "config_invalid", param: "models.json" });
+    expect((error as Error).message).not.toContain(KEY);
+    return (error as Error).message
+      .split("\n")
+      .slice(1)
+      .map((line) => line.trim());
+  }
+  throw new Error("the file was accepted");
+}
+
+const problemsWith = (fields: object) =>
+  problemsOf(JSON.stringify({ models: { llama: { ...LLAMA, ...fields } } }));
+
+describe("a models file", () => {
+  test("gives models with their engines, keys from the environment, and defaults", () => {
+    const models = parse({
+      sim: { engine: "sim", slots: 3 },
+      llama: {
+        ...LLAMA,
+        api_key_env: "VLLM_API_KEY",
+        continuation: "continue_final_message",
+        idle_timeout_ms: 5_000,
+      },
+      "meta/llama": { ...LLAMA, max_tokens_field: "max_completion_tokens" },
+    });
+    expect([...models.keys()]).toEqual(["sim", "llama", "meta/llama"]);
+    expect(models.get("sim")).toEqual({ engine: "sim", slots: 3 });
+    expect(models.get("llama")).toMatchObject({
+      engine: "openai",
+      openai: {
+        baseUrl: "http://127.0.0.1:8000/v1",
+        upstreamModel: "meta-llama/Llama-3.1-8B-Instruct",
+        apiKey: KEY,
+        continuation: "continue_final_message",
+        maxTokensField: "max_tokens",
+        idleTimeoutMs: 5_000,
+      },
+    });
+    expect(models.get("meta/llama")).toMatchObject({
+      openai: { apiKey: undefined, continuation: "none", maxTokensField: "max_completion_tokens" },
+    });
+  });
+
+  test("is refused with every problem at once, each by its path", () => {
+    const problems = problemsOf(
+      JSON.stringify({
+        models: {
+          sim: { engine: "sim", slots: 0, tokens: 5 },
+          llama: {
+            ...LLAMA,
+            base_url: "ftp://host",
+            api_key_env: "ABSENT",
+            fallback: "sim",
+            continuation: "maybe",
+          },
+          "a b": { engine: "vllm" },
+          [`x${"y".repeat(64)}`]: { engine: "sim" },
+        },
+        version: 1,
+      }),
+    );
+    const paths = new Set(problems.map((problem) => problem.split(": ")[0]));
+    expect(problems).toHaveLength(paths.size);
+    expect(paths).toEqual(
+      new Set([
+        "version",
+        "models.sim.slots",
+        "models.sim.tokens",
+        "models.llama.base_url",
+        "models.llama.api_key_env",
+        "models.llama.fallback",
+        "models.llama.continuation",
+        'models["a b"].engine',
+        `models.x${"y".repeat(64)}`,
+      ]),
+    );
+  });
+
+  test.each([
+    [{ fallback: "sim" }, "models.llama.fallback: is not a known field"],
+    [
+      { api_key_env: "ABSENT" },
+      "models.llama.api_key_env: names ABSENT, which the environment does not have",
+    ],
+    [{ api_key_env: "EMPTY" }, "models.llama.api_key_env: names EMPTY, which the environment does not have"],
+    [{ api_key_env: "SPLIT" }, "models.llama.api_key_env: names SPLIT, which is not visible ASCII"],
+    [{ engine: "vllm" }, "models.llama.engine: must name an engine: sim or openai"],
+  ])("is refused for a model with %j", (fields, problem) => {
+    expect(problemsWith(fields)).toEqual([problem]);
+  });
+
+  test.each(["127.0.0.1:8000", "http://u:p@host/v1", "http://host/v1?a=b", "http://host/v1#a", "/v1", ""])(
+    "is refused for the base URL %j",
+    (base_url) => {
+      const problem =
+        "models.llama.base_url: must be an http or https URL without credentials, query and fragment";
+      expect(problemsWith({ base_url })).toEqual([problem]);
+    },
+  );
+
+  test.each([
+    { slots: 10_001 },
+    { slots: 1.5 },
+    { upstream_model: "" },
+    { headers_timeout_ms: 0 },
+    { connect_timeout_ms: 3_600_001 },
+  ])("is refused beyond a limit: %j", (fields) => {
+    expect(problemsWith(fields)).toEqual([
+      expect.stringContaining(`models.llama.${Object.keys(fields)[0]}: `),
+    ]);
+  });
+
+  test.each([{}, [], null, "sim"])("is refused when its models are %j", (models) => {
+    expect(problemsOf(JSON.stringify({ models }))).toEqual([expect.stringMatching(/^models: /)]);
+  });
+
+  test("that is not JSON is refused by its name", () => {
+    expect(() => parseModelsFile("{", { source: "models.json", env })).toThrow(/^models\.json is not JSON/);
+  });
+
+  test("is read from disk, and its absence is a problem of the configuration", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "reprise-models-"));
+    const path = join(dir, "models.json");
+    await expect(loadModelsFile(path, env)).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining("can't be read"),
+    });
+    await writeFile(path, JSON.stringify({ models: { llama: LLAMA } }));
+    expect([...(await loadModelsFile(path, env)).keys()]).toEqual(["llama"]);
+    await rm(dir, { recursive: true });
+  });
+});
+
+test("without a models file there is the simulator, as sim", async () => {
+  expect(await loadModelsFile(undefined, env)).toEqual(new Map([["sim", { engine: "sim" }]]));
+});
+
+test("every model gets an engine, and the default number of slots unless it has its own", async () => {
+  const engines = createEngines(parse({ sim: { engine: "sim", slots: 3 }, llama: LLAMA }), 256);
+  expect([...engines].map(([name, { engine, slots }]) => [name, engine.name, slots])).toEqual([
+    ["sim", "sim", 3],
+    ["llama", "openai", 256],
+  ]);
+  await Promise.all([...engines.values()].map(({ engine }) => engine.close()));
+});
