@@ -1,0 +1,12 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { nowMicros } from "../measure/clock.ts";
+import type { Beat } from "./metronome.ts";
+
+const { startMicros, everyMicros, times } = workerData as Beat;
+const never = new Int32Array(new SharedArrayBuffer(4));
+
+for (let beat = 0; beat < times; beat++) {
+  const waitMs = (startMicros + beat * everyMicros - nowMicros()) / 1e3;
+  if (waitMs > 0) Atomics.wait(never, 0, 0, waitMs);
+  parentPort!.postMessage(0);
+}

@@ -1,0 +1,48 @@
+import { nowMicros } from "../measure/clock.ts";
+import { keepTime } from "./metronome.ts";
+
+/** Open loop: tokens are due at these times, whatever becomes of those before them. */
+export interface Schedule {
+  streams: number;
+  tokensPerSecond: number;
+  /** When the first token is due. */
+  startMicros: number;
+  /** Of each stream. */
+  tokens: number;
+}
+
+/**
+ * Streams share beats 2 ms apart: a model server's step gives a token to each generation of its batch at once, and a wake-up
+ * per token would cost more CPU than what is measured.
+ */
+const BEAT_MICROS = 2_000;
+
+/**
+ * Calls back for each token when it is due; after a late wake-up for all that have become due, in order. Streams are spread
+ * evenly over the interval between two tokens. Resolves after the last one.
+ */
+export async function runSchedule(
+  { streams, tokensPerSecond, startMicros, tokens }: Schedule,
+  emit: (stream: number, dueMicros: number) => void,
+): Promise<void> {
+  const interval = Math.round(1e6 / tokensPerSecond / BEAT_MICROS) * BEAT_MICROS || BEAT_MICROS;
+  const beats = Math.min(interval / BEAT_MICROS, Math.max(1, streams));
+  const every = interval / beats;
+  const perBeat = Array.from({ length: beats }, (_, beat) => range(beat, streams, beats));
+  let next = 0;
+  await keepTime({ startMicros, everyMicros: every, times: beats * tokens }, () => {
+    const now = nowMicros();
+    for (; next < beats * tokens && startMicros + next * every <= now; next++) {
+      const due = Math.round(startMicros + next * every);
+      for (const stream of perBeat[next % beats]!) emit(stream, due);
+    }
+  });
+  // The thread may have ended a beat's message early by the rounding of its clock.
+  for (; next < beats * tokens; next++) {
+    for (const stream of perBeat[next % beats]!) emit(stream, Math.round(startMicros + next * every));
+  }
+}
+
+function range(from: number, to: number, step: number): number[] {
+  return Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_, index) => from + index * step);
+}

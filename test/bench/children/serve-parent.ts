@@ -1,0 +1,20 @@
+import type { Answer, Call } from "./messages.ts";
+
+export type Methods = Readonly<Record<string, (argument: never) => unknown>>;
+
+/** Answers the parent's calls, and ends this process when the parent is gone. */
+export function serveParent(methods: Methods): void {
+  process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  process.on("message", (message) => void answer(methods, message as Call));
+}
+
+async function answer(methods: Methods, { id, method, argument }: Call): Promise<void> {
+  const reply = (message: Answer) => process.send?.(message);
+  try {
+    const handler = methods[method];
+    if (!handler) throw new Error(`There is no method ${method}.`);
+    reply({ id, result: await handler(argument as never) });
+  } catch (error) {
+    reply({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+}

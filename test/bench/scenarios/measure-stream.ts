@@ -1,0 +1,74 @@
+import type { LoadClient } from "../load/load-client.ts";
+import type { Measured } from "../load/measurement.ts";
+import { nowMicros, untilMicros } from "../measure/clock.ts";
+import { cpuBetween, readUsage } from "../measure/process-usage.ts";
+import type { RunningTarget } from "../targets/target.ts";
+
+/** A load: so many streams, so many tokens per second in each, so many readers of each. */
+export interface StreamShape {
+  readonly streams: number;
+  readonly tokensPerSecond: number;
+  readonly readersPerStream: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+export interface StreamMeasurement extends Measured {
+  /** CPU microseconds per delivered token, by process. */
+  readonly cpuPerToken: Readonly<Record<string, number>>;
+  readonly rssBytes: Readonly<Record<string, number>>;
+  /** Of the load client, in CPU seconds per second: near 1 it is itself what limits. */
+  readonly clientLoad: number;
+}
+
+const HEAD_START_MICROS = 400_000;
+const PATIENCE_MS = 3_000;
+
+/** Connects the readers, lets tokens flow on schedule, and tells what the readers saw and what it took. */
+export async function measureStream(
+  target: RunningTarget,
+  load: LoadClient,
+  shape: StreamShape,
+  signal: AbortSignal,
+): Promise<StreamMeasurement> {
+  const { streams, tokensPerSecond, readersPerStream, warmUpSeconds, seconds } = shape;
+  const specs = await target.openStreams(streams);
+  await load.connect({ specs, copies: readersPerStream });
+  const startMicros = nowMicros() + HEAD_START_MICROS;
+  const fromMicros = startMicros + warmUpSeconds * 1e6;
+  const endMicros = fromMicros + seconds * 1e6;
+  await load.measureFrom(fromMicros);
+  const processes = [...target.processes, { role: "load client", pid: load.pid }];
+  const tokens = Math.round((warmUpSeconds + seconds) * tokensPerSecond);
+
+  const [before, after] = await Promise.all([
+    untilMicros(fromMicros, signal).then(() => readUsage(processes)),
+    untilMicros(endMicros, signal).then(() => readUsage(processes)),
+    target.produce({ streams, tokensPerSecond, startMicros, tokens }),
+  ]);
+  const expected = Math.round(seconds * tokensPerSecond) * streams * readersPerStream;
+  const measured = await load.collect({ expected, patienceMs: PATIENCE_MS });
+  await load.disconnect();
+
+  const { "load client": clientMicros = 0, ...cpu } = cpuBetween(before, after);
+  const perToken = Object.entries(cpu).map(([role, micros]): [string, number] => [role, micros / expected]);
+  const rss = target.processes.map(({ role }): [string, number] => [role, after[role]?.rssBytes ?? 0]);
+  return {
+    ...measured,
+    cpuPerToken: Object.fromEntries(perToken),
+    rssBytes: Object.fromEntries(rss),
+    clientLoad: clientMicros / (seconds * 1e6),
+  };
+}
+
+/** CPU microseconds per second that keeping the schedule costs the producer: in the floor that is the delivering process. */
+export async function measurePace(target: RunningTarget, shape: StreamShape, signal: AbortSignal): Promise<number> {
+  const { streams, tokensPerSecond } = shape;
+  const startMicros = nowMicros() + HEAD_START_MICROS;
+  const [before, after] = await Promise.all([
+    untilMicros(startMicros, signal).then(() => readUsage(target.processes)),
+    untilMicros(startMicros + 1e6, signal).then(() => readUsage(target.processes)),
+    target.produce({ streams, tokensPerSecond, startMicros, tokens: tokensPerSecond }, { silent: true }),
+  ]);
+  return cpuBetween(before, after)[target.deliveryRole] ?? 0;
+}

@@ -1,0 +1,13 @@
+import type { Binaries, TargetName } from "../targets/all.ts";
+
+/** What every scenario gets. */
+export interface RunContext {
+  readonly binaries: Binaries;
+  /** The systems under test, in the order in which they run. */
+  readonly targets: readonly TargetName[];
+  /** A run to see that everything works, its figures a hint: at most a minute. */
+  readonly quick: boolean;
+  readonly signal: AbortSignal;
+  /** One line for whoever waits. */
+  say(line: string): void;
+}

@@ -1,0 +1,40 @@
+import { type Schedule, runSchedule } from "../children/schedule.ts";
+import { type Methods, serveParent } from "../children/serve-parent.ts";
+import { nowMicros } from "../measure/clock.ts";
+import { encodeToken } from "../measure/token.ts";
+import type { Sink } from "./sink.ts";
+
+const OPEN_AT_ONCE = 100;
+
+/** What the parent may ask of a producer process. */
+export function serveProducer(sink: Sink, more: Methods = {}): void {
+  let ids: string[] = [];
+  serveParent({
+    ...more,
+    /** Begins streams; the next `produce` writes to them. */
+    async open({ count }: { count: number }): Promise<string[]> {
+      ids = [];
+      while (ids.length < count) {
+        const batch = Array.from({ length: Math.min(OPEN_AT_ONCE, count - ids.length) }, () => sink.open());
+        ids.push(...(await Promise.all(batch)));
+      }
+      return ids;
+    },
+    /** Without `silent`, tokens go to the streams; with it, only time is kept, to learn what that costs. */
+    async produce({ silent, ...schedule }: Schedule & { silent: boolean }): Promise<void> {
+      await runSchedule(schedule, (stream, dueMicros) => {
+        if (!silent) sink.append(ids[stream]!, encodeToken(dueMicros));
+      });
+      if (!silent) await Promise.all(ids.map((id) => sink.stored(id)));
+    },
+    /** A stream with a past: each token stored as an event of its own. */
+    async fill({ events }: { events: number }): Promise<string> {
+      const id = await sink.open();
+      for (let event = 0; event < events; event++) {
+        sink.append(id, encodeToken(nowMicros()));
+        await sink.stored(id);
+      }
+      return id;
+    },
+  });
+}
