@@ -1,0 +1,166 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import {
+  Appender,
+  type Broker,
+  connectBroker,
+  createGenerationLog,
+  enqueueJob,
+  ensureTopology,
+  type GenerationLog,
+} from "@reprise/log";
+import {
+  createGenerationId,
+  decodeEvent,
+  DEFAULT_POLICY,
+  type EffectivePolicy,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  isTerminal,
+  JOBS_STREAM,
+  type KnownEvent,
+  liveSubject,
+  logSubject,
+  parseTenantId,
+  Transcript,
+} from "@reprise/protocol";
+import { createLogger, createMetrics } from "@reprise/service";
+import { startTestBroker } from "@reprise/testkit";
+import type { Engine } from "../engines/engine.ts";
+import { startWorker, type Worker } from "../service.ts";
+
+export const MODEL = "fake";
+
+export interface Submission {
+  options?: Record<string, unknown>;
+  policy?: Partial<EffectivePolicy>;
+  /** What the log holds already behind the request, as if an earlier worker had died. */
+  history?: readonly EventDraft[];
+  /** False leaves the log empty, as a creator does that dies once the job is queued. Default true. */
+  requested?: boolean;
+}
+
+/** A real broker, and what stands around a worker: whoever creates generations, and whoever reads them. */
+export interface World extends AsyncDisposable {
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  /** Creates a generation as delivery does. */
+  submit(submission?: Submission): Promise<GenerationRef>;
+  /** Appends to a log from outside of the worker, as delivery or another worker does. */
+  append(ref: GenerationRef, draft: EventDraft): Promise<void>;
+  read(ref: GenerationRef): Promise<KnownEvent[]>;
+  /** Resolves with the log as soon as it holds what is asked for. */
+  until(ref: GenerationRef, holds: (events: KnownEvent[]) => boolean): Promise<KnownEvent[]>;
+  /** Resolves with the log once it has its end. */
+  untilEnded(ref: GenerationRef): Promise<KnownEvent[]>;
+  queuedJobs(): Promise<number>;
+  /** A worker in this process that serves one model with one engine. */
+  startWorker(engine: Engine, options?: { slots?: number; ackWaitMs?: number }): Promise<Worker>;
+}
+
+const HOUR_MS = 3_600_000;
+
+export async function openWorld(): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
+  await ensureTopology(broker.main, { shards: 1, replicas: 1, retentionMs: HOUR_MS });
+  const log = createGenerationLog(broker, rethrow);
+  stack.defer(() => log.close());
+
+  const read = async (ref: GenerationRef) =>
+    (await log.leader.readTail(ref, 0)).map(({ payload }) => decodeEvent(payload) as KnownEvent);
+  const until = (ref: GenerationRef, holds: (events: KnownEvent[]) => boolean) =>
+    watchLog(broker, ref, async () => {
+      const events = await read(ref);
+      return holds(events) ? events : undefined;
+    });
+  const kept = stack.move();
+  return {
+    broker,
+    log,
+    read,
+    until,
+    untilEnded: (ref) => until(ref, (events) => events.some(({ type }) => isTerminal(type))),
+    submit: (submission = {}) => submit(log, submission),
+    append: (ref, draft) => appendAll(log, ref, [draft]),
+    async queuedJobs() {
+      const info = await broker.main.request(`$JS.API.STREAM.INFO.${JOBS_STREAM}`);
+      return info.json<{ state: { messages: number } }>().state.messages;
+    },
+    startWorker: (engine, { slots = 10, ackWaitMs = 60_000 } = {}) =>
+      startWorker({
+        broker,
+        models: new Map([[MODEL, { engine, slots }]]),
+        ackWaitMs,
+        logger: createLogger({ service: "test", level: "silent" }),
+        metrics: createMetrics(),
+      }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+export function textOf(events: readonly KnownEvent[]): string {
+  const transcript = new Transcript();
+  for (const event of events) transcript.apply(event);
+  return transcript.text;
+}
+
+export const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) => type);
+
+async function submit(
+  log: GenerationLog,
+  { options, policy, history = [], requested = true }: Submission,
+): Promise<GenerationRef> {
+  const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+  const payload = encodeEvent(0, {
+    type: "generation.requested",
+    ...ref,
+    created_at: "2026-11-21T00:00:00.000Z",
+    request: { model: MODEL, input: "Say something.", ...(options && { options }) },
+    policy: { ...DEFAULT_POLICY, ...policy },
+  });
+  if (requested) await log.publish(logSubject(ref), payload, { expectedLast: 0 });
+  await appendAll(log, ref, history);
+  await enqueueJob(log.publish, { model: MODEL, ref, payload });
+  return ref;
+}
+
+async function appendAll(
+  log: GenerationLog,
+  ref: GenerationRef,
+  drafts: readonly EventDraft[],
+): Promise<void> {
+  const tail = await log.leader.readTail(ref, 0);
+  const head = { seq: tail.length - 1, streamSeq: tail.at(-1)?.streamSeq ?? 0 };
+  const appender = new Appender({ ...log, ref, head, writer: randomUUID(), isFence: () => false });
+  for (const draft of drafts) {
+    appender.append(draft);
+    await appender.settled();
+  }
+}
+
+/** Looks now, and again whenever the log has grown, until there is something to see. */
+async function watchLog<T>(
+  broker: Broker,
+  ref: GenerationRef,
+  look: () => Promise<T | undefined>,
+): Promise<T> {
+  let grown = Promise.withResolvers<void>();
+  const live = broker.main.subscribe(liveSubject(ref), { callback: () => grown.resolve() });
+  try {
+    await broker.main.flush();
+    for (;;) {
+      grown = Promise.withResolvers();
+      const seen = await look();
+      if (seen !== undefined) return seen;
+      await grown.promise;
+    }
+  } finally {
+    live.unsubscribe();
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
