@@ -1,7 +1,14 @@
+import { inspect } from "node:util";
+import { RepriseError } from "@reprise/protocol";
 import { runDemo } from "./run-demo.ts";
 
 /*
  * `npm run demo`: the main job, seen from outside. A platform on free ports, one prompt streamed to the terminal, the network cut in
  * the middle of it, the stream resumed; a second generation cancelled. Exit code 0 only if all of it is true.
  */
-process.exitCode = (await runDemo(process.env, process.stdout)) ? 0 : 1;
+try {
+  process.exitCode = (await runDemo(process.env, process.stdout)) ? 0 : 1;
+} catch (error) {
+  process.exitCode = 1;
+  process.stderr.write(`${error instanceof RepriseError ? error.message : inspect(error)}\n`);
+}

@@ -20,6 +20,7 @@ export async function openTcpRelay(target: string): Promise<TcpRelay> {
       [client, upstream],
       [upstream, client],
     ] as const) {
+      from.setNoDelay();
       from.pipe(to);
       from.on("error", () => {});
       from.on("close", () => to.destroy());

@@ -24,12 +24,17 @@ export function compareReaders(expected: readonly Numbered[], got: readonly Numb
   };
 }
 
-/** From when a piece of text left the engine to when a reader had it, in milliseconds: the median and the 99th percentile. */
+/**
+ * From when a piece of text left the engine to when a reader had it, in milliseconds: the median and the 99th percentile of those
+ * that left while the reader was following live.
+ */
 export function addedLatency(
   pieces: readonly { end: number; at: number }[],
   arrivals: readonly { end: number; at: number }[],
 ): { p50: number; p99: number } {
+  const liveFrom = arrivals[0]?.at ?? Number.POSITIVE_INFINITY;
   const delays = pieces
+    .filter(({ at }) => at >= liveFrom)
     .map(
       ({ end, at }) => (arrivals.find((arrival) => arrival.end >= end)?.at ?? Number.POSITIVE_INFINITY) - at,
     )

@@ -2,21 +2,26 @@ import type { Engine } from "@reprise/inference-worker";
 
 /** What the demo sees of an engine from inside the worker. */
 export interface EngineWatch {
-  /** Requests to the engine that are open now. */
-  open: number;
+  /** Resolves when no request to the engine is open. */
+  idle(): Promise<void>;
   /** When each piece of text left the engine, per request: its end in the whole text, and the time. */
   readonly pieces: { end: number; at: number }[][];
 }
 
 /** The same engine, watched: when its tokens leave it, and when its requests begin and end. */
 export function watchEngine(engine: Engine): { engine: Engine; watch: EngineWatch } {
-  const watch: EngineWatch = { open: 0, pieces: [] };
+  let open = 0;
+  const waiting: (() => void)[] = [];
+  const watch: EngineWatch = {
+    pieces: [],
+    idle: () => (open === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+  };
   const watched: Engine = {
     ...engine,
     async *generate(request, options) {
       const pieces: { end: number; at: number }[] = [];
       watch.pieces.push(pieces);
-      watch.open++;
+      open++;
       try {
         for await (const event of engine.generate(request, options)) {
           if (event.type === "text")
@@ -24,7 +29,8 @@ export function watchEngine(engine: Engine): { engine: Engine; watch: EngineWatc
           yield event;
         }
       } finally {
-        watch.open--;
+        open--;
+        if (open === 0) for (const resolve of waiting.splice(0)) resolve();
       }
     },
   };
