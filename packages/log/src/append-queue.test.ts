@@ -21,7 +21,9 @@ function queueOf(...drafts: EventDraft[]): AppendQueue {
 
 test("neighbouring deltas of one output become one, which counts their tokens", () => {
   const twice: EventDraft = { type: "output.delta", text: "b", tokens: 2 };
-  expect(drain(queueOf(delta("a"), twice, delta("c")))).toEqual([{ type: "output.delta", text: "abc", tokens: 4 }]);
+  expect(drain(queueOf(delta("a"), twice, delta("c")))).toEqual([
+    { type: "output.delta", text: "abc", tokens: 4 },
+  ]);
 });
 
 test("deltas of different kinds or outputs stay apart and in order", () => {
@@ -30,7 +32,9 @@ test("deltas of different kinds or outputs stay apart and in order", () => {
 });
 
 test("output 0 and an output that is not named are the same", () => {
-  expect(drain(queueOf(delta("a"), output("b", 0)))).toEqual([{ type: "output.delta", text: "ab", tokens: 2 }]);
+  expect(drain(queueOf(delta("a"), output("b", 0)))).toEqual([
+    { type: "output.delta", text: "ab", tokens: 2 },
+  ]);
 });
 
 test("an event that is no delta is a wall between deltas", () => {

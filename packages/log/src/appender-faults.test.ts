@@ -16,7 +16,10 @@ test.each<[string, Fate]>([
   const ref = newRef();
   const publish = createFaultyPublish(world.log.publish, (call) => (call === 1 ? fate : "delivered"));
   const told: number[] = [];
-  const appender = appenderOf(world.log, ref, { publish, onStored: ({ payload }) => told.push(peekSeq(payload)) });
+  const appender = appenderOf(world.log, ref, {
+    publish,
+    onStored: ({ payload }) => told.push(peekSeq(payload)),
+  });
   for (const draft of [requested(ref), delta("a"), delta("b"), delta("c")]) await appendOne(appender, draft);
   const events = await readBack(world.log, ref);
   expect(textOf(events)).toBe("abc");
@@ -32,7 +35,10 @@ test("whatever happens to publishes and answers, every event is stored once, in 
       const ref = newRef();
       const publish = createFaultyPublish(world.log.publish, () => fates.next().value!);
       const told: number[] = [];
-      const appender = appenderOf(world.log, ref, { publish, onStored: ({ payload }) => told.push(peekSeq(payload)) });
+      const appender = appenderOf(world.log, ref, {
+        publish,
+        onStored: ({ payload }) => told.push(peekSeq(payload)),
+      });
       await appendOne(appender, requested(ref));
       for (const text of texts) await appendOne(appender, delta(text));
       const events = await readBack(world.log, ref);
@@ -49,7 +55,10 @@ test("with a rival on the same log and unreliable publishes on both sides, each 
     fc.asyncProperty(fc.infiniteStream(fc.constantFrom(...FATES)), async (fates) => {
       const ref = newRef();
       const publish = () => createFaultyPublish(world.log.publish, () => fates.next().value!);
-      const rivals = ["a", "b"].map((text) => ({ text, appender: appenderOf(world.log, ref, { publish: publish() }) }));
+      const rivals = ["a", "b"].map((text) => ({
+        text,
+        appender: appenderOf(world.log, ref, { publish: publish() }),
+      }));
       await Promise.all(
         rivals.map(async ({ text, appender }) => {
           for (let i = 0; i < 10; i++) await appendOne(appender, delta(`${text}${i} `));
@@ -58,7 +67,10 @@ test("with a rival on the same log and unreliable publishes on both sides, each 
       const events = await readBack(world.log, ref);
       expect(seqsOf(events)).toEqual(denseSeqs(20));
       const words = textOf(events).trim().split(" ");
-      for (const { text } of rivals) expect(words.filter((word) => word.startsWith(text))).toEqual(denseSeqs(10).map((i) => `${text}${i}`));
+      for (const { text } of rivals)
+        expect(words.filter((word) => word.startsWith(text))).toEqual(
+          denseSeqs(10).map((i) => `${text}${i}`),
+        );
     }),
     { numRuns: 6 },
   );
@@ -84,7 +96,16 @@ test("a broker that crashes under load and comes back has everything that was ac
       },
     });
     appendNext();
-    return { ref, appender, acked, enough: enough.promise, sentTexts: () => denseSeqs(sent).map((i) => `${i} `).join("") };
+    return {
+      ref,
+      appender,
+      acked,
+      enough: enough.promise,
+      sentTexts: () =>
+        denseSeqs(sent)
+          .map((i) => `${i} `)
+          .join(""),
+    };
   });
   await crashed.promise;
   await world.server.kill("SIGKILL");

@@ -3,10 +3,22 @@ import { describe, expect, test } from "vitest";
 import type { StoredEvent } from "./log-reader.ts";
 import type { Publish } from "./publisher.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "./testing/read-back.ts";
-import { appendOne, appenderOf, cancelled, completed, delta, newRef, openWorld, requested, started, writeLog } from "./testing/world.ts";
+import {
+  appendOne,
+  appenderOf,
+  cancelled,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  requested,
+  started,
+  writeLog,
+} from "./testing/world.ts";
 
 const annotation = { type: "review.note", note: "seen" } as unknown as EventDraft;
-const isTakeover = (event: KnownEvent | UnknownEvent) => event.type === "generation.started" && event["attempt"] === 2;
+const isTakeover = (event: KnownEvent | UnknownEvent) =>
+  event.type === "generation.started" && event["attempt"] === 2;
 
 /** A publish that counts, and that waits for `open()` before it sends. */
 function gatedPublish(publish: Publish) {
@@ -63,7 +75,11 @@ describe("an appender", () => {
     for (const draft of [requested(ref), started(), delta("a"), completed()]) appender.append(draft);
     await appender.settled();
     const stored = await world.log.leader.readTail(ref, 0);
-    const summary = ({ payload, streamSeq, writer }: StoredEvent) => [Buffer.from(payload).toString(), streamSeq, writer];
+    const summary = ({ payload, streamSeq, writer }: StoredEvent) => [
+      Buffer.from(payload).toString(),
+      streamSeq,
+      writer,
+    ];
     expect(told.map(summary)).toEqual(stored.map(summary));
   });
 
@@ -72,7 +88,10 @@ describe("an appender", () => {
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 3);
     const told: number[] = [];
-    const behind = appenderOf(world.log, ref, { head: appender.head, onStored: ({ payload }) => told.push(decodeEvent(payload).seq) });
+    const behind = appenderOf(world.log, ref, {
+      head: appender.head,
+      onStored: ({ payload }) => told.push(decodeEvent(payload).seq),
+    });
     for (let i = 0; i < 3; i++) await appendOne(appender, annotation);
     await appendOne(behind, delta("mine"));
     const events = await readBack(world.log, ref);
@@ -106,7 +125,10 @@ describe("an appender", () => {
     const zombie = appenderOf(world.log, ref, { head: successor.head, isFence: isTakeover });
     await appendOne(successor, started(2));
     for (const text of "abc") await appendOne(zombie, delta(text));
-    expect(zombie.state).toEqual({ kind: "fenced", by: expect.objectContaining({ type: "generation.started", attempt: 2 }) });
+    expect(zombie.state).toEqual({
+      kind: "fenced",
+      by: expect.objectContaining({ type: "generation.started", attempt: 2 }),
+    });
     await appendOne(successor, delta("after"));
     expect(seqsOf(await readBack(world.log, ref))).toEqual(denseSeqs(6));
     expect(textOf(await readBack(world.log, ref))).toBe("1 2 3 after");
@@ -121,14 +143,21 @@ describe("an appender", () => {
     for (const draft of [delta("a"), completed(), delta("b")]) zombie.append(draft);
     expect((await zombie.settled()).kind).toBe("fenced");
     expect(zombie.backlog).toBe(0);
-    expect((await readBack(world.log, ref)).map(({ type }) => type)).toEqual(["generation.requested", "output.delta", "generation.started"]);
+    expect((await readBack(world.log, ref)).map(({ type }) => type)).toEqual([
+      "generation.requested",
+      "output.delta",
+      "generation.started",
+    ]);
   });
 
   test("that has nothing to write learns of a fence when it is told that the log has grown", async () => {
     await using world = await openWorld();
     const ref = newRef();
     const worker = await writeLog(world.log, ref, 2);
-    const idle = appenderOf(world.log, ref, { head: worker.head, isFence: ({ type }) => type === "generation.cancelled" });
+    const idle = appenderOf(world.log, ref, {
+      head: worker.head,
+      isFence: ({ type }) => type === "generation.cancelled",
+    });
     await appendOne(worker, cancelled());
     idle.observe(worker.head.seq);
     expect((await idle.settled()).kind).toBe("fenced");

@@ -199,8 +199,12 @@ export class Appender {
 
   #checkBudget(outcome: PublishOutcome, deadline: number): void {
     if (this.#now() < deadline) return;
-    const why = outcome.kind === "unavailable" ? `${outcome.reason} ${outcome.detail ?? ""}`.trim() : outcome.kind;
-    throw new RepriseError("broker_unavailable", `The log could not be written within the retry budget: ${why}.`);
+    const why =
+      outcome.kind === "unavailable" ? `${outcome.reason} ${outcome.detail ?? ""}`.trim() : outcome.kind;
+    throw new RepriseError(
+      "broker_unavailable",
+      `The log could not be written within the retry budget: ${why}.`,
+    );
   }
 
   #end(state: AppenderState): void {

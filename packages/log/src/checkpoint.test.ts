@@ -25,20 +25,27 @@ function recordingCheckpointer(maxBytes = 1_000_000) {
     written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq])!);
     return { kind: "stored", streamSeq: written.length, duplicate: false };
   };
-  return { written, checkpointer: createCheckpointer({ publish, ref: newRef(), snapshot: EMPTY, maxBytes, now: 0 }) };
+  return {
+    written,
+    checkpointer: createCheckpointer({ publish, ref: newRef(), snapshot: EMPTY, maxBytes, now: 0 }),
+  };
 }
 
 describe("the form of a checkpoint", () => {
   test("what is encoded is decoded, whatever the texts hold", () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: "binary" }), { minLength: 1 }), fc.integer({ min: 1 }), (texts, streamSeq) => {
-        const payloads = payloadsOf(texts);
-        const decoded = decodeCheckpoint(encodeCheckpoint(payloads, sizeOf(payloads)), `${streamSeq}`)!;
-        expect(decoded.streamSeq).toBe(streamSeq);
-        expect(decoded.events.map((event) => Buffer.from(event).toString())).toEqual(
-          payloads.map((payload) => Buffer.from(payload).toString()),
-        );
-      }),
+      fc.property(
+        fc.array(fc.string({ unit: "binary" }), { minLength: 1 }),
+        fc.integer({ min: 1 }),
+        (texts, streamSeq) => {
+          const payloads = payloadsOf(texts);
+          const decoded = decodeCheckpoint(encodeCheckpoint(payloads, sizeOf(payloads)), `${streamSeq}`)!;
+          expect(decoded.streamSeq).toBe(streamSeq);
+          expect(decoded.events.map((event) => Buffer.from(event).toString())).toEqual(
+            payloads.map((payload) => Buffer.from(payload).toString()),
+          );
+        },
+      ),
     );
   });
 
@@ -94,7 +101,11 @@ describe("a checkpointer", () => {
     const payloads = payloadsOf(Array.from({ length: 150 }, (_, i) => `${i}`));
     payloads.forEach((payload, i) => checkpointer.add(payload, (i + 1) * 10, 0));
     await checkpointer.flush();
-    expect(written.map(({ events, streamSeq }) => [events.length, streamSeq])).toEqual([[64, 640], [128, 1_280], [150, 1_500]]);
+    expect(written.map(({ events, streamSeq }) => [events.length, streamSeq])).toEqual([
+      [64, 640],
+      [128, 1_280],
+      [150, 1_500],
+    ]);
     expect(written.at(-1)!.events.map((event) => Buffer.from(event).toString())).toEqual(
       payloads.map((payload) => Buffer.from(payload).toString()),
     );

@@ -35,7 +35,13 @@ export interface CheckpointerOptions {
   now: number;
 }
 
-export function createCheckpointer({ publish, ref, snapshot, maxBytes, now }: CheckpointerOptions): Checkpointer {
+export function createCheckpointer({
+  publish,
+  ref,
+  snapshot,
+  maxBytes,
+  now,
+}: CheckpointerOptions): Checkpointer {
   const subject = checkpointSubject(ref);
   let payloads = [...snapshot.events];
   let bytes = payloads.reduce((sum, payload) => sum + payload.length + 1, 0);
@@ -77,7 +83,12 @@ export function createCheckpointer({ publish, ref, snapshot, maxBytes, now }: Ch
 }
 
 /** Whether it is time to write a checkpoint again. */
-export function isDue(state: { unwritten: number; unwrittenBytes: number; bytes: number; sinceMs: number }): boolean {
+export function isDue(state: {
+  unwritten: number;
+  unwrittenBytes: number;
+  bytes: number;
+  sinceMs: number;
+}): boolean {
   const { unwritten, unwrittenBytes, bytes, sinceMs } = state;
   if (unwritten < EVERY_EVENTS && sinceMs < EVERY_MS) return false;
   return bytes <= SMALL_BYTES || unwrittenBytes * GROWTH >= bytes;
@@ -98,14 +109,17 @@ export function encodeCheckpoint(payloads: readonly Uint8Array[], bytes: number)
  * The prefix of a log that a checkpoint holds; undefined when it is damaged: not what `encodeCheckpoint` makes, or with holes
  * between its events. The log itself has everything that a checkpoint has.
  */
-export function decodeCheckpoint(message: Uint8Array, streamSeqHeader: string | undefined): LogSnapshot | undefined {
+export function decodeCheckpoint(
+  message: Uint8Array,
+  streamSeqHeader: string | undefined,
+): LogSnapshot | undefined {
   const streamSeq = Number(streamSeqHeader);
   if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) return undefined;
   // One copy for all: the payloads are views of it.
   const own = Uint8Array.from(message);
   const firstSeq = peekSeq(own);
   const events: Uint8Array[] = [];
-  for (let start = 0; start < own.length; ) {
+  for (let start = 0; start < own.length;) {
     const end = own.indexOf(LF, start);
     const payload = own.subarray(start, end);
     if (firstSeq === -1 || peekSeq(payload) !== firstSeq + events.length) return undefined;

@@ -36,7 +36,9 @@ export async function connectBroker({ url, name }: BrokerOptions): Promise<Broke
     return { main, reads, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
-    throw new RepriseError("broker_unavailable", `The NATS server at ${hostsOf(url)} could not be reached.`, { cause });
+    throw new RepriseError("broker_unavailable", `The NATS server at ${hostsOf(url)} could not be reached.`, {
+      cause,
+    });
   }
 }
 

@@ -5,10 +5,24 @@ import { appendDecision } from "./decision.ts";
 import type { GenerationLog } from "./generation-log.ts";
 import { createFaultyPublish, FATES } from "./testing/faulty-publish.ts";
 import { denseSeqs, readBack, seqsOf } from "./testing/read-back.ts";
-import { appendOne, appenderOf, cancelled, completed, delta, newRef, openWorld, requested, started, uniqueName, writeLog } from "./testing/world.ts";
+import {
+  appendOne,
+  appenderOf,
+  cancelled,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  requested,
+  started,
+  uniqueName,
+  writeLog,
+} from "./testing/world.ts";
 
-const isTerminalEvent = ({ type }: { type: string }) => ["generation.completed", "generation.cancelled"].includes(type);
-const cancelUnlessEnded = (transcript: Transcript): EventDraft | undefined => (transcript.ended ? undefined : cancelled());
+const isTerminalEvent = ({ type }: { type: string }) =>
+  ["generation.completed", "generation.cancelled"].includes(type);
+const cancelUnlessEnded = (transcript: Transcript): EventDraft | undefined =>
+  transcript.ended ? undefined : cancelled();
 
 function cancel(log: GenerationLog, ref: GenerationRef, decide = cancelUnlessEnded) {
   const { publish, reader, leader } = log;
@@ -89,7 +103,8 @@ test("a cancel that races a completion has one winner, and both sides are told t
       const appender = appenderOf(world.log, ref, { isFence: isTerminalEvent });
       await appendOne(appender, requested(ref));
       const deciding = cancel(world.log, ref);
-      for (let i = 0; i < deltas && appender.state.kind === "open"; i++) await appendOne(appender, started(i + 1));
+      for (let i = 0; i < deltas && appender.state.kind === "open"; i++)
+        await appendOne(appender, started(i + 1));
       await appendOne(appender, completed());
       const { appended, transcript } = await deciding;
       const ends = (await readBack(world.log, ref)).filter(isTerminalEvent);
@@ -123,6 +138,14 @@ test("a decision gives up when the broker does not answer within its budget", as
   await writeLog(world.log, ref, 1);
   const { reader, leader } = world.log;
   const publish = createFaultyPublish(world.log.publish, () => "lost");
-  const options = { publish, reader, leader, ref, writer: uniqueName(), decide: cancelUnlessEnded, budgetMs: 200 };
+  const options = {
+    publish,
+    reader,
+    leader,
+    ref,
+    writer: uniqueName(),
+    decide: cancelUnlessEnded,
+    budgetMs: 200,
+  };
   await expect(appendDecision(options)).rejects.toMatchObject({ code: "broker_unavailable" });
 });

@@ -55,7 +55,8 @@ export async function appendDecision(options: DecisionOptions): Promise<Decision
     }
   };
   for (const payload of log.events) take(payload);
-  if (seq === -1) throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+  if (seq === -1)
+    throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
 
   while (Date.now() < deadline) {
     const draft = decide(transcript);
@@ -75,7 +76,9 @@ export async function appendDecision(options: DecisionOptions): Promise<Decision
     if (verdict.kind === "landed") return { appended: true, transcript };
     if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new RepriseError("broker_unavailable", "The log could not be appended to in time.", { retryAfterMs: 1_000 });
+  throw new RepriseError("broker_unavailable", "The log could not be appended to in time.", {
+    retryAfterMs: 1_000,
+  });
 }
 
 function ignoreUnavailable(error: unknown): StoredEvent[] {

@@ -4,7 +4,10 @@ import { FrameLog } from "./frame-log.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
 
 const anyPayload = fc
-  .tuple(fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 100_000 })), fc.integer({ min: 32, max: 126 }))
+  .tuple(
+    fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 100_000 })),
+    fc.integer({ min: 32, max: 126 }),
+  )
   .map(([length, byte]) => Buffer.alloc(length, byte));
 const anyPayloads = fc.array(anyPayload, { minLength: 1, maxLength: 120 });
 const anyFirstSeq = fc.integer({ min: 1, max: 1_000_000 });
@@ -26,18 +29,27 @@ function logOf(firstSeq: number, payloads: readonly Uint8Array[]): FrameLog {
 describe("FrameLog", () => {
   test("views, whatever their limits, joined are all frames in order", () => {
     fc.assert(
-      fc.property(anyFirstSeq, anyPayloads, fc.infiniteStream(fc.integer({ min: 0, max: 80_000 })), (firstSeq, payloads, limits) => {
-        const log = logOf(firstSeq, payloads);
-        const views: Buffer[] = [];
-        for (let seq = firstSeq; seq < log.nextSeq; ) {
-          const view = log.view(seq, limits.next().value)!;
-          expect(view.next).toBeGreaterThan(seq);
-          views.push(view.bytes);
-          seq = view.next;
-        }
-        expect(log.nextSeq).toBe(firstSeq + payloads.length);
-        expect(Buffer.concat(views).equals(Buffer.concat(payloads.map((payload, i) => frameOf(firstSeq + i, payload))))).toBe(true);
-      }),
+      fc.property(
+        anyFirstSeq,
+        anyPayloads,
+        fc.infiniteStream(fc.integer({ min: 0, max: 80_000 })),
+        (firstSeq, payloads, limits) => {
+          const log = logOf(firstSeq, payloads);
+          const views: Buffer[] = [];
+          for (let seq = firstSeq; seq < log.nextSeq;) {
+            const view = log.view(seq, limits.next().value)!;
+            expect(view.next).toBeGreaterThan(seq);
+            views.push(view.bytes);
+            seq = view.next;
+          }
+          expect(log.nextSeq).toBe(firstSeq + payloads.length);
+          expect(
+            Buffer.concat(views).equals(
+              Buffer.concat(payloads.map((payload, i) => frameOf(firstSeq + i, payload))),
+            ),
+          ).toBe(true);
+        },
+      ),
     );
   });
 
@@ -97,7 +109,10 @@ describe("FrameLog", () => {
   });
 
   test("trimming to a size leaves that size or a single slab", () => {
-    const log = logOf(1, Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, "x")));
+    const log = logOf(
+      1,
+      Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, "x")),
+    );
     log.trim(200_000);
     expect(log.bytes).toBeLessThanOrEqual(200_000);
     log.trim(0);
@@ -106,7 +121,10 @@ describe("FrameLog", () => {
   });
 
   test("a trimmed log goes on where it was", () => {
-    const log = logOf(1, Array.from({ length: 500 }, () => Buffer.alloc(1_000, "x")));
+    const log = logOf(
+      1,
+      Array.from({ length: 500 }, () => Buffer.alloc(1_000, "x")),
+    );
     log.trim(0);
     log.append(cursorOf(501), Buffer.from("next"));
     expect(log.payloadAt(501)!.toString()).toBe("next");
@@ -124,7 +142,9 @@ describe("FrameLog", () => {
 
   test("what was not appended yet, and what is before the first event, is undefined", () => {
     const log = logOf(5, [Buffer.from("a")]);
-    expect([log.view(4, 10), log.view(6, 10), log.payloadAt(4), log.payloadAt(6)]).toEqual(Array(4).fill(undefined));
+    expect([log.view(4, 10), log.view(6, 10), log.payloadAt(4), log.payloadAt(6)]).toEqual(
+      Array(4).fill(undefined),
+    );
     expect(new FrameLog(plainFraming, 1).view(1, 10)).toBeUndefined();
   });
 });

@@ -5,7 +5,17 @@ import { Hub, type HubOptions } from "./hub.ts";
 import { follow, framesOf } from "./testing/follow.ts";
 import { createHostileFeed, FEED_FATES, type FeedFate } from "./testing/hostile-feed.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
-import { appendOne, appenderOf, completed, delta, newRef, openWorld, requested, started, type World } from "./testing/world.ts";
+import {
+  appendOne,
+  appenderOf,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  requested,
+  started,
+  type World,
+} from "./testing/world.ts";
 import type { Appender } from "./appender.ts";
 import type { GenerationRef } from "@reprise/protocol";
 
@@ -59,22 +69,26 @@ test("whatever the live feed loses, repeats and delays, a reader sees every even
 test("fifty readers that join at any time see the same bytes", async () => {
   await using world = await openWorld();
   await fc.assert(
-    fc.asyncProperty(fc.infiniteStream(fc.constantFrom(...FEED_FATES)), fc.array(fc.nat(200), { minLength: 50, maxLength: 50 }), async (fates, joins) => {
-      using hostile = hostileHub(world, () => fates.next().value!, { probeMs: 40 });
-      const ref = newRef();
-      const appender = await begin(world, ref);
-      const readings: Promise<string>[] = [];
-      const join = async () => follow(await hostile.hub.open(ref));
-      for (let i = 0; i <= 200; i++) {
-        for (const at of joins) if (at === i) readings.push(join());
-        await appendOne(appender, delta(`${i} `));
-      }
-      await appendOne(appender, completed());
-      const seen = await Promise.all(readings);
-      expect(seen).toHaveLength(50);
-      expect([...new Set(seen)]).toEqual([await expectedFrames(world, ref)]);
-      expect(hostile.feed.subscriptions.length).toBeLessThanOrEqual(1);
-    }),
+    fc.asyncProperty(
+      fc.infiniteStream(fc.constantFrom(...FEED_FATES)),
+      fc.array(fc.nat(200), { minLength: 50, maxLength: 50 }),
+      async (fates, joins) => {
+        using hostile = hostileHub(world, () => fates.next().value!, { probeMs: 40 });
+        const ref = newRef();
+        const appender = await begin(world, ref);
+        const readings: Promise<string>[] = [];
+        const join = async () => follow(await hostile.hub.open(ref));
+        for (let i = 0; i <= 200; i++) {
+          for (const at of joins) if (at === i) readings.push(join());
+          await appendOne(appender, delta(`${i} `));
+        }
+        await appendOne(appender, completed());
+        const seen = await Promise.all(readings);
+        expect(seen).toHaveLength(50);
+        expect([...new Set(seen)]).toEqual([await expectedFrames(world, ref)]);
+        expect(hostile.feed.subscriptions.length).toBeLessThanOrEqual(1);
+      },
+    ),
     { numRuns: 3 },
   );
   expect(world.errors).toEqual([]);
@@ -111,6 +125,23 @@ test("a gap in the live feed is filled from the log at once, without the probe",
   await finish(appender, 5);
   expect(await reading).toBe(await expectedFrames(world, ref));
   expect(hostile.hub.stats).toMatchObject({ repairs: 1, probes: 0 });
+});
+
+test("what is stored while a generation is being opened is not missed", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const appender = await begin(world, ref);
+  const { reader } = world.log;
+  const readLog = async () => {
+    const snapshot = await reader.readLog(ref);
+    await finish(appender, 3);
+    // The live feed has shown it all by now, to a hub that has no tail yet.
+    await world.broker.main.flush();
+    return snapshot;
+  };
+  using hostile = hostileHub(world, () => "pass", { reader: { ...reader, readLog } });
+  expect(await follow(await hostile.hub.open(ref))).toBe(await expectedFrames(world, ref));
+  expect(hostile.hub.stats.probes).toBe(0);
 });
 
 test("a feed without faults needs no repair and no probe", async () => {

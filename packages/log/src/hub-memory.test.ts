@@ -19,25 +19,41 @@ test("nothing goes while all tails fit into the budget", () => {
 });
 
 test("tails without readers go first, the longest unused of them before the others, and no more than needed", () => {
-  const tails = [candidate("young", 50 * KIB, 0, 20), candidate("read", 500 * KIB, 3), candidate("old", 50 * KIB, 0, 10)];
+  const tails = [
+    candidate("young", 50 * KIB, 0, 20),
+    candidate("read", 500 * KIB, 3),
+    candidate("old", 50 * KIB, 0, 10),
+  ];
   expect(overBudget(tails, 570 * KIB).map(({ key, keepBytes }) => [key, keepBytes])).toEqual([["old", 0]]);
 });
 
 test("of tails with readers the largest are trimmed, and keep what readers that keep up need", () => {
-  const tails = [candidate("small", 100 * KIB, 1), candidate("large", 900 * KIB, 1), candidate("idle", 10 * KIB, 0)];
+  const tails = [
+    candidate("small", 100 * KIB, 1),
+    candidate("large", 900 * KIB, 1),
+    candidate("idle", 10 * KIB, 0),
+  ];
   const trims = overBudget(tails, 200 * KIB).map(({ key, keepBytes }) => [key, keepBytes]);
-  expect(trims).toEqual([["idle", 0], ["large", 64 * KIB]]);
+  expect(trims).toEqual([
+    ["idle", 0],
+    ["large", 64 * KIB],
+  ]);
 });
 
 test("whatever the tails, after the trims they fit, or nothing is left to trim", () => {
   const anyTail = fc.record({ bytes: fc.nat(1_000 * KIB), readers: fc.nat(2), idleSince: fc.nat(100) });
   fc.assert(
     fc.property(fc.array(anyTail, { maxLength: 30 }), fc.nat(10_000 * KIB), (shapes, maxBytes) => {
-      const tails = shapes.map(({ bytes, readers, idleSince }, i) => candidate(`${i}`, bytes, readers, idleSince));
+      const tails = shapes.map(({ bytes, readers, idleSince }, i) =>
+        candidate(`${i}`, bytes, readers, idleSince),
+      );
       const kept = new Map(overBudget(tails, maxBytes).map(({ key, keepBytes }) => [key, keepBytes]));
       const sizes = tails.map(({ key, tail }) => kept.get(key) ?? tail.frames.bytes);
       const left = sizes.reduce((sum, bytes) => sum + bytes, 0);
-      const least = tails.reduce((sum, { tail }) => sum + (tail.readers === 0 ? 0 : Math.min(tail.frames.bytes, 64 * KIB)), 0);
+      const least = tails.reduce(
+        (sum, { tail }) => sum + (tail.readers === 0 ? 0 : Math.min(tail.frames.bytes, 64 * KIB)),
+        0,
+      );
       expect(left).toBeLessThanOrEqual(Math.max(maxBytes, least));
       expect(tails.filter(({ key, tail }) => tail.readers > 0 && kept.get(key) === 0)).toEqual([]);
     }),

@@ -2,7 +2,9 @@ import type { Tail } from "./tail.ts";
 
 interface Candidate {
   readonly key: string;
-  readonly tail: Pick<Tail, "readers"> & { readonly frames: { readonly bytes: number; trim(maxBytes: number): void } };
+  readonly tail: Pick<Tail, "readers"> & {
+    readonly frames: { readonly bytes: number; trim(maxBytes: number): void };
+  };
   readonly idleSince: number;
 }
 
@@ -25,7 +27,9 @@ export function overBudget<T extends Candidate>(tails: readonly T[], maxBytes: n
   if (excess <= 0) return [];
   const trims: Trim<T>[] = [];
   const idle = tails.filter(({ tail }) => tail.readers === 0).toSorted((a, b) => a.idleSince - b.idleSince);
-  const inUse = tails.filter(({ tail }) => tail.readers > 0).toSorted((a, b) => b.tail.frames.bytes - a.tail.frames.bytes);
+  const inUse = tails
+    .filter(({ tail }) => tail.readers > 0)
+    .toSorted((a, b) => b.tail.frames.bytes - a.tail.frames.bytes);
   for (const { key, tail } of idle) {
     if (excess <= 0) return trims;
     trims.push({ key, tail, keepBytes: 0 });

@@ -1,9 +1,17 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { type GenerationRef, liveSubject, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  liveSubject,
+  logSubject,
+  peekSeq,
+  RepriseError,
+  toRepriseError,
+} from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import type { Framing } from "./frame-log.ts";
 import { HEADER } from "./header.ts";
 import type { LogReader } from "./log-reader.ts";
+import { HUB_FAILURE, throwLiveFeedUnavailable } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
 import { Tail } from "./tail.ts";
 
@@ -96,11 +104,13 @@ export class Hub {
    */
   async readBehind(tail: Tail, fromSeq: number): Promise<Uint8Array[]> {
     const { reader } = this.#options;
-    for (let after = tail.streamSeqBefore(fromSeq); ; ) {
+    for (let after = tail.streamSeqBefore(fromSeq); ;) {
       const { events, more } = await reader.readBatch(tail.ref, after);
       const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
-      if (wanted.length > 0 && peekSeq(wanted[0]!.payload) === fromSeq) return wanted.map(({ payload }) => payload);
-      if (wanted.length > 0 || !more) throw new RepriseError("cursor_expired", "The events after this cursor are no longer kept.");
+      if (wanted.length > 0 && peekSeq(wanted[0]!.payload) === fromSeq)
+        return wanted.map(({ payload }) => payload);
+      if (wanted.length > 0 || !more)
+        throw new RepriseError("cursor_expired", "The events after this cursor are no longer kept.");
       after = events.at(-1)!.streamSeq;
     }
   }
@@ -114,7 +124,7 @@ export class Hub {
   close(): void {
     this.#closed = true;
     clearInterval(this.#sweeper);
-    for (const key of this.#entries.keys()) this.#drop(key, DRAINING);
+    for (const key of this.#entries.keys()) this.#drop(key, HUB_FAILURE.draining);
   }
 
   #open(key: string, ref: GenerationRef): Promise<Entry> {
@@ -140,16 +150,25 @@ export class Hub {
       },
     });
     try {
-      await connection.flush().catch(throwUnavailable);
+      await connection.flush().catch(throwLiveFeedUnavailable);
       const snapshot = await reader.readLog(ref);
-      if (this.#closed) throw DRAINING;
+      if (this.#closed) throw HUB_FAILURE.draining;
       if (snapshot.events.length === 0) {
-        throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+        throw new RepriseError("generation_not_found", "There is no generation with this id.", {
+          param: "id",
+        });
       }
       const tail = new Tail(ref, framing, snapshot);
       const now = Date.now();
       tail.progressAt = now;
-      entry = { tail, live, repairing: false, repairAgain: false, probeAfterMs: this.#options.probeMs, idleSince: now };
+      entry = {
+        tail,
+        live,
+        repairing: false,
+        repairAgain: false,
+        probeAfterMs: this.#options.probeMs,
+        idleSince: now,
+      };
       this.#entries.set(key, entry);
       this.#changed(tail);
       if (missed) this.#repair(entry);
@@ -199,18 +218,22 @@ export class Hub {
   /** The replica that answers may not have the missing event yet, hence the retries. */
   async #repairUntilWhole(entry: Entry): Promise<void> {
     const { tail } = entry;
+    const key = logSubject(tail.ref);
     const deadline = Date.now() + REPAIR_BUDGET_MS;
+    // Dropped meanwhile, the tail has its failure, and what the key names now is another one.
+    const giveUp = (failure: RepriseError) => this.#entries.get(key) === entry && this.#drop(key, failure);
     for (let tries = 0; (entry.repairAgain || tail.hasGap) && !tail.failure; tries++) {
       entry.repairAgain = false;
       try {
         await this.refresh(tail);
       } catch (thrown) {
         const error = toRepriseError(thrown);
-        if (!error.retryable || Date.now() > deadline) this.#drop(logSubject(tail.ref), error);
+        if (!error.retryable || Date.now() > deadline) giveUp(error);
         entry.repairAgain = true;
       }
-      if (tail.hasGap && Date.now() > deadline) this.#drop(logSubject(tail.ref), HOLE);
-      if (tail.hasGap || entry.repairAgain) await new Promise((resolve) => setTimeout(resolve, Math.min(500, 20 * 2 ** tries)));
+      if (tail.hasGap && Date.now() > deadline) giveUp(HUB_FAILURE.hole);
+      if (tail.hasGap || entry.repairAgain)
+        await new Promise((resolve) => setTimeout(resolve, Math.min(500, 20 * 2 ** tries)));
     }
     entry.repairing = false;
   }
@@ -258,7 +281,7 @@ export class Hub {
   }
 
   /** Whoever still holds the tail learns that it gets no more events. */
-  #drop(key: string, failure = DROPPED): void {
+  #drop(key: string, failure = HUB_FAILURE.dropped): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
     this.#stopLive(entry);
@@ -266,12 +289,4 @@ export class Hub {
     entry.tail.failure = failure;
     entry.tail.notify(this.#options.onError);
   }
-}
-
-const DROPPED = new RepriseError("broker_unavailable", "This node no longer keeps the generation in memory.", { retryAfterMs: 0 });
-const DRAINING = new RepriseError("draining", "This node is shutting down.");
-const HOLE = new RepriseError("broker_unavailable", "The log does not show events that the live feed did.");
-
-function throwUnavailable(cause: unknown): never {
-  throw new RepriseError("broker_unavailable", "The live feed can't be subscribed to now.", { cause, retryAfterMs: 1_000 });
 }

@@ -10,7 +10,11 @@ const CONSUMER_EXISTS = 10_148;
  * @returns the consumer's name
  * @throws RepriseError `broker_unavailable`
  */
-export async function ensureJobConsumer(connection: NatsConnection, model: string, ackWaitMs: number): Promise<string> {
+export async function ensureJobConsumer(
+  connection: NatsConnection,
+  model: string,
+  ackWaitMs: number,
+): Promise<string> {
   const { filter, consumer } = jobQueue(model);
   const config = {
     filter_subject: filter,
@@ -24,11 +28,15 @@ export async function ensureJobConsumer(connection: NatsConnection, model: strin
     await consumers
       .add(JOBS_STREAM, { ...config, durable_name: consumer, ack_policy: AckPolicy.Explicit })
       .catch((error: unknown) => {
-        if (error instanceof JetStreamApiError && error.code === CONSUMER_EXISTS) return consumers.update(JOBS_STREAM, consumer, config);
+        if (error instanceof JetStreamApiError && error.code === CONSUMER_EXISTS)
+          return consumers.update(JOBS_STREAM, consumer, config);
         throw error;
       });
     return consumer;
   } catch (cause) {
-    throw new RepriseError("broker_unavailable", `The queue of model ${model} could not be opened.`, { cause, retryAfterMs: 1_000 });
+    throw new RepriseError("broker_unavailable", `The queue of model ${model} could not be opened.`, {
+      cause,
+      retryAfterMs: 1_000,
+    });
   }
 }

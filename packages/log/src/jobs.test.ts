@@ -8,7 +8,9 @@ const MODEL = "org/model-1.5";
 
 async function enqueue(world: World, count: number, model = MODEL): Promise<string[]> {
   const refs = Array.from({ length: count }, () => newRef());
-  await Promise.all(refs.map((ref) => enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(0, requested(ref)) })));
+  await Promise.all(
+    refs.map((ref) => enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(0, requested(ref)) })),
+  );
   return refs.map(({ generation }) => generation);
 }
 
@@ -112,7 +114,9 @@ test("a silent worker's job goes to another, one that says that it works keeps i
   const heartbeat = setInterval(() => alive.jobs[0]!.working(), 100);
   using heir = await work(world, { ...base, model: "silent" });
   using idle = await work(world, { ...base, model: "busy" });
-  await vi.waitFor(() => expect(heir.jobs.map(({ ref }) => ref.generation)).toEqual(silent), { timeout: 5_000 });
+  await vi.waitFor(() => expect(heir.jobs.map(({ ref }) => ref.generation)).toEqual(silent), {
+    timeout: 5_000,
+  });
   // By now the busy one's time would have passed as well.
   expect([idle.jobs, alive.jobs.map(({ ref }) => ref.generation)]).toEqual([[], busy]);
   clearInterval(heartbeat);
@@ -128,7 +132,9 @@ test("a job that is released goes to another worker at once", async () => {
   using second = await work(world, { slots: 1, run: () => hold.promise });
   const releasedAt = performance.now();
   first.jobs[0]!.release();
-  await vi.waitFor(() => expect(second.jobs.map(({ ref }) => ref.generation)).toEqual([queued]), { interval: 5 });
+  await vi.waitFor(() => expect(second.jobs.map(({ ref }) => ref.generation)).toEqual([queued]), {
+    interval: 5,
+  });
   expect(performance.now() - releasedAt).toBeLessThan(1_000);
   hold.resolve();
 });
@@ -139,7 +145,9 @@ test("a job whose run fails is reported and run again", async () => {
   let tries = 0;
   using worker = await work(world, { run: (job) => (tries++ === 0 ? Promise.reject(defect) : job.ack()) });
   const [queued] = await enqueue(world, 1);
-  await vi.waitFor(() => expect(worker.jobs.map(({ ref }) => ref.generation)).toEqual([queued, queued]), { timeout: 5_000 });
+  await vi.waitFor(() => expect(worker.jobs.map(({ ref }) => ref.generation)).toEqual([queued, queued]), {
+    timeout: 5_000,
+  });
   await worker.puller.idle();
   expect(world.errors).toEqual([defect]);
   expect(await queuedJobs(world)).toBe(0);
@@ -179,6 +187,31 @@ test("a message that is not a job is reported, put away, and keeps nothing from 
   expect(world.errors).toMatchObject([{ code: "protocol_violation" }]);
 });
 
+test("a pull request that has expired is repeated at once, without waiting for the next renewal", async () => {
+  await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  const pulls: string[] = [];
+  const secondPull = Promise.withResolvers<void>();
+  const { main } = world.broker;
+  const publish: typeof main.publish = (subject, payload, options) => {
+    if (pulls.push(subject) === 2) secondPull.resolve();
+    const { batch } = JSON.parse(String(payload)) as { batch: number };
+    main.publish(subject, JSON.stringify({ batch, expires: 50_000_000 }), options);
+  };
+  const connection = new Proxy(main, {
+    get(target, property) {
+      if (property === "publish") return publish;
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  using worker = await work(world, { connection });
+  await secondPull.promise;
+  expect([worker.jobs, new Set(pulls).size]).toEqual([[], 1]);
+  realTimers[Symbol.dispose]();
+});
+
 test("jobs go on coming after the broker was away", async () => {
   await using world = await openWorld();
   using worker = await work(world, { run: (job) => job.ack() });
@@ -201,7 +234,9 @@ test("a stopped worker takes no more jobs, and is idle when those that run have 
   const idle = first.puller.idle().then(() => (isIdle = true));
   const later = await enqueue(world, 3);
   using second = await work(world, { slots: 10 });
-  await vi.waitFor(() => expect(second.jobs.map(({ ref }) => ref.generation).toSorted()).toEqual(later.toSorted()));
+  await vi.waitFor(() =>
+    expect(second.jobs.map(({ ref }) => ref.generation).toSorted()).toEqual(later.toSorted()),
+  );
   expect([isIdle, first.jobs.length]).toEqual([false, 2]);
   hold.resolve();
   await idle;

@@ -1,6 +1,12 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { createInbox } from "@nats-io/transport-node";
-import { type GenerationRef, JOBS_STREAM, jobSubject, parseJobSubject, RepriseError } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  JOBS_STREAM,
+  jobSubject,
+  parseJobSubject,
+  RepriseError,
+} from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { PullCredit } from "./pull-credit.ts";
@@ -90,7 +96,9 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     const batch = stopped ? 0 : credit.request(Date.now(), PULL_EXPIRES_MS);
     if (batch === 0) return;
     const request = JSON.stringify({ batch, expires: PULL_EXPIRES_MS * 1_000_000 });
-    connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${consumer}`, request, { reply: subscription.getSubject() });
+    connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${consumer}`, request, {
+      reply: subscription.getSubject(),
+    });
   }
 
   function receive(msg: Msg): void {
@@ -105,7 +113,12 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     }
     const job = toJob(connection, msg);
     if (!job) {
-      onError(new RepriseError("protocol_violation", `"${msg.subject}" is not a job's subject; the message was put away.`));
+      onError(
+        new RepriseError(
+          "protocol_violation",
+          `"${msg.subject}" is not a job's subject; the message was put away.`,
+        ),
+      );
       credit.unused(1);
       pull();
     } else if (stopped || !credit.take()) job.release();

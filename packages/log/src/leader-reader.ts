@@ -46,7 +46,7 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
   return {
     async readTail(ref, afterStreamSeq) {
       const events: StoredEvent[] = [];
-      for (let after = afterStreamSeq; ; ) {
+      for (let after = afterStreamSeq; ;) {
         const event = await next(ref, after);
         if (!event) return events;
         events.push(event);
@@ -58,7 +58,11 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
 
 function toStoredEvent({ seq, data = "", hdrs = "" }: NonNullable<GetAnswer["message"]>): StoredEvent {
   const headerBlock = Buffer.from(hdrs, "base64").toString("latin1");
-  return { payload: Buffer.from(data, "base64"), streamSeq: seq, writer: headerValue(headerBlock, HEADER.writer) };
+  return {
+    payload: Buffer.from(data, "base64"),
+    streamSeq: seq,
+    writer: headerValue(headerBlock, HEADER.writer),
+  };
 }
 
 /** A value out of a raw `NATS/1.0` header block. Names are ours, so case is exact. */
@@ -68,5 +72,7 @@ function headerValue(block: string, name: string): string {
 }
 
 function unavailable(reason: string): RepriseError {
-  return new RepriseError("broker_unavailable", `The log's leader can't be read: ${reason}.`, { retryAfterMs: 1_000 });
+  return new RepriseError("broker_unavailable", `The log's leader can't be read: ${reason}.`, {
+    retryAfterMs: 1_000,
+  });
 }

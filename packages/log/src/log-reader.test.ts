@@ -4,7 +4,16 @@ import { createCheckpointer, encodeCheckpoint } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
 import type { LogSnapshot } from "./log-reader.ts";
 import { denseSeqs } from "./testing/read-back.ts";
-import { appendOne, appenderOf, delta, newRef, openWorld, requested, type World, writeLog } from "./testing/world.ts";
+import {
+  appendOne,
+  appenderOf,
+  delta,
+  newRef,
+  openWorld,
+  requested,
+  type World,
+  writeLog,
+} from "./testing/world.ts";
 import type { GenerationRef } from "@reprise/protocol";
 
 const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
@@ -14,8 +23,15 @@ function textsOf(payloads: readonly Uint8Array[]): string[] {
 }
 
 /** Publishes a checkpoint message as it is. */
-async function putCheckpoint(world: World, ref: GenerationRef, message: Uint8Array, streamSeq: string): Promise<void> {
-  const outcome = await world.log.publish(checkpointSubject(ref), message, { extra: { [HEADER.checkpointStreamSeq]: streamSeq } });
+async function putCheckpoint(
+  world: World,
+  ref: GenerationRef,
+  message: Uint8Array,
+  streamSeq: string,
+): Promise<void> {
+  const outcome = await world.log.publish(checkpointSubject(ref), message, {
+    extra: { [HEADER.checkpointStreamSeq]: streamSeq },
+  });
   expect(outcome.kind).toBe("stored");
 }
 
@@ -50,15 +66,18 @@ describe("reading a whole log", () => {
     }
   }, 30_000);
 
-  test.each([0, 1, 20, 49, 50])("a checkpoint that ends at event %i of 50 is completed by the tail", async (seq) => {
-    await using world = await openWorld();
-    const ref = newRef();
-    const { head } = await writeLog(world.log, ref, 50);
-    await checkpointUpTo(world, ref, seq);
-    const { events, streamSeq } = await world.log.reader.readLog(ref);
-    expect(events.map(peekSeq)).toEqual(denseSeqs(51));
-    expect(streamSeq).toBe(head.streamSeq);
-  });
+  test.each([0, 1, 20, 49, 50])(
+    "a checkpoint that ends at event %i of 50 is completed by the tail",
+    async (seq) => {
+      await using world = await openWorld();
+      const ref = newRef();
+      const { head } = await writeLog(world.log, ref, 50);
+      await checkpointUpTo(world, ref, seq);
+      const { events, streamSeq } = await world.log.reader.readLog(ref);
+      expect(events.map(peekSeq)).toEqual(denseSeqs(51));
+      expect(streamSeq).toBe(head.streamSeq);
+    },
+  );
 
   test("a checkpoint that a fenced worker writes late takes nothing away", async () => {
     await using world = await openWorld();
@@ -82,13 +101,16 @@ describe("reading a whole log", () => {
     expect((await world.log.reader.readLog(ref)).events.map(peekSeq)).toEqual(denseSeqs(21));
   });
 
-  test.each(["", "x", "0", "-1"])("a checkpoint with the stream sequence %j is ignored: the log itself is read", async (header) => {
-    await using world = await openWorld();
-    const ref = newRef();
-    await writeLog(world.log, ref, 5);
-    await putCheckpoint(world, ref, Buffer.from('{"seq":0,"type":"x"}\n'), header);
-    expect((await world.log.reader.readLog(ref)).events.map(peekSeq)).toEqual(denseSeqs(6));
-  });
+  test.each(["", "x", "0", "-1"])(
+    "a checkpoint with the stream sequence %j is ignored: the log itself is read",
+    async (header) => {
+      await using world = await openWorld();
+      const ref = newRef();
+      await writeLog(world.log, ref, 5);
+      await putCheckpoint(world, ref, Buffer.from('{"seq":0,"type":"x"}\n'), header);
+      expect((await world.log.reader.readLog(ref)).events.map(peekSeq)).toEqual(denseSeqs(6));
+    },
+  );
 
   test("a checkpoint that does not join the tail behind it is ignored: the log itself is read", async () => {
     await using world = await openWorld();
@@ -123,7 +145,12 @@ describe("reading a log in parts", () => {
     await writeLog(world.log, ref, 99);
     const first = await world.log.reader.readBatch(ref, 0);
     const second = await world.log.reader.readBatch(ref, first.events.at(-1)!.streamSeq);
-    expect([first.events.length, first.more, second.events.length, second.more]).toEqual([64, true, 36, false]);
+    expect([first.events.length, first.more, second.events.length, second.more]).toEqual([
+      64,
+      true,
+      36,
+      false,
+    ]);
   });
 
   test("events larger than a batch are read one after the other", async () => {
@@ -131,7 +158,9 @@ describe("reading a log in parts", () => {
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 1);
     for (let i = 0; i < 5; i++) await appendOne(appender, delta("x".repeat(600_000)));
-    expect((await world.log.reader.readTail(ref, 0)).map(({ payload }) => peekSeq(payload))).toEqual(denseSeqs(7));
+    expect((await world.log.reader.readTail(ref, 0)).map(({ payload }) => peekSeq(payload))).toEqual(
+      denseSeqs(7),
+    );
   });
 
   test("logs that are written at once, by several tenants, never mix", async () => {
@@ -169,7 +198,9 @@ describe("reading a log in parts", () => {
     await writeLog(world.log, ref, 70);
     const comparable = (events: Awaited<ReturnType<typeof world.log.reader.readTail>>) =>
       events.map(({ payload, streamSeq, writer }) => [Buffer.from(payload).toString(), streamSeq, writer]);
-    expect(comparable(await world.log.reader.readTail(ref, 0))).toEqual(comparable(await world.log.leader.readTail(ref, 0)));
+    expect(comparable(await world.log.reader.readTail(ref, 0))).toEqual(
+      comparable(await world.log.leader.readTail(ref, 0)),
+    );
   });
 });
 
@@ -179,7 +210,11 @@ describe("reading without a broker", () => {
     const ref = newRef();
     await writeLog(world.log, ref, 3);
     await world.server.stop();
-    for (const read of [() => world.log.reader.readLog(ref), () => world.log.reader.readLast(ref), () => world.log.leader.readTail(ref, 0)]) {
+    for (const read of [
+      () => world.log.reader.readLog(ref),
+      () => world.log.reader.readLast(ref),
+      () => world.log.leader.readTail(ref, 0),
+    ]) {
       await expect(read()).rejects.toMatchObject({ code: "broker_unavailable", retryable: true });
     }
     const back = Promise.withResolvers<void>();

@@ -61,7 +61,7 @@ export function createLogReader(inbox: ReplyInbox): LogReader {
 
   async function readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]> {
     const all: StoredEvent[] = [];
-    for (let after = afterStreamSeq, more = true; more; ) {
+    for (let after = afterStreamSeq, more = true; more;) {
       const batch = await readBatch(ref, after);
       all.push(...batch.events);
       more = batch.more && batch.events.length > 0;
@@ -70,7 +70,10 @@ export function createLogReader(inbox: ReplyInbox): LogReader {
     return all;
   }
 
-  function readBatch(ref: GenerationRef, afterStreamSeq: number): Promise<{ events: StoredEvent[]; more: boolean }> {
+  function readBatch(
+    ref: GenerationRef,
+    afterStreamSeq: number,
+  ): Promise<{ events: StoredEvent[]; more: boolean }> {
     const request = JSON.stringify({
       seq: afterStreamSeq + 1,
       next_by_subj: logSubject(ref),
@@ -134,7 +137,10 @@ function isNext({ events }: LogSnapshot, [first]: readonly StoredEvent[]): boole
 }
 
 function join({ events, streamSeq }: LogSnapshot, tail: readonly StoredEvent[]): LogSnapshot {
-  return { events: [...events, ...tail.map(({ payload }) => payload)], streamSeq: tail.at(-1)?.streamSeq ?? streamSeq };
+  return {
+    events: [...events, ...tail.map(({ payload }) => payload)],
+    streamSeq: tail.at(-1)?.streamSeq ?? streamSeq,
+  };
 }
 
 /** Copies the payload: what the client hands out is a view of a socket chunk of up to 64 KB, which it would keep alive. */
@@ -152,5 +158,8 @@ function unavailable(reason: NoReply): RepriseError {
 
 function refused(reply: Msg): RepriseError {
   const { code = 0, description = "" } = reply.headers ?? {};
-  return new RepriseError("broker_unavailable", `The broker refused to read the log: ${code} ${description}.`);
+  return new RepriseError(
+    "broker_unavailable",
+    `The broker refused to read the log: ${code} ${description}.`,
+  );
 }

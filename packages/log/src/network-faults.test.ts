@@ -7,7 +7,17 @@ import { Hub } from "./hub.ts";
 import { follow, framesOf } from "./testing/follow.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "./testing/read-back.ts";
-import { appendOne, appenderOf, completed, delta, newRef, openWorldBehindProxy, requested, started, type World } from "./testing/world.ts";
+import {
+  appendOne,
+  appenderOf,
+  completed,
+  delta,
+  newRef,
+  openWorldBehindProxy,
+  requested,
+  started,
+  type World,
+} from "./testing/world.ts";
 
 /** A log that is read and written past the proxy. */
 async function openDirectLog({ server, errors }: World) {
@@ -82,7 +92,9 @@ test("connections that are cut at any moment lose nothing, double nothing, and r
       Array.from({ length: 8 }, async (_, number) => {
         const ref = newRef();
         const told: number[] = [];
-        const appender = appenderOf(world.log, ref, { onStored: ({ payload }) => told.push(peekSeq(payload)) });
+        const appender = appenderOf(world.log, ref, {
+          onStored: ({ payload }) => told.push(peekSeq(payload)),
+        });
         await appendOne(appender, requested(ref));
         await appendOne(appender, started());
         return { ref, number, appender, told, reading: follow(await hub.open(ref)) };
@@ -102,7 +114,11 @@ test("connections that are cut at any moment lose nothing, double nothing, and r
       expect(appender.state).toEqual({ kind: "open" });
       expect(await reading).toBe(await expectedFrames(world, ref));
       const events = await readBack(world.log, ref);
-      expect(textOf(events)).toBe(denseSeqs(60).map((i) => `${i} `).join(""));
+      expect(textOf(events)).toBe(
+        denseSeqs(60)
+          .map((i) => `${i} `)
+          .join(""),
+      );
       expect(told).toEqual(seqsOf(events));
     }
     hub.close();

@@ -27,7 +27,11 @@ export interface PublishOptions {
   timeoutMs?: number;
 }
 
-export type Publish = (subject: string, payload: Uint8Array, options: PublishOptions) => Promise<PublishOutcome>;
+export type Publish = (
+  subject: string,
+  payload: Uint8Array,
+  options: PublishOptions,
+) => Promise<PublishOutcome>;
 
 /** Words between dots. NATS stores what is published to `*` and `>` too, and readers would find it under any subject. */
 const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
@@ -38,7 +42,8 @@ const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
  */
 export function createPublish(inbox: ReplyInbox): Publish {
   return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 2_000 }) => {
-    if (!ONE_ADDRESS.test(subject)) return Promise.reject(new RepriseError("internal", `"${subject}" is no address to publish to.`));
+    if (!ONE_ADDRESS.test(subject))
+      return Promise.reject(new RepriseError("internal", `"${subject}" is no address to publish to.`));
     const hdrs = headers();
     if (expectedLast !== undefined) hdrs.append(HEADER.expectedLastSubjectSequence, `${expectedLast}`);
     if (writer !== undefined) hdrs.append(HEADER.writer, writer);
@@ -69,7 +74,8 @@ const EARLIER_PUBLISH_IN_FLIGHT = 10_164;
 function readAnswer(reply: Msg): PublishOutcome {
   const { seq, duplicate = false, error } = reply.json<PubAck>();
   if (error) {
-    if (error.err_code === WRONG_LAST_SEQUENCE || error.err_code === EARLIER_PUBLISH_IN_FLIGHT) return { kind: "conflict" };
+    if (error.err_code === WRONG_LAST_SEQUENCE || error.err_code === EARLIER_PUBLISH_IN_FLIGHT)
+      return { kind: "conflict" };
     const detail = `${error.err_code} ${error.description ?? ""}`;
     return { kind: "unavailable", reason: "broker_error", detail };
   }

@@ -35,7 +35,7 @@ export class PullCredit {
 
   /** So many of the jobs asked for will not come; the oldest requests are met, or expire, first. */
   unused(count: number): void {
-    for (let left = count; left > 0 && this.#asked.length > 0; ) {
+    for (let left = count; left > 0 && this.#asked.length > 0;) {
       const oldest = this.#asked[0]!;
       const used = Math.min(left, oldest.count);
       oldest.count -= used;

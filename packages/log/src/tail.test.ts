@@ -32,7 +32,7 @@ function storedAfter(log: readonly Uint8Array[], streamSeq: number) {
 
 function framesOf(tail: Tail): string {
   let text = "";
-  for (let seq = tail.frames.firstSeq; seq < tail.frames.nextSeq; ) {
+  for (let seq = tail.frames.firstSeq; seq < tail.frames.nextSeq;) {
     const { bytes, next } = tail.frames.view(seq, 10_000)!;
     text += bytes.toString();
     seq = next;
@@ -81,12 +81,17 @@ describe("a tail", () => {
   test("never reads on from a place before which it lacks something", () => {
     const log = logOf(300);
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: log.length }), fc.array(fc.nat(log.length - 1), { maxLength: 600 }), (known, feed) => {
-        const tail = tailOf(log, known);
-        for (const seq of feed.toSorted((a, b) => a - b)) tail.acceptLive(log[seq]!, () => streamSeqOf(seq));
-        expect(tail.lastKnownStreamSeq).toBeLessThanOrEqual(streamSeqOf(tail.lastSeq));
-        expect(tail.lastKnownStreamSeq).toBeGreaterThan(streamSeqOf(tail.lastSeq - 65));
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: log.length }),
+        fc.array(fc.nat(log.length - 1), { maxLength: 600 }),
+        (known, feed) => {
+          const tail = tailOf(log, known);
+          for (const seq of feed.toSorted((a, b) => a - b))
+            tail.acceptLive(log[seq]!, () => streamSeqOf(seq));
+          expect(tail.lastKnownStreamSeq).toBeLessThanOrEqual(streamSeqOf(tail.lastSeq));
+          expect(tail.lastKnownStreamSeq).toBeGreaterThan(streamSeqOf(tail.lastSeq - 65));
+        },
+      ),
     );
   });
 

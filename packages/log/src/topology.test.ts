@@ -56,7 +56,9 @@ describe("the streams", () => {
 
   test("can be made by many processes at once", async () => {
     await using broker = await openBroker();
-    await Promise.all(Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })));
+    await Promise.all(
+      Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
+    );
     const manager = await jetstreamManager(broker.main);
     expect(await manager.streams.list().next()).toHaveLength(6);
   });
@@ -104,7 +106,9 @@ describe("a server is refused", () => {
   });
 
   test("that has not introduced itself, for now", async () => {
-    await expect(ensureTopology(connectionTo(undefined), OPTIONS)).rejects.toMatchObject({ code: "broker_unavailable" });
+    await expect(ensureTopology(connectionTo(undefined), OPTIONS)).rejects.toMatchObject({
+      code: "broker_unavailable",
+    });
   });
 
   test("with a real limit that is too small", async () => {

@@ -42,7 +42,9 @@ const STREAM_NOT_FOUND = 10_059;
 export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
   assertCompatible(connection);
   const manager = await jetstreamManager(connection, { timeout: 10_000 }).catch((cause: unknown) => {
-    throw new RepriseError("broker_incompatible", "JetStream does not answer on this NATS server.", { cause });
+    throw new RepriseError("broker_incompatible", "JetStream does not answer on this NATS server.", {
+      cause,
+    });
   });
   await Promise.all(streamConfigs(options).map((config) => ensureStream(manager, config)));
 }
@@ -53,9 +55,13 @@ function assertCompatible({ info }: NatsConnection): void {
   const [major = 0, minor = 0] = info.version.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_SERVER;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
-    throw new RepriseError("broker_incompatible", `nats-server ${info.version} is too old: ${OLDEST_SERVER.join(".")} or later is needed.`);
+    throw new RepriseError(
+      "broker_incompatible",
+      `nats-server ${info.version} is too old: ${OLDEST_SERVER.join(".")} or later is needed.`,
+    );
   }
-  if (!info.jetstream) throw new RepriseError("broker_incompatible", "JetStream is not enabled on this NATS server.");
+  if (!info.jetstream)
+    throw new RepriseError("broker_incompatible", "JetStream is not enabled on this NATS server.");
   if (info.max_payload < SMALLEST_MAX_PAYLOAD) {
     throw new RepriseError(
       "broker_incompatible",
@@ -67,7 +73,12 @@ function assertCompatible({ info }: NatsConnection): void {
 type Config = Partial<StreamConfig> & { name: string; subjects: string[] };
 
 function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Config[] {
-  const kept = { storage: StorageType.File, num_replicas: replicas, max_age: retentionMs * MS, discard: DiscardPolicy.Old };
+  const kept = {
+    storage: StorageType.File,
+    num_replicas: replicas,
+    max_age: retentionMs * MS,
+    discard: DiscardPolicy.Old,
+  };
   const logs = Array.from({ length: shards }, (_, shard): Config => {
     const { stored, live } = shardSubjects(shard);
     return {
@@ -111,9 +122,15 @@ async function ensureStream(manager: JetStreamManager, config: Config): Promise<
     else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
   } catch (cause) {
     if (!(cause instanceof JetStreamApiError)) {
-      throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, { cause });
+      throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, {
+        cause,
+      });
     }
-    throw new RepriseError("broker_incompatible", `Stream ${config.name} can't be brought in line: ${cause.message}.`, { cause });
+    throw new RepriseError(
+      "broker_incompatible",
+      `Stream ${config.name} can't be brought in line: ${cause.message}.`,
+      { cause },
+    );
   }
 }
 

@@ -12,7 +12,10 @@ export interface HostileFeed {
 }
 
 /** A connection whose live feed treats its n-th message as `fateOf(n, message)` says. All else is the connection itself. */
-export function createHostileFeed(connection: NatsConnection, fateOf: (nth: number, msg: Msg) => FeedFate): HostileFeed {
+export function createHostileFeed(
+  connection: NatsConnection,
+  fateOf: (nth: number, msg: Msg) => FeedFate,
+): HostileFeed {
   const subscriptions: Subscription[] = [];
   let nth = 0;
   const subscribe: NatsConnection["subscribe"] = (subject, options = {}) => {

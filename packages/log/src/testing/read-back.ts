@@ -2,7 +2,10 @@ import { decodeEvent, type GenerationRef, type KnownEvent, type UnknownEvent } f
 import type { GenerationLog } from "../generation-log.ts";
 
 /** All events of a log as its leader has them, decoded. */
-export async function readBack(log: GenerationLog, ref: GenerationRef): Promise<(KnownEvent | UnknownEvent)[]> {
+export async function readBack(
+  log: GenerationLog,
+  ref: GenerationRef,
+): Promise<(KnownEvent | UnknownEvent)[]> {
   const events = await log.leader.readTail(ref, 0);
   return events.map(({ payload }) => decodeEvent(payload));
 }

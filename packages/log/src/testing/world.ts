@@ -48,9 +48,21 @@ export function newRef(tenant = "acme"): GenerationRef {
 }
 
 /** An appender that nothing fences, unless told otherwise. */
-export function appenderOf(log: GenerationLog, ref: GenerationRef, options: Partial<AppenderOptions> = {}): Appender {
+export function appenderOf(
+  log: GenerationLog,
+  ref: GenerationRef,
+  options: Partial<AppenderOptions> = {},
+): Appender {
   const { publish, leader } = log;
-  return new Appender({ publish, leader, ref, head: EMPTY_LOG, writer: uniqueName(), isFence: () => false, ...options });
+  return new Appender({
+    publish,
+    leader,
+    ref,
+    head: EMPTY_LOG,
+    writer: uniqueName(),
+    isFence: () => false,
+    ...options,
+  });
 }
 
 /** Appends one event and waits until it is stored. */
@@ -82,7 +94,12 @@ export function requested({ tenant, generation }: GenerationRef): EventDraft {
   };
 }
 
-export const started = (attempt = 1): EventDraft => ({ type: "generation.started", attempt, worker: "w", model: "sim" });
+export const started = (attempt = 1): EventDraft => ({
+  type: "generation.started",
+  attempt,
+  worker: "w",
+  model: "sim",
+});
 
 export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
 

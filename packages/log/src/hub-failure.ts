@@ -1,0 +1,19 @@
+import { RepriseError } from "@reprise/protocol";
+
+/** Why the hub stops to serve a tail: what its readers are told when they are broken off. */
+export const HUB_FAILURE = {
+  /** Nobody has read it for a while, or memory ran short; the next reader makes a new one. */
+  dropped: new RepriseError("broker_unavailable", "This node no longer keeps the generation in memory.", {
+    retryAfterMs: 0,
+  }),
+  draining: new RepriseError("draining", "This node is shutting down."),
+  /** Stream and republish disagree for longer than any replica lags. */
+  hole: new RepriseError("broker_unavailable", "The log does not show events that the live feed did."),
+} as const;
+
+export function throwLiveFeedUnavailable(cause: unknown): never {
+  throw new RepriseError("broker_unavailable", "The live feed can't be subscribed to now.", {
+    cause,
+    retryAfterMs: 1_000,
+  });
+}
