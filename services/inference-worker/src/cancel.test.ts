@@ -79,7 +79,7 @@ test("a generation that was cancelled before a worker had it never meets an engi
   });
   const cancelled = await world.submit({ history: [CANCELLED] });
   const other = await world.submit();
-  await using _worker = await world.startWorker(engine, { slots: 1 });
+  await world.startWorker(engine, { slots: 1 });
   await world.untilEnded(other);
   await expect.poll(() => world.queuedJobs()).toBe(0);
   expect(typesOf(await world.read(cancelled))).toEqual(["generation.requested", "generation.cancelled"]);

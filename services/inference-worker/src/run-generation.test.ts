@@ -17,7 +17,7 @@ test("the first token is in the log before the engine has a second one", async (
     yield text(" second");
     yield FINISH;
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const ref = await world.submit();
   const early = await world.until(ref, (events) => events.length === 3);
   expect(early.at(-1)).toEqual({ seq: 2, type: "output.delta", text: "first" });
@@ -32,7 +32,7 @@ test("tokens that come while an append is in flight become few events, and the t
     yield* pieces.map(text);
     yield FINISH;
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
   expect(textOf(events)).toBe(pieces.join(""));
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i));
@@ -47,7 +47,7 @@ test("an engine that is far ahead of the log has to wait, and nothing is lost by
     for (let i = 0; i < 30; i++) yield text(piece);
     yield FINISH;
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   expect(textOf(await world.untilEnded(await world.submit()))).toBe(piece.repeat(30));
 });
 
@@ -58,7 +58,7 @@ test("the end holds the token counts that the engine reports", async () => {
     yield text("Two words");
     yield { type: "finish", reason: "length", usage: { input_tokens: 11, output_tokens: 22 } };
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
   expect(typesOf(events)).toEqual([
     "generation.requested",
@@ -82,7 +82,7 @@ test("an engine that knows the input's tokens beforehand has them in the first e
     },
     { countInput: () => 2 },
   );
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
   expect(events[1]).toMatchObject({ type: "generation.started", attempt: 1, input_tokens: 2 });
   expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 2, output_tokens: 3 } });
@@ -94,7 +94,7 @@ test("an engine that fails before its first token fails the generation with its 
     yield* [];
     throw new RepriseError("engine_unavailable", "Nobody answers at the engine's address.");
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
   expect(events.slice(2)).toEqual([
     {
@@ -118,7 +118,7 @@ test("an engine that fails in mid-stream keeps what it had said, and counts it",
     yield text(" a");
     throw new RepriseError("engine_failed", "The engine broke off.");
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
   expect(textOf(events)).toBe("half of a");
   expect(events.at(-1)).toMatchObject({
@@ -133,7 +133,7 @@ test("a defect in an engine fails the generation without telling what it said", 
   const engine = createFakeEngine(() => {
     throw new TypeError("a secret of the prompt");
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
   expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "internal" } });
   expect(JSON.stringify(events)).not.toContain("secret");
@@ -141,7 +141,7 @@ test("a defect in an engine fails the generation without telling what it said", 
 
 test("options that the engine refuses fail the generation, and name the field", async () => {
   await using world = await openWorld();
-  await using _worker = await world.startWorker(createSimEngine());
+  await world.startWorker(createSimEngine());
   const events = await world.untilEnded(await world.submit({ options: { tokens: "many" } }));
   expect(events.at(-1)).toMatchObject({
     type: "generation.failed",
@@ -157,7 +157,7 @@ test("a generation whose creator died before its first event gets it from the jo
   });
   const ref = await world.submit({ requested: false });
   expect(await world.read(ref)).toEqual([]);
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(ref);
   expect(events[0]).toMatchObject({ seq: 0, type: "generation.requested", ...ref });
   expect(textOf(events)).toBe("here");
@@ -176,7 +176,7 @@ test("a worker runs no more generations at once than it has slots", async () => 
     running--;
     yield FINISH;
   });
-  await using _worker = await world.startWorker(engine, { slots: 2 });
+  await world.startWorker(engine, { slots: 2 });
   const refs = [];
   for (let i = 0; i < 6; i++) refs.push(await world.submit());
   await full.promise;
@@ -188,8 +188,8 @@ test("a worker runs no more generations at once than it has slots", async () => 
 test("a generation that is silent for longer than the ack wait stays with its worker", async () => {
   await using world = await openWorld();
   const ackWaitMs = 400;
-  await using _worker = await world.startWorker(createSimEngine(), { ackWaitMs });
-  await using _other = await world.startWorker(createSimEngine(), { ackWaitMs });
+  await world.startWorker(createSimEngine(), { ackWaitMs });
+  await world.startWorker(createSimEngine(), { ackWaitMs });
   const ref = await world.submit({ options: { first_token_ms: 3 * ackWaitMs, tokens: 1 } });
   expect(typesOf(await world.untilEnded(ref))).toEqual([
     "generation.requested",
@@ -206,7 +206,7 @@ test("a job is gone once its generation has ended, and not before", async () => 
     await Promise.race([release.promise, untilAborted(signal)]);
     yield FINISH;
   });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const ref = await world.submit();
   await world.until(ref, (events) => events.length === 2);
   expect(await world.queuedJobs()).toBe(1);

@@ -31,7 +31,7 @@ test("a second attempt goes on behind the exact prefix, and the counts of both a
     { canContinue: () => true },
   );
   const ref = await world.submit({ history: [started(1), delta("Once", 3)] });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(ref);
   expect(prefixes).toEqual([{ text: "Once", tokens: 3 }]);
   expect(textOf(events)).toBe("Once upon a time");
@@ -46,7 +46,7 @@ test("where the engine can't go on, what was shown is withdrawn first, and the w
     yield { type: "finish", reason: "stop" };
   });
   const ref = await world.submit({ history: [started(1), delta("All"), delta(" of")] });
-  await using _worker = await world.startWorker(engine);
+  await world.startWorker(engine);
   const events = await world.untilEnded(ref);
   expect(events.slice(4, 6)).toMatchObject([
     { type: "generation.started", attempt: 2 },
@@ -63,7 +63,7 @@ test("with on_worker_loss fail a lost worker is the generation's end", async () 
     policy: { on_worker_loss: "fail" },
     history: [started(1), delta("So far")],
   });
-  await using _worker = await world.startWorker(createSimEngine());
+  await world.startWorker(createSimEngine());
   const events = await world.untilEnded(ref);
   expect(typesOf(events).slice(3)).toEqual(["generation.failed"]);
   expect(events.at(-1)).toMatchObject({
@@ -79,8 +79,8 @@ test("a generation whose attempts are used up gets one end, whoever many workers
     policy: { max_attempts: 2 },
     history: [started(1), delta("a"), started(2)],
   });
-  await using _first = await world.startWorker(createSimEngine());
-  await using _second = await world.startWorker(createSimEngine());
+  await world.startWorker(createSimEngine());
+  await world.startWorker(createSimEngine());
   await world.untilEnded(ref);
   await expect.poll(() => world.queuedJobs()).toBe(0);
   expect(typesOf(await world.read(ref)).slice(4)).toEqual(["generation.failed"]);
@@ -95,7 +95,7 @@ test("a worker that closes hands its generations over at once, and the text is a
 
   const ref = await world.submit({ options });
   await world.until(ref, (events) => events.length > 10);
-  await using _second = await world.startWorker(createSimEngine());
+  await world.startWorker(createSimEngine());
   await first.close();
   // The ack wait is a minute: only a release brings the job here in time.
   const events = await world.untilEnded(ref);

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type EventDraft, type KnownEvent, Transcript } from "@reprise/protocol";
+import { DEFAULT_POLICY, type EventDraft, Transcript } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { NO_PREFIX } from "../engines/engine.ts";
 import { planAttempt } from "./plan-attempt.ts";
@@ -17,7 +17,7 @@ const rewind: EventDraft = { type: "output.rewind", to_seq: 0, reason: "worker_l
 /** What a log says that holds these events behind its request. */
 function after(...drafts: EventDraft[]): Transcript {
   const transcript = new Transcript();
-  for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft } as KnownEvent);
+  for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft });
   return transcript;
 }
 

@@ -22,6 +22,7 @@ import {
   liveSubject,
   logSubject,
   parseTenantId,
+  type RequestedEvent,
   Transcript,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
@@ -32,7 +33,7 @@ import { startWorker, type Worker } from "../service.ts";
 export const MODEL = "fake";
 
 export interface Submission {
-  options?: Record<string, unknown>;
+  options?: NonNullable<RequestedEvent["request"]["options"]>;
   policy?: Partial<EffectivePolicy>;
   /** What the log holds already behind the request, as if an earlier worker had died. */
   history?: readonly EventDraft[];
@@ -54,7 +55,7 @@ export interface World extends AsyncDisposable {
   /** Resolves with the log once it has its end. */
   untilEnded(ref: GenerationRef): Promise<KnownEvent[]>;
   queuedJobs(): Promise<number>;
-  /** A worker in this process that serves one model with one engine. */
+  /** A worker in this process that serves one model with one engine, until it or the world is closed. */
   startWorker(engine: Engine, options?: { slots?: number; ackWaitMs?: number }): Promise<Worker>;
 }
 
@@ -75,6 +76,7 @@ export async function openWorld(): Promise<World> {
       const events = await read(ref);
       return holds(events) ? events : undefined;
     });
+  const workers = stack.use(new AsyncDisposableStack());
   const kept = stack.move();
   return {
     broker,
@@ -88,14 +90,11 @@ export async function openWorld(): Promise<World> {
       const info = await broker.main.request(`$JS.API.STREAM.INFO.${JOBS_STREAM}`);
       return info.json<{ state: { messages: number } }>().state.messages;
     },
-    startWorker: (engine, { slots = 10, ackWaitMs = 60_000 } = {}) =>
-      startWorker({
-        broker,
-        models: new Map([[MODEL, { engine, slots }]]),
-        ackWaitMs,
-        logger: createLogger({ service: "test", level: "silent" }),
-        metrics: createMetrics(),
-      }),
+    async startWorker(engine, { slots = 10, ackWaitMs = 60_000 } = {}) {
+      const models = new Map([[MODEL, { engine, slots }]]);
+      const logger = createLogger({ service: "test", level: "silent" });
+      return workers.use(await startWorker({ broker, models, ackWaitMs, logger, metrics: createMetrics() }));
+    },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
