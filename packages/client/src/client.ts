@@ -79,7 +79,7 @@ function createGenerations(settings: HttpSettings): Generations {
   };
 
   function toCreate(request: GenerationRequest, idempotencyKey: string | undefined): HttpRequest {
-    const key = idempotencyKey ?? createIdempotencyKey(settings.runtime.random);
+    const key = idempotencyKey ?? createIdempotencyKey(() => settings.runtime.random());
     assertIdempotencyKey(key);
     const body = JSON.stringify(request);
     return { method: "POST", path: "/v1/generations", headers: { "idempotency-key": key }, body };

@@ -8,7 +8,6 @@ import {
 import { parseErrorAnswer } from "./error-answer.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
 import type { ResumeInput } from "./resume-state.ts";
-import type { StreamEvent } from "./stream-event.ts";
 
 /** What one connection tells its reader; `opened` brings the generation's id where the server said it. */
 export type ConnectionInput = ResumeInput | { readonly type: "opened"; readonly generation: string | null };
@@ -74,7 +73,7 @@ async function* readBody(exchange: Exchange): AsyncGenerator<ResumeInput, void, 
 
 /** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */
 function toInput({ id, data }: SseMessage): ResumeInput {
-  const event = decodeEvent(data) as StreamEvent;
+  const event = decodeEvent(data);
   if (/^[\x21-\x7e]+$/.test(id)) return { type: "event", cursor: id, event };
   throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
 }

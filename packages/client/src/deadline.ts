@@ -28,7 +28,7 @@ export function withDeadline<T>(
     };
     work.then(
       (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error as Error)),
+      (error: unknown) => settle(() => reject(error)),
     );
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort);

@@ -1,0 +1,20 @@
+import type { StreamEvent } from "../stream-event.ts";
+
+const usage = { input_tokens: 3, output_tokens: 2 };
+
+/** The log of a generation that said these texts and completed. */
+export function completedLog(texts: readonly string[]): StreamEvent[] {
+  return numbered([
+    { type: "generation.started", attempt: 1, worker: "w1", model: "sim" },
+    ...texts.map((text) => ({ type: "output.delta", text })),
+    { type: "generation.completed", finish_reason: "stop", usage },
+  ]);
+}
+
+/** Gives events their seq, from 1. */
+export function numbered(drafts: readonly { type: string; [field: string]: unknown }[]): StreamEvent[] {
+  return drafts.map((draft, index) => ({ seq: index + 1, ...draft }));
+}
+
+/** Texts whose UTF-8 sequences take one to four bytes, so that cuts fall within characters too. */
+export const MIXED_TEXTS = ["Hel", "lo, ", "wörld ", "日本", "🙂🙃", "\r\n", " data: x\n\n", "end"];

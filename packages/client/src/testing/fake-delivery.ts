@@ -1,0 +1,168 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { encodeFrame, FAKE_ID, generationOf, seqOfCursor } from "./fake-log.ts";
+import type { StreamEvent } from "../stream-event.ts";
+
+/** What goes wrong with one request. Data, so that tests can draw them. */
+export type Fault =
+  /** Nothing does. */
+  | { kind: "none" }
+  /** The socket is destroyed after so many bytes of the body. */
+  | { kind: "cut"; afterBytes: number }
+  /** A clean end after so many events. */
+  | { kind: "end"; afterEvents: number }
+  /** Begins so many events before the cursor. */
+  | { kind: "repeat"; events: number }
+  /** Leaves out so many events after the cursor. */
+  | { kind: "skip"; events: number }
+  /** Another answer altogether. */
+  | { kind: "answer"; status: number; headers?: Record<string, string>; body?: string }
+  /** An error frame after so many events, then a broken connection. */
+  | { kind: "error_frame"; afterEvents: number; body: string }
+  /** These lines before the first frame. */
+  | { kind: "preface"; lines: string }
+  /** No headers, ever. */
+  | { kind: "silent" }
+  /** Nothing more after so many events. */
+  | { kind: "stall"; afterEvents: number };
+
+export interface ReceivedRequest {
+  method: string;
+  url: string;
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+export interface FakeDelivery extends AsyncDisposable {
+  readonly url: string;
+  readonly requests: readonly ReceivedRequest[];
+  /** Connections to an event stream that are open now. */
+  readonly openStreams: number;
+  nextRequest(): Promise<ReceivedRequest>;
+  /** Resolves when a stream's connection has closed. */
+  nextClose(): Promise<void>;
+}
+
+export interface FakeDeliveryOptions {
+  log: readonly StreamEvent[];
+  /** The n-th request meets the n-th fault; those after the last meet none. */
+  faults?: readonly Fault[];
+  /** Whether an answer to a create names the generation. Default true. */
+  tellsId?: boolean;
+}
+
+/** One generation's delivery service over real HTTP, as PROTOCOL.md has it, that misbehaves by the book of its test. */
+export async function startFakeDelivery({
+  log,
+  faults = [],
+  tellsId = true,
+}: FakeDeliveryOptions): Promise<FakeDelivery> {
+  const requests: ReceivedRequest[] = [];
+  const requestWaiters: ((request: ReceivedRequest) => void)[] = [];
+  const closeWaiters: (() => void)[] = [];
+  let openStreams = 0;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "", url = "", headers } = request;
+    const received = { method, url, headers, body: await text(request) };
+    const fault = faults[requests.push(received) - 1] ?? { kind: "none" };
+    for (const resolve of requestWaiters.splice(0)) resolve(received);
+    if (fault.kind === "silent") return;
+    if (fault.kind === "answer") {
+      response.writeHead(fault.status, fault.headers).end(fault.body);
+      return;
+    }
+    if (tellsId) response.setHeader("Reprise-Generation-Id", FAKE_ID);
+    if (headers.accept === "text/event-stream") return stream(received, response, fault);
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(generationOf(log)));
+  }
+
+  async function stream(
+    { url, headers }: ReceivedRequest,
+    response: ServerResponse,
+    fault: Fault,
+  ): Promise<void> {
+    const after = new URL(url, "http://fake").searchParams.get("after");
+    const seq = seqOfCursor(headers["last-event-id"]?.toString() ?? after);
+    if (seq >= log.length) {
+      response.writeHead(204).end();
+      return;
+    }
+    openStreams++;
+    response.on("close", () => {
+      openStreams--;
+      for (const resolve of closeWaiters.splice(0)) resolve();
+    });
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" }).flushHeaders();
+    await send(response, log, seq, fault);
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    get openStreams() {
+      return openStreams;
+    },
+    nextRequest: () => new Promise((resolve) => requestWaiters.push(resolve)),
+    nextClose: () => new Promise((resolve) => closeWaiters.push(resolve)),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+async function send(
+  response: ServerResponse,
+  log: readonly StreamEvent[],
+  seq: number,
+  fault: Fault,
+): Promise<void> {
+  const frames = (from: number, count?: number): Buffer =>
+    Buffer.from(
+      log
+        .slice(from, count === undefined ? undefined : from + count)
+        .map(encodeFrame)
+        .join(""),
+    );
+  const write = (bytes: Buffer | string): Promise<void> =>
+    new Promise((resolve) => response.write(bytes, () => resolve()));
+
+  switch (fault.kind) {
+    case "cut":
+      await write(frames(seq).subarray(0, fault.afterBytes));
+      response.destroy();
+      return;
+    case "end":
+      response.end(frames(seq, fault.afterEvents));
+      return;
+    case "repeat":
+      response.end(frames(Math.max(0, seq - fault.events)));
+      return;
+    case "skip":
+      response.end(frames(seq + fault.events));
+      return;
+    case "error_frame":
+      await write(frames(seq, fault.afterEvents));
+      await write(`event: error\ndata: ${fault.body}\n\n`);
+      response.destroy();
+      return;
+    case "preface":
+      await write(fault.lines);
+      response.end(frames(seq));
+      return;
+    case "stall":
+      await write(frames(seq, fault.afterEvents));
+      return;
+    default:
+      response.end(frames(seq));
+  }
+}
