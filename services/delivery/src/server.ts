@@ -2,6 +2,7 @@ import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import type { OpsHandler } from "@reprise/service";
 import fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
+import { answerClientError } from "./client-error.ts";
 import { sendProblem, toProblem } from "./problem.ts";
 import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes, drainingError } from "./routes/events.ts";
@@ -14,6 +15,8 @@ export interface ServerOptions {
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
 }
+
+const MAX_HEADER_BYTES = 16 * 1_024;
 
 const ALLOWED_HEADERS = [
   "Authorization",
@@ -34,7 +37,16 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
     requestTimeout: 60_000,
     forceCloseConnections: "idle",
     return503OnClosing: false,
+    // A load balancer may ask for /healthz with HEAD; an event stream without a body would only never end.
+    exposeHeadRoutes: false,
+    // Ids of any length reach the routes, which know what to answer; the HTTP parser bounds the URL.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (thrown, _request, reply) =>
+      void sendProblem(reply, toProblem(thrown, LIMITS.bodyBytes)),
   });
+  app.removeContentTypeParser("text/plain");
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = toProblem(thrown, LIMITS.bodyBytes);
@@ -45,15 +57,17 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   app.setNotFoundHandler((request) => {
     throw new RepriseError("not_found", `There is no ${request.url.split("?", 1)[0]}.`);
   });
-  app.addHook("onRequest", async (request) => {
-    if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
-  });
   await app.register(cors, {
     origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
     methods: ["GET", "POST"],
     allowedHeaders: ALLOWED_HEADERS,
     exposedHeaders: [GENERATION_ID_HEADER, "Location", "Retry-After"],
     maxAge: 86_400,
+    strictPreflight: false,
+  });
+  // After CORS, so that pages can read the refusal.
+  app.addHook("onRequest", async (request) => {
+    if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
   });
 
   addGenerationRoutes(app, context);
@@ -66,7 +80,7 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   return app;
 }
 
-const METHODS: readonly HTTPMethods[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 function refuseOtherMethods(app: FastifyInstance, url: string, allowed: "GET" | "POST"): void {
   app.route({

@@ -23,6 +23,8 @@ import { preferredType } from "./negotiation.ts";
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -38,7 +40,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       });
     }
     const key = header(request, "idempotency-key");
-    const lastEventId = header(request, "last-event-id");
+    const lastEventId = header(request, "last-event-id") || undefined;
     if (lastEventId !== undefined && key === undefined) {
       const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
       throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
@@ -52,7 +54,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       request: body,
       idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
       joinOnly: lastEventId !== undefined,
-      traceparent: header(request, "traceparent"),
+      traceparent: traceparentOf(request),
       now: new Date(),
     });
     const status = joined ? 200 : 201;
@@ -74,6 +76,12 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const { reason = "requested" } = parseWith(cancelSchema, request.body ?? {});
     return cancelGeneration(log, { tenant, generation: parseGenerationId(request.params.id) }, reason);
   });
+}
+
+/** A trace context that is malformed is left out, as W3C Trace Context has it. */
+function traceparentOf(request: FastifyRequest): string | undefined {
+  const value = header(request, "traceparent");
+  return value !== undefined && TRACEPARENT.test(value) ? value : undefined;
 }
 
 function header(request: FastifyRequest, name: string): string | undefined {

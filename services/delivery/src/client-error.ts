@@ -1,0 +1,36 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { RepriseError } from "@reprise/protocol";
+
+/**
+ * Answers what is not an HTTP request, or never became one, and ends the connection. On a connection that has carried an
+ * answer nothing is said: one may still be under way, and this would land in the middle of it. A reset tells its reader that
+ * it is incomplete.
+ */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed) return;
+  if (socket.bytesWritten > 0 || !socket.writable) {
+    socket.resetAndDestroy();
+    return;
+  }
+  const { status, message } = describe(error.code);
+  const body = JSON.stringify(new RepriseError("invalid_request", message).toBody());
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    "content-type: application/json; charset=utf-8",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+function describe(code: string | undefined): { status: number; message: string } {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return { status: 408, message: "The request did not arrive in time." };
+    case "HPE_HEADER_OVERFLOW":
+      return { status: 431, message: "The request's headers are too large." };
+    default:
+      return { status: 400, message: "This is not an HTTP request." };
+  }
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { type Hub, Tail } from "@reprise/log";
+import { createGenerationId, encodeEvent, parseTenantId } from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { delta } from "../testing/platform.ts";
+import { readEventPage } from "./event-page.ts";
+
+const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+const NO_HUB = {} as Hub;
+
+function newTail(events = 1): Tail {
+  const payloads = Array.from({ length: events }, (_, i) => encodeEvent(i, delta(`${i}`)));
+  payloads[0] = Buffer.from('{"seq":0,"type":"generation.requested"}');
+  return new Tail(REF, httpSseFraming, { events: payloads, streamSeq: events });
+}
+
+describe("a page that waits", () => {
+  test("leaves no listener behind when its client goes", async () => {
+    const tail = newTail();
+    const gone = new AbortController();
+    const page = readEventPage({
+      hub: NO_HUB,
+      tail,
+      fromSeq: 1,
+      limit: 10,
+      waitMs: 30_000,
+      signal: gone.signal,
+    });
+    expect(tail.readers).toBe(1);
+    gone.abort();
+    await page;
+    expect(tail.readers).toBe(0);
+  });
+
+  test("leaves none behind when an event comes, and has it", async () => {
+    const tail = newTail();
+    const signal = new AbortController().signal;
+    const page = readEventPage({ hub: NO_HUB, tail, fromSeq: 1, limit: 10, waitMs: 30_000, signal });
+    tail.acceptLive(encodeEvent(1, delta("é")), () => 2);
+    tail.notify(() => {});
+    expect(await page).toBe(
+      '{"object":"list","events":[{"seq":1,"type":"output.delta","text":"é"}],"cursor":"0-1","ended":false}',
+    );
+    expect(tail.readers).toBe(0);
+  });
+
+  test("does not wait for a client that is gone already", async () => {
+    const tail = newTail();
+    const page = readEventPage({
+      hub: NO_HUB,
+      tail,
+      fromSeq: 1,
+      limit: 10,
+      waitMs: 30_000,
+      signal: AbortSignal.abort(),
+    });
+    expect(JSON.parse(await page)).toMatchObject({ events: [], cursor: "0-0" });
+  });
+});
+
+test("a page holds at most a mebibyte, but always an event", async () => {
+  const big = "x".repeat(700_000);
+  const payloads = [newTailEvent(0), ...[1, 2, 3].map((seq) => encodeEvent(seq, delta(big)))];
+  const tail = new Tail(REF, httpSseFraming, { events: payloads, streamSeq: 4 });
+  const signal = new AbortController().signal;
+  const page = await readEventPage({ hub: NO_HUB, tail, fromSeq: 2, limit: 10, waitMs: 0, signal });
+  expect(JSON.parse(page)).toMatchObject({ cursor: "0-2", events: [{ seq: 2 }] });
+});
+
+function newTailEvent(seq: number): Uint8Array {
+  return Buffer.from(`{"seq":${seq},"type":"generation.requested"}`);
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from "node:crypto";
+import { type Hub, Tail } from "@reprise/log";
+import {
+  createGenerationId,
+  encodeEvent,
+  encodeSseFrame,
+  type EventDraft,
+  parseTenantId,
+  RepriseError,
+} from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import { completed, delta, started } from "../testing/platform.ts";
+import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
+import type { SseSocket } from "./sse-socket.ts";
+import { SseStream } from "./sse-stream.ts";
+
+const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+
+const firstEvent = encodeEvent(0, {
+  type: "generation.requested",
+  tenant: REF.tenant,
+  generation: REF.generation,
+  created_at: "2026-11-21T00:00:00Z",
+  request: { model: "sim", input: "hello" },
+  policy: { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" },
+});
+
+/** A socket that writes down what is done to it; it takes as much as `room` says before it asks for a pause. */
+function recordingSocket(room = Infinity) {
+  const writes: string[] = [];
+  const ends: ("end" | "breakOff")[] = [];
+  let left = room;
+  let onDrain = () => {};
+  const record = (text: string) => {
+    writes.push(text);
+    left--;
+    return left > 0;
+  };
+  const socket: SseSocket = {
+    writeFrames: (chunks) => record([...unwrapChunks(chunks)].join("")),
+    writeText: record,
+    end: () => void ends.push("end"),
+    breakOff: () => void ends.push("breakOff"),
+    onDrain: (listener) => (onDrain = listener),
+    onClose() {},
+  };
+  const drain = () => {
+    left = room;
+    onDrain();
+  };
+  return { socket, writes, ends, drain };
+}
+
+/** A stream over a tail that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
+function openStream({ room, logged = [] }: { room?: number; logged?: Uint8Array[] } = {}) {
+  const tail = new Tail(REF, httpSseFraming, { events: [firstEvent], streamSeq: 1 });
+  const fake = recordingSocket(room);
+  const counts = { eventsDelivered: 0, fallenBack: 0 };
+  const errors: RepriseError[] = [];
+  const closed: SseStream[] = [];
+  const readBehind = async (_tail: Tail, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
+  const stream = new SseStream({
+    hub: { readBehind } as unknown as Hub,
+    tail,
+    socket: fake.socket,
+    nextSeq: 1,
+    counts,
+    onError: (error) => errors.push(error),
+    onClose: (it) => closed.push(it),
+  });
+  stream.start();
+  const feed = (...drafts: EventDraft[]) => {
+    for (const draft of drafts) tail.acceptLive(encodeEvent(tail.lastSeq + 1, draft), () => 0);
+    tail.notify(rethrow);
+  };
+  return { ...fake, stream, tail, counts, errors, closed, feed };
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
+
+describe("a stream", () => {
+  test("writes all events of one tick at once", () => {
+    const { feed, writes, counts } = openStream();
+    feed(started(), delta("a"), delta("b"), delta("c"));
+    feed(delta("d"));
+    expect(writes.map((text) => text.match(/^data/gm)?.length)).toEqual([4, 1]);
+    expect(counts).toEqual({ eventsDelivered: 5, fallenBack: 0 });
+  });
+
+  test("ends cleanly behind the terminal event, and only there", () => {
+    const { feed, ends, closed, stream, tail } = openStream();
+    feed(started(), delta("a"));
+    expect(ends).toEqual([]);
+    feed(completed());
+    expect(ends).toEqual(["end"]);
+    expect(closed).toEqual([stream]);
+    expect(tail.readers).toBe(0);
+  });
+
+  test("holds still while its socket is full, and then sends the rest at once", () => {
+    const { feed, writes, drain } = openStream({ room: 1 });
+    feed(started());
+    feed(delta("a"));
+    feed(delta("b"));
+    expect(writes).toHaveLength(1);
+    drain();
+    expect(writes).toHaveLength(2);
+    expect(writes[1]).toMatch(/"a".*\n\n.*\n.*"b"/);
+  });
+
+  test("reads from the log what the hub has let go of, and returns to the hub's memory", async () => {
+    const long = "x".repeat(3_000);
+    const drafts = [started(), ...Array.from({ length: 100 }, (_, i) => delta(`${i} ${long}`)), completed()];
+    const logged = [firstEvent, ...drafts.map((draft, i) => encodeEvent(i + 1, draft))];
+    const { feed, tail, writes, drain, ends, counts, closed } = openStream({ room: 1, logged });
+    for (const draft of drafts) feed(draft);
+    tail.frames.trim(0);
+    expect(tail.frames.firstSeq).toBeGreaterThan(50);
+    for (; closed.length === 0; await new Promise(setImmediate)) drain();
+    expect(writes.join("")).toBe(
+      logged
+        .slice(1)
+        .map((payload, i) => encodeSseFrame(`1-${i + 1}`, Buffer.from(payload).toString()))
+        .join(""),
+    );
+    expect(ends).toEqual(["end"]);
+    expect(counts).toEqual({ eventsDelivered: drafts.length, fallenBack: 1 });
+  });
+
+  test("tells of a failure in band and breaks off", () => {
+    const { feed, tail, writes, ends, errors } = openStream();
+    feed(started());
+    tail.failure = new RepriseError("broker_unavailable", "The log is gone.");
+    tail.notify(rethrow);
+    expect(writes.at(-1)).toBe(
+      'event: error\ndata: {"error":{"code":"broker_unavailable","message":"The log is gone.","retryable":true}}\n\n',
+    );
+    expect(ends).toEqual(["breakOff"]);
+    expect(errors).toEqual([tail.failure]);
+  });
+
+  test("is kept alive by a comment of one line only when nothing else was sent", () => {
+    const { feed, stream, writes } = openStream();
+    feed(started());
+    stream.heartbeat(Date.now() + 999, 1_000);
+    expect(writes).toHaveLength(1);
+    stream.heartbeat(Date.now() + 1_001, 1_000);
+    expect(writes.at(-1)).toBe(": ping\n");
+  });
+
+  test("sends no heartbeat to a socket that is full", () => {
+    const { feed, stream, writes } = openStream({ room: 1 });
+    feed(started());
+    stream.heartbeat(Date.now() + 60_000, 1_000);
+    expect(writes).toHaveLength(1);
+  });
+
+  test("sent home is told when to come back, and gets nothing more", () => {
+    const { feed, stream, writes, ends } = openStream();
+    stream.sendHome(250.4);
+    stream.sendHome(1);
+    feed(started());
+    expect(writes).toEqual(["retry: 250\n"]);
+    expect(ends).toEqual(["breakOff"]);
+  });
+});
