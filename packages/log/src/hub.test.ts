@@ -1,6 +1,7 @@
 import type { GenerationRef } from "@reprise/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { Hub, type HubOptions } from "./hub.ts";
+import { eventually } from "./testing/eventually.ts";
 import { follow, framesOf } from "./testing/follow.ts";
 import { createHostileFeed } from "./testing/hostile-feed.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
@@ -71,7 +72,7 @@ test("without a broker opening fails, and the caller may try again", async () =>
   await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "broker_unavailable" });
   expect([opened.isListening(), opened.hub.stats.tails]).toEqual([false, 0]);
   await world.server.restart();
-  const tail = await vi.waitFor(() => opened.hub.open(ref), { timeout: 10_000 });
+  const tail = await eventually(() => opened.hub.open(ref));
   expect(tail.lastSeq).toBe(2);
 }, 30_000);
 
@@ -105,7 +106,7 @@ test("a tail that nobody reads is dropped after a while, one that is read is kep
   (await opened.hub.open(read)).listen(() => {});
   await opened.hub.open(unread);
   expect(opened.hub.stats.tails).toBe(2);
-  await vi.waitFor(() => expect(opened.hub.stats.tails).toBe(1));
+  await eventually(() => expect(opened.hub.stats.tails).toBe(1));
   expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([false, true]);
 });
 
@@ -115,7 +116,7 @@ test("a tail that was dropped says so to whoever still holds it", async () => {
   const ref = newRef();
   await writeLog(world.log, ref, 1);
   const tail = await opened.hub.open(ref);
-  await vi.waitFor(() => expect(opened.hub.stats.tails).toBe(0));
+  await eventually(() => expect(opened.hub.stats.tails).toBe(0));
   await expect(follow(tail)).rejects.toMatchObject({ code: "broker_unavailable" });
   expect((await opened.hub.open(ref)).failure).toBeUndefined();
 });
@@ -129,7 +130,7 @@ test("tails that nobody reads go when memory runs short, the longest unused firs
     await appendOne(appender, delta("x".repeat(30_000)));
   }
   for (const ref of refs) await opened.hub.open(ref);
-  await vi.waitFor(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(100_000));
+  await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(100_000));
   expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([true, true, false, false, false]);
 });
 
@@ -141,7 +142,7 @@ test("a long tail that is read loses its head when memory runs short, and the lo
   for (let i = 0; i < 200; i++) await appendOne(appender, delta("x".repeat(5_000)));
   const tail = await opened.hub.open(ref);
   tail.listen(() => {});
-  await vi.waitFor(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
+  await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
   expect(tail.frames.firstSeq).toBeGreaterThan(1);
   expect(tail.frames.view(1, 1_000)).toBeUndefined();
   expect(tail.lastSeq).toBe(201);

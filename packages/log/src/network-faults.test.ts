@@ -1,9 +1,10 @@
 import { type GenerationRef, peekSeq } from "@reprise/protocol";
 import { withSeed } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { connectBroker } from "./connection.ts";
 import { createGenerationLog } from "./generation-log.ts";
 import { Hub } from "./hub.ts";
+import { eventually } from "./testing/eventually.ts";
 import { follow, framesOf } from "./testing/follow.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "./testing/read-back.ts";
@@ -41,7 +42,7 @@ test("an acknowledgement that the network loses doubles nothing", async () => {
   await appendOne(appender, requested(ref));
   world.proxy.setFaults({ toClient: { dropped: true } });
   appender.append(delta("a"));
-  await vi.waitFor(async () => expect(await direct.log.reader.readTail(ref, 0)).toHaveLength(2));
+  await eventually(async () => expect(await direct.log.reader.readTail(ref, 0)).toHaveLength(2));
   expect(appender.head.seq).toBe(0);
   world.proxy.setFaults({});
   world.proxy.cutNow();

@@ -1,6 +1,7 @@
 import { encodeEvent, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { enqueueJob, pullJobs } from "./jobs.ts";
+import { eventually } from "./testing/eventually.ts";
 import { newRef, openWorld, requested } from "./testing/world.ts";
 
 const HOSTILE = [
@@ -54,7 +55,7 @@ describe("what varies in a subject", () => {
       const ref = newRef();
       await enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(0, requested(ref)) });
     }
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(got.toSorted()).toEqual(models.map((model) => `${model}: ${model}`).toSorted()),
     );
     for (const puller of pullers) puller.stop();

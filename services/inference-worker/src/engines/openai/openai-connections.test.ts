@@ -1,0 +1,157 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { NO_PREFIX } from "../engine.ts";
+import { content, DONE, finish, ROLE } from "../testing/chat-frames.ts";
+import type { Answer } from "../testing/misbehaving-server.ts";
+import { REQUEST, startOpenaiWorld } from "../testing/openai-world.ts";
+
+const HELLO: Answer = { body: [ROLE, content("Hel"), content("lo"), finish(), DONE] };
+/** A stream that has sent one word and then nothing more. */
+const ONE_WORD: Answer = { body: [ROLE, content("Hel")], end: "never" };
+/** Longer than any test: what is closed in time is closed because it was told to be. */
+const FOREVER = { lingerMs: 600_000, idleTimeoutMs: 600_000, headersTimeoutMs: 600_000 };
+
+describe("the OpenAI engine", () => {
+  test("sends one request after the other on the same connection", async () => {
+    await using world = await startOpenaiWorld();
+    for (let i = 0; i < 5; i++) {
+      world.server.willAnswer(HELLO);
+      await world.run();
+      // A connection is not used again in the turn of the event loop in which its answer ended.
+      await nextTurn();
+    }
+    expect(world.server.requests).toHaveLength(5);
+    expect(world.server.connections).toBe(1);
+  });
+
+  test("runs as many requests at once as it is asked to, and then keeps their connections", async () => {
+    await using world = await startOpenaiWorld();
+    for (let i = 0; i < 20; i++) world.server.willAnswer(HELLO);
+    const runs = await Promise.all(Array.from({ length: 20 }, () => world.run()));
+    expect(runs.map(({ text }) => text)).toEqual(Array(20).fill("Hello"));
+    expect(world.server.connections).toBeLessThanOrEqual(20);
+  });
+
+  test("keeps the connection of an answer that has had its last word but has not ended", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.server.willAnswer({ body: [...HELLO.body!, promise] });
+    world.server.willAnswer(HELLO);
+    expect((await world.run()).text).toBe("Hello");
+    expect((await world.run()).text).toBe("Hello");
+    expect(world.server.openConnections).toBe(2);
+    resolve();
+  });
+
+  test("closes the connection of an answer that does not end within lingerMs of its last word", async () => {
+    await using world = await startOpenaiWorld({ ...FOREVER, lingerMs: 1 });
+    world.server.willAnswer({ ...HELLO, end: "never" });
+    expect((await world.run()).error).toBeUndefined();
+    await world.server.requests[0]!.closed;
+  });
+
+  test("closes the connection of a refusal that does not end", async () => {
+    await using world = await startOpenaiWorld({ ...FOREVER, lingerMs: 1 });
+    world.server.willAnswer({ status: 400, body: ["no"], end: "never" });
+    expect((await world.run()).error).toMatchObject({ message: "The engine answered 400: no" });
+    await world.server.requests[0]!.closed;
+  });
+
+  test("closes the connection at once when nobody wants more", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer(ONE_WORD);
+    const { signal } = new AbortController();
+    for await (const event of world.engine.generate(REQUEST, { prefix: NO_PREFIX, signal })) {
+      expect(event).toEqual({ type: "text", text: "Hel" });
+      break;
+    }
+    await world.server.requests[0]!.closed;
+  });
+
+  test("closes the connection at once when the upstream says that it has failed", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer({ body: ['data: {"error":"worker lost"}\n\n'], end: "never" });
+    expect((await world.run()).error).toMatchObject({ code: "engine_failed" });
+    await world.server.requests[0]!.closed;
+  });
+
+  test("fails what still runs when it is closed", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer(ONE_WORD);
+    const { events } = world.start();
+    await events.next();
+    const next = events.next();
+    await world.engine.close();
+    await expect(next).rejects.toMatchObject({ code: "engine_failed" });
+    await world.server.requests[0]!.closed;
+  });
+});
+
+describe("the OpenAI engine, when its signal aborts,", () => {
+  const reason = new Error("enough");
+
+  test("before it begins asks nobody", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    const { abort, events } = world.start();
+    abort.abort(reason);
+    await expect(events.next()).rejects.toBe(reason);
+    expect(world.server.connections).toBe(0);
+  });
+
+  test("before the answer begins throws the reason and closes the connection", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer({ end: "silent" });
+    const { abort, events } = world.start();
+    const next = expect(events.next()).rejects.toBe(reason);
+    const { closed } = await world.server.nextRequest();
+    abort.abort(reason);
+    await next;
+    await closed;
+  });
+
+  test("while a refusal is read throws the reason and closes the connection", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer({ status: 400, body: ["no"], end: "never" });
+    const { abort, events } = world.start();
+    const next = expect(events.next()).rejects.toBe(reason);
+    const { answered, closed } = await world.server.nextRequest();
+    await answered;
+    abort.abort(reason);
+    await next;
+    await closed;
+  });
+
+  test("in mid-stream throws the reason and closes the connection", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer(ONE_WORD);
+    const { abort, events } = world.start();
+    expect(await events.next()).toMatchObject({ value: { text: "Hel" } });
+    const next = events.next();
+    abort.abort(reason);
+    await expect(next).rejects.toBe(reason);
+    await world.server.requests[0]!.closed;
+  });
+
+  test("while nobody asks for the next event closes the connection all the same, and says no word more", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    world.server.willAnswer({ body: [[ROLE, content("Hel"), content("lo")].join("")], end: "never" });
+    const { abort, events } = world.start();
+    await events.next();
+    abort.abort(reason);
+    await world.server.requests[0]!.closed;
+    await expect(events.next()).rejects.toBe(reason);
+  });
+
+  test("again and again leaves no connection behind", async () => {
+    await using world = await startOpenaiWorld(FOREVER);
+    for (let i = 0; i < 10; i++) {
+      world.server.willAnswer(ONE_WORD);
+      const { abort, events } = world.start();
+      await events.next();
+      abort.abort(reason);
+      await expect(events.next()).rejects.toBe(reason);
+      await world.server.requests[i]!.closed;
+    }
+    expect(world.server.openConnections).toBe(0);
+  });
+});
