@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { createClient } from "./client.ts";
+import { completedLog, MIXED_TEXTS } from "./testing/example-log.ts";
+import { startFakeDelivery } from "./testing/fake-delivery.ts";
+import { FAKE_ID } from "./testing/fake-log.ts";
+
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+const examples = [...readme.matchAll(/```js\n(.*?)```/gs)].map(([, code]) => code!);
+const text = MIXED_TEXTS.join("");
+
+/** Runs an example against a server, and returns what it wrote. */
+async function run(example: string, url: string): Promise<string> {
+  const body = example
+    .replace(/^import .*$/m, "")
+    .replace("http://127.0.0.1:8080", url)
+    .replace("rk_…", "rk_x");
+  let output = "";
+  const write = (part: unknown): void => void (output += String(part));
+  const console = { log: (...parts: unknown[]) => write(`${parts.join(" ")}\n`) };
+  const AsyncFunction = run.constructor as new (
+    ...parts: string[]
+  ) => (...values: unknown[]) => Promise<void>;
+  await new AsyncFunction("createClient", "process", "console", body)(
+    createClient,
+    { stdout: { write } },
+    console,
+  );
+  return output;
+}
+
+it.each([
+  [0, `${text}\n${FAKE_ID} completed, 0 reconnect(s)\n`],
+  [1, `${text} completed\n`],
+])("example %i of the README does what it says", async (index, expected) => {
+  await using delivery = await startFakeDelivery({ log: completedLog(MIXED_TEXTS) });
+  expect(await run(examples[index]!, delivery.url)).toBe(expected);
+});
