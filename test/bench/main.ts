@@ -1,0 +1,44 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { stopChildren } from "./children/child.ts";
+import { type BenchOptions, parseBenchOptions, USAGE } from "./options.ts";
+import { runBench } from "./run-bench.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** Above what a run takes on a slow machine: 60 s with --quick, 6 minutes without; one with a trace lasts as long as it was told. */
+const MOST_SECONDS = { quick: 120, full: 480, beyondTrace: 120 };
+
+let options: BenchOptions | undefined;
+try {
+  options = parseBenchOptions(process.argv.slice(2));
+} catch (error) {
+  console.error(`${(error as Error).message}\n\n${USAGE}`);
+  process.exitCode = 2;
+}
+if (options) await run(options);
+
+/** Ends with every child ended, whether the run is done, fails, is interrupted or takes too long. */
+async function run(chosen: BenchOptions): Promise<void> {
+  const abort = new AbortController();
+  const unwind = (why: string) => {
+    abort.abort(new Error(why));
+    void stopChildren();
+  };
+  const onInterrupt = () => unwind("interrupted");
+  process.once("SIGINT", onInterrupt);
+  process.once("SIGTERM", onInterrupt);
+  const { quick, trace, seconds } = chosen;
+  const limit = trace === undefined ? MOST_SECONDS[quick ? "quick" : "full"] : seconds + MOST_SECONDS.beyondTrace;
+  const timer = setTimeout(() => unwind(`not done after ${limit} s`), limit * 1e3);
+  try {
+    const dataDir = resolve(ROOT, process.env["REPRISE_DATA_DIR"] ?? ".reprise");
+    await runBench({ options: chosen, signal: abort.signal, env: process.env, dataDir, print: console.log });
+  } catch (error) {
+    process.exitCode = 1;
+    console.error(abort.signal.aborted ? `bench: ${(abort.signal.reason as Error).message}` : error);
+  } finally {
+    clearTimeout(timer);
+    process.removeListener("SIGINT", onInterrupt);
+    process.removeListener("SIGTERM", onInterrupt);
+  }
+}

@@ -1,0 +1,101 @@
+import type { BacklogResult } from "../scenarios/backlog.ts";
+import type { FanOutResult, FanOutRow } from "../scenarios/fan-out.ts";
+import type { ScenarioResult } from "../scenarios/all.ts";
+import type { TargetName } from "../targets/all.ts";
+
+/** One sentence of DESIGN.md §8 or of the bench's own aims, against what was measured. */
+export interface Verdict {
+  readonly scenario: string;
+  readonly claim: string;
+  readonly measured: number;
+  /** The most that the claim allows, or the least. */
+  readonly limit: number;
+  readonly unit: string;
+  readonly met: boolean;
+}
+
+/** All claims that the results have figures for. A run without the floor has nothing to be added to it. */
+export function judge(results: readonly ScenarioResult[]): Verdict[] {
+  return results.flatMap((result) => {
+    switch (result.scenario) {
+      case "S1":
+      case "S2":
+        return judgeFanOut(result);
+      case "S3":
+        return judgeBacklog(result);
+      case "IDLE": {
+        const own = result.rows.find(({ target }) => target === "reprise");
+        return own ? [atMost("IDLE", "an idle reader's memory", own.rssBytesPerReader / 1_024, 20, "KB")] : [];
+      }
+      case "APPEND":
+        return [atLeast("APPEND", "events stored by one worker process", result.eventsPerSecond, 40_000, "/s")];
+      case "SCALE": {
+        const costs = result.rows.map(({ totalCpu }) => totalCpu);
+        const ratio = costs.at(-1)! / costs[0]!;
+        const most = result.rows.at(-1)!.generations;
+        return [atMost("SCALE", `cost per event, 10 to ${most} generations`, ratio, 1.3, "x")];
+      }
+      case "TRACE":
+        return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
+    }
+  });
+}
+
+function judgeFanOut({ scenario, rows }: FanOutResult): Verdict[] {
+  const own = rows.find(({ target }) => target === "reprise");
+  if (!own) return [];
+  const verdicts: Verdict[] = [];
+  const floors = rows.filter(({ target }) => target === "floor");
+  if (floors.length > 0) {
+    const mean = (of: (row: FanOutRow) => number) => floors.reduce((sum, row) => sum + of(row), 0) / floors.length;
+    const added = (of: (row: FanOutRow) => number) => (of(own) - mean(of)) / 1e3;
+    if (scenario === "S1") {
+      verdicts.push(atMost(scenario, "added to the floor, p50", added(p50), 0.4, "ms"));
+      verdicts.push(atMost(scenario, "added to the floor, p99", added(p99), 2.5, "ms"));
+    }
+    const ratio = own.deliveryCpu / mean(({ deliveryCpu }) => deliveryCpu);
+    verdicts.push(atMost(scenario, "delivery's CPU per event, of the floor's", ratio, 2, "x"));
+  }
+  if (scenario === "S2") verdicts.push(atMost(scenario, "p99", p99(own) / 1e3, 12, "ms"));
+  verdicts.push(atMost(scenario, "tokens lost, repeated or out of order", own.missing + own.disordered, 0, ""));
+  const peers = rows.map(({ target, latency }) => ({ target, latency }));
+  return [...verdicts, ...aheadOfPeers(scenario, own.latency, peers)];
+}
+
+function judgeBacklog({ rows }: BacklogResult): Verdict[] {
+  const own = rows.find(({ target }) => target === "reprise")?.caughtUp;
+  if (!own) return [];
+  const peers = rows.flatMap(({ target, caughtUp }) => (caughtUp ? [{ target, latency: caughtUp }] : []));
+  return [atMost("S3", "time to caught up, p50", own.p50 / 1e3, 50, "ms"), ...aheadOfPeers("S3", own, peers)];
+}
+
+interface Quantiles {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** Reprise against the best of the peers in the same run: the floor is none. */
+function aheadOfPeers(scenario: string, own: Quantiles, rows: readonly { target: TargetName; latency: Quantiles }[]): Verdict[] {
+  const peers = rows.filter(({ target }) => target !== "reprise" && target !== "floor");
+  if (peers.length === 0) return [];
+  return (["p50", "p99"] as const).map((quantile) => {
+    const best = peers.reduce((least, peer) => (peer.latency[quantile] < least.latency[quantile] ? peer : least));
+    const claim = `ahead of every peer, ${quantile} (best: ${best.target})`;
+    return atMost(scenario, claim, own[quantile] / 1e3, best.latency[quantile] / 1e3, "ms");
+  });
+}
+
+const p50 = ({ latency }: FanOutRow) => latency.p50;
+const p99 = ({ latency }: FanOutRow) => latency.p99;
+
+function ratioCompleted({ ends, requests }: { ends: Readonly<Record<string, number>>; requests: number }): number {
+  return (ends["generation.completed"] ?? 0) / requests;
+}
+
+function atMost(scenario: string, claim: string, measured: number, limit: number, unit: string): Verdict {
+  return { scenario, claim, measured, limit, unit, met: measured <= limit };
+}
+
+function atLeast(scenario: string, claim: string, measured: number, limit: number, unit: string): Verdict {
+  return { scenario, claim, measured, limit, unit, met: measured >= limit };
+}

@@ -1,0 +1,60 @@
+import { findNatsServer } from "@reprise/service";
+import { type MachineFacts, readMachineFacts } from "./measure/machine.ts";
+import type { BenchOptions } from "./options.ts";
+import { formatResult } from "./report/format-result.ts";
+import { formatVerdicts } from "./report/format-verdicts.ts";
+import { judge } from "./report/verdict.ts";
+import { type Report, writeReport } from "./report/write-report.ts";
+import { RUN, type ScenarioResult } from "./scenarios/all.ts";
+import type { RunContext } from "./scenarios/run-context.ts";
+import { runTrace } from "./scenarios/trace.ts";
+import { NEEDS_REDIS } from "./targets/all.ts";
+
+export interface BenchRun {
+  options: BenchOptions;
+  /** Aborted when the run is to unwind. */
+  signal: AbortSignal;
+  env: Readonly<Record<string, string | undefined>>;
+  dataDir: string;
+  print(text: string): void;
+}
+
+/** Runs what the options say, prints a table per scenario as it ends and the verdicts at the end, and writes the JSON file. */
+export async function runBench({ options, signal, env, dataDir, print }: BenchRun): Promise<void> {
+  const startedAt = new Date().toISOString();
+  const { path: natsServer } = await findNatsServer(env, dataDir);
+  const binaries = { natsServer, redis: options.redis };
+  const machine = await readMachineFacts(binaries);
+  print(describeMachine(machine));
+
+  const notes: string[] = [];
+  const targets = options.targets.filter((target) => {
+    if (machine.redis !== undefined || !NEEDS_REDIS.has(target)) return true;
+    notes.push(`${target} is left out: ${options.redis} does not run here (Debian: apt-get install redis-server).`);
+    return false;
+  });
+  notes.forEach(print);
+
+  const say = (line: string) => print(`… ${line}`);
+  const context: RunContext = { binaries, targets, quick: options.quick, signal, say };
+  const results: ScenarioResult[] = [];
+  const keep = (result: ScenarioResult) => {
+    results.push(result);
+    print(`\n${formatResult(result)}\n`);
+  };
+  if (options.trace !== undefined) {
+    keep(await runTrace({ path: options.trace, speed: options.speed, seconds: options.seconds }, context));
+  } else {
+    for (const scenario of options.only) keep(await RUN[scenario](context));
+  }
+
+  const report: Report = { startedAt, machine, options, notes, results, verdicts: judge(results) };
+  print(formatVerdicts(report.verdicts));
+  print(`\nWritten to ${await writeReport(report, { out: options.out, dataDir })}`);
+}
+
+function describeMachine({ cpu, cores, memoryBytes, system, loadBefore, node, natsServer, redis }: MachineFacts): string {
+  const memory = `${(memoryBytes / 2 ** 30).toFixed(0)} GB`;
+  const load = loadBefore > cores / 2 ? `load ${loadBefore.toFixed(1)}: OTHERS ARE AT WORK, figures will be worse` : `load ${loadBefore.toFixed(1)}`;
+  return `${cores} x ${cpu}, ${memory}, ${system}, ${load}\nnode ${node}, ${natsServer}, redis ${redis ?? "none"}`;
+}

@@ -1,0 +1,20 @@
+import type { ScenarioName } from "../options.ts";
+import { type AppendResult, runAppend } from "./append.ts";
+import { type BacklogResult, runBacklog } from "./backlog.ts";
+import { type FanOutResult, runFanOut } from "./fan-out.ts";
+import { type IdleResult, runIdle } from "./idle.ts";
+import type { RunContext } from "./run-context.ts";
+import { runScale, type ScaleResult } from "./scale.ts";
+import type { TraceResult } from "./trace.ts";
+
+export type ScenarioResult = FanOutResult | BacklogResult | IdleResult | AppendResult | ScaleResult | TraceResult;
+
+/** The scenarios of DESIGN.md §8 by name. */
+export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise<ScenarioResult>>> = {
+  S1: (context) => runFanOut("S1", context),
+  S2: (context) => runFanOut("S2", context),
+  S3: runBacklog,
+  IDLE: runIdle,
+  APPEND: runAppend,
+  SCALE: runScale,
+};

@@ -1,0 +1,69 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { Appender, type Broker, createCheckpointer, type GenerationLog, type StoredEvent } from "@reprise/log";
+import {
+  createGenerationId,
+  DEFAULT_POLICY,
+  encodeEvent,
+  type GenerationId,
+  isTerminal,
+  liveSubject,
+  logSubject,
+  parseWorkerId,
+  peekSeq,
+  type TenantId,
+} from "@reprise/protocol";
+
+export interface GenerationOptions {
+  broker: Broker;
+  log: GenerationLog;
+  tenant: TenantId;
+  shards: number;
+  /** Called for every event that is stored, after the checkpoint has it. */
+  onStored?: (event: StoredEvent) => void;
+}
+
+export interface OpenGeneration {
+  readonly id: GenerationId;
+  readonly appender: Appender;
+}
+
+const WORKER = parseWorkerId("worker-bench");
+const complain = (error: unknown) => console.error(error);
+
+/**
+ * A generation that has started: its request and `generation.started` are stored. The appender, the checkpoints and the
+ * subscription to its own log are what a run of the inference-worker sets up.
+ */
+export async function openGeneration({ broker, log, tenant, shards, onStored }: GenerationOptions): Promise<OpenGeneration> {
+  const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
+  const requested = encodeEvent(0, {
+    type: "generation.requested",
+    ...ref,
+    created_at: new Date().toISOString(),
+    request: { model: "sim", input: "bench" },
+    policy: DEFAULT_POLICY,
+  });
+  const first = await log.publish(logSubject(ref), requested, { expectedLast: 0, writer: randomUUID() });
+  if (first.kind !== "stored") throw new Error(`The first event was not stored: ${first.kind}.`);
+  const snapshot = { events: [requested], streamSeq: first.streamSeq };
+  const maxBytes = log.maxCheckpointBytes;
+  const checkpointer = createCheckpointer({ publish: log.publish, ref, snapshot, maxBytes, now: Date.now() });
+  const appender = new Appender({
+    ...log,
+    ref,
+    head: { seq: 0, streamSeq: first.streamSeq },
+    writer: randomUUID(),
+    onStored(event) {
+      checkpointer.add(event.payload, event.streamSeq, Date.now());
+      onStored?.(event);
+    },
+    isFence: ({ type }) => isTerminal(type),
+    onEnd: complain,
+  });
+  broker.main.subscribe(liveSubject(ref), {
+    callback: (error, message) => (error ? complain(error) : appender.observe(peekSeq(message.data))),
+  });
+  appender.append({ type: "generation.started", attempt: 1, worker: WORKER, model: "sim" });
+  await appender.settled();
+  return { id: ref.generation, appender };
+}

@@ -1,0 +1,32 @@
+import type { MeasuredProcess } from "../../measure/process-usage.ts";
+import { startBenchBroker } from "./broker.ts";
+import { startBenchDelivery } from "./delivery.ts";
+import { startService } from "./service-child.ts";
+
+export interface BenchPlatform extends AsyncDisposable {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly processes: readonly MeasuredProcess[];
+}
+
+/** nats-server, the inference-worker and delivery: all of Reprise, each its own process, with the simulator as the model. */
+export async function startPlatform({ natsServer }: { natsServer: string }): Promise<BenchPlatform> {
+  await using stack = new AsyncDisposableStack();
+  const { server } = stack.use(await startBenchBroker(natsServer));
+  const env = { REPRISE_NATS_URL: server.url, REPRISE_WORKER_SLOTS: "10000" };
+  const { child: worker } = await startService("inference-worker", "taking jobs", env);
+  stack.use(worker);
+  const delivery = stack.use(await startBenchDelivery(server.url));
+  const { url, apiKey, child } = delivery;
+  const running = stack.move();
+  return {
+    url,
+    apiKey,
+    processes: [
+      { role: "worker", pid: worker.pid },
+      { role: "nats-server", pid: server.pid },
+      { role: "delivery", pid: child.pid },
+    ],
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
