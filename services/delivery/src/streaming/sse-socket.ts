@@ -39,7 +39,11 @@ function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
     end: () => response.end(),
     // Without the last chunk, the end of the connection is an error to the client.
     breakOff: () => socket.destroySoon(),
-    onDrain: (listener) => socket.on("drain", listener),
+    onDrain: (listener) => {
+      socket.on("drain", listener);
+      // The socket outlives the response: the next request on it has a stream of its own.
+      response.on("close", () => socket.off("drain", listener));
+    },
     onClose: (listener) => response.on("close", listener),
   };
 }
