@@ -1,9 +1,10 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { encodeEvent, jobQueue, JOBS_STREAM } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
+import { connectBroker } from "./connection.ts";
 import { enqueueJob, type Job, pullJobs, type PullOptions } from "./jobs.ts";
 import { eventually } from "./testing/eventually.ts";
-import { newRef, openWorld, requested, type World } from "./testing/world.ts";
+import { newRef, openWorld, openWorldBehindProxy, requested, type World } from "./testing/world.ts";
 
 const MODEL = "org/model-1.5";
 
@@ -237,14 +238,22 @@ test("a stopped worker takes no more jobs, and is idle when those that run have 
 });
 
 test("jobs that are on their way to a worker that stops go to another at once", async () => {
-  await using world = await openWorld();
-  using first = await work(world, { slots: 50, run: () => new Promise(() => {}) });
-  const enqueuing = enqueue(world, 50);
-  await eventually(() => expect(first.jobs.length).toBeGreaterThan(0));
+  await using world = await openWorldBehindProxy();
+  await using direct = await connectBroker({ url: world.server.url, name: "direct" });
+  using first = await work(world, { slots: 5 });
+  world.proxy.setFaults({ toClient: { latencyMs: 300 } });
+  const enqueuing = enqueue(world, 5);
+  const manager = await jetstreamManager(direct.main);
+  const handedOut = async () =>
+    (await manager.consumers.info(JOBS_STREAM, jobQueue(MODEL).consumer)).num_ack_pending;
+  await eventually(async () => expect(await handedOut()).toBe(5));
   first.puller.stop();
-  using second = await work(world, { slots: 50 });
-  await enqueuing;
-  await eventually(() => expect(first.jobs.length + second.jobs.length).toBe(50));
+  using second = await work(world, { slots: 5, connection: direct.main });
+  await eventually(() => expect(second.jobs).toHaveLength(5));
+  expect([first.jobs, second.jobs.map(({ ref }) => ref.generation).toSorted()]).toEqual([
+    [],
+    (await enqueuing).toSorted(),
+  ]);
 });
 
 test("a job that ends after its connection was closed is left to the broker", async () => {
