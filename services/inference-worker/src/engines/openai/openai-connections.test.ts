@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { NO_PREFIX } from "../engine.ts";
@@ -96,6 +98,23 @@ describe("the OpenAI engine, when its signal aborts,", () => {
     abort.abort(reason);
     await expect(events.next()).rejects.toBe(reason);
     expect(world.server.connections).toBe(0);
+  });
+
+  test("while it still connects throws the reason", async () => {
+    // A server that never shakes hands.
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const options = { baseUrl: `https://127.0.0.1:${port}/v1`, connectTimeoutMs: 600_000 };
+    await using world = await startOpenaiWorld({ ...FOREVER, ...options });
+    const { abort, events } = world.start();
+    const next = expect(events.next()).rejects.toBe(reason);
+    const [socket] = (await once(silent, "connection")) as [Socket];
+    abort.abort(reason);
+    await next;
+    socket.destroy();
+    silent.close();
+    await once(silent, "close");
   });
 
   test("before the answer begins throws the reason and closes the connection", async () => {

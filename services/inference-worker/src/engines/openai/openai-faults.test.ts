@@ -48,6 +48,12 @@ describe("an upstream that does not answer", () => {
     });
   });
 
+  test("because it does not shake hands within connectTimeoutMs is unavailable", async () => {
+    await using server = await startMisbehavingServer();
+    const { error } = await runAt(server.baseUrl.replace("http:", "https:"), { connectTimeoutMs: 30 });
+    expect(error).toMatchObject({ code: "engine_unavailable" });
+  });
+
   test("within headersTimeoutMs is unavailable", async () => {
     const { error } = await runAgainst({ end: "silent" }, { headersTimeoutMs: 30 });
     expect(error).toMatchObject({

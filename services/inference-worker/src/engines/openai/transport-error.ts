@@ -31,8 +31,6 @@ export function toUnreachable(
         `The engine did not begin to answer within ${headersTimeoutMs} ms.`,
       );
     default:
-      if (code.startsWith("HPE_"))
-        return new RepriseError("engine_failed", `The engine's answer is not HTTP (${code}).`);
       return new RepriseError("engine_unavailable", `The engine could not be reached (${code}).`);
   }
 }

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type EngineRequest, NO_PREFIX, type Prefix } from "../engine.ts";
+import { anyText } from "../testing/any-text.ts";
 import { collect } from "../testing/collect.ts";
 import { createJumpingClock } from "../testing/jumping-clock.ts";
 import { createSimEngine } from "./sim-engine.ts";
@@ -17,8 +18,8 @@ function run(request: EngineRequest, prefix: Prefix = NO_PREFIX, engine = instan
 
 const anyTokens = fc.oneof(
   fc.record({ tokens: fc.nat(200), seed: fc.nat() }),
-  fc.record({ text: fc.string({ unit: "grapheme", minLength: 1 }) }),
-  fc.record({ chunks: fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 30 }) }),
+  fc.record({ text: anyText({ minLength: 1 }) }),
+  fc.record({ chunks: fc.array(anyText({ minLength: 1 }), { maxLength: 30 }) }),
 );
 
 describe("the simulator", () => {

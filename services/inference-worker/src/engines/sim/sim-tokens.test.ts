@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyText } from "../testing/any-text.ts";
 import { countInputTokens, splitText, toTokenSource, tokenAt } from "./sim-tokens.ts";
 import { parseSimOptions } from "./sim-options.ts";
 
-const anyText = fc.string({ unit: "binary" });
 const utf8Length = (text: string) => new TextEncoder().encode(text).length;
 
 describe("made-up tokens", () => {
@@ -30,7 +30,7 @@ describe("made-up tokens", () => {
 describe("a text cut into tokens", () => {
   test("is the same text again when they are joined, and none is empty", () => {
     fc.assert(
-      fc.property(anyText, (text) => {
+      fc.property(anyText(), (text) => {
         const tokens = splitText(text);
         expect(tokens.join("")).toBe(text);
         expect(tokens).not.toContain("");
