@@ -25,7 +25,7 @@ await runService("inference-worker", async () => {
   const { REPRISE_OPS_PORT: port, REPRISE_HOST: host } = env;
   const ops = createOpsHandler({ metrics, notReadyBecause: () => [] });
   const opsServer = port === undefined ? undefined : await startOpsServer(ops, { host, port });
-  logger.info({ models: [...models.keys()] }, "taking jobs");
+  logger.info({ worker: worker.id, models: [...models.keys()] }, "taking jobs");
   return {
     logger,
     drainMs: env.REPRISE_DRAIN_MS,

@@ -8,10 +8,11 @@ import {
   pullJobs,
   watchConnection,
 } from "@reprise/log";
-import { parseWorkerId } from "@reprise/protocol";
+import { parseWorkerId, type WorkerId } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
 import type { Engine } from "./engines/engine.ts";
 import { runGeneration } from "./run-generation.ts";
+import { watchStalls } from "./stall-watch.ts";
 
 export { parseWorkerEnvironment, type WorkerEnvironment } from "./config.ts";
 export type { Engine } from "./engines/engine.ts";
@@ -34,6 +35,8 @@ export interface WorkerOptions {
 }
 
 export interface Worker extends AsyncDisposable {
+  /** What `generation.started` calls it. */
+  readonly id: WorkerId;
   /** Takes no more jobs, hands those that run over to other workers, and closes. */
   close(): Promise<void>;
 }
@@ -57,9 +60,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
   watchConnection(broker.main, { onUp: () => appenders.forEach((appender) => appender.sync()) });
 
+  const stalls = watchStalls(broker.main, ackWaitMs / 2);
+
   const running = metrics.gauge("reprise_generations_running");
   const ended = metrics.counter("reprise_generations_ended_total");
   const run = async (job: Job, engine: Engine) => {
+    // Unanswered, it comes back after the ack wait, if it is nobody else's.
+    if (stalls.doubtful) return;
     running.inc();
     try {
       const result = await runGeneration(context, job, engine);
@@ -78,9 +85,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const close = async () => {
     for (const puller of pullers) puller.stop();
     handover.abort();
+    stalls[Symbol.dispose]();
     await Promise.all(pullers.map((puller) => puller.idle()));
     await Promise.all([...models.values()].map(({ engine }) => engine.close()));
     log.close();
   };
-  return { close, [Symbol.asyncDispose]: close };
+  return { id: worker, close, [Symbol.asyncDispose]: close };
 }

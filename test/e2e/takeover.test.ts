@@ -1,0 +1,104 @@
+import { createClient } from "@reprise/client";
+import type { KnownEvent } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const REQUEST = { model: "sim", input: "Tell me a story." };
+const OPTIONS = { tokens: 150, tokens_per_second: 100, seed: 11 };
+const hasDeltas = (count: number) => (events: readonly KnownEvent[]) =>
+  events.filter(({ type }) => type === "output.delta").length >= count;
+const hasEnded = (events: readonly KnownEvent[]) =>
+  events.some(({ type }) => /completed|failed|cancelled/.test(type));
+const attemptsIn = (events: readonly KnownEvent[]) =>
+  events.flatMap((event) => (event.type === "generation.started" ? [event.attempt] : []));
+const endsIn = (events: readonly KnownEvent[]) =>
+  events.flatMap(({ type }) => (/completed|failed|cancelled/.test(type) ? [type] : []));
+
+/** A generation that one of two worker processes, the victim, is in the middle of. */
+async function midway(cluster: Cluster, request: object = {}) {
+  const [{ url }, ...workers] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startWorker(),
+    cluster.startWorker(),
+  ]);
+  const client = createClient({ url, apiKey: cluster.keys["acme"]! });
+  const { id } = await client.generations.create({ ...REQUEST, options: OPTIONS, ...request });
+  const [, started] = await cluster.untilLog("acme", id, hasDeltas(10));
+  const victim = workers.find((worker) => worker.id === (started as { worker?: string }).worker)!;
+  const untilEnded = () => cluster.untilLog("acme", id, hasEnded);
+  return { client, victim, id, untilEnded };
+}
+
+test("when a worker is killed, another one goes on, and the text is that of an undisturbed run", async () => {
+  await using cluster = await startCluster();
+  const { client, victim, id, untilEnded } = await midway(cluster);
+  const reader = client.generations.stream(id);
+  const read = reader.done();
+  victim.kill("SIGKILL");
+  const events = await untilEnded();
+  expect(attemptsIn(events)).toEqual([1, 2]);
+  expect(endsIn(events)).toEqual(["generation.completed"]);
+
+  const undisturbed = client.generations.run({ ...REQUEST, options: OPTIONS });
+  const { text } = await undisturbed.done();
+  expect(textOf(events)).toBe(text);
+  expect((await read).text).toBe(text);
+  expect((await read).usage).toEqual(undisturbed.usage);
+});
+
+test("when a killed worker's engine can't go on, readers see the text withdrawn and then all of it", async () => {
+  await using cluster = await startCluster();
+  const options = { ...OPTIONS, continuable: false };
+  const { client, victim, id, untilEnded } = await midway(cluster, { options });
+  const read = client.generations.stream(id).done();
+  victim.kill("SIGKILL");
+  const events = await untilEnded();
+  expect(events.filter(({ type }) => type === "output.rewind")).toHaveLength(1);
+  const { text } = await client.generations.run({ ...REQUEST, options }).done();
+  expect((await read).text).toBe(text);
+  expect(textOf(events)).toBe(text);
+});
+
+test("a worker that sleeps past its ack wait is fenced when it wakes, and does not come back for the job", async () => {
+  await using cluster = await startCluster();
+  // The sleeper must not use up the last attempt, nor say that all are used up, while the other one works.
+  const { client, victim, id, untilEnded } = await midway(cluster, { policy: { max_attempts: 2 } });
+  victim.kill("SIGSTOP");
+  await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
+  victim.kill("SIGCONT");
+  const events = await untilEnded();
+  // Told to stop, the sleeper finishes all that it has in hand.
+  await victim.stop();
+  expect(await untilEnded()).toEqual(events);
+  expect(attemptsIn(events)).toEqual([1, 2]);
+  expect(endsIn(events)).toEqual(["generation.completed"]);
+  const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+  expect(textOf(events)).toBe(text);
+});
+
+test("a worker that is told to stop hands over at once, long before its ack wait", async () => {
+  await using cluster = await startCluster({ ackWaitMs: 600_000 });
+  const { victim, untilEnded } = await midway(cluster);
+  const exit = await victim.stop();
+  expect(exit).toMatchObject({ code: 0, signal: null });
+  const events = await untilEnded();
+  expect(attemptsIn(events)).toEqual([1, 2]);
+  expect(endsIn(events)).toEqual(["generation.completed"]);
+});
+
+test("a generation whose last permitted worker is killed fails, once", async () => {
+  await using cluster = await startCluster();
+  const { client, victim, id, untilEnded } = await midway(cluster, { policy: { max_attempts: 1 } });
+  const reader = client.generations.stream(id);
+  const read = reader.done();
+  victim.kill("SIGKILL");
+  const events = await untilEnded();
+  expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "worker_lost" } });
+  expect(endsIn(events)).toEqual(["generation.failed"]);
+  const outcome = await read;
+  expect(outcome).toMatchObject({ status: "failed", error: { code: "worker_lost" } });
+  expect(outcome.text).toBe(textOf(events));
+  expect(outcome.text.length).toBeGreaterThan(0);
+});

@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
+import {
+  decodeEvent,
+  type KnownEvent,
+  liveSubject,
+  parseGenerationId,
+  parseTenantId,
+  Transcript,
+} from "@reprise/protocol";
+import { createTempDir, startTestBroker, type TestBroker } from "@reprise/testkit";
+import { type ServiceProcess, startService } from "./service-process.ts";
+
+export interface DeliveryProcess extends ServiceProcess {
+  readonly url: string;
+}
+
+export interface WorkerProcess extends ServiceProcess {
+  /** What `generation.started` calls it. */
+  readonly id: string;
+}
+
+/** A broker, and any number of delivery nodes and workers, each a process of its own. Disposal ends all of them. */
+export interface Cluster extends AsyncDisposable {
+  readonly server: TestBroker;
+  /** API keys with every role, by tenant. */
+  readonly keys: Readonly<Record<string, string>>;
+  startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
+  /** Resolves once it takes jobs. */
+  startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
+  /** What the log holds, read from its leader: exact payloads, seq 0 included. */
+  readLog(tenant: string, id: string): Promise<string[]>;
+  /** Resolves with the log as soon as it holds what is asked for. */
+  untilLog(tenant: string, id: string, holds: (events: KnownEvent[]) => boolean): Promise<KnownEvent[]>;
+}
+
+export interface ClusterOptions {
+  tenants?: readonly string[];
+  ackWaitMs?: number;
+}
+
+export async function startCluster({
+  tenants = ["acme"],
+  ackWaitMs = 1_000,
+}: ClusterOptions = {}): Promise<Cluster> {
+  await using stack = new AsyncDisposableStack();
+  const dir = stack.use(await createTempDir("e2e"));
+  const server = stack.use(await startTestBroker());
+  const broker = stack.use(await connectBroker({ url: server.url, name: "e2e" }));
+  const log = createGenerationLog(broker, rethrow);
+  stack.defer(() => log.close());
+  const keys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
+  const tenantsFile = join(dir.path, "tenants.json");
+  await writeFile(tenantsFile, toTenantsFile(keys));
+
+  const base = {
+    REPRISE_NATS_URL: server.url,
+    REPRISE_SHARDS: "2",
+    REPRISE_ACK_WAIT_MS: String(ackWaitMs),
+  };
+  const processes = stack.use(new AsyncDisposableStack());
+  const kept = stack.move();
+  return {
+    server,
+    keys,
+    async startDelivery(env = {}) {
+      const service = processes.use(
+        await startService("delivery", {
+          ...base,
+          REPRISE_PORT: "0",
+          REPRISE_TENANTS_FILE: tenantsFile,
+          ...env,
+        }),
+      );
+      const { url } = await service.logged("listening");
+      return { ...service, url: String(url) };
+    },
+    async startWorker(env = {}) {
+      const service = processes.use(await startService("inference-worker", { ...base, ...env }));
+      const { worker } = await service.logged("taking jobs");
+      return { ...service, id: String(worker) };
+    },
+    readLog: (tenant, id) => readLog(log, tenant, id),
+    untilLog: (tenant, id, holds) => untilLog({ broker, log, tenant, id, holds }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+export function textOf(events: readonly KnownEvent[]): string {
+  const transcript = new Transcript();
+  for (const event of events) transcript.apply(event);
+  return transcript.text;
+}
+
+async function readLog(log: GenerationLog, tenant: string, id: string): Promise<string[]> {
+  const ref = { tenant: parseTenantId(tenant), generation: parseGenerationId(id) };
+  const stored = await log.leader.readTail(ref, 0);
+  return stored.map(({ payload }) => Buffer.from(payload).toString());
+}
+
+interface Watch {
+  broker: Broker;
+  log: GenerationLog;
+  tenant: string;
+  id: string;
+  holds: (events: KnownEvent[]) => boolean;
+}
+
+/** Looks now, and again whenever the log has grown. */
+async function untilLog({ broker, log, tenant, id, holds }: Watch): Promise<KnownEvent[]> {
+  const ref = { tenant: parseTenantId(tenant), generation: parseGenerationId(id) };
+  let grown = Promise.withResolvers<void>();
+  const live = broker.main.subscribe(liveSubject(ref), { callback: () => grown.resolve() });
+  try {
+    await broker.main.flush();
+    for (;;) {
+      grown = Promise.withResolvers();
+      const events = (await readLog(log, tenant, id)).map((payload) => decodeEvent(payload) as KnownEvent);
+      if (holds(events)) return events;
+      await grown.promise;
+    }
+  } finally {
+    live.unsubscribe();
+  }
+}
+
+function newKey(tenant: string): string {
+  return `rk_${tenant}_${randomBytes(24).toString("base64url")}`;
+}
+
+function toTenantsFile(keys: Readonly<Record<string, string>>): string {
+  const tenants = Object.entries(keys).map(([id, secret]) => ({
+    id,
+    keys: [
+      {
+        sha256: createHash("sha256").update(secret).digest("hex"),
+        roles: ["create", "read", "cancel"],
+      },
+    ],
+  }));
+  return JSON.stringify({ tenants });
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { findNatsServer } from "@reprise/service";
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
+
+export interface ServiceExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+}
+
+/** One service as a process of its own. Disposal kills it. */
+export interface ServiceProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** Resolves with the first line logged with this message, whenever that was. @throws when the process ends without it */
+  logged(msg: string): Promise<LogLine>;
+  readonly exited: Promise<ServiceExit>;
+  kill(signal: NodeJS.Signals): void;
+  /** Sends SIGTERM and waits for the end. */
+  stop(): Promise<ServiceExit>;
+}
+
+export type ServiceName = "delivery" | "inference-worker" | "standalone";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** Starts `node services/<name>/src/main.ts` with this environment and nothing else of ours. */
+export async function startService(
+  name: ServiceName,
+  env: Readonly<Record<string, string>>,
+): Promise<ServiceProcess> {
+  const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
+  const child = spawn(process.execPath, [`services/${name}/src/main.ts`], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], REPRISE_NATS_SERVER: path, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  // Whoever interrupts the tests is not to find their processes running on.
+  const killChild = () => child.kill("SIGKILL");
+  process.on("exit", killChild);
+
+  const lines: LogLine[] = [];
+  let waiting: (() => void)[] = [];
+  let over = false;
+  const announce = () => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    lines.push(JSON.parse(line) as LogLine);
+    announce();
+  });
+  const stderr = text(child.stderr);
+  const exited = once(child, "close").then(async ([code, signal]): Promise<ServiceExit> => {
+    process.off("exit", killChild);
+    over = true;
+    announce();
+    return { code: code as number | null, signal: signal as NodeJS.Signals | null, stderr: await stderr };
+  });
+  return {
+    pid: child.pid!,
+    exited,
+    async logged(msg) {
+      for (;;) {
+        const line = lines.find((logged) => logged.msg === msg);
+        if (line) return line;
+        if (over) throw new Error(`${name} ended without "${msg}": ${(await exited).stderr}`);
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      }
+    },
+    kill: (signal) => void child.kill(signal),
+    async stop() {
+      child.kill("SIGTERM");
+      return exited;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
