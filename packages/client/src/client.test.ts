@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { createClient } from "./client.ts";
 import { completedLog, MIXED_TEXTS } from "./testing/example-log.ts";
@@ -38,9 +39,11 @@ describe("a call", () => {
       { kind: "answer", status: 429 },
     ];
     await using delivery = await startFakeDelivery({ log, faults });
-    const generations = generationsOf(delivery);
+    const runtime = createTestRuntime();
+    const generations = generationsOf(delivery, runtime);
     await generations.create(request);
     await generations.create(request);
+    expect(runtime.pauses).toEqual([125, 250]);
     const [first, second, third, other] = delivery.requests.map(({ headers }) => headers["idempotency-key"]);
     expect(first).toMatch(/^[\x21-\x7e]{16,255}$/);
     expect([second, third]).toEqual([first, first]);
@@ -77,6 +80,15 @@ describe("a call", () => {
   it.each(["<p>Log in", "null", "[]"])("refuses an answer that is no generation: %s", async (body) => {
     await using delivery = await startFakeDelivery({ log, faults: [{ kind: "answer", status: 200, body }] });
     await expect(generationsOf(delivery).get(FAKE_ID)).rejects.toMatchObject({ code: "protocol_violation" });
+  });
+
+  it("leaves nothing on a signal that outlives it, nor does a stream", async () => {
+    await using delivery = await startFakeDelivery({ log, faults: [{ kind: "answer", status: 503 }] });
+    const { signal } = new AbortController();
+    const generations = generationsOf(delivery);
+    await generations.get(FAKE_ID, { signal });
+    await generations.stream(FAKE_ID, { signal }).done();
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("ends with its signal", async () => {
