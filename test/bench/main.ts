@@ -28,7 +28,8 @@ async function run(chosen: BenchOptions): Promise<void> {
   process.once("SIGINT", onInterrupt);
   process.once("SIGTERM", onInterrupt);
   const { quick, trace, seconds } = chosen;
-  const limit = trace === undefined ? MOST_SECONDS[quick ? "quick" : "full"] : seconds + MOST_SECONDS.beyondTrace;
+  const limit =
+    trace === undefined ? MOST_SECONDS[quick ? "quick" : "full"] : seconds + MOST_SECONDS.beyondTrace;
   const timer = setTimeout(() => unwind(`not done after ${limit} s`), limit * 1e3);
   try {
     const dataDir = resolve(ROOT, process.env["REPRISE_DATA_DIR"] ?? ".reprise");

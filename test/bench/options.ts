@@ -59,7 +59,11 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
 }
 
 /** Some of the known names, in the known order: a table reads the same whatever order they were asked for in. */
-function parseList<Name extends string>(option: string, value: string | undefined, known: readonly Name[]): Name[] {
+function parseList<Name extends string>(
+  option: string,
+  value: string | undefined,
+  known: readonly Name[],
+): Name[] {
   if (value === undefined) return [...known];
   const wanted = value.split(",");
   const unknown = wanted.find((name) => !known.some((each) => each === name));

@@ -16,7 +16,7 @@ export interface BenchRun {
   signal: AbortSignal;
   env: Readonly<Record<string, string | undefined>>;
   dataDir: string;
-  print(text: string): void;
+  print: (text: string) => void;
 }
 
 /** Runs what the options say, prints a table per scenario as it ends and the verdicts at the end, and writes the JSON file. */
@@ -30,7 +30,9 @@ export async function runBench({ options, signal, env, dataDir, print }: BenchRu
   const notes: string[] = [];
   const targets = options.targets.filter((target) => {
     if (machine.redis !== undefined || !NEEDS_REDIS.has(target)) return true;
-    notes.push(`${target} is left out: ${options.redis} does not run here (Debian: apt-get install redis-server).`);
+    notes.push(
+      `${target} is left out: ${options.redis} does not run here (Debian: apt-get install redis-server).`,
+    );
     return false;
   });
   notes.forEach(print);
@@ -53,8 +55,20 @@ export async function runBench({ options, signal, env, dataDir, print }: BenchRu
   print(`\nWritten to ${await writeReport(report, { out: options.out, dataDir })}`);
 }
 
-function describeMachine({ cpu, cores, memoryBytes, system, loadBefore, node, natsServer, redis }: MachineFacts): string {
+function describeMachine({
+  cpu,
+  cores,
+  memoryBytes,
+  system,
+  loadBefore,
+  node,
+  natsServer,
+  redis,
+}: MachineFacts): string {
   const memory = `${(memoryBytes / 2 ** 30).toFixed(0)} GB`;
-  const load = loadBefore > cores / 2 ? `load ${loadBefore.toFixed(1)}: OTHERS ARE AT WORK, figures will be worse` : `load ${loadBefore.toFixed(1)}`;
+  const load =
+    loadBefore > cores / 2
+      ? `load ${loadBefore.toFixed(1)}: OTHERS ARE AT WORK, figures will be worse`
+      : `load ${loadBefore.toFixed(1)}`;
   return `${cores} x ${cpu}, ${memory}, ${system}, ${load}\nnode ${node}, ${natsServer}, redis ${redis ?? "none"}`;
 }

@@ -32,7 +32,13 @@ export async function stopChildren(): Promise<void> {
 }
 
 /** Starts a script that calls `serveParent`, or one behind `probe.ts`, and resolves when it runs. */
-export async function startChild({ name, script, args = [], env = {}, execArgv = [] }: ChildOptions): Promise<Child> {
+export async function startChild({
+  name,
+  script,
+  args = [],
+  env = {},
+  execArgv = [],
+}: ChildOptions): Promise<Child> {
   const child = fork(script, [...args], {
     env: { PATH: process.env["PATH"], ...env },
     execArgv: [...execArgv],

@@ -44,5 +44,8 @@ export async function runSchedule(
 }
 
 function range(from: number, to: number, step: number): number[] {
-  return Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_, index) => from + index * step);
+  return Array.from(
+    { length: Math.max(0, Math.ceil((to - from) / step)) },
+    (_, index) => from + index * step,
+  );
 }

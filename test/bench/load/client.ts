@@ -16,7 +16,9 @@ async function connect({ specs, copies }: ConnectOrder): Promise<void> {
   measurement = new Measurement({ fromMicros: Number.POSITIVE_INFINITY });
   const all = specs.flatMap((spec) => Array.from({ length: copies }, () => spec));
   for (let at = 0; at < all.length; at += CONNECT_AT_ONCE) {
-    const batch = all.slice(at, at + CONNECT_AT_ONCE).map((spec) => openReader(spec, measurement.createListener()));
+    const batch = all
+      .slice(at, at + CONNECT_AT_ONCE)
+      .map((spec) => openReader(spec, measurement.createListener()));
     readers.push(...(await Promise.all(batch)));
   }
 }

@@ -35,7 +35,10 @@ export interface LoadClient extends AsyncDisposable {
 }
 
 export async function startLoadClient(): Promise<LoadClient> {
-  const child: Child = await startChild({ name: "load client", script: new URL("./client.ts", import.meta.url) });
+  const child: Child = await startChild({
+    name: "load client",
+    script: new URL("./client.ts", import.meta.url),
+  });
   return {
     pid: child.pid,
     connect: (order) => child.call("connect", order),

@@ -18,9 +18,24 @@ const WORD = "data ";
  * Creates a generation and follows it in the same request. Resolves, never rejects, with how it ended: the type of the
  * terminal event, `status <n>`, or `broken` for a connection that ended before the stream did.
  */
-export function sendReplayed({ url, apiKey, agent, inputTokens, outputTokens, onTokens }: ReplayedRequest): Promise<string> {
-  const body = { model: "sim", input: WORD.repeat(Math.max(1, inputTokens)), options: { tokens: outputTokens } };
-  const headers = { authorization: `Bearer ${apiKey}`, accept: "text/event-stream", "content-type": "application/json" };
+export function sendReplayed({
+  url,
+  apiKey,
+  agent,
+  inputTokens,
+  outputTokens,
+  onTokens,
+}: ReplayedRequest): Promise<string> {
+  const body = {
+    model: "sim",
+    input: WORD.repeat(Math.max(1, inputTokens)),
+    options: { tokens: outputTokens },
+  };
+  const headers = {
+    authorization: `Bearer ${apiKey}`,
+    accept: "text/event-stream",
+    "content-type": "application/json",
+  };
   return new Promise((resolve) => {
     const sent = request(`${url}/v1/generations`, { method: "POST", agent, headers }, (response) => {
       if (response.statusCode === 201) {

@@ -38,7 +38,8 @@ export async function openSseConnection(options: SseConnectionOptions): Promise<
         const end = head.indexOf(HEAD_END);
         if (end < 0) return true;
         body = true;
-        if (!head.startsWith("HTTP/1.1 200 ")) opened.reject(new Error(`${path}: ${head.split("\r\n", 1)[0]}`));
+        if (!head.startsWith("HTTP/1.1 200 "))
+          opened.reject(new Error(`${path}: ${head.split("\r\n", 1)[0]}`));
         opened.resolve();
         onBytes(Buffer.from(head.slice(end + HEAD_END.length), "latin1"));
         return true;
@@ -52,7 +53,9 @@ export async function openSseConnection(options: SseConnectionOptions): Promise<
     if (body) onLost();
   });
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n${lines.join("")}\r\n`);
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n${lines.join("")}\r\n`,
+  );
   await opened.promise;
   socket.removeListener("error", opened.reject);
   // "close" follows, and counts.

@@ -34,7 +34,13 @@ export class Histogram {
   }
 
   percentiles(): Percentiles {
-    return { count: this.#count, p50: this.#at(0.5), p90: this.#at(0.9), p99: this.#at(0.99), max: this.#max };
+    return {
+      count: this.#count,
+      p50: this.#at(0.5),
+      p90: this.#at(0.9),
+      p99: this.#at(0.99),
+      max: this.#max,
+    };
   }
 
   #at(fraction: number): number {
@@ -51,7 +57,10 @@ export class Histogram {
 function bucketOf(value: number): number {
   if (value < EXACT) return value;
   const shift = Math.floor(Math.log2(value)) - SUB_BITS;
-  return Math.min(BUCKETS - 1, EXACT + (shift - 1) * SUB_BUCKETS + Math.floor(value / 2 ** shift) - SUB_BUCKETS);
+  return Math.min(
+    BUCKETS - 1,
+    EXACT + (shift - 1) * SUB_BUCKETS + Math.floor(value / 2 ** shift) - SUB_BUCKETS,
+  );
 }
 
 /** The largest value that a bucket counts: a percentile errs towards the slow side. */

@@ -17,7 +17,10 @@ export interface MachineFacts {
   readonly commit: string;
 }
 
-export async function readMachineFacts(binaries: { natsServer: string; redis: string }): Promise<MachineFacts> {
+export async function readMachineFacts(binaries: {
+  natsServer: string;
+  redis: string;
+}): Promise<MachineFacts> {
   const redis = await firstLine(binaries.redis, ["--version"]);
   return {
     cpu: cpus()[0]?.model ?? "unknown",

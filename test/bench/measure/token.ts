@@ -19,7 +19,7 @@ export class StampScanner {
 
   /** Calls back with the due time of every token whose stamp ends in these bytes. */
   push(bytes: Buffer, onStamp: (dueMicros: number) => void): void {
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
       if (this.#digits === DIGITS) {
         at = bytes.indexOf(MARK, at) + 1;
         if (at === 0) return;

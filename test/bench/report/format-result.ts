@@ -14,14 +14,20 @@ export function formatResult(result: ScenarioResult): string {
     case "S3": {
       const rows = result.rows.map(({ target, caughtUp }) => [
         target,
-        ...(caughtUp ? [caughtUp.p50, caughtUp.p90, caughtUp.p99, caughtUp.max].map(ms) : ["n/a", "", "", ""]),
+        ...(caughtUp
+          ? [caughtUp.p50, caughtUp.p90, caughtUp.p99, caughtUp.max].map(ms)
+          : ["n/a", "", "", ""]),
       ]);
       const title = `S3: ${result.readers} readers at once, ${result.events} events behind: ms until caught up`;
       return `${title}\n${formatTable(["", "p50", "p90", "p99", "max"], rows)}`;
     }
     case "IDLE": {
       const kb = (bytes: number | undefined) => (bytes === undefined ? "n/a" : (bytes / 1_024).toFixed(1));
-      const rows = result.rows.map((row) => [row.target, kb(row.rssBytesPerReader), kb(row.heapBytesPerReader)]);
+      const rows = result.rows.map((row) => [
+        row.target,
+        kb(row.rssBytesPerReader),
+        kb(row.heapBytesPerReader),
+      ]);
       return `IDLE: ${result.readers} silent readers: KB each\n${formatTable(["", "RSS", "heap"], rows)}`;
     }
     case "APPEND": {
@@ -54,15 +60,29 @@ function formatFanOut({ scenario, shape, rows }: FanOutResult): string {
     String(row.missing + row.disordered),
     row.deliveryCpu.toFixed(1),
     byRole(row.cpuPerToken),
-    Object.values(row.rssBytes).map((bytes) => (bytes / MIB).toFixed(0)).join("+"),
+    Object.values(row.rssBytes)
+      .map((bytes) => (bytes / MIB).toFixed(0))
+      .join("+"),
     row.clientLoad.toFixed(2),
   ]);
-  const header = ["", "p50", "p90", "p99", "max", "wrong", "delivery µs", "CPU µs/token by process", "RSS MB", "client"];
+  const header = [
+    "",
+    "p50",
+    "p90",
+    "p99",
+    "max",
+    "wrong",
+    "delivery µs",
+    "CPU µs/token by process",
+    "RSS MB",
+    "client",
+  ];
   return `${title}\n${formatTable(header, cells)}`;
 }
 
 function formatTrace(result: TraceResult): string {
-  const { options, requests, tokens, mostAtOnce, ends, timeToFirstToken, interTokenLatency, cpuPerToken } = result;
+  const { options, requests, tokens, mostAtOnce, ends, timeToFirstToken, interTokenLatency, cpuPerToken } =
+    result;
   const quantiles = ({ p50, p90, p99, max }: typeof timeToFirstToken) => [p50, p90, p99, max].map(ms);
   const outcome = Object.entries(ends).map(([end, count]) => `${count} ${end}`);
   return [

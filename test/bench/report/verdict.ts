@@ -25,10 +25,14 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeBacklog(result);
       case "IDLE": {
         const own = result.rows.find(({ target }) => target === "reprise");
-        return own ? [atMost("IDLE", "an idle reader's memory", own.rssBytesPerReader / 1_024, 20, "KB")] : [];
+        return own
+          ? [atMost("IDLE", "an idle reader's memory", own.rssBytesPerReader / 1_024, 20, "KB")]
+          : [];
       }
       case "APPEND":
-        return [atLeast("APPEND", "events stored by one worker process", result.eventsPerSecond, 40_000, "/s")];
+        return [
+          atLeast("APPEND", "events stored by one worker process", result.eventsPerSecond, 40_000, "/s"),
+        ];
       case "SCALE": {
         const costs = result.rows.map(({ totalCpu }) => totalCpu);
         const ratio = costs.at(-1)! / costs[0]!;
@@ -47,7 +51,8 @@ function judgeFanOut({ scenario, rows }: FanOutResult): Verdict[] {
   const verdicts: Verdict[] = [];
   const floors = rows.filter(({ target }) => target === "floor");
   if (floors.length > 0) {
-    const mean = (of: (row: FanOutRow) => number) => floors.reduce((sum, row) => sum + of(row), 0) / floors.length;
+    const mean = (of: (row: FanOutRow) => number) =>
+      floors.reduce((sum, row) => sum + of(row), 0) / floors.length;
     const added = (of: (row: FanOutRow) => number) => (of(own) - mean(of)) / 1e3;
     if (scenario === "S1") {
       verdicts.push(atMost(scenario, "added to the floor, p50", added(p50), 0.4, "ms"));
@@ -57,7 +62,9 @@ function judgeFanOut({ scenario, rows }: FanOutResult): Verdict[] {
     verdicts.push(atMost(scenario, "delivery's CPU per event, of the floor's", ratio, 2, "x"));
   }
   if (scenario === "S2") verdicts.push(atMost(scenario, "p99", p99(own) / 1e3, 12, "ms"));
-  verdicts.push(atMost(scenario, "tokens lost, repeated or out of order", own.missing + own.disordered, 0, ""));
+  verdicts.push(
+    atMost(scenario, "tokens lost, repeated or out of order", own.missing + own.disordered, 0, ""),
+  );
   const peers = rows.map(({ target, latency }) => ({ target, latency }));
   return [...verdicts, ...aheadOfPeers(scenario, own.latency, peers)];
 }
@@ -75,11 +82,17 @@ interface Quantiles {
 }
 
 /** Reprise against the best of the peers in the same run: the floor is none. */
-function aheadOfPeers(scenario: string, own: Quantiles, rows: readonly { target: TargetName; latency: Quantiles }[]): Verdict[] {
+function aheadOfPeers(
+  scenario: string,
+  own: Quantiles,
+  rows: readonly { target: TargetName; latency: Quantiles }[],
+): Verdict[] {
   const peers = rows.filter(({ target }) => target !== "reprise" && target !== "floor");
   if (peers.length === 0) return [];
   return (["p50", "p99"] as const).map((quantile) => {
-    const best = peers.reduce((least, peer) => (peer.latency[quantile] < least.latency[quantile] ? peer : least));
+    const best = peers.reduce((least, peer) =>
+      peer.latency[quantile] < least.latency[quantile] ? peer : least,
+    );
     const claim = `ahead of every peer, ${quantile} (best: ${best.target})`;
     return atMost(scenario, claim, own[quantile] / 1e3, best.latency[quantile] / 1e3, "ms");
   });
@@ -88,7 +101,13 @@ function aheadOfPeers(scenario: string, own: Quantiles, rows: readonly { target:
 const p50 = ({ latency }: FanOutRow) => latency.p50;
 const p99 = ({ latency }: FanOutRow) => latency.p99;
 
-function ratioCompleted({ ends, requests }: { ends: Readonly<Record<string, number>>; requests: number }): number {
+function ratioCompleted({
+  ends,
+  requests,
+}: {
+  ends: Readonly<Record<string, number>>;
+  requests: number;
+}): number {
   return (ends["generation.completed"] ?? 0) / requests;
 }
 

@@ -16,7 +16,10 @@ export interface Report {
 }
 
 /** Writes the results for programs. Returns the path; by default a new file in the data folder's `bench`. */
-export async function writeReport(report: Report, { out, dataDir }: { out: string | undefined; dataDir: string }): Promise<string> {
+export async function writeReport(
+  report: Report,
+  { out, dataDir }: { out: string | undefined; dataDir: string },
+): Promise<string> {
   const path = out ?? join(dataDir, "bench", `${report.startedAt.replaceAll(":", "-")}.json`);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, `${JSON.stringify(report, null, 2)}\n`);

@@ -7,7 +7,13 @@ import type { RunContext } from "./run-context.ts";
 import { runScale, type ScaleResult } from "./scale.ts";
 import type { TraceResult } from "./trace.ts";
 
-export type ScenarioResult = FanOutResult | BacklogResult | IdleResult | AppendResult | ScaleResult | TraceResult;
+export type ScenarioResult =
+  | FanOutResult
+  | BacklogResult
+  | IdleResult
+  | AppendResult
+  | ScaleResult
+  | TraceResult;
 
 /** The scenarios of DESIGN.md §8 by name. */
 export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise<ScenarioResult>>> = {

@@ -24,7 +24,11 @@ export async function runAppend({ binaries, quick, signal, say }: RunContext): P
   say("APPEND");
   await using broker = await startBenchBroker(binaries.natsServer);
   const script = new URL("../targets/reprise/append-worker.ts", import.meta.url);
-  await using worker = await startChild({ name: "worker", script, args: [broker.server.url, String(SHARDS)] });
+  await using worker = await startChild({
+    name: "worker",
+    script,
+    args: [broker.server.url, String(SHARDS)],
+  });
   await worker.call("start", { generations: GENERATIONS });
   const processes = [
     { role: "worker", pid: worker.pid },

@@ -1,7 +1,7 @@
-import { startLoadClient } from "../load/load-client.ts";
 import { Histogram, type Percentiles } from "../measure/histogram.ts";
 import { type TargetName, TARGETS } from "../targets/all.ts";
 import type { RunContext } from "./run-context.ts";
+import { startRun } from "./start-run.ts";
 
 export interface BacklogRow {
   readonly target: TargetName;
@@ -33,8 +33,8 @@ export async function runBacklog(context: RunContext): Promise<BacklogResult> {
 }
 
 async function runOne(name: TargetName, { binaries, quick }: RunContext): Promise<Percentiles | undefined> {
-  await using load = await startLoadClient();
-  await using target = await TARGETS[name](binaries);
+  await using run = await startRun(() => TARGETS[name](binaries));
+  const { load, target } = run;
   if (!target.replays) return undefined;
   const histogram = new Histogram();
   const rounds = quick ? 2 : 6;

@@ -1,7 +1,7 @@
-import { startLoadClient } from "../load/load-client.ts";
 import { type TargetName, TARGETS } from "../targets/all.ts";
 import { measurePace, measureStream, type StreamMeasurement, type StreamShape } from "./measure-stream.ts";
 import type { RunContext } from "./run-context.ts";
+import { startRun } from "./start-run.ts";
 
 /** S1: many streams with one reader each. S2: one stream with many readers. */
 export type FanOutName = "S1" | "S2";
@@ -38,9 +38,13 @@ export async function runFanOut(scenario: FanOutName, context: RunContext): Prom
   return { scenario, shape, rows };
 }
 
-async function runOne(name: TargetName, shape: StreamShape, { binaries, signal }: RunContext): Promise<FanOutRow> {
-  await using load = await startLoadClient();
-  await using target = await TARGETS[name](binaries);
+async function runOne(
+  name: TargetName,
+  shape: StreamShape,
+  { binaries, signal }: RunContext,
+): Promise<FanOutRow> {
+  await using run = await startRun(() => TARGETS[name](binaries));
+  const { load, target } = run;
   const measurement = await measureStream(target, load, shape, signal);
   const { [target.deliveryRole]: own = 0 } = measurement.cpuPerToken;
   if (name !== "floor") return { target: name, ...measurement, deliveryCpu: own };

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { startLoadClient } from "../load/load-client.ts";
 import { readUsage } from "../measure/process-usage.ts";
 import { type TargetName, TARGETS } from "../targets/all.ts";
 import type { RunContext } from "./run-context.ts";
+import { startRun } from "./start-run.ts";
 
 export interface IdleRow {
   readonly target: TargetName;
@@ -20,13 +20,15 @@ export interface IdleResult {
 
 /** Readers that are there before the count begins, so that what the first ones bring with them is not spread over all. */
 const FIRST_READERS = 50;
+/** What a reader costs over a bare Node response; the peers make no claim here. */
+const COMPARED: ReadonlySet<TargetName> = new Set(["floor", "reprise"]);
 const SETTLE_MS = 1_000;
 
 /** IDLE: readers of one stream that says nothing. The kernel's socket buffers are not part of any process's memory. */
 export async function runIdle(context: RunContext): Promise<IdleResult> {
   const readers = context.quick ? 500 : 2_000;
   const rows: IdleRow[] = [];
-  for (const target of context.targets) {
+  for (const target of context.targets.filter((name) => COMPARED.has(name))) {
     context.say(`IDLE ${target}`);
     rows.push(await runOne(target, readers, context));
   }
@@ -34,8 +36,8 @@ export async function runIdle(context: RunContext): Promise<IdleResult> {
 }
 
 async function runOne(name: TargetName, readers: number, { binaries, signal }: RunContext): Promise<IdleRow> {
-  await using load = await startLoadClient();
-  await using target = await TARGETS[name](binaries);
+  await using run = await startRun(() => TARGETS[name](binaries));
+  const { load, target } = run;
   const specs = await target.openStreams(1);
   const read = async () => {
     await delay(SETTLE_MS, undefined, { signal });
@@ -52,6 +54,8 @@ async function runOne(name: TargetName, readers: number, { binaries, signal }: R
     target: name,
     rssBytesPerReader: (after.rss - before.rss) / readers,
     heapBytesPerReader:
-      before.heap === undefined || after.heap === undefined ? undefined : (after.heap - before.heap) / readers,
+      before.heap === undefined || after.heap === undefined
+        ? undefined
+        : (after.heap - before.heap) / readers,
   };
 }

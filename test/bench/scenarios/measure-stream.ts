@@ -62,7 +62,11 @@ export async function measureStream(
 }
 
 /** CPU microseconds per second that keeping the schedule costs the producer: in the floor that is the delivering process. */
-export async function measurePace(target: RunningTarget, shape: StreamShape, signal: AbortSignal): Promise<number> {
+export async function measurePace(
+  target: RunningTarget,
+  shape: StreamShape,
+  signal: AbortSignal,
+): Promise<number> {
   const { streams, tokensPerSecond } = shape;
   const startMicros = nowMicros() + HEAD_START_MICROS;
   const [before, after] = await Promise.all([

@@ -9,5 +9,5 @@ export interface RunContext {
   readonly quick: boolean;
   readonly signal: AbortSignal;
   /** One line for whoever waits. */
-  say(line: string): void;
+  readonly say: (line: string) => void;
 }

@@ -1,7 +1,7 @@
-import { startLoadClient } from "../load/load-client.ts";
 import { TARGETS } from "../targets/all.ts";
 import { measureStream, type StreamMeasurement } from "./measure-stream.ts";
 import type { RunContext } from "./run-context.ts";
+import { startRun } from "./start-run.ts";
 
 export interface ScaleRow extends StreamMeasurement {
   readonly generations: number;
@@ -29,8 +29,8 @@ export async function runScale(context: RunContext): Promise<ScaleResult> {
 }
 
 async function runOne(generations: number, { binaries, quick, signal }: RunContext): Promise<ScaleRow> {
-  await using load = await startLoadClient();
-  await using target = await TARGETS.reprise(binaries);
+  await using run = await startRun(() => TARGETS.reprise(binaries));
+  const { load, target } = run;
   const interval = generations / TOKENS_PER_SECOND;
   // Whole intervals, so that each generation has the same number of tokens.
   const whole = (seconds: number) => Math.max(1, Math.round(seconds / interval)) * interval;

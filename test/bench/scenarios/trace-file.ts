@@ -16,7 +16,8 @@ const HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens";
  */
 export async function readTrace(path: string): Promise<Arrival[]> {
   const [header, ...lines] = (await readFile(path, "utf8")).trim().split(/\r?\n/);
-  if (header !== HEADER) throw new Error(`${path} begins with "${header?.slice(0, 80)}", not with "${HEADER}".`);
+  if (header !== HEADER)
+    throw new Error(`${path} begins with "${header?.slice(0, 80)}", not with "${HEADER}".`);
   const rows = lines.map((line, index) => parseRow(line) ?? fail(path, index + 2, line));
   const [first] = rows;
   return rows.map((row) => ({ ...row, atMicros: row.atMicros - first!.atMicros }));
@@ -28,7 +29,8 @@ function parseRow(line: string): Arrival | undefined {
   const [, second, fraction = "0"] = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d+)?$/.exec(timestamp) ?? [];
   const atMicros = Date.parse(`${second?.replace(" ", "T")}Z`) * 1e3 + Number(fraction) * 1e6;
   const [inputTokens, outputTokens] = [Number(input), Number(output)];
-  const ok = Number.isFinite(atMicros) && inputTokens >= 0 && outputTokens >= 0 && line.split(",").length === 3;
+  const ok =
+    Number.isFinite(atMicros) && inputTokens >= 0 && outputTokens >= 0 && line.split(",").length === 3;
   return ok ? { atMicros, inputTokens, outputTokens } : undefined;
 }
 

@@ -30,7 +30,7 @@ export interface TargetParts {
   producer: Child;
   /** The process that was started with `probe.ts` and `--expose-gc`, if any. */
   probed?: Child;
-  readerOf(id: string): ReaderSpec;
+  readerOf: (id: string) => ReaderSpec;
   /** Everything that runs, to be ended in reverse order. */
   stack: AsyncDisposableStack;
 }

@@ -1,5 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { Appender, type Broker, createCheckpointer, type GenerationLog, type StoredEvent } from "@reprise/log";
+import {
+  Appender,
+  type Broker,
+  createCheckpointer,
+  type GenerationLog,
+  type StoredEvent,
+} from "@reprise/log";
 import {
   createGenerationId,
   DEFAULT_POLICY,
@@ -34,7 +40,13 @@ const complain = (error: unknown) => console.error(error);
  * A generation that has started: its request and `generation.started` are stored. The appender, the checkpoints and the
  * subscription to its own log are what a run of the inference-worker sets up.
  */
-export async function openGeneration({ broker, log, tenant, shards, onStored }: GenerationOptions): Promise<OpenGeneration> {
+export async function openGeneration({
+  broker,
+  log,
+  tenant,
+  shards,
+  onStored,
+}: GenerationOptions): Promise<OpenGeneration> {
   const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
   const requested = encodeEvent(0, {
     type: "generation.requested",

@@ -23,7 +23,9 @@ serveProducer({
   append(id, text) {
     const stream = controllers.get(id)!;
     const seq = ++stream.seq;
-    stream.controller.enqueue(`id: 1-${seq}\ndata: ${JSON.stringify({ seq, type: "output.delta", text })}\n\n`);
+    stream.controller.enqueue(
+      `id: 1-${seq}\ndata: ${JSON.stringify({ seq, type: "output.delta", text })}\n\n`,
+    );
   },
   stored: () => new Promise((resolve) => setImmediate(resolve)),
 });

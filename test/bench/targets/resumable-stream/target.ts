@@ -7,9 +7,12 @@ export async function startResumableStream({ redis: binary }: { redis: string })
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await startBenchRedis(binary));
   const env = { REDIS_URL: redis.url };
-  const at = (file: string) => new URL(file, import.meta.url);
-  const producer = stack.use(await startChild({ name: "producer", script: at("./producer.ts"), env }));
-  const server = stack.use(await startChild({ name: "server", script: at("./server.ts"), env }));
+  const producer = stack.use(
+    await startChild({ name: "producer", script: new URL("./producer.ts", import.meta.url), env }),
+  );
+  const server = stack.use(
+    await startChild({ name: "server", script: new URL("./server.ts", import.meta.url), env }),
+  );
   const port = await server.call<number>("listen");
   return createTarget({
     processes: [

@@ -7,9 +7,12 @@ export async function startSocketIo({ redis: binary }: { redis: string }): Promi
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await startBenchRedis(binary));
   const args = [redis.url];
-  const at = (file: string) => new URL(file, import.meta.url);
-  const producer = stack.use(await startChild({ name: "producer", script: at("./producer.ts"), args }));
-  const server = stack.use(await startChild({ name: "server", script: at("./server.ts"), args }));
+  const producer = stack.use(
+    await startChild({ name: "producer", script: new URL("./producer.ts", import.meta.url), args }),
+  );
+  const server = stack.use(
+    await startChild({ name: "server", script: new URL("./server.ts", import.meta.url), args }),
+  );
   const port = await server.call<number>("listen");
   return createTarget({
     processes: [
