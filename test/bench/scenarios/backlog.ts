@@ -32,8 +32,11 @@ export async function runBacklog(context: RunContext): Promise<BacklogResult> {
   return { scenario: "S3", events: EVENTS, readers: READERS, rows };
 }
 
-async function runOne(name: TargetName, { binaries, quick }: RunContext): Promise<Percentiles | undefined> {
-  await using run = await startRun(() => TARGETS[name](binaries));
+async function runOne(
+  name: TargetName,
+  { binaries, quick, signal }: RunContext,
+): Promise<Percentiles | undefined> {
+  await using run = await startRun(signal, () => TARGETS[name](binaries));
   const { load, target } = run;
   if (!target.replays) return undefined;
   const histogram = new Histogram();

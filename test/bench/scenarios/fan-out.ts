@@ -43,7 +43,7 @@ async function runOne(
   shape: StreamShape,
   { binaries, signal }: RunContext,
 ): Promise<FanOutRow> {
-  await using run = await startRun(() => TARGETS[name](binaries));
+  await using run = await startRun(signal, () => TARGETS[name](binaries));
   const { load, target } = run;
   const measurement = await measureStream(target, load, shape, signal);
   const { [target.deliveryRole]: own = 0 } = measurement.cpuPerToken;

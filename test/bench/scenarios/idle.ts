@@ -36,7 +36,7 @@ export async function runIdle(context: RunContext): Promise<IdleResult> {
 }
 
 async function runOne(name: TargetName, readers: number, { binaries, signal }: RunContext): Promise<IdleRow> {
-  await using run = await startRun(() => TARGETS[name](binaries));
+  await using run = await startRun(signal, () => TARGETS[name](binaries));
   const { load, target } = run;
   const specs = await target.openStreams(1);
   const read = async () => {

@@ -29,7 +29,7 @@ export async function runScale(context: RunContext): Promise<ScaleResult> {
 }
 
 async function runOne(generations: number, { binaries, quick, signal }: RunContext): Promise<ScaleRow> {
-  await using run = await startRun(() => TARGETS.reprise(binaries));
+  await using run = await startRun(signal, () => TARGETS.reprise(binaries));
   const { load, target } = run;
   const interval = generations / TOKENS_PER_SECOND;
   // Whole intervals, so that each generation has the same number of tokens.

@@ -7,8 +7,12 @@ export interface Run extends AsyncDisposable {
   readonly target: RunningTarget;
 }
 
-/** Starts both at the same time. When one can't be started, the other is ended again. */
-export async function startRun(startTarget: () => Promise<RunningTarget>): Promise<Run> {
+/**
+ * Starts both at the same time. When one can't be started, the other is ended again.
+ * @throws the signal's reason when it has aborted; what the target throws
+ */
+export async function startRun(signal: AbortSignal, startTarget: () => Promise<RunningTarget>): Promise<Run> {
+  signal.throwIfAborted();
   await using stack = new AsyncDisposableStack();
   const [load, target] = await Promise.allSettled([startLoadClient(), startTarget()]);
   if (load.status === "fulfilled") stack.use(load.value);
