@@ -1,29 +1,54 @@
 import type { Hub, Tail } from "@reprise/log";
 import { type Cursor, parseCursor, RepriseError, START } from "@reprise/protocol";
 
+/** Where a reader wants to go on, and what it said so with. */
+export interface ResumePoint {
+  readonly cursor: Cursor;
+  readonly param: "after" | "Last-Event-ID";
+}
+
 /** A replica that lags may not have an event yet that another node has shown: tries, and the pause between them. */
 const TRIES = 10;
 const PAUSE_MS = 50;
 
-/** The cursor of a request: a reconnecting client's `Last-Event-ID` is newer than the `after` in its URL. */
-export function requestedCursor(lastEventId: string | undefined, after: string | undefined): Cursor {
-  if (lastEventId !== undefined && lastEventId !== "") return parseCursor(lastEventId, "Last-Event-ID");
-  return after === undefined || after === "" ? START : parseCursor(after);
+/**
+ * The cursor of a request: a reconnecting client's `Last-Event-ID` is newer than the `after` in its URL.
+ * @throws RepriseError `cursor_invalid`
+ */
+export function requestedCursor(lastEventId: string | undefined, after: string | undefined): ResumePoint {
+  if (lastEventId) return { cursor: parseCursor(lastEventId, "Last-Event-ID"), param: "Last-Event-ID" };
+  return { cursor: after ? parseCursor(after) : START, param: "after" };
 }
 
 /**
  * The first event to send to a reader that holds a cursor.
- * @throws RepriseError `cursor_invalid` when the log has no event at the cursor, or a different one than the cursor was made for
+ * @throws RepriseError `cursor_invalid` when the log has no event at the cursor, or a different one than the cursor was made
+ *   for; `cursor_expired` when the log no longer begins at its beginning: without the events that begin attempts, no cursor of
+ *   it can be told from a wrong one
  */
-export async function resumeFrom(hub: Hub, tail: Tail, cursor: Cursor): Promise<number> {
+export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
+  if (!tail.requested) throw expired();
   for (let tries = 1; cursor.seq > tail.lastSeq && tries <= TRIES; tries++) {
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     await hub.refresh(tail);
   }
   if (tail.attemptAt(cursor.seq) !== cursor.attempt) {
     throw new RepriseError("cursor_invalid", "The cursor does not belong to this generation's log.", {
-      param: "after",
+      param,
     });
   }
   return cursor.seq + 1;
+}
+
+/**
+ * Makes sure that a stream can begin with an event, while an answer can still say that it can't: where the hub has let go of
+ * the event, the log is asked for it.
+ * @throws RepriseError `cursor_expired`, `broker_unavailable`
+ */
+export async function assertKept(hub: Hub, tail: Tail, seq: number): Promise<void> {
+  if (seq < tail.frames.firstSeq) await hub.readBehind(tail, seq);
+}
+
+function expired(): RepriseError {
+  return new RepriseError("cursor_expired", "The beginning of this generation's log is no longer kept.");
 }

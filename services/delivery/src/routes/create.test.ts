@@ -91,10 +91,9 @@ describe("a create", () => {
         const headers = { "idempotency-key": `round-${round}` };
         const send = () => call(`${random.pick(nodes).url}/v1/generations`, { headers, body: REQUEST });
         const answers = await Promise.all(Array.from({ length: random.integer(2, 6) }, send));
-        expect(answers.map(({ status }) => status).toSorted()).toEqual([
-          ...answers.slice(1).map(() => 200),
-          201,
-        ]);
+        const made = answers.filter(({ status }) => status === 201);
+        const joined = answers.filter(({ status }) => status === 200);
+        expect([made.length, joined.length]).toEqual([1, answers.length - 1]);
         expect(new Set(answers.map(({ json }) => (json as Generation).id)).size).toBe(1);
         expect(await jobsQueued(platform.broker)).toBe(round);
       }
@@ -135,7 +134,7 @@ describe("a create that asks for an event stream", () => {
       "x-accel-buffering": "no",
       "transfer-encoding": "chunked",
     });
-    const worker = await openWorker(platform.log, refOf(`${reader.headers["reprise-generation-id"]}`));
+    const worker = await openWorker(platform.log, refOf(String(reader.headers["reprise-generation-id"])));
     await append(worker, started(), delta("Hi"), completed());
     expect(await reader.ended).toBe("clean");
     expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-3"]);
@@ -146,7 +145,7 @@ describe("a create that asks for an event stream", () => {
     const url = `${platform.node.url}/v1/generations`;
     const headers = { ...authorization(), "idempotency-key": "s1" };
     await using reader = await openSseReader(url, { ...options, headers });
-    const worker = await openWorker(platform.log, refOf(`${reader.headers["reprise-generation-id"]}`));
+    const worker = await openWorker(platform.log, refOf(String(reader.headers["reprise-generation-id"])));
     await append(worker, started(), delta("Hi"));
     await reader.nextFrame();
     reader.cut();

@@ -1,5 +1,4 @@
 import {
-  type Cursor,
   encodeSseRetry,
   type GenerationRef,
   LIMITS,
@@ -10,7 +9,7 @@ import {
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { readEventPage } from "../domain/event-page.ts";
-import { requestedCursor, resumeFrom } from "../domain/resume.ts";
+import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume.ts";
 import { openSseSocket } from "../streaming/sse-socket.ts";
 import { SseStream } from "../streaming/sse-stream.ts";
 import type { RouteContext } from "./context.ts";
@@ -30,12 +29,13 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
     const ref = { tenant, generation: parseGenerationId(request.params.id) };
     const { after, wait, limit } = parseWith(querySchema, request.query, "query");
-    const cursor = requestedCursor(request.headers["last-event-id"]?.toString(), after);
-    if (type === "text/event-stream") return streamEvents(context, reply, { ref, cursor, status: 200 });
+    const resume = requestedCursor(request.headers["last-event-id"]?.toString(), after);
+    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status: 200 });
 
     const tail = await context.hub.open(ref);
-    const fromSeq = await resumeFrom(context.hub, tail, cursor);
+    const fromSeq = await resumeFrom(context.hub, tail, resume);
     const gone = new AbortController();
+    if (reply.raw.destroyed) gone.abort();
     reply.raw.on("close", () => gone.abort());
     const signal = AbortSignal.any([context.draining, gone.signal]);
     const page = await readEventPage({ hub: context.hub, tail, fromSeq, limit, waitMs: wait, signal });
@@ -47,15 +47,18 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
 export async function streamEvents(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, cursor, status }: { ref: GenerationRef; cursor: Cursor; status: number },
+  { ref, resume, status }: { ref: GenerationRef; resume: ResumePoint; status: number },
 ): Promise<FastifyReply> {
   const { hub, readers, logger } = context;
   const tail = await hub.open(ref);
-  const nextSeq = await resumeFrom(hub, tail, cursor);
+  const nextSeq = await resumeFrom(hub, tail, resume);
+  await assertKept(hub, tail, nextSeq);
   if (tail.ended && nextSeq > tail.lastSeq) return reply.code(204).send();
   if (context.draining.aborted) throw drainingError();
 
   void reply.hijack();
+  // Its client left while the log was read; no event will say so again.
+  if (reply.raw.destroyed) return reply;
   const socket = openSseSocket(reply.raw, status, plainHeaders(reply));
   socket.writeText(encodeSseRetry(RECONNECT_MS));
   const stream = new SseStream({

@@ -45,7 +45,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
       throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
     }
-    const cursor = requestedCursor(lastEventId, undefined);
+    const resume = requestedCursor(lastEventId, undefined);
     const { ref, requested, joined } = await createGeneration({
       log,
       shards,
@@ -59,7 +59,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     });
     const status = joined ? 200 : 201;
     void reply.header(GENERATION_ID_HEADER, ref.generation);
-    if (type === "text/event-stream") return streamEvents(context, reply, { ref, cursor, status });
+    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status });
     const generation: Generation = joined
       ? await readGeneration(log, ref)
       : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };

@@ -12,6 +12,8 @@ export interface RawConnection extends AsyncDisposable {
   halfClose(): void;
   /** Resolves when what came holds the text, or fails when the connection ends without it. */
   until(expected: string): Promise<void>;
+  /** Resolves at the next bytes, or fails when the connection ends instead. */
+  more(): Promise<void>;
   readonly ended: Promise<RawEnd>;
 }
 
@@ -38,17 +40,19 @@ export async function openRawConnection(url: string): Promise<RawConnection> {
     over = true;
     announce();
   });
+  const more = async () => {
+    if (over) throw new Error(`the connection ended behind ${JSON.stringify(text.slice(-500))}`);
+    await news.promise;
+  };
   return {
     get text() {
       return text;
     },
     send: (bytes) => void socket.write(bytes),
     halfClose: () => void socket.end(),
+    more,
     async until(expected) {
-      while (!text.includes(expected)) {
-        if (over) throw new Error(`the connection ended without ${JSON.stringify(expected)}: ${text}`);
-        await news.promise;
-      }
+      while (!text.includes(expected)) await more();
     },
     ended,
     async [Symbol.asyncDispose]() {
