@@ -32,13 +32,20 @@ export function openSseSocket(
   return socket && response.chunkedEncoding ? chunkedSocket(response, socket) : plainSocket(response);
 }
 
+/** How long a client may take to read its last bytes before it is cut off. */
+const BREAK_OFF_MS = 2_000;
+
 function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
   return {
     writeFrames: (chunks) => socket.write(chunks),
     writeText: (text) => socket.write(encodeChunk(text)),
     end: () => response.end(),
     // Without the last chunk, the end of the connection is an error to the client.
-    breakOff: () => socket.destroySoon(),
+    breakOff() {
+      socket.destroySoon();
+      const stuck = setTimeout(() => socket.destroy(), BREAK_OFF_MS);
+      socket.once("close", () => clearTimeout(stuck));
+    },
     onDrain: (listener) => {
       socket.on("drain", listener);
       // The socket outlives the response: the next request on it has a stream of its own.
@@ -48,8 +55,13 @@ function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
   };
 }
 
-/** HTTP/1.0, as an old proxy speaks it: the body ends with the connection, so only a reset says that it is incomplete. */
+/**
+ * A response that frames its own bytes, or needs no framing. HTTP/1.0, as an old proxy speaks it: the body ends with the
+ * connection, so only a reset says that it is incomplete. And a request that was sent ahead of the answers before it: it has
+ * no socket until they have ended.
+ */
 function plainSocket(response: ServerResponse): SseSocket {
+  if (!response.chunkedEncoding) resetOnHalfClose(response);
   return {
     writeFrames(chunks) {
       let ready = true;
@@ -60,8 +72,16 @@ function plainSocket(response: ServerResponse): SseSocket {
     },
     writeText: (text) => response.write(text),
     end: () => response.end(),
-    breakOff: () => response.socket?.resetAndDestroy(),
+    breakOff: () => void (response.socket?.resetAndDestroy() ?? response.destroy()),
     onDrain: (listener) => response.on("drain", listener),
     onClose: (listener) => response.on("close", listener),
   };
+}
+
+/** Node answers the end of the client's half with the end of ours, which would look like the end of the stream. */
+function resetOnHalfClose(response: ServerResponse): void {
+  const { socket } = response;
+  socket?.prependOnceListener("end", () => {
+    if (!response.writableEnded) socket.resetAndDestroy();
+  });
 }
