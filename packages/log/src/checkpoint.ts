@@ -15,6 +15,7 @@ const EVERY_EVENTS = 64;
 const EVERY_MS = 2_000;
 const SMALL_BYTES = 64 * 1_024;
 const GROWTH = 8;
+const FIRST_BYTES = 4 * 1_024;
 
 export interface Checkpointer {
   /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
@@ -43,33 +44,45 @@ export function createCheckpointer({
   now,
 }: CheckpointerOptions): Checkpointer {
   const subject = checkpointSubject(ref);
-  let payloads = [...snapshot.events];
-  let bytes = payloads.reduce((sum, payload) => sum + payload.length + 1, 0);
+  // The checkpoint itself, kept ready: an event is copied to its end once, and writing it makes nothing.
+  let lines = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  let bytes = 0;
   let streamSeq = snapshot.streamSeq;
   let unwritten = 0;
   let unwrittenBytes = 0;
   let writtenAt = now;
   let writing = Promise.resolve();
+  for (const payload of snapshot.events) append(payload);
+
+  /** Once a log has outgrown its checkpoint, `bytes` stays above the limit and the memory is let go. */
+  function append(payload: Uint8Array): void {
+    const end = bytes + payload.length + 1;
+    if (bytes > maxBytes) return;
+    if (end > maxBytes) lines = Buffer.alloc(0);
+    else {
+      if (end > lines.length) lines = grow(lines, end);
+      lines.set(payload, bytes);
+      lines[end - 1] = LF;
+    }
+    bytes = end;
+  }
 
   function write(at: number): void {
-    const message = encodeCheckpoint(payloads, bytes);
     unwritten = 0;
     unwrittenBytes = 0;
     writtenAt = at;
     const extra = { [HEADER.checkpointStreamSeq]: `${streamSeq}` };
-    writing = publish(subject, message, { extra }).then(noop);
+    // The client sends the view later than now, but what lies in it never changes: events are only added behind it.
+    writing = publish(subject, lines.subarray(0, bytes), { extra }).then(noop);
   }
 
   return {
     add(payload, seq, at) {
-      if (bytes > maxBytes) return;
-      payloads.push(payload);
-      bytes += payload.length + 1;
+      append(payload);
       streamSeq = seq;
       unwritten++;
       unwrittenBytes += payload.length + 1;
-      if (bytes > maxBytes) payloads = [];
-      else this.tick(at);
+      this.tick(at);
     },
     tick(at) {
       if (unwritten === 0 || bytes > maxBytes) return;
@@ -80,6 +93,12 @@ export function createCheckpointer({
       await writing;
     },
   };
+}
+
+function grow(lines: Buffer, needed: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.allocUnsafeSlow(Math.max(needed, lines.length * 2));
+  larger.set(lines);
+  return larger;
 }
 
 /** Whether it is time to write a checkpoint again. */
@@ -94,19 +113,8 @@ export function isDue(state: {
   return bytes <= SMALL_BYTES || unwrittenBytes * GROWTH >= bytes;
 }
 
-export function encodeCheckpoint(payloads: readonly Uint8Array[], bytes: number): Uint8Array {
-  const message = Buffer.allocUnsafe(bytes);
-  let at = 0;
-  for (const payload of payloads) {
-    message.set(payload, at);
-    at += payload.length;
-    message[at++] = LF;
-  }
-  return message;
-}
-
 /**
- * The prefix of a log that a checkpoint holds; undefined when it is damaged: not what `encodeCheckpoint` makes, or with holes
+ * The prefix of a log that a checkpoint holds; undefined when it is damaged: not lines that end with a LF, or with holes
  * between its events. The log itself has everything that a checkpoint has.
  */
 export function decodeCheckpoint(

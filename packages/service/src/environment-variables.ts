@@ -83,7 +83,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_WORKER_SLOTS: defaulted(
     "256",
     integer(1, 10_000),
-    "How many generations one inference-worker runs at once.",
+    "How many generations of each model one inference-worker runs at once; a models file may say otherwise for one.",
   ),
   REPRISE_ACK_WAIT_MS: defaulted(
     "5000",
