@@ -69,6 +69,9 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   app.addHook("onRequest", async (request) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
   });
+  app.addHook("onSend", async (_request, reply) => {
+    if (context.draining.aborted) void reply.header("connection", "close");
+  });
 
   addGenerationRoutes(app, context);
   addEventRoutes(app, context);

@@ -41,6 +41,7 @@ export interface Delivery extends AsyncDisposable {
 }
 
 const DRAIN_GRACE_MS = 3_000;
+const IDLE_SWEEP_MS = 50;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
@@ -93,8 +94,11 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   };
   const close = async () => {
     drain();
+    // Those that an answer has left idle meanwhile would else be kept open for further requests.
+    const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
     const stuck = setTimeout(() => app.server.closeAllConnections(), drainGraceMs);
     await app.close();
+    clearInterval(idle);
     clearTimeout(stuck);
     hub.close();
     log.close();
