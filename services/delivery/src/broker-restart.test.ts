@@ -1,0 +1,56 @@
+import { openSseReader } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import {
+  append,
+  authorization,
+  call,
+  completed,
+  createGeneration,
+  deltas,
+  openPlatform,
+  REQUEST,
+  started,
+} from "./testing/platform.ts";
+
+const headers = authorization();
+
+test("a broker that crashes and comes back is a pause to readers: no error, no gap, nothing twice", async () => {
+  await using platform = await openPlatform();
+  const { path, worker } = await createGeneration(platform);
+  const url = `${platform.node.url}${path}/events`;
+  await append(worker, started(), ...deltas(20));
+  await using reader = await openSseReader(url, { headers });
+  while (reader.frames.length < 21) await reader.nextFrame();
+
+  await platform.server.kill("SIGKILL");
+  // Waits in the appender until the broker is back.
+  const writing = append(worker, ...deltas(20, 21), completed());
+  await expect
+    .poll(() => call(`${platform.node.url}/readyz`))
+    .toMatchObject({ status: 503, json: { because: ["not connected to NATS"] } });
+  expect((await call(`${platform.node.url}/healthz`)).status).toBe(200);
+  await platform.server.restart();
+  await writing;
+
+  expect(await reader.ended).toBe("clean");
+  expect(reader.frames.map(({ id }) => id)).toEqual(Array.from({ length: 42 }, (_, i) => `1-${i + 1}`));
+  expect(reader.bytes.toString()).not.toContain("event: error");
+  await expect.poll(async () => (await call(`${platform.node.url}/readyz`)).status).toBe(200);
+}, 60_000);
+
+test("without its broker a node answers in bounded time that it can't, and says that it may be tried again", async () => {
+  await using platform = await openPlatform();
+  const { path, worker } = await createGeneration(platform);
+  await append(worker, started());
+  await platform.server.stop();
+  const answers = await Promise.all([
+    call(`${platform.node.url}/v1/generations`, { body: REQUEST }),
+    call(`${platform.node.url}${path}`),
+    call(`${platform.node.url}${path}/events`),
+    call(`${platform.node.url}${path}/cancel`, { method: "POST" }),
+  ]);
+  for (const { status, json, headers: said } of answers) {
+    expect([status, json]).toMatchObject([503, { error: { code: "broker_unavailable", retryable: true } }]);
+    expect(Number(said.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  }
+}, 60_000);

@@ -1,0 +1,54 @@
+import { METRICS } from "@reprise/service";
+import { openSseReader } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import {
+  append,
+  authorization,
+  call,
+  completed,
+  createGeneration,
+  openPlatform,
+  started,
+} from "./testing/platform.ts";
+
+test("health needs no key and is asked with GET or HEAD", async () => {
+  await using platform = await openPlatform();
+  const ask = async (path: string, method = "GET") => {
+    const response = await fetch(`${platform.node.url}${path}`, { method });
+    return [response.status, await response.text()];
+  };
+  expect(await ask("/healthz")).toEqual([200, '{"status":"ok"}']);
+  expect(await ask("/healthz", "HEAD")).toEqual([200, ""]);
+  expect(await ask("/readyz")).toEqual([200, '{"status":"ready"}']);
+});
+
+test("metrics count what was delivered, in the form of Prometheus, and name no tenant", async () => {
+  await using platform = await openPlatform();
+  const { path, worker } = await createGeneration(platform);
+  const url = `${platform.node.url}${path}/events`;
+  await append(worker, started(), completed());
+  for (let i = 0; i < 3; i++) await (await openSseReader(url, { headers: authorization() })).ended;
+  await using open = await openSseReader(url.replace(path, (await createGeneration(platform)).path), {
+    headers: authorization(),
+  });
+
+  expect(open.status).toBe(200);
+  const { status, headers, text } = await call(`${platform.node.url}/metrics`);
+  expect([status, headers.get("content-type")]).toEqual([
+    200,
+    expect.stringMatching(/^text\/plain; version=/),
+  ]);
+  const values = Object.fromEntries(
+    [...text.matchAll(/^(reprise_\w+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]),
+  );
+  expect(values).toEqual({
+    reprise_readers: 1,
+    reprise_events_delivered_total: 6,
+    reprise_readers_fallen_back_total: 0,
+    reprise_repairs_total: expect.any(Number),
+    reprise_hub_memory_bytes: expect.any(Number),
+    reprise_hub_generations: 2,
+  });
+  expect(Object.keys(METRICS)).toEqual(expect.arrayContaining(Object.keys(values)));
+  expect(text).not.toMatch(/acme|gen_/);
+});
