@@ -4,7 +4,7 @@
 const LAYERS = ["protocol", "log", "telemetry", "service", "tenancy", "client", "testkit"];
 
 /** Files that only tests load. */
-const FOR_TESTS = "\\.(test|fixture)\\.ts$|/src/testing/|^packages/testkit/";
+const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 
 /** What runs in production. */
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });

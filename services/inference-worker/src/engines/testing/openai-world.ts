@@ -5,7 +5,6 @@ import { startMisbehavingServer } from "./misbehaving-server.ts";
 
 export const REQUEST: EngineRequest = { model: "public", input: "Hi" };
 
-
 /** An OpenAI engine and the server that it talks to. */
 export async function startOpenaiWorld(options: Partial<OpenaiEngineOptions> = {}) {
   const server = await startMisbehavingServer();
