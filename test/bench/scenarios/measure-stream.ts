@@ -21,7 +21,7 @@ export interface StreamMeasurement extends Measured {
   readonly clientLoad: number;
 }
 
-const HEAD_START_MICROS = 400_000;
+const HEAD_START_MICROS = 300_000;
 const PATIENCE_MS = 3_000;
 
 /** Connects the readers, lets tokens flow on schedule, and tells what the readers saw and what it took. */
