@@ -44,7 +44,7 @@ export async function startService(
   process.on("exit", killChild);
 
   const lines: LogLine[] = [];
-  let waiting: (() => void)[] = [];
+  const waiting: (() => void)[] = [];
   let over = false;
   const announce = () => {
     for (const resolve of waiting.splice(0)) resolve();

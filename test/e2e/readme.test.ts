@@ -1,0 +1,103 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { parseModelsFile } from "@reprise/inference-worker";
+import { createSseDecoder, decodeEvent } from "@reprise/protocol";
+import { ENVIRONMENT_TABLE } from "@reprise/service";
+import { parseTenantsFile } from "@reprise/tenancy";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test, vi } from "vitest";
+import { startPlatform } from "./testing/platform.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const run = promisify(execFile);
+
+/** The one code block of a language that holds a text. */
+function block(language: string, holding: string): string {
+  const blocks = [...README.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+    .filter(([, name, code]) => name === language && code!.includes(holding))
+    .map(([, , code]) => code!);
+  expect(blocks, `one ${language} block with ${holding}`).toHaveLength(1);
+  return blocks[0]!;
+}
+
+/** The events in what curl printed. */
+function eventsOf(stdout: string) {
+  return createSseDecoder()
+    .push(Buffer.from(stdout))
+    .filter(({ data }) => data !== "")
+    .map(({ id, data }) => ({ id, ...decodeEvent(data) }));
+}
+
+describe("the README", () => {
+  test("its curl command creates and streams; sent again it joins, and with an id it resumes", async () => {
+    await using dir = await createTempDir("readme");
+    await using platform = await startPlatform(join(dir.path, ".reprise"));
+    const command = block("sh", "curl -N").replace("http://127.0.0.1:8080", platform.url);
+    const curl = async (addition = "") => {
+      const script = `${command.trimEnd()} ${addition}`;
+      return eventsOf((await run("bash", ["-ec", script], { cwd: dir.path })).stdout);
+    };
+    const first = await curl();
+    expect(first.at(-1)).toMatchObject({ type: "generation.completed", usage: { output_tokens: 200 } });
+    expect(await curl()).toEqual(first);
+    expect(README).toContain('Add `-H "Last-Event-ID: <an id you saw>"`');
+    expect(await curl(`-H "Last-Event-ID: ${first[4]!.id}"`)).toEqual(first.slice(5));
+  });
+
+  test("its program prints what the model says, and how it ended", async () => {
+    await using dir = await createTempDir("readme");
+    await using platform = await startPlatform(dir.path);
+    const program = block("ts", "createClient").replace("http://127.0.0.1:8080", platform.url);
+    const code = `const key = ${JSON.stringify(platform.apiKey)};\n${program}`;
+    const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", code], {
+      cwd: ROOT,
+    });
+    expect(stdout).toMatch(/\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1-\d+\n$/);
+  });
+
+  test("its models file is one", () => {
+    const models = parseModelsFile(block("json", '"models"'), {
+      source: "README.md",
+      env: { VLLM_API_KEY: "secret" },
+    });
+    expect(models.get("llama")).toMatchObject({
+      engine: "openai",
+      openai: { baseUrl: "http://127.0.0.1:8000/v1", apiKey: "secret" },
+    });
+  });
+
+  test("its tenants file is one, once it has a real hash", () => {
+    const file = block("json", '"tenants"').replace("<hex of the secret>", "0".repeat(64));
+    expect(parseTenantsFile(file, "README.md").tenants).toMatchObject([
+      { id: "acme", policy: { max_attempts: 2, on_worker_loss: "continue" } },
+    ]);
+  });
+
+  test("its table of the environment is the one that processes go by, in both directions", () => {
+    const rows = [...README.matchAll(/^\| `(REPRISE_\w+)` \| (?:`(.*?)`)? *\| (.*) \|$/gm)].map(
+      ([, name, fallback, meaning]) => ({ name, default: fallback, meaning }),
+    );
+    expect(rows).toEqual(ENVIRONMENT_TABLE);
+  });
+
+  test("it names no variable, npm command or file that does not exist", () => {
+    const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));
+    const variables = [...README.matchAll(/REPRISE_[A-Z_]*[A-Z]/g)].map(([name]) => name);
+    expect(variables.filter((name) => !known.has(name))).toEqual([]);
+
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    const commands = [...README.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!);
+    expect(commands.filter((name) => !(name in scripts))).toEqual([]);
+
+    const links = [...README.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path]) => path!);
+    expect(links.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+});

@@ -1,0 +1,91 @@
+import { createClient, type StreamEvent } from "@reprise/client";
+import { createTempDir, startTcpProxy, withSeed } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { startCluster } from "./testing/cluster.ts";
+import { startPlatform } from "./testing/platform.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const REQUEST = {
+  model: "sim",
+  input: "Tell me a story.",
+  options: { tokens: 200, tokens_per_second: 100, seed: 5 },
+};
+/** A client that comes back at once: what is looked at is what it sees, not how patient it is. */
+const EAGER = { baseDelayMs: 1, maxDelayMs: 20 };
+
+test("an SDK whose connection is cut again and again sees what an undisturbed reader sees", async () => {
+  await withSeed(20_261_121, async (random) => {
+    await using dir = await createTempDir("resume");
+    await using platform = await startPlatform(dir.path);
+    await using proxy = await startTcpProxy({
+      target: { port: Number(new URL(platform.url).port) },
+      faults: () => ({ toClient: { cutAfterBytes: random.integer(0, 4_000) } }),
+    });
+    const { apiKey } = platform;
+    const url = `http://${proxy.host}:${proxy.port}`;
+    const request = { ...REQUEST, options: { ...REQUEST.options, tokens: 120 } };
+    const stream = createClient({ url, apiKey, retry: EAGER }).generations.run(request);
+    const events: StreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+
+    const direct: StreamEvent[] = [];
+    const generations = createClient(platform).generations;
+    for await (const event of generations.stream(stream.id!)) direct.push(event);
+    expect(events).toEqual(direct);
+    expect(stream.status).toBe("completed");
+    expect(stream.reconnects).toBeGreaterThan(2);
+  });
+});
+
+test("a generation that is followed on one node is resumed on another, which never met its reader", async () => {
+  await using cluster = await startCluster();
+  const [near, far] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startDelivery(),
+    cluster.startWorker(),
+  ]);
+  const apiKey = cluster.keys["acme"]!;
+  const first = createClient({ url: near.url, apiKey }).generations.run(REQUEST);
+  const events: StreamEvent[] = [];
+  for await (const event of first) {
+    events.push(event);
+    if (events.length === 30) break;
+  }
+  near.kill("SIGKILL");
+  const second = createClient({ url: far.url, apiKey }).generations.stream(first.id!, {
+    after: first.cursor,
+  });
+  for await (const event of second) events.push(event);
+  const [, ...stored] = await cluster.readLog("acme", first.id!);
+  expect(events.map((event) => JSON.stringify(event))).toEqual(stored);
+  expect(second.status).toBe("completed");
+});
+
+test("a node that is told to stop sends its readers to another one, and they miss nothing", async () => {
+  await using cluster = await startCluster();
+  const [leaving, staying] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startDelivery(),
+    cluster.startWorker(),
+  ]);
+  // A load balancer: it sends to the node that leaves until that refuses.
+  let target = leaving.url;
+  const client = createClient({
+    url: leaving.url,
+    apiKey: cluster.keys["acme"]!,
+    retry: EAGER,
+    fetch: (url, init) => fetch(url.replace(leaving.url, target), init),
+  });
+  const stream = client.generations.run(REQUEST);
+  const events: StreamEvent[] = [];
+  for await (const event of stream) {
+    events.push(event);
+    if (events.length !== 30) continue;
+    target = staying.url;
+    leaving.kill("SIGTERM");
+  }
+  const [, ...stored] = await cluster.readLog("acme", stream.id!);
+  expect(events.map((event) => JSON.stringify(event))).toEqual(stored);
+  expect(await leaving.exited).toMatchObject({ code: 0, signal: null });
+});

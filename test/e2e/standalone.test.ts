@@ -1,0 +1,90 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createClient } from "@reprise/client";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test, vi } from "vitest";
+import { readDevFile, startPlatform } from "./testing/platform.ts";
+import { startService } from "./testing/service-process.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const ENV = { REPRISE_ACK_WAIT_MS: "500" };
+const REQUEST = { model: "sim", input: "Tell me a story." };
+const LONG = { ...REQUEST, options: { tokens: 300, tokens_per_second: 150, seed: 3 } };
+const FAST = { ...LONG, options: { ...LONG.options, tokens_per_second: 0 } };
+
+describe("the platform in one process", () => {
+  test.each(["SIGTERM", "SIGKILL"] as const)(
+    "after %s the same folder has its generations, its key, and goes on with what ran",
+    async (signal) => {
+      await using dir = await createTempDir("platform");
+      await using first = await startPlatform(dir.path, ENV);
+      const before = createClient(first);
+      const done = before.generations.run({ ...REQUEST, options: { tokens: 5, tokens_per_second: 0 } });
+      await done.done();
+      const running = before.generations.run(LONG);
+      for await (const { seq } of running) if (seq === 20) break;
+      const seen = { text: running.text, cursor: running.cursor!, id: running.id! };
+      first.kill(signal);
+      expect(await first.exited).toMatchObject(signal === "SIGTERM" ? { code: 0, signal: null } : { signal });
+
+      await using second = await startPlatform(dir.path, ENV);
+      expect(second.apiKey).toBe(first.apiKey);
+      const after = createClient(second);
+      expect(await after.generations.get(done.id!)).toMatchObject({ status: "completed", text: done.text });
+      const rest = await after.generations.stream(seen.id, { after: seen.cursor }).done();
+      const undisturbed = await after.generations.run(FAST).done();
+      expect(rest.status).toBe("completed");
+      expect(seen.text + rest.text).toBe(undisturbed.text);
+      expect((await after.generations.get(seen.id)).usage).toEqual(undisturbed.usage);
+    },
+  );
+
+  test("its nats-server does not outlive it, even when it is killed", async () => {
+    await using dir = await createTempDir("platform");
+    await using platform = await startPlatform(dir.path);
+    const pid = Number(await readFile(join(dir.path, "nats", "nats-server.pid"), "utf8"));
+    expect(await commandLine(pid)).toContain(dir.path);
+    platform.kill("SIGKILL");
+    await platform.exited;
+    await expect.poll(() => commandLine(pid), { timeout: 20_000 }).toBe("");
+  });
+
+  test("a second one on the same folder is refused in one line that says who has it", async () => {
+    await using dir = await createTempDir("platform");
+    await using platform = await startPlatform(dir.path);
+    await using second = await startService("standalone", {
+      REPRISE_PORT: "0",
+      REPRISE_DATA_DIR: dir.path,
+    });
+    const { code, stderr } = await second.exited;
+    expect(code).toBe(1);
+    expect(stderr).toBe(`reprise: The data folder ${dir.path} is in use by process ${platform.pid}.\n`);
+    // And it did the first one no harm.
+    const client = createClient(platform);
+    expect(await client.generations.run(FAST).done()).toMatchObject({ status: "completed" });
+    expect(await readDevFile(dir.path)).toMatchObject({ url: platform.url, tenant: "demo" });
+  });
+});
+
+test.each(["standalone", "delivery", "inference-worker"] as const)(
+  "%s refuses an environment with names and values that it does not know, all of them at once",
+  async (name) => {
+    await using dir = await createTempDir("env");
+    await using service = await startService(name, {
+      REPRISE_DATA_DIR: dir.path,
+      REPRISE_NATS_URLS: "nats://127.0.0.1:4222",
+      REPRISE_SHARDS: "many",
+    });
+    const { code, stderr } = await service.exited;
+    expect(code).toBe(1);
+    expect(stderr).toContain("REPRISE_NATS_URLS is not known; did you mean REPRISE_NATS_URL?");
+    expect(stderr).toContain('REPRISE_SHARDS must be a whole number from 1 to 1000, not "many"');
+    expect(stderr).not.toMatch(/^\s+at /m);
+  },
+);
+
+/** Empty when no such process runs. */
+async function commandLine(pid: number): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+}

@@ -1,0 +1,96 @@
+import { openSseReader } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { startCluster } from "./testing/cluster.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const BODY = { model: "sim", input: "A secret of acme.", options: { tokens: 20, tokens_per_second: 0 } };
+const NOT_FOUND = {
+  error: expect.objectContaining({ code: "generation_not_found", retryable: false }) as unknown,
+};
+
+interface Call {
+  method?: string;
+  body?: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+test("two tenants never see each other's: law 9, over the whole API", async () => {
+  await using cluster = await startCluster({ tenants: ["acme", "globex"] });
+  const [{ url }] = await Promise.all([cluster.startDelivery(), cluster.startWorker()]);
+  const call = (tenant: string, path: string, init: Call = {}) =>
+    fetch(`${url}/v1/generations${path}`, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${cluster.keys[tenant]}`,
+        "content-type": "application/json",
+        ...init.headers,
+      },
+    });
+  const create = async (tenant: string, headers: Record<string, string> = {}) => {
+    const response = await call(tenant, "", { method: "POST", body: JSON.stringify(BODY), headers });
+    return { status: response.status, id: ((await response.json()) as { id: string }).id };
+  };
+
+  const mine = await create("acme", { "idempotency-key": "order-7" });
+  const own = await openSseReader(`${url}/v1/generations/${mine.id}/events`, {
+    headers: { authorization: `Bearer ${cluster.keys["acme"]}` },
+  });
+  await own.ended;
+  const cursor = own.frames[1]!.id;
+  const before = await cluster.readLog("acme", mine.id);
+
+  const intrusions: [name: string, answer: Promise<Response>][] = [
+    ["reads it", call("globex", `/${mine.id}`)],
+    ["streams it", call("globex", `/${mine.id}/events`, { headers: { accept: "text/event-stream" } })],
+    ["resumes it with a cursor", call("globex", `/${mine.id}/events?after=${cursor}`)],
+    [
+      "resumes it by a header",
+      call("globex", `/${mine.id}/events`, { headers: { "last-event-id": cursor } }),
+    ],
+    ["pages it", call("globex", `/${mine.id}/events`, { headers: { accept: "application/json" } })],
+    ["polls it", call("globex", `/${mine.id}/events?wait=100`, { headers: { accept: "application/json" } })],
+    ["cancels it", call("globex", `/${mine.id}/cancel`, { method: "POST", body: "{}" })],
+  ];
+  for (const [name, answer] of intrusions) {
+    const response = await answer;
+    expect({ name, status: response.status, body: await response.json() }).toEqual({
+      name,
+      status: 404,
+      body: NOT_FOUND,
+    });
+  }
+  expect(await cluster.readLog("acme", mine.id)).toEqual(before);
+
+  // The same idempotency key is another generation, and nothing leaks through a create that resumes.
+  const theirs = await create("globex", { "idempotency-key": "order-7" });
+  expect(theirs).toMatchObject({ status: 201 });
+  expect(theirs.id).not.toBe(mine.id);
+  const resumed = await call("globex", "", {
+    method: "POST",
+    body: JSON.stringify(BODY),
+    headers: { "idempotency-key": "order-8", "last-event-id": cursor, accept: "text/event-stream" },
+  });
+  expect([resumed.status, await resumed.json()]).toMatchObject([400, { error: { code: "cursor_invalid" } }]);
+  // What is another's is answered as what is nobody's, word for word.
+  const nobodys = mine.id.slice(0, -4) + "0000";
+  const [other, nobody] = await Promise.all(
+    [mine.id, nobodys].map(async (id) => (await call("globex", `/${id}`)).text()),
+  );
+  expect(other).toBe(nobody);
+});
+
+test("an id that would be an address is nobody's generation", async () => {
+  await using cluster = await startCluster();
+  const { url } = await cluster.startDelivery();
+  const headers = { authorization: `Bearer ${cluster.keys["acme"]}` };
+  const ids = ["*", ">", "gen_0_*", "gen_0_>", "gen.0.acme.x", "gen_0_%2e", "gen_0_\r\n"];
+  for (const id of ids) {
+    const response = await fetch(`${url}/v1/generations/${encodeURIComponent(id)}/events`, { headers });
+    expect({ id, status: response.status, body: await response.json() }).toEqual({
+      id,
+      status: 404,
+      body: NOT_FOUND,
+    });
+  }
+});
