@@ -30,7 +30,7 @@ import { startTestBroker } from "@reprise/testkit";
 import type { Engine } from "../engines/engine.ts";
 import { startWorker, type Worker } from "../service.ts";
 
-export const MODEL = "fake";
+const MODEL = "fake";
 
 export interface Submission {
   options?: NonNullable<RequestedEvent["request"]["options"]>;
