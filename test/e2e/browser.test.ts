@@ -21,6 +21,7 @@ test("a page of another origin runs a generation, loses its network in the middl
   if (executablePath === undefined) {
     process.stderr.write(`SKIPPED, NOT TESTED IN A BROWSER: ${NO_CHROMIUM}\n`);
     context.skip(NO_CHROMIUM);
+    return;
   }
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("browser"));
