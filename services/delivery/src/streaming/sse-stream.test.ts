@@ -111,8 +111,9 @@ describe("a stream", () => {
   });
 
   test("reads from the log what the hub has let go of, and returns to the hub's memory", async () => {
-    const long = "x".repeat(3_000);
-    const drafts = [started(), ...Array.from({ length: 100 }, (_, i) => delta(`${i} ${long}`)), completed()];
+    const half = Array.from({ length: 50 }, (_, i) => delta(`${i} ${"x".repeat(3_000)}`));
+    const drafts = [started(1), ...half, started(2), ...half, completed()];
+    const takeover = half.length + 2;
     const logged = [firstEvent, ...drafts.map((draft, i) => encodeEvent(i + 1, draft))];
     const { feed, tail, writes, drain, ends, counts, closed } = openStream({ room: 1, logged });
     for (const draft of drafts) feed(draft);
@@ -122,7 +123,9 @@ describe("a stream", () => {
     expect(writes.join("")).toBe(
       logged
         .slice(1)
-        .map((payload, i) => encodeSseFrame(`1-${i + 1}`, Buffer.from(payload).toString()))
+        .map((payload, i) =>
+          encodeSseFrame(`${i + 1 < takeover ? 1 : 2}-${i + 1}`, Buffer.from(payload).toString()),
+        )
         .join(""),
     );
     expect(ends).toEqual(["end"]);
