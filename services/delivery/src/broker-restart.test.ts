@@ -38,6 +38,24 @@ test("a broker that crashes and comes back is a pause to readers: no error, no g
   await expect.poll(async () => (await call(`${platform.node.url}/readyz`)).status).toBe(200);
 }, 60_000);
 
+test("a broker that hangs is a pause to readers as well, and an answer to whoever asks for work", async () => {
+  await using platform = await openPlatform();
+  const { path, worker } = await createGeneration(platform);
+  await append(worker, started());
+  await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  await reader.nextFrame();
+  await platform.server.kill("SIGSTOP");
+  const writing = append(worker, ...deltas(3), completed());
+  expect(await call(`${platform.node.url}/v1/generations`, { body: REQUEST })).toMatchObject({
+    status: 503,
+    json: { error: { code: "broker_unavailable", retryable: true } },
+  });
+  await platform.server.kill("SIGCONT");
+  await writing;
+  expect(await reader.ended).toBe("clean");
+  expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-3", "1-4", "1-5"]);
+}, 60_000);
+
 test("without its broker a node answers in bounded time that it can't, and says that it may be tried again", async () => {
   await using platform = await openPlatform();
   const { path, worker } = await createGeneration(platform);
