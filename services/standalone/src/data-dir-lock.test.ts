@@ -1,0 +1,59 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { lockDataDir } from "./data-dir-lock.ts";
+
+const run = promisify(execFile);
+
+describe("the lock of a data folder", () => {
+  test("a folder that is held is refused, with its holder's process id", async () => {
+    await using dir = await createTempDir("lock");
+    await using held = await lockDataDir(dir.path);
+    expect(held).toBeDefined();
+    await expect(lockDataDir(dir.path)).rejects.toMatchObject({
+      code: "config_invalid",
+      param: "REPRISE_DATA_DIR",
+      message: `The data folder ${dir.path} is in use by process ${process.pid}.`,
+    });
+  });
+
+  test("a folder that was given back can be had again", async () => {
+    await using dir = await createTempDir("lock");
+    await (await lockDataDir(dir.path))[Symbol.asyncDispose]();
+    await (await lockDataDir(dir.path))[Symbol.asyncDispose]();
+  });
+
+  test("what a killed process left behind is taken over", async () => {
+    await using dir = await createTempDir("lock");
+    const module = JSON.stringify(new URL("./data-dir-lock.ts", import.meta.url).href);
+    const code = `await (await import(${module})).lockDataDir(${JSON.stringify(dir.path)}); process.kill(process.pid, "SIGKILL")`;
+    await expect(run(process.execPath, ["--input-type=module", "--eval", code])).rejects.toMatchObject({
+      signal: "SIGKILL",
+    });
+    expect(await readFile(join(dir.path, "lock"), "utf8")).toMatch(/^\d+ \S/);
+    await using taken = await lockDataDir(dir.path);
+    expect(taken).toBeDefined();
+  });
+
+  test("a dead holder's process id that is somebody else's by now is no holder", async () => {
+    await using dir = await createTempDir("lock");
+    await writeFile(join(dir.path, "lock"), `${process.ppid} 1\n`);
+    await using taken = await lockDataDir(dir.path);
+    expect(taken).toBeDefined();
+    expect(await readFile(join(dir.path, "lock"), "utf8")).toMatch(new RegExp(`^${process.pid} `));
+  });
+
+  test.each(["", "\n", "not a lock", "0 0", "-1 5"])(
+    "a file that is no lock is replaced: %j",
+    async (text) => {
+      await using dir = await createTempDir("lock");
+      await writeFile(join(dir.path, "lock"), text);
+      await using taken = await lockDataDir(dir.path);
+      expect(taken).toBeDefined();
+      expect(await readFile(join(dir.path, "lock"), "utf8")).toMatch(new RegExp(`^${process.pid} `));
+    },
+  );
+});
