@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createDevTenant, parseTenantsFile, type TenancyConfig } from "@reprise/tenancy";
 
@@ -19,12 +19,16 @@ export async function openDevAccess(dataDir: string): Promise<DevAccess> {
   return { tenancy: parseTenantsFile(file, "dev.json"), apiKey: secret };
 }
 
+/** In one step: whoever reads it, after a crash too, finds an old file or a new one, and the only copy of the key is never lost. */
 export async function writeDevFile(
   dataDir: string,
   { url, apiKey }: { url: string; apiKey: string },
 ): Promise<void> {
   const content = { url, tenant: "demo", api_key: apiKey };
-  await writeFile(join(dataDir, "dev.json"), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  const path = join(dataDir, "dev.json");
+  await rm(`${path}.new`, { force: true });
+  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
 }
 
 /** The random bytes behind the key in an earlier `dev.json`; undefined when there is none that can be used. */

@@ -1,0 +1,52 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTenantDirectory } from "@reprise/tenancy";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { openDevAccess, writeDevFile } from "./dev-file.ts";
+
+const URL = "http://127.0.0.1:8080";
+
+describe("dev.json", () => {
+  test("tells where the platform is and the key, to its owner only", async () => {
+    await using dir = await createTempDir("dev");
+    const { apiKey, tenancy } = await openDevAccess(dir.path);
+    await writeDevFile(dir.path, { url: URL, apiKey });
+    const path = join(dir.path, "dev.json");
+    expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ url: URL, tenant: "demo", api_key: apiKey });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const principal = createTenantDirectory(tenancy).authenticate(apiKey);
+    expect(principal).toMatchObject({ tenant: "demo" });
+    expect(principal!.roles).toEqual(new Set(["create", "read", "cancel"]));
+  });
+
+  test("the key stays from one start to the next", async () => {
+    await using dir = await createTempDir("dev");
+    const { apiKey } = await openDevAccess(dir.path);
+    await writeDevFile(dir.path, { url: URL, apiKey });
+    expect((await openDevAccess(dir.path)).apiKey).toBe(apiKey);
+  });
+
+  test("every folder has a key of its own", async () => {
+    await using one = await createTempDir("dev");
+    await using other = await createTempDir("dev");
+    expect((await openDevAccess(one.path)).apiKey).not.toBe((await openDevAccess(other.path)).apiKey);
+  });
+
+  test.each(["", "{}", '{ "api_key": "rk_demo_short" }', '{ "api_key": "somebody else\'s" }'])(
+    "a file without a key of ours gets a new one: %j",
+    async (text) => {
+      await using dir = await createTempDir("dev");
+      await writeFile(join(dir.path, "dev.json"), text);
+      const { apiKey } = await openDevAccess(dir.path);
+      expect(apiKey).toMatch(/^rk_demo_[A-Za-z0-9_-]{32}$/);
+    },
+  );
+
+  test("a file that others could read is not so any more", async () => {
+    await using dir = await createTempDir("dev");
+    await writeFile(join(dir.path, "dev.json"), "{}", { mode: 0o644 });
+    await writeDevFile(dir.path, { url: URL, apiKey: "rk_demo_x" });
+    expect((await stat(join(dir.path, "dev.json"))).mode & 0o777).toBe(0o600);
+  });
+});
