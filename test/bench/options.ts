@@ -16,6 +16,8 @@ export interface BenchOptions {
   /** Where the JSON goes; undefined for `.reprise/bench/<time>.json`. */
   out: string | undefined;
   redis: string;
+  /** Where Reprise's services leave CPU profiles. */
+  profile: string | undefined;
 }
 
 export const USAGE = `npm run bench -- [options]
@@ -27,6 +29,7 @@ export const USAGE = `npm run bench -- [options]
   --speed 10            … this many times as fast (default 1)
   --seconds 60          … for so many seconds (default 60)
   --out <file>          the results as JSON (default .reprise/bench/<time>.json)
+  --profile <folder>    CPU profiles of Reprise's services, for Chrome's or VS Code's viewer; they slow the services down
   --redis <path>        redis-server (default: the one on PATH); without one its targets are left out`;
 
 const MAX_TRACE_SECONDS = 300;
@@ -43,6 +46,7 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
       speed: { type: "string", default: "1" },
       seconds: { type: "string", default: "60" },
       out: { type: "string" },
+      profile: { type: "string" },
       redis: { type: "string", default: "redis-server" },
     },
   });
@@ -55,6 +59,7 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
     seconds: parseNumber("--seconds", values.seconds, MAX_TRACE_SECONDS),
     out: values.out,
     redis: values.redis,
+    profile: values.profile,
   };
 }
 

@@ -23,8 +23,8 @@ export interface BenchRun {
 export async function runBench({ options, signal, env, dataDir, print }: BenchRun): Promise<void> {
   const startedAt = new Date().toISOString();
   const { path: natsServer } = await findNatsServer(env, dataDir);
-  const binaries = { natsServer, redis: options.redis };
-  const machine = await readMachineFacts(binaries);
+  const settings = { natsServer, redis: options.redis, profileDir: options.profile };
+  const machine = await readMachineFacts(settings);
   print(describeMachine(machine));
 
   const notes: string[] = [];
@@ -38,7 +38,7 @@ export async function runBench({ options, signal, env, dataDir, print }: BenchRu
   notes.forEach(print);
 
   const say = (line: string) => print(`… ${line}`);
-  const context: RunContext = { binaries, targets, quick: options.quick, signal, say };
+  const context: RunContext = { settings, targets, quick: options.quick, signal, say };
   const results: ScenarioResult[] = [];
   const keep = (result: ScenarioResult) => {
     results.push(result);

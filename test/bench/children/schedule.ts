@@ -12,10 +12,10 @@ export interface Schedule {
 }
 
 /**
- * Streams share beats 2 ms apart: a model server's step gives a token to each generation of its batch at once, and a wake-up
+ * Streams share beats 1 ms apart: a model server's step gives a token to each generation of its batch at once, and a wake-up
  * per token would cost more CPU than what is measured.
  */
-const BEAT_MICROS = 2_000;
+const BEAT_MICROS = 1_000;
 
 /**
  * Calls back for each token when it is due; after a late wake-up for all that have become due, in order. Streams are spread

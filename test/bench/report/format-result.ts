@@ -51,13 +51,15 @@ export function formatResult(result: ScenarioResult): string {
   }
 }
 
-function formatFanOut({ scenario, shape, rows }: FanOutResult): string {
+function formatFanOut({ scenario, shape, rows, rounds }: FanOutResult): string {
   const { streams, tokensPerSecond, readersPerStream } = shape;
-  const title = `${scenario}: ${streams} streams x ${tokensPerSecond} tokens/s x ${readersPerStream} readers: ms from due time to reader`;
+  const title = `${scenario}: ${streams} streams x ${tokensPerSecond} tokens/s x ${readersPerStream} readers: ms from due time to reader, best of ${rounds.length}`;
+  const ownRounds = (name: string) => rounds.flat().filter(({ target }) => target === name);
   const cells = rows.map((row) => [
     row.target,
     ...[row.latency.p50, row.latency.p90, row.latency.p99, row.latency.max].map(ms),
-    String(row.missing + row.disordered),
+    ms(Math.max(...ownRounds(row.target).map(({ latency }) => latency.p99))),
+    String(ownRounds(row.target).reduce((sum, { missing, disordered }) => sum + missing + disordered, 0)),
     row.deliveryCpu.toFixed(1),
     byRole(row.cpuPerToken),
     Object.values(row.rssBytes)
@@ -71,6 +73,7 @@ function formatFanOut({ scenario, shape, rows }: FanOutResult): string {
     "p90",
     "p99",
     "max",
+    "worst p99",
     "wrong",
     "delivery µs",
     "CPU µs/token by process",

@@ -45,26 +45,21 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
   });
 }
 
-function judgeFanOut({ scenario, rows }: FanOutResult): Verdict[] {
+function judgeFanOut({ scenario, rows, rounds }: FanOutResult): Verdict[] {
   const own = rows.find(({ target }) => target === "reprise");
   if (!own) return [];
   const verdicts: Verdict[] = [];
-  const floors = rows.filter(({ target }) => target === "floor");
-  if (floors.length > 0) {
-    const mean = (of: (row: FanOutRow) => number) =>
-      floors.reduce((sum, row) => sum + of(row), 0) / floors.length;
-    const added = (of: (row: FanOutRow) => number) => (of(own) - mean(of)) / 1e3;
-    if (scenario === "S1") {
-      verdicts.push(atMost(scenario, "added to the floor, p50", added(p50), 0.4, "ms"));
-      verdicts.push(atMost(scenario, "added to the floor, p99", added(p99), 2.5, "ms"));
-    }
-    const ratio = own.deliveryCpu / mean(({ deliveryCpu }) => deliveryCpu);
+  const floor = rows.find(({ target }) => target === "floor");
+  if (floor && scenario === "S1") {
+    verdicts.push(atMost(scenario, "added to the floor, p50", (p50(own) - p50(floor)) / 1e3, 0.4, "ms"));
+    verdicts.push(atMost(scenario, "added to the floor, p99", (p99(own) - p99(floor)) / 1e3, 2.5, "ms"));
+  }
+  if (floor) {
+    const ratio = own.deliveryCpu / floor.deliveryCpu;
     verdicts.push(atMost(scenario, "delivery's CPU per event, of the floor's", ratio, 2, "x"));
   }
   if (scenario === "S2") verdicts.push(atMost(scenario, "p99", p99(own) / 1e3, 12, "ms"));
-  verdicts.push(
-    atMost(scenario, "tokens lost, repeated or out of order", own.missing + own.disordered, 0, ""),
-  );
+  verdicts.push(atMost(scenario, "tokens lost, repeated or out of order", wrongTokens(rounds), 0, ""));
   const peers = rows.map(({ target, latency }) => ({ target, latency }));
   return [...verdicts, ...aheadOfPeers(scenario, own.latency, peers)];
 }
@@ -96,6 +91,11 @@ function aheadOfPeers(
     const claim = `ahead of every peer, ${quantile} (best: ${best.target})`;
     return atMost(scenario, claim, own[quantile] / 1e3, best.latency[quantile] / 1e3, "ms");
   });
+}
+
+function wrongTokens(rounds: FanOutResult["rounds"]): number {
+  const own = rounds.flat().filter(({ target }) => target === "reprise");
+  return own.reduce((sum, { missing, disordered }) => sum + missing + disordered, 0);
 }
 
 const p50 = ({ latency }: FanOutRow) => latency.p50;

@@ -20,9 +20,9 @@ const WARM_UP_MICROS = 1e6;
  * soon as the last one is stored. Nothing coalesces: every event is a compare-and-set publish of its own, and checkpoints are
  * written as ever.
  */
-export async function runAppend({ binaries, quick, signal, say }: RunContext): Promise<AppendResult> {
+export async function runAppend({ settings, quick, signal, say }: RunContext): Promise<AppendResult> {
   say("APPEND");
-  await using broker = await startBenchBroker(binaries.natsServer);
+  await using broker = await startBenchBroker(settings.natsServer);
   const script = new URL("../targets/reprise/append-worker.ts", import.meta.url);
   await using worker = await startChild({
     name: "worker",

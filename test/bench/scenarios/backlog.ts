@@ -34,9 +34,9 @@ export async function runBacklog(context: RunContext): Promise<BacklogResult> {
 
 async function runOne(
   name: TargetName,
-  { binaries, quick, signal }: RunContext,
+  { settings, quick, signal }: RunContext,
 ): Promise<Percentiles | undefined> {
-  await using run = await startRun(signal, () => TARGETS[name](binaries));
+  await using run = await startRun(signal, () => TARGETS[name](settings));
   const { load, target } = run;
   if (!target.replays) return undefined;
   const histogram = new Histogram();

@@ -35,8 +35,8 @@ export async function runIdle(context: RunContext): Promise<IdleResult> {
   return { scenario: "IDLE", readers, rows };
 }
 
-async function runOne(name: TargetName, readers: number, { binaries, signal }: RunContext): Promise<IdleRow> {
-  await using run = await startRun(signal, () => TARGETS[name](binaries));
+async function runOne(name: TargetName, readers: number, { settings, signal }: RunContext): Promise<IdleRow> {
+  await using run = await startRun(signal, () => TARGETS[name](settings));
   const { load, target } = run;
   const specs = await target.openStreams(1);
   const read = async () => {

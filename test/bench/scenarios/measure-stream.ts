@@ -67,12 +67,15 @@ export async function measurePace(
   shape: StreamShape,
   signal: AbortSignal,
 ): Promise<number> {
-  const { streams, tokensPerSecond } = shape;
+  const { streams, tokensPerSecond, seconds } = shape;
   const startMicros = nowMicros() + HEAD_START_MICROS;
   const [before, after] = await Promise.all([
     untilMicros(startMicros, signal).then(() => readUsage(target.processes)),
-    untilMicros(startMicros + 1e6, signal).then(() => readUsage(target.processes)),
-    target.produce({ streams, tokensPerSecond, startMicros, tokens: tokensPerSecond }, { silent: true }),
+    untilMicros(startMicros + seconds * 1e6, signal).then(() => readUsage(target.processes)),
+    target.produce(
+      { streams, tokensPerSecond, startMicros, tokens: tokensPerSecond * seconds },
+      { silent: true },
+    ),
   ]);
-  return cpuBetween(before, after)[target.deliveryRole] ?? 0;
+  return (cpuBetween(before, after)[target.deliveryRole] ?? 0) / seconds;
 }

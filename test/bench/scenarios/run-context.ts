@@ -1,8 +1,8 @@
-import type { Binaries, TargetName } from "../targets/all.ts";
+import type { TargetSettings, TargetName } from "../targets/all.ts";
 
 /** What every scenario gets. */
 export interface RunContext {
-  readonly binaries: Binaries;
+  readonly settings: TargetSettings;
   /** The systems under test, in the order in which they run. */
   readonly targets: readonly TargetName[];
   /** A run to see that everything works, its figures a hint: at most a minute. */

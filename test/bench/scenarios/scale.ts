@@ -28,8 +28,8 @@ export async function runScale(context: RunContext): Promise<ScaleResult> {
   return { scenario: "SCALE", tokensPerSecond: TOKENS_PER_SECOND, rows };
 }
 
-async function runOne(generations: number, { binaries, quick, signal }: RunContext): Promise<ScaleRow> {
-  await using run = await startRun(signal, () => TARGETS.reprise(binaries));
+async function runOne(generations: number, { settings, quick, signal }: RunContext): Promise<ScaleRow> {
+  await using run = await startRun(signal, () => TARGETS.reprise(settings));
   const { load, target } = run;
   const interval = generations / TOKENS_PER_SECOND;
   // Whole intervals, so that each generation has the same number of tokens.

@@ -25,13 +25,13 @@ export interface TraceResult extends TraceMeasured {
 const HEAD_START_MICROS = 500_000;
 
 /** TRACE: real arrivals against the whole of Reprise: create and stream in one request, the inference-worker, the simulator. */
-export async function runTrace(options: TraceOptions, { binaries, say }: RunContext): Promise<TraceResult> {
+export async function runTrace(options: TraceOptions, { settings, say }: RunContext): Promise<TraceResult> {
   say(`TRACE ${options.path} at ${options.speed}x`);
   const all = await readTrace(options.path);
   const arrivals = all
     .map((arrival) => ({ ...arrival, atMicros: Math.round(arrival.atMicros / options.speed) }))
     .filter(({ atMicros }) => atMicros < options.seconds * 1e6);
-  await using platform = await startPlatform(binaries);
+  await using platform = await startPlatform(settings);
   await using client = await startChild({
     name: "trace client",
     script: new URL("../load/trace-client.ts", import.meta.url),

@@ -5,10 +5,14 @@ import { startResumableStream } from "./resumable-stream/target.ts";
 import { startSocketIo } from "./socket-io/target.ts";
 import type { RunningTarget } from "./target.ts";
 
-/** Paths of the servers that targets run. */
-export interface Binaries {
+/** What targets are started with. */
+export interface TargetSettings {
+  /** Path of nats-server. */
   readonly natsServer: string;
+  /** Path of redis-server. */
   readonly redis: string;
+  /** Where Reprise's services leave a CPU profile when they end; undefined for none. */
+  readonly profileDir: string | undefined;
 }
 
 /** Every system under test by its name on the command line. */
@@ -18,7 +22,7 @@ export const TARGETS = {
   "resumable-stream": startResumableStream,
   "socket.io": startSocketIo,
   "durable-streams": startDurableStreams,
-} as const satisfies Record<string, (binaries: Binaries) => Promise<RunningTarget>>;
+} as const satisfies Record<string, (settings: TargetSettings) => Promise<RunningTarget>>;
 
 export type TargetName = keyof typeof TARGETS;
 

@@ -14,16 +14,20 @@ export interface BenchDelivery extends AsyncDisposable {
 }
 
 /** Delivery's own main.ts as a process, with one tenant. */
-export async function startBenchDelivery(natsUrl: string): Promise<BenchDelivery> {
+export async function startBenchDelivery(
+  natsUrl: string,
+  profileDir: string | undefined,
+): Promise<BenchDelivery> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("bench-delivery"));
   const { tenant, secret: apiKey, file } = createDevTenant(randomBytes(24));
   const tenantsFile = join(dir.path, "tenants.json");
   await writeFile(tenantsFile, file);
-  const { child, url } = await startService("delivery", "listening", {
-    REPRISE_NATS_URL: natsUrl,
-    REPRISE_TENANTS_FILE: tenantsFile,
-    REPRISE_PORT: "0",
+  const { child, url } = await startService({
+    name: "delivery",
+    readyMessage: "listening",
+    env: { REPRISE_NATS_URL: natsUrl, REPRISE_TENANTS_FILE: tenantsFile, REPRISE_PORT: "0" },
+    profileDir,
   });
   stack.use(child);
   const running = stack.move();

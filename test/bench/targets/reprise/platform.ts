@@ -1,7 +1,7 @@
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
-import { startService } from "./service-child.ts";
+import { type RepriseSettings, startService } from "./service-child.ts";
 
 export interface BenchPlatform extends AsyncDisposable {
   readonly url: string;
@@ -10,13 +10,18 @@ export interface BenchPlatform extends AsyncDisposable {
 }
 
 /** nats-server, the inference-worker and delivery: all of Reprise, each its own process, with the simulator as the model. */
-export async function startPlatform({ natsServer }: { natsServer: string }): Promise<BenchPlatform> {
+export async function startPlatform({ natsServer, profileDir }: RepriseSettings): Promise<BenchPlatform> {
   await using stack = new AsyncDisposableStack();
   const { server } = stack.use(await startBenchBroker(natsServer));
   const env = { REPRISE_NATS_URL: server.url, REPRISE_WORKER_SLOTS: "10000" };
-  const { child: worker } = await startService("inference-worker", "taking jobs", env);
+  const { child: worker } = await startService({
+    name: "inference-worker",
+    readyMessage: "taking jobs",
+    env,
+    profileDir,
+  });
   stack.use(worker);
-  const delivery = stack.use(await startBenchDelivery(server.url));
+  const delivery = stack.use(await startBenchDelivery(server.url, profileDir));
   const { url, apiKey, child } = delivery;
   const running = stack.move();
   return {

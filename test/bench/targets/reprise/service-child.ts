@@ -10,19 +10,38 @@ export interface ServiceChild {
   readonly url: string | undefined;
 }
 
+/** What Reprise is started with. */
+export interface RepriseSettings {
+  natsServer: string;
+  profileDir: string | undefined;
+}
+
+export interface ServiceOptions {
+  name: string;
+  /** What the service logs when it is ready. */
+  readyMessage: string;
+  env: Readonly<Record<string, string>>;
+  profileDir: string | undefined;
+}
+
 /**
  * Starts `services/<name>/src/main.ts`, with the probe in front, and resolves when its log says `readyMessage`.
  * @throws Error when it ends before
  */
-export async function startService(
-  name: string,
-  readyMessage: string,
-  env: Readonly<Record<string, string>>,
-): Promise<ServiceChild> {
+export async function startService({
+  name,
+  readyMessage,
+  env,
+  profileDir,
+}: ServiceOptions): Promise<ServiceChild> {
+  const profile =
+    profileDir === undefined
+      ? []
+      : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`, `--cpu-prof-name=${name}-${Date.now()}.cpuprofile`];
   const child = await startChild({
     name,
     script: new URL(`../../../../services/${name}/src/main.ts`, import.meta.url),
-    execArgv: ["--import", PROBE.href, "--expose-gc"],
+    execArgv: ["--import", PROBE.href, "--expose-gc", ...profile],
     env: { REPRISE_DRAIN_MS: "1000", REPRISE_LOG_LEVEL: "info", ...env },
   });
   const ready = await new Promise<{ url?: string } | undefined>((resolve) => {

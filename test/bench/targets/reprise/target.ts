@@ -2,12 +2,13 @@ import { startChild } from "../../children/child.ts";
 import { createTarget, type RunningTarget } from "../target.ts";
 import { SHARDS, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
+import type { RepriseSettings } from "./service-child.ts";
 
 /** nats-server, a process that appends as a worker does, and delivery. */
-export async function startReprise({ natsServer }: { natsServer: string }): Promise<RunningTarget> {
+export async function startReprise({ natsServer, profileDir }: RepriseSettings): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const { server } = stack.use(await startBenchBroker(natsServer));
-  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(server.url));
+  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(server.url, profileDir));
   const worker = stack.use(
     await startChild({
       name: "worker",
