@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
@@ -93,4 +94,29 @@ test("an id that would be an address is nobody's generation", async () => {
       body: NOT_FOUND,
     });
   }
+});
+
+test("a tenants file is read again on SIGHUP: keys come and go, and a broken file changes nothing", async () => {
+  await using cluster = await startCluster();
+  const delivery = await cluster.startDelivery();
+  const statusFor = async (key: string) => {
+    const response = await fetch(`${delivery.url}/v1/generations/nobodys`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    return response.status;
+  };
+  const old = cluster.keys["acme"]!;
+  const next = "rk_acme_the-key-after-the-next";
+  expect([await statusFor(old), await statusFor(next)]).toEqual([404, 401]);
+
+  await writeFile(cluster.tenantsFile, "{ not JSON");
+  delivery.kill("SIGHUP");
+  await delivery.logged("configuration not read again; the old one stays");
+  expect([await statusFor(old), await statusFor(next)]).toEqual([404, 401]);
+
+  const tenants = [{ id: "acme", keys: [{ secret: next, roles: ["read"] }] }];
+  await writeFile(cluster.tenantsFile, JSON.stringify({ tenants }));
+  delivery.kill("SIGHUP");
+  await delivery.logged("configuration read again");
+  expect([await statusFor(old), await statusFor(next)]).toEqual([401, 404]);
 });

@@ -23,7 +23,7 @@ await runService("inference-worker", async () => {
   });
   const worker = await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics });
   const { REPRISE_OPS_PORT: port, REPRISE_HOST: host } = env;
-  const ops = createOpsHandler({ metrics, notReadyBecause: () => [] });
+  const ops = createOpsHandler({ metrics, notReadyBecause: () => worker.notReadyBecause() });
   const opsServer = port === undefined ? undefined : await startOpsServer(ops, { host, port });
   logger.info({ worker: worker.id, models: [...models.keys()] }, "taking jobs");
   return {

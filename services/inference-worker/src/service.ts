@@ -37,6 +37,8 @@ export interface WorkerOptions {
 export interface Worker extends AsyncDisposable {
   /** What `generation.started` calls it. */
   readonly id: WorkerId;
+  /** Why it can't take jobs now, in words for people: empty when it can. */
+  notReadyBecause(): readonly string[];
   /** Takes no more jobs, hands those that run over to other workers, and closes. */
   close(): Promise<void>;
 }
@@ -90,5 +92,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await Promise.all([...models.values()].map(({ engine }) => engine.close()));
     log.close();
   };
-  return { id: worker, close, [Symbol.asyncDispose]: close };
+  const notReadyBecause = () => [
+    ...(handover.signal.aborted ? ["draining"] : []),
+    ...(log.connected ? [] : ["not connected to NATS"]),
+  ];
+  return { id: worker, notReadyBecause, close, [Symbol.asyncDispose]: close };
 }

@@ -27,6 +27,8 @@ export interface Cluster extends AsyncDisposable {
   readonly server: TestBroker;
   /** API keys with every role, by tenant. */
   readonly keys: Readonly<Record<string, string>>;
+  /** What delivery nodes read their tenants from. */
+  readonly tenantsFile: string;
   startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
   /** Resolves once it takes jobs. */
   startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
@@ -65,6 +67,7 @@ export async function startCluster({
   return {
     server,
     keys,
+    tenantsFile,
     async startDelivery(env = {}) {
       const service = processes.use(
         await startService("delivery", {
