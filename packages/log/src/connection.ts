@@ -56,11 +56,30 @@ export function watchConnection(
   void watch();
 }
 
+/**
+ * Waits until the broker has taken in everything that was sent, subscriptions too.
+ * @throws RepriseError `broker_unavailable` when it does not say so within 5 s: the client itself would wait for ever
+ */
+export async function flushConnection(connection: NatsConnection): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error("no answer within 5 s")), TIMEOUT_MS);
+  try {
+    await Promise.race([connection.flush(), late]);
+  } catch (cause) {
+    throw new RepriseError("broker_unavailable", "The broker does not answer.", {
+      cause,
+      retryAfterMs: 1_000,
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 function dial(url: string, name: string): Promise<NatsConnection> {
   return connect({
     servers: url.split(",").map((server) => server.trim()),
     name,
-    timeout: 5_000,
+    timeout: TIMEOUT_MS,
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
@@ -76,3 +95,5 @@ function dial(url: string, name: string): Promise<NatsConnection> {
 function hostsOf(url: string): string {
   return url.replaceAll(/[^/,\s]+@/g, "");
 }
+
+const TIMEOUT_MS = 5_000;

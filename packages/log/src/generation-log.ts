@@ -23,11 +23,12 @@ const HEADER_ROOM = 4_096;
 export function createGenerationLog(broker: Broker, onError: (error: unknown) => void): GenerationLog {
   const writes = new ReplyInbox(broker.main, onError);
   const reads = new ReplyInbox(broker.reads, onError);
+  const leader = createLeaderReader(reads);
   const maxPayload = broker.main.info?.max_payload ?? 0;
   return {
     publish: createPublish(writes),
-    reader: createLogReader(reads),
-    leader: createLeaderReader(reads),
+    reader: createLogReader(reads, leader),
+    leader,
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
     get connected() {
       return writes.connected && reads.connected;

@@ -10,10 +10,3 @@ export const HUB_FAILURE = {
   /** Stream and republish disagree for longer than any replica lags. */
   hole: new RepriseError("broker_unavailable", "The log does not show events that the live feed did."),
 } as const;
-
-export function throwLiveFeedUnavailable(cause: unknown): never {
-  throw new RepriseError("broker_unavailable", "The live feed can't be subscribed to now.", {
-    cause,
-    retryAfterMs: 1_000,
-  });
-}

@@ -7,11 +7,11 @@ import {
   RepriseError,
   toRepriseError,
 } from "@reprise/protocol";
-import { watchConnection } from "./connection.ts";
+import { flushConnection, watchConnection } from "./connection.ts";
 import type { Framing } from "./frame-log.ts";
 import { HEADER } from "./header.ts";
 import type { LogReader } from "./log-reader.ts";
-import { HUB_FAILURE, throwLiveFeedUnavailable } from "./hub-failure.ts";
+import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
 import { Tail } from "./tail.ts";
 
@@ -150,7 +150,7 @@ export class Hub {
       },
     });
     try {
-      await connection.flush().catch(throwLiveFeedUnavailable);
+      await flushConnection(connection);
       const snapshot = await reader.readLog(ref);
       if (this.#closed) throw HUB_FAILURE.draining;
       if (snapshot.events.length === 0) {

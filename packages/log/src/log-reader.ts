@@ -10,6 +10,7 @@ import {
 } from "@reprise/protocol";
 import { decodeCheckpoint } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
+import type { LeaderReader } from "./leader-reader.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 
 /** One event as it lies in the log. `payload` is the reader's own copy. */
@@ -28,7 +29,8 @@ export interface LogSnapshot {
 }
 
 /**
- * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old.
+ * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks
+ * the leader, before it says that a log is empty.
  * All calls throw RepriseError `broker_unavailable` when no answer comes in time.
  */
 export interface LogReader {
@@ -50,12 +52,13 @@ const BATCH_EVENTS = 64;
 const BATCH_BYTES = 256 * 1_024;
 const TIMEOUT_MS = 5_000;
 
-export function createLogReader(inbox: ReplyInbox): LogReader {
+export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getOne(`$JS.API.DIRECT.GET.${CHECKPOINTS_STREAM}.${checkpointSubject(ref)}`, "");
     const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
     const tail = await readTail(ref, checkpoint?.streamSeq ?? 0);
-    if (!checkpoint) return join(EMPTY, tail);
+    // A replica that lags knows nothing of a new generation: that there is none, only the leader can say.
+    if (!checkpoint) return join(EMPTY, tail.length > 0 ? tail : await leader.readTail(ref, 0));
     return isNext(checkpoint, tail) ? join(checkpoint, tail) : join(EMPTY, await readTail(ref, 0));
   }
 
