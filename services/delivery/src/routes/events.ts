@@ -15,7 +15,8 @@ import { SseStream } from "../streaming/sse-stream.ts";
 import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
 
-const RECONNECT_MS = 1_000;
+/** Clients add jitter to it; a node that drains tells each reader a time of its own. */
+const RECONNECT_MS = 250;
 
 const querySchema = z.strictObject({
   after: z.string().optional(),

@@ -72,9 +72,9 @@ describe("a connection over HTTP/1.1", () => {
     await append(one.worker, started(), delta("one"), completed());
     while (connection.text.split('"ok"}').length <= 2) await connection.more();
     const bodies = answersOf(connection.text).map(({ body }) => body);
-    expect(bodies[0]).toMatch(/^retry: 1000\nid: 1-1\n[^]*"one"[^]*id: 1-3\n.*\n\n$/);
-    expect(bodies[2]).toMatch(/^retry: 1000\nid: 1-1\n[^]*"two"[^]*id: 1-3\n.*\n\n$/);
-    expect(bodies[3]).toMatch(/^retry: 1000\nid: 1-3\n.*\n\n$/);
+    expect(bodies[0]).toMatch(/^retry: 250\nid: 1-1\n[^]*"one"[^]*id: 1-3\n.*\n\n$/);
+    expect(bodies[2]).toMatch(/^retry: 250\nid: 1-1\n[^]*"two"[^]*id: 1-3\n.*\n\n$/);
+    expect(bodies[3]).toMatch(/^retry: 250\nid: 1-3\n.*\n\n$/);
     expect([bodies[1], bodies[4]]).toEqual(['{"status":"ok"}', '{"status":"ok"}']);
   });
 
@@ -136,7 +136,7 @@ describe("a client that speaks HTTP/1.0", () => {
     expect(await connection.ended).toBe("fin");
     const [head, body] = connection.text.split("\r\n\r\n");
     expect(head).not.toMatch(/transfer-encoding/i);
-    expect(body).toMatch(/^retry: 1000\nid: 1-1\ndata: .*\n\nid: 1-2\ndata: .*\n\nid: 1-3\ndata: .*\n\n$/);
+    expect(body).toMatch(/^retry: 250\nid: 1-1\ndata: .*\n\nid: 1-2\ndata: .*\n\nid: 1-3\ndata: .*\n\n$/);
   });
 
   test("is reset when the stream is broken off, for it could not tell an end from a break", async () => {

@@ -16,7 +16,7 @@ import {
 } from "../testing/platform.ts";
 import { openRawConnection, rawGet } from "../testing/raw-connection.ts";
 
-const RETRY = "retry: 1000\n";
+const RETRY = "retry: 250\n";
 
 /** What PROTOCOL.md says that a reader of the whole log gets, made from the log itself. */
 async function expectedBytes(
@@ -99,7 +99,7 @@ describe("a stream", () => {
     await connection.ended;
     const body = connection.text.slice(connection.text.indexOf("\r\n\r\n") + 4);
     expect(body.replaceAll(/^: ping\n/gm, "")).toMatch(
-      /^retry: 1000\nid: 1-1\ndata: .*\n\nid: 1-2\ndata: .*\n\nid: 1-3\ndata: .*\n\n$/,
+      /^retry: 250\nid: 1-1\ndata: .*\n\nid: 1-2\ndata: .*\n\nid: 1-3\ndata: .*\n\n$/,
     );
     expect(body).not.toMatch(/: ping\n\n/);
   });
@@ -112,7 +112,7 @@ describe("a stream", () => {
     });
     await append(worker, started());
     await reader.nextFrame();
-    expect(reader.bytes.toString()).toMatch(/^retry: 1000\nid: 1-1\ndata: \{"seq":1,[^\n]*\n\n$/);
+    expect(reader.bytes.toString()).toMatch(/^retry: 250\nid: 1-1\ndata: \{"seq":1,[^\n]*\n\n$/);
   });
 
   test("that the node has to leave breaks: it never ends cleanly before the end", async () => {
