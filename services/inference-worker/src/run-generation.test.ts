@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { peekSeq, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "./engines/engine.ts";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
@@ -213,4 +213,18 @@ test("a job is gone once its generation has ended, and not before", async () => 
   release.resolve();
   await world.untilEnded(ref);
   await expect.poll(() => world.queuedJobs()).toBe(0);
+});
+
+test("all that readers are told live comes from the broker's store: a worker says nothing to them itself", async () => {
+  await using world = await openWorld();
+  const told: [seq: number, streamSeq: number][] = [];
+  world.broker.main.subscribe("live.>", {
+    callback: (_error, msg) => told.push([peekSeq(msg.data), Number(msg.headers?.get("Nats-Sequence"))]),
+  });
+  await world.startWorker(createSimEngine());
+  const ref = await world.submit({ options: { tokens: 30, tokens_per_second: 1_000 } });
+  await world.untilEnded(ref);
+  await world.broker.main.flush();
+  const stored = await world.log.leader.readTail(ref, 0);
+  expect(told).toEqual(stored.map(({ payload, streamSeq }) => [peekSeq(payload), streamSeq]));
 });
