@@ -3,6 +3,9 @@ import { TARGET_NAMES, type TargetName } from "./targets/all.ts";
 
 export const SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "SCALE"] as const;
 
+/** What fits in a minute. */
+const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND"] as const;
+
 export type ScenarioName = (typeof SCENARIOS)[number];
 
 export interface BenchOptions {
@@ -22,14 +25,14 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               at most a minute; its figures are a hint
+  --quick               about a minute, without SCALE; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead
   --speed 10            … this many times as fast (default 1)
   --seconds 60          … for so many seconds (default 60)
   --out <file>          the results as JSON (default .reprise/bench/<time>.json)
-  --profile <folder>    CPU profiles of Reprise's services, for Chrome's or VS Code's viewer; they slow the services down
+  --profile <folder>    CPU profiles of Reprise's services, for Chrome or VS Code; they slow the services down
   --redis <path>        redis-server (default: the one on PATH); without one its targets are left out`;
 
 const MAX_TRACE_SECONDS = 300;
@@ -52,7 +55,10 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
   });
   return {
     quick: values.quick,
-    only: parseList("--only", values.only, SCENARIOS),
+    only:
+      values.quick && values.only === undefined
+        ? QUICK_SCENARIOS
+        : parseList("--only", values.only, SCENARIOS),
     targets: parseList("--targets", values.targets, TARGET_NAMES),
     trace: values.trace,
     speed: parseNumber("--speed", values.speed, 1_000),
