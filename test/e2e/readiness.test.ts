@@ -1,4 +1,3 @@
-import { findFreePort } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
@@ -6,18 +5,20 @@ vi.setConfig({ testTimeout: 60_000 });
 
 test("without its broker a process is alive and not ready, and ready again once that is back", async () => {
   await using cluster = await startCluster();
-  const opsPort = await findFreePort();
-  const [delivery] = await Promise.all([
+  const [delivery, worker] = await Promise.all([
     cluster.startDelivery(),
-    cluster.startWorker({ REPRISE_OPS_PORT: String(opsPort) }),
+    cluster.startWorker({ REPRISE_OPS_PORT: "0" }),
   ]);
-  for (const url of [delivery.url, `http://127.0.0.1:${opsPort}`]) {
-    const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
-    expect([await statusOf("/healthz"), await statusOf("/readyz")]).toEqual([200, 200]);
-    await cluster.server.kill("SIGKILL");
-    await expect.poll(() => statusOf("/readyz"), { timeout: 10_000 }).toBe(503);
-    expect(await statusOf("/healthz")).toBe(200);
-    await cluster.server.restart();
-    await expect.poll(() => statusOf("/readyz"), { timeout: 10_000 }).toBe(200);
-  }
+  const { ops } = await worker.logged("taking jobs");
+  const statusesOf = (path: string) =>
+    Promise.all([delivery.url, String(ops)].map(async (url) => (await fetch(url + path)).status));
+  expect([await statusesOf("/healthz"), await statusesOf("/readyz")]).toEqual([
+    [200, 200],
+    [200, 200],
+  ]);
+  await cluster.server.kill("SIGKILL");
+  await expect.poll(() => statusesOf("/readyz"), { timeout: 10_000 }).toEqual([503, 503]);
+  expect(await statusesOf("/healthz")).toEqual([200, 200]);
+  await cluster.server.restart();
+  await expect.poll(() => statusesOf("/readyz"), { timeout: 10_000 }).toEqual([200, 200]);
 });

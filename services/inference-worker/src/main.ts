@@ -1,38 +1,45 @@
-import { connectBroker, ensureTopology } from "@reprise/log";
+import { openBroker } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
-import { createLogger, createMetrics, createOpsHandler, runService, startOpsServer } from "@reprise/service";
+import {
+  createLogger,
+  createMetrics,
+  createOpsHandler,
+  runService,
+  startOpsServer,
+  topologyOf,
+} from "@reprise/service";
 import { parseWorkerEnvironment } from "./config.ts";
 import { createEngines, loadModelsFile } from "./models-file.ts";
 import { startWorker } from "./service.ts";
 
 await runService("inference-worker", async () => {
   const env = parseWorkerEnvironment(process.env);
-  if (!env.REPRISE_NATS_URL)
-    throw new RepriseError("config_invalid", "inference-worker needs REPRISE_NATS_URL.");
+  const {
+    REPRISE_NATS_URL: natsUrls,
+    REPRISE_OPS_PORT: port,
+    REPRISE_HOST: host,
+    REPRISE_ACK_WAIT_MS: ackWaitMs,
+  } = env;
+  if (!natsUrls) throw new RepriseError("config_invalid", "inference-worker needs REPRISE_NATS_URL.");
   const logger = createLogger({ service: "inference-worker", level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
-  const models = createEngines(
-    await loadModelsFile(env.REPRISE_MODELS_FILE, process.env),
-    env.REPRISE_WORKER_SLOTS,
+  const loadModels = async () =>
+    createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, process.env), env.REPRISE_WORKER_SLOTS);
+  const models = await loadModels();
+
+  await using stack = new AsyncDisposableStack();
+  const broker = stack.use(
+    await openBroker({ url: natsUrls.join(","), name: "inference-worker", ...topologyOf(env) }),
   );
-  const broker = await connectBroker({ url: env.REPRISE_NATS_URL.join(","), name: "inference-worker" });
-  await ensureTopology(broker.main, {
-    shards: env.REPRISE_SHARDS,
-    replicas: env.REPRISE_REPLICAS,
-    retentionMs: env.REPRISE_RETENTION_HOURS * 3_600_000,
-  });
-  const worker = await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics });
-  const { REPRISE_OPS_PORT: port, REPRISE_HOST: host } = env;
+  const worker = stack.use(await startWorker({ broker, models, ackWaitMs, logger, metrics }));
   const ops = createOpsHandler({ metrics, notReadyBecause: () => worker.notReadyBecause() });
-  const opsServer = port === undefined ? undefined : await startOpsServer(ops, { host, port });
-  logger.info({ worker: worker.id, models: [...models.keys()] }, "taking jobs");
+  if (port !== undefined) stack.use(await startOpsServer(ops, { host, port }));
+  logger.info({ worker: worker.id, models: [...models.keys()], ops: opsServer?.url }, "taking jobs");
+  const running = stack.move();
   return {
     logger,
     drainMs: env.REPRISE_DRAIN_MS,
-    stop: async () => {
-      await worker.close();
-      await opsServer?.close();
-      await broker.close();
-    },
+    stop: () => running.disposeAsync(),
+    reload: async () => worker.reload(await loadModels()),
   };
 });
