@@ -9,7 +9,7 @@ import {
   topologyOf,
 } from "@reprise/service";
 import { parseWorkerEnvironment } from "./config.ts";
-import { createEngines, loadModelsFile } from "./models-file.ts";
+import { loadEngines } from "./create-engines.ts";
 import { startWorker } from "./service.ts";
 
 await runService("inference-worker", async () => {
@@ -23,9 +23,7 @@ await runService("inference-worker", async () => {
   if (!natsUrls) throw new RepriseError("config_invalid", "inference-worker needs REPRISE_NATS_URL.");
   const logger = createLogger({ service: "inference-worker", level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
-  const loadModels = async () =>
-    createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, process.env), env.REPRISE_WORKER_SLOTS);
-  const models = await loadModels();
+  const models = await loadEngines(env, process.env);
 
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(
@@ -33,13 +31,13 @@ await runService("inference-worker", async () => {
   );
   const worker = stack.use(await startWorker({ broker, models, ackWaitMs, logger, metrics }));
   const ops = createOpsHandler({ metrics, notReadyBecause: () => worker.notReadyBecause() });
-  if (port !== undefined) stack.use(await startOpsServer(ops, { host, port }));
+  const opsServer = port === undefined ? undefined : stack.use(await startOpsServer(ops, { host, port }));
   logger.info({ worker: worker.id, models: [...models.keys()], ops: opsServer?.url }, "taking jobs");
   const running = stack.move();
   return {
     logger,
     drainMs: env.REPRISE_DRAIN_MS,
     stop: () => running.disposeAsync(),
-    reload: async () => worker.reload(await loadModels()),
+    reload: async () => worker.reload(await loadEngines(env, process.env)),
   };
 });

@@ -219,7 +219,9 @@ test("all that readers are told live comes from the broker's store: a worker say
   await using world = await openWorld();
   const told: [seq: number, streamSeq: number][] = [];
   world.broker.main.subscribe("live.>", {
-    callback: (_error, msg) => told.push([peekSeq(msg.data), Number(msg.headers?.get("Nats-Sequence"))]),
+    callback(_error, msg) {
+      told.push([peekSeq(msg.data), Number(msg.headers?.get("Nats-Sequence"))]);
+    },
   });
   await world.startWorker(createSimEngine());
   const ref = await world.submit({ options: { tokens: 30, tokens_per_second: 1_000 } });
