@@ -40,7 +40,7 @@ async function runOne(
   const { load, target } = run;
   if (!target.replays) return undefined;
   const histogram = new Histogram();
-  const rounds = quick ? 2 : 6;
+  const rounds = quick ? 1 : 6;
   // The first round warms up.
   for (let round = 0; round <= rounds; round++) {
     const spec = await target.fill(EVENTS);

@@ -22,7 +22,7 @@ export interface IdleResult {
 const FIRST_READERS = 50;
 /** What a reader costs over a bare Node response; the peers make no claim here. */
 const COMPARED: ReadonlySet<TargetName> = new Set(["floor", "reprise"]);
-const SETTLE_MS = 1_000;
+const SETTLE_MS = 500;
 
 /** IDLE: readers of one stream that says nothing. The kernel's socket buffers are not part of any process's memory. */
 export async function runIdle(context: RunContext): Promise<IdleResult> {
