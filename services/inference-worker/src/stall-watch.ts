@@ -1,48 +1,47 @@
-/** What it takes to ask the broker whether it has more to say: a NATS connection. */
+/** What it takes to learn how old the newest word from the broker is: a NATS connection. */
 export interface Flushing {
-  /** Resolves when everything is here that the broker had sent before it got to this. */
+  /** Sends a ping, and resolves with the broker's answer to it. */
   flush(): Promise<void>;
 }
 
 export interface StallWatch extends Disposable {
-  /** Whether a job that arrives now may have lain in the socket for so long that it is another worker's by now. */
+  /** Whether a job that arrives now may have been on its way for so long that it is another worker's by now. */
   readonly doubtful: boolean;
+  /** Tells that the connection is a new one: what was on its way over the old one never comes. */
+  reconnected(): void;
 }
 
 /**
- * Notices when this process did not run for a while: a paused container, a suspended machine, a blocked event loop.
+ * Tells jobs that come late. While a process sleeps (a paused container, a suspended machine, a blocked event loop), or its network
+ * holds everything up, the broker goes on to answer its pull requests. What is not taken up in time goes to another worker, but
+ * arrives here in the end all the same, and looks like any job; run, it would fence the worker that has it, and use up an attempt.
  *
- * While a process sleeps, the broker goes on to answer its pull requests. What it was given and did not take up in time goes to
- * another worker, but still lies in the socket when the process wakes, and looks like any job; run, it would fence the worker
- * that has it, and use up an attempt. A connection is first in, first out: so whatever comes before the broker answers a ping
- * that was sent after the stall is in doubt, and nothing behind that is.
+ * A connection is first in, first out: what comes behind the answer to a ping was sent by the broker after that ping was sent from
+ * here. So a job is at most as old as the last ping that was answered, and in doubt when that is too long ago.
  *
- * @param limitMs how long a stall may be, below which jobs are surely still ours
+ * @param limitMs how old a job may be; below the ack wait it is surely still ours
  * @param now wall-clock time in milliseconds: a monotonic clock stands still while a machine is suspended
  */
 export function watchStalls(connection: Flushing, limitMs: number, now: () => number = Date.now): StallWatch {
-  let aliveAt = now();
-  let doubtful = false;
-  const look = () => {
-    const at = now();
-    if (at - aliveAt > limitMs) void settle();
-    aliveAt = at;
-  };
-  const settle = async () => {
-    doubtful = true;
+  let youngerThan = now();
+  const ping = async () => {
+    const sentAt = now();
     try {
       await connection.flush();
     } catch {
-      // The connection is closed, and what was in its socket is gone with it.
+      // The connection broke: no answer, so nothing is known.
+      return;
     }
-    doubtful = false;
+    youngerThan = Math.max(youngerThan, sentAt);
   };
-  const timer = setInterval(look, limitMs / 4);
+  const timer = setInterval(() => void ping(), limitMs / 4);
   timer.unref();
   return {
     get doubtful() {
-      look();
-      return doubtful;
+      return now() - youngerThan > limitMs;
+    },
+    reconnected() {
+      youngerThan = now();
     },
     [Symbol.dispose]: () => clearInterval(timer),
   };
