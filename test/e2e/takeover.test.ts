@@ -1,5 +1,6 @@
 import { createClient } from "@reprise/client";
 import type { KnownEvent } from "@reprise/protocol";
+import { startTcpProxy } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 
@@ -16,13 +17,14 @@ const attemptsIn = (events: readonly KnownEvent[]) =>
 const endsIn = (events: readonly KnownEvent[]) =>
   events.flatMap(({ type }) => (/completed|failed|cancelled/.test(type) ? [type] : []));
 
-/** A generation that one of two worker processes, the victim, is in the middle of. */
+/** A generation that one of two worker processes, the victim, is in the middle of. Each has a network of its own. */
 async function midway(cluster: Cluster, request: object = {}) {
-  const [{ url }, ...workers] = await Promise.all([
-    cluster.startDelivery(),
-    cluster.startWorker(),
-    cluster.startWorker(),
-  ]);
+  const startWorker = async () => {
+    const proxy = cluster.use(await startTcpProxy({ target: { port: cluster.server.port } }));
+    const worker = await cluster.startWorker({ REPRISE_NATS_URL: `nats://${proxy.host}:${proxy.port}` });
+    return { ...worker, proxy };
+  };
+  const [{ url }, ...workers] = await Promise.all([cluster.startDelivery(), startWorker(), startWorker()]);
   const client = createClient({ url, apiKey: cluster.keys["acme"]! });
   const { id } = await client.generations.create({ ...REQUEST, options: OPTIONS, ...request });
   const [, started] = await cluster.untilLog("acme", id, hasDeltas(10));
@@ -30,6 +32,8 @@ async function midway(cluster: Cluster, request: object = {}) {
   const untilEnded = () => cluster.untilLog("acme", id, hasEnded);
   return { client, victim, id, untilEnded };
 }
+
+type Victim = Awaited<ReturnType<typeof midway>>["victim"];
 
 test("when a worker is killed, another one goes on, and the text is that of an undisturbed run", async () => {
   await using cluster = await startCluster();
@@ -61,22 +65,34 @@ test("when a killed worker's engine can't go on, readers see the text withdrawn 
   expect(textOf(events)).toBe(text);
 });
 
-test("a worker that sleeps past its ack wait is fenced when it wakes, and does not come back for the job", async () => {
-  await using cluster = await startCluster();
-  // The sleeper must not use up the last attempt, nor say that all are used up, while the other one works.
-  const { client, victim, id, untilEnded } = await midway(cluster, { policy: { max_attempts: 2 } });
-  victim.kill("SIGSTOP");
-  await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
-  victim.kill("SIGCONT");
-  const events = await untilEnded();
-  // Told to stop, the sleeper finishes all that it has in hand.
-  await victim.stop();
-  expect(await untilEnded()).toEqual(events);
-  expect(attemptsIn(events)).toEqual([1, 2]);
-  expect(endsIn(events)).toEqual(["generation.completed"]);
-  const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
-  expect(textOf(events)).toBe(text);
-});
+const ABSENCES: [name: string, leave: (victim: Victim) => void, comeBack: (victim: Victim) => void][] = [
+  ["sleeps", (victim) => victim.kill("SIGSTOP"), (victim) => victim.kill("SIGCONT")],
+  [
+    "is cut off by a network that holds everything up",
+    ({ proxy }) => proxy.setFaults({ toServer: { stalled: true }, toClient: { stalled: true } }),
+    ({ proxy }) => proxy.setFaults({}),
+  ],
+];
+
+test.each(ABSENCES)(
+  "a worker that %s past its ack wait is fenced when it is back, and does not come back for the job",
+  async (_name, leave, comeBack) => {
+    await using cluster = await startCluster();
+    // It must not use up the last attempt, nor say that all are used up, while the other one works.
+    const { client, victim, id, untilEnded } = await midway(cluster, { policy: { max_attempts: 2 } });
+    leave(victim);
+    await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
+    comeBack(victim);
+    const events = await untilEnded();
+    // Told to stop, it finishes all that it has in hand.
+    await victim.stop();
+    expect(await untilEnded()).toEqual(events);
+    expect(attemptsIn(events)).toEqual([1, 2]);
+    expect(endsIn(events)).toEqual(["generation.completed"]);
+    const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+    expect(textOf(events)).toBe(text);
+  },
+);
 
 test("a worker that is told to stop hands over at once, long before its ack wait", async () => {
   await using cluster = await startCluster({ ackWaitMs: 600_000 });

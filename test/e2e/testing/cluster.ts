@@ -32,6 +32,8 @@ export interface Cluster extends AsyncDisposable {
   startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
   /** Resolves once it takes jobs. */
   startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
+  /** Disposes of something together with the services, before the broker. */
+  use<T extends AsyncDisposable>(resource: T): T;
   /** What the log holds, read from its leader: exact payloads, seq 0 included. */
   readLog(tenant: string, id: string): Promise<string[]>;
   /** Resolves with the log as soon as it holds what is asked for. */
@@ -85,6 +87,7 @@ export async function startCluster({
       const { worker } = await service.logged("taking jobs");
       return { ...service, id: String(worker) };
     },
+    use: (resource) => processes.use(resource),
     readLog: (tenant, id) => readLog(log, tenant, id),
     untilLog: (tenant, id, holds) => untilLog({ broker, log, tenant, id, holds }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
