@@ -1,18 +1,12 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import {
-  type GenerationRef,
-  liveSubject,
-  logSubject,
-  peekSeq,
-  RepriseError,
-  toRepriseError,
-} from "@reprise/protocol";
+import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
 import { flushConnection, watchConnection } from "./connection.ts";
 import type { Framing } from "./frame-log.ts";
-import { HEADER } from "./header.ts";
 import type { LogReader } from "./log-reader.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
+import { subscribeLive } from "./live-feed.ts";
+import { Repair } from "./repair.ts";
 import { Tail } from "./tail.ts";
 
 export interface HubOptions {
@@ -40,15 +34,13 @@ export interface HubStats {
 interface Entry {
   readonly tail: Tail;
   live: Subscription | undefined;
-  repairing: boolean;
-  repairAgain: boolean;
+  readonly repair: Repair;
   probeAfterMs: number;
   idleSince: number;
 }
 
 const SWEEP_MS = 500;
 const MAX_PROBE_MS = 10_000;
-const REPAIR_BUDGET_MS = 60_000;
 
 /**
  * The generations that this node serves: one core subscription to the live feed per generation, whatever the number of
@@ -137,17 +129,12 @@ export class Hub {
     const { connection, reader, framing } = this.#options;
     let entry: Entry | undefined;
     let missed = false;
-    const live = connection.subscribe(liveSubject(ref), {
-      // Runs inside the connection's read loop: short, and nothing may escape.
-      callback: (error, msg) => {
-        try {
-          if (error) throw error;
-          if (!entry) missed = true;
-          else this.#receive(entry, msg.data, () => Number(msg.headers?.get(HEADER.sequence)));
-        } catch (thrown) {
-          this.#options.onError(thrown);
-        }
+    const live = subscribeLive(connection, ref, {
+      onEvent: (payload, sequence) => {
+        if (!entry) missed = true;
+        else this.#receive(entry, payload, sequence);
       },
+      onError: this.#options.onError,
     });
     try {
       await flushConnection(connection);
@@ -164,8 +151,12 @@ export class Hub {
       entry = {
         tail,
         live,
-        repairing: false,
-        repairAgain: false,
+        repair: new Repair({
+          tail,
+          refresh: () => this.refresh(tail),
+          // Dropped meanwhile, the tail has its failure, and what the key names now is another one.
+          giveUp: (failure) => this.#entries.get(key)?.tail === tail && this.#drop(key, failure),
+        }),
         probeAfterMs: this.#options.probeMs,
         idleSince: now,
       };
@@ -208,34 +199,7 @@ export class Hub {
   }
 
   #repair(entry: Entry): void {
-    entry.repairAgain = true;
-    if (entry.repairing) return;
-    entry.repairing = true;
-    this.#repairs++;
-    void this.#repairUntilWhole(entry);
-  }
-
-  /** The replica that answers may not have the missing event yet, hence the retries. */
-  async #repairUntilWhole(entry: Entry): Promise<void> {
-    const { tail } = entry;
-    const key = logSubject(tail.ref);
-    const deadline = Date.now() + REPAIR_BUDGET_MS;
-    // Dropped meanwhile, the tail has its failure, and what the key names now is another one.
-    const giveUp = (failure: RepriseError) => this.#entries.get(key) === entry && this.#drop(key, failure);
-    for (let tries = 0; (entry.repairAgain || tail.hasGap) && !tail.failure; tries++) {
-      entry.repairAgain = false;
-      try {
-        await this.refresh(tail);
-      } catch (thrown) {
-        const error = toRepriseError(thrown);
-        if (!error.retryable || Date.now() > deadline) giveUp(error);
-        entry.repairAgain = true;
-      }
-      if (tail.hasGap && Date.now() > deadline) giveUp(HUB_FAILURE.hole);
-      if (tail.hasGap || entry.repairAgain)
-        await new Promise((resolve) => setTimeout(resolve, Math.min(500, 20 * 2 ** tries)));
-    }
-    entry.repairing = false;
+    if (entry.repair.request()) this.#repairs++;
   }
 
   #repairAll(): void {

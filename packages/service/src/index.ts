@@ -24,3 +24,4 @@ export {
   type SupervisedProcess,
   type SupervisedProcessOptions,
 } from "./supervised-process.ts";
+export { topologyOf } from "./topology-of.ts";

@@ -91,11 +91,12 @@ function nextStopSignal(): { arrived: Promise<StopSignal>; forget(): void } {
 }
 
 function onReload(service: RunningService): () => void {
+  const { logger } = service;
   const reload = (): void => {
-    Promise.resolve(service.reload?.()).then(
-      () => service.logger.info("configuration read again"),
-      (error: unknown) =>
-        service.logger.error({ err: error }, "configuration not read again; the old one stays"),
+    if (!service.reload) return logger.info("there is no configuration to read again");
+    service.reload().then(
+      () => logger.info("configuration read again"),
+      (error: unknown) => logger.error({ err: error }, "configuration not read again; the old one stays"),
     );
   };
   process.on("SIGHUP", reload);

@@ -27,6 +27,32 @@ export function parseDeliveryEnvironment(
   return parseEnvironment(env, NAMES);
 }
 
+/** How a node of delivery is set up. */
+export interface DeliverySettings {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  shards: number;
+  /** Memory for events of the generations that this node serves. */
+  hubBytes: number;
+  /** Origins whose pages may call the API; `*` for any. */
+  corsOrigins: readonly string[];
+}
+
+type SettingName = "HOST" | "PORT" | "SHARDS" | "HUB_MEMORY_MB" | "CORS_ORIGINS";
+
+export function toDeliverySettings(
+  env: Pick<DeliveryEnvironment, `REPRISE_${SettingName}`>,
+): DeliverySettings {
+  return {
+    host: env.REPRISE_HOST,
+    port: env.REPRISE_PORT,
+    shards: env.REPRISE_SHARDS,
+    hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
+    corsOrigins: env.REPRISE_CORS_ORIGINS,
+  };
+}
+
 const modelNamesSchema = z.looseObject({ models: z.record(z.string(), z.unknown()) });
 
 /**

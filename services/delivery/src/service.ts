@@ -3,25 +3,19 @@ import { createGenerationLog, Hub } from "@reprise/log";
 import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthenticate } from "./auth.ts";
+import type { DeliverySettings } from "./config.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./streaming/http-sse-framing.ts";
 import { Readers } from "./streaming/readers.ts";
 
-export { type DeliveryEnvironment, loadModelNames, parseDeliveryEnvironment } from "./config.ts";
+export { toDeliverySettings } from "./config.ts";
 
-export interface DeliveryOptions {
+export interface DeliveryOptions extends DeliverySettings {
   broker: Broker;
   tenants: TenantDirectory;
   models: ReadonlySet<string>;
   logger: Logger;
   metrics: Metrics;
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
-  shards: number;
-  /** Memory for events of the generations that this node serves. */
-  hubBytes: number;
-  corsOrigins: readonly string[];
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s, as PROTOCOL.md has it. */
   heartbeatMs?: number;
   /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
@@ -31,6 +25,8 @@ export interface DeliveryOptions {
 export interface Delivery extends AsyncDisposable {
   /** Where the API is, without a slash at the end. */
   readonly url: string;
+  /** Replaces the public names of the models that can be asked for. */
+  setModels(names: ReadonlySet<string>): void;
   /**
    * Stops being ready: new requests are refused and the readers there are sent home. The port stays open, so that a load
    * balancer can see it.
@@ -56,6 +52,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     maxBytes: hubBytes,
     onError,
   });
+  let served = models;
   const readers = new Readers({ heartbeatMs });
   const draining = new AbortController();
 
@@ -77,7 +74,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       hub,
       readers,
       shards,
-      models,
+      hasModel: (model) => served.has(model),
       logger,
       metrics,
       draining: draining.signal,
@@ -103,5 +100,5 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     hub.close();
     log.close();
   };
-  return { url, drain, close, [Symbol.asyncDispose]: close };
+  return { url, setModels: (names) => (served = names), drain, close, [Symbol.asyncDispose]: close };
 }

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createEngines, loadModelsFile, parseModelsFile } from "./models-file.ts";
+import { createEngines } from "./create-engines.ts";
+import { loadModelsFile, parseModelsFile } from "./models-file.ts";
 
 const KEY = "sk-0123456789abcdef";
 const env = { VLLM_API_KEY: KEY, EMPTY: "", SPLIT: "a\nb" };

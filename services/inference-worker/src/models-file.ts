@@ -1,10 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { encodeModelName, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
-import type { Engine } from "./engines/engine.ts";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "./engines/openai/chat-request.ts";
-import { createOpenaiEngine, type OpenaiEngineOptions } from "./engines/openai/openai-engine.ts";
-import { createSimEngine } from "./engines/sim/sim-engine.ts";
+import type { OpenaiEngineOptions } from "./engines/openai/openai-engine.ts";
 
 export type ModelConfig = { readonly slots?: number | undefined } & (
   | { readonly engine: "sim" }
@@ -130,23 +128,6 @@ export async function loadModelsFile(
     });
   }
   return parseModelsFile(text, { source: path, env });
-}
-
-/** One engine for each model, without I/O. A model that does not say how many slots it has gets `defaultSlots`. */
-export function createEngines(
-  models: ModelsConfig,
-  defaultSlots: number,
-): Map<string, { engine: Engine; slots: number }> {
-  return new Map(
-    [...models].map(([name, config]) => [
-      name,
-      { engine: createEngine(config), slots: config.slots ?? defaultSlots },
-    ]),
-  );
-}
-
-function createEngine(config: ModelConfig): Engine {
-  return config.engine === "sim" ? createSimEngine() : createOpenaiEngine(config.openai);
 }
 
 function isBaseUrl(text: string): boolean {

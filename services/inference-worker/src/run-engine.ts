@@ -18,8 +18,8 @@ export interface EngineRun {
 /** An engine that is this many characters ahead of the log has to wait. */
 const MAX_BACKLOG = 256 * 1_024;
 
-/** Turns an engine's events into the log's. Returns whether the terminal event was appended; if not, the signal says why. */
-export async function runEngine(run: EngineRun): Promise<boolean> {
+/** Turns an engine's events into the log's. Returns how it ended the generation; undefined when the signal stopped it first. */
+export async function runEngine(run: EngineRun): Promise<"completed" | "failed" | undefined> {
   const { appender, engine, plan, requested, worker, usageBefore, signal } = run;
   const { request } = requested;
   const inputTokens = engine.countInput?.(request);
@@ -49,19 +49,19 @@ export async function runEngine(run: EngineRun): Promise<boolean> {
     }
     signal.throwIfAborted();
   } catch (thrown) {
-    if (signal.aborted) return false;
+    if (signal.aborted) return undefined;
     const { code, message, retryable } = toRepriseError(thrown);
     appender.append({
       type: "generation.failed",
       error: { code, message, retryable },
       usage: totalUsage(before, counted, undefined),
     });
-    return true;
+    return "failed";
   }
   appender.append({
     type: "generation.completed",
     finish_reason: last?.reason ?? "stop",
     usage: totalUsage(before, counted, last?.usage),
   });
-  return true;
+  return "completed";
 }

@@ -7,13 +7,13 @@ import {
   type GenerationLog,
   type Job,
   type LogSnapshot,
+  subscribeLive,
 } from "@reprise/log";
 import {
   decodeEvent,
   type EventDraft,
   isTerminal,
   type KnownEvent,
-  liveSubject,
   logSubject,
   peekSeq,
   RepriseError,
@@ -38,8 +38,11 @@ export interface RunContext {
   readonly appenders: Set<Appender>;
 }
 
-/** How a run ended, for metrics and logs. */
-export type RunResult = "completed" | "failed" | "fenced" | "handed_over" | "already_ended";
+/**
+ * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by somebody else's terminal
+ * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `nothing_to_do`: the generation had ended.
+ */
+export type RunResult = "completed" | "failed" | "stopped" | "superseded" | "handed_over" | "nothing_to_do";
 
 /**
  * One attempt at one generation: from the job to its end in the log, or to the point where somebody else has the say.
@@ -57,7 +60,7 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
   const plan = planAttempt(transcript, requested.policy, engine.canContinue(requested.request));
   if (plan.kind === "done") {
     await job.ack();
-    return "already_ended";
+    return "nothing_to_do";
   }
 
   const abort = new AbortController();
@@ -77,8 +80,9 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
     isFence,
     onEnd: () => abort.abort(),
   });
-  const live = connection.subscribe(liveSubject(ref), {
-    callback: (error, msg) => (error ? onError(error) : appender.observe(peekSeq(msg.data))),
+  const live = subscribeLive(connection, ref, {
+    onEvent: (payload) => appender.observe(peekSeq(payload)),
+    onError,
   });
   const heartbeat = setInterval(() => {
     job.working();
@@ -90,26 +94,22 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
   appenders.add(appender);
   try {
     if (handover.aborted) handOver();
-    let ended = false;
+    let ended: "completed" | "failed" | undefined = "failed";
     if (plan.kind === "give_up") appender.append(workerLost(transcript));
     else {
+      const usageBefore = transcript.usage;
       ended = await runEngine({
         appender,
         engine,
         plan,
         requested,
         worker,
-        usageBefore: transcript.usage,
+        usageBefore,
         signal: abort.signal,
       });
     }
     const state = await appender.settled();
-    return await finish({
-      state,
-      ended: ended || plan.kind === "give_up",
-      job,
-      flush: () => checkpointer.flush(),
-    });
+    return await finish({ state, ended, job, flush: () => checkpointer.flush() });
   } finally {
     appenders.delete(appender);
     handover.removeEventListener("abort", handOver);
@@ -120,8 +120,8 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
 
 interface Finish {
   state: AppenderState;
-  /** Whether this run has appended the terminal event. */
-  ended: boolean;
+  /** How this run has ended the generation, if it has. */
+  ended: "completed" | "failed" | undefined;
   job: Job;
   flush: () => Promise<void>;
 }
@@ -131,10 +131,10 @@ async function finish({ state, ended, job, flush }: Finish): Promise<RunResult> 
   if (state.kind === "failed") throw state.error;
   if (state.kind === "fenced") {
     // A higher attempt holds the job now, and an acknowledgement of ours would take it from that one.
-    if (!isTerminal(state.by.type)) return "fenced";
+    if (!isTerminal(state.by.type)) return "superseded";
     await flush();
     await job.ack();
-    return "fenced";
+    return "stopped";
   }
   await flush();
   if (!ended) {
@@ -142,7 +142,7 @@ async function finish({ state, ended, job, flush }: Finish): Promise<RunResult> 
     return "handed_over";
   }
   await job.ack();
-  return "completed";
+  return ended;
 }
 
 /** The log, with its seq 0: written from the job if whoever created the generation died before it could. */

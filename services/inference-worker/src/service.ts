@@ -4,25 +4,21 @@ import {
   type Broker,
   createGenerationLog,
   type Job,
-  type Puller,
   pullJobs,
   watchConnection,
 } from "@reprise/log";
 import { parseWorkerId, type WorkerId } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
 import type { Engine } from "./engines/engine.ts";
+import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run-generation.ts";
 import { watchStalls } from "./stall-watch.ts";
 
 export { parseWorkerEnvironment, type WorkerEnvironment } from "./config.ts";
 export type { Engine } from "./engines/engine.ts";
-export { createEngines, loadModelsFile, parseModelsFile } from "./models-file.ts";
-
-/** One model's engine, and how many generations of it this worker runs at a time. */
-export interface ServedModel {
-  readonly engine: Engine;
-  readonly slots: number;
-}
+export type { ServedModel } from "./model-queues.ts";
+export { createEngines, loadEngines } from "./create-engines.ts";
+export { parseModelsFile } from "./models-file.ts";
 
 export interface WorkerOptions {
   broker: Broker;
@@ -39,6 +35,8 @@ export interface Worker extends AsyncDisposable {
   readonly id: WorkerId;
   /** Why it can't take jobs now, in words for people: empty when it can. */
   notReadyBecause(): readonly string[];
+  /** Serves these models from now on. What runs goes on with the engine that it began with, which is closed after it. */
+  reload(models: ReadonlyMap<string, ServedModel>): Promise<void>;
   /** Takes no more jobs, hands those that run over to other workers, and closes. */
   close(): Promise<void>;
 }
@@ -60,9 +58,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     handover: handover.signal,
     appenders,
   };
-  watchConnection(broker.main, { onUp: () => appenders.forEach((appender) => appender.sync()) });
-
   const stalls = watchStalls(broker.main, ackWaitMs / 2);
+  watchConnection(broker.main, {
+    onUp() {
+      stalls.reconnected();
+      for (const appender of appenders) appender.sync();
+    },
+  });
 
   const running = metrics.gauge("reprise_generations_running");
   const ended = metrics.counter("reprise_generations_ended_total");
@@ -72,29 +74,31 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     running.inc();
     try {
       const result = await runGeneration(context, job, engine);
-      ended.inc({ status: result });
+      if (result === "completed" || result === "failed") ended.inc({ status: result });
       logger.debug({ generation: job.ref.generation, result }, "a run has ended");
     } finally {
       running.dec();
     }
   };
 
-  const pullers: Puller[] = await Promise.all(
-    [...models].map(([model, { engine, slots }]) =>
-      pullJobs({ connection: broker.main, model, slots, ackWaitMs, run: (job) => run(job, engine), onError }),
-    ),
-  );
+  const serve = ({ engine, slots }: ServedModel, model: string) =>
+    pullJobs({ connection: broker.main, model, slots, ackWaitMs, run: (job) => run(job, engine), onError });
+  const queues = await ModelQueues.open(models, serve);
   const close = async () => {
-    for (const puller of pullers) puller.stop();
     handover.abort();
     stalls[Symbol.dispose]();
-    await Promise.all(pullers.map((puller) => puller.idle()));
-    await Promise.all([...models.values()].map(({ engine }) => engine.close()));
+    await queues.close();
     log.close();
   };
   const notReadyBecause = () => [
     ...(handover.signal.aborted ? ["draining"] : []),
     ...(log.connected ? [] : ["not connected to NATS"]),
   ];
-  return { id: worker, notReadyBecause, close, [Symbol.asyncDispose]: close };
+  return {
+    id: worker,
+    notReadyBecause,
+    reload: (next) => queues.replace(next),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }

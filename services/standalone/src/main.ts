@@ -1,4 +1,4 @@
-import { createEngines, loadModelsFile } from "@reprise/inference-worker";
+import { loadEngines } from "@reprise/inference-worker";
 import { createLogger, runService } from "@reprise/service";
 import { parsePlatformEnvironment } from "./config.ts";
 import { startPlatform } from "./service.ts";
@@ -6,17 +6,14 @@ import { startPlatform } from "./service.ts";
 await runService("reprise", async () => {
   const env = parsePlatformEnvironment(process.env);
   const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
-  const models = createEngines(
-    await loadModelsFile(env.REPRISE_MODELS_FILE, process.env),
-    env.REPRISE_WORKER_SLOTS,
-  );
+  const models = await loadEngines(env, process.env);
   const platform = await startPlatform(env, { models, processEnv: process.env, logger });
   logger.info({ url: platform.url, dataDir: env.REPRISE_DATA_DIR }, "listening");
   return {
     logger,
     drainMs: env.REPRISE_DRAIN_MS,
     failed: platform.failed,
-    reload: () => platform.reload(),
+    reload: async () => platform.reload(await loadEngines(env, process.env)),
     stop: () => platform.close(),
   };
 });

@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { startDelivery } from "@reprise/delivery";
+import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker } from "@reprise/inference-worker";
-import { connectBroker, ensureTopology } from "@reprise/log";
+import { openBroker } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import {
   createMetrics,
@@ -10,6 +10,7 @@ import {
   type Logger,
   type NatsServer,
   startNatsServer,
+  topologyOf,
 } from "@reprise/service";
 import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
 import type { PlatformEnvironment } from "./config.ts";
@@ -23,8 +24,8 @@ export interface Platform extends AsyncDisposable {
   readonly apiKey: string | undefined;
   /** Rejects when the platform's own nats-server ends by itself. */
   readonly failed: Promise<never>;
-  /** Reads the tenants file again. */
-  reload(): Promise<void>;
+  /** Reads the tenants file again, and serves these models from now on. */
+  reload(models: ReadonlyMap<string, ServedModel>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,29 +56,16 @@ export async function startPlatform(
   const tenants = createTenantDirectory(dev ? dev.tenancy : await loadTenantsFile(tenantsFile!));
 
   const nats = env.REPRISE_NATS_URL ? undefined : stack.use(await startOwnNats(processEnv, dataDir));
-  const broker = stack.use(
-    await connectBroker({ url: env.REPRISE_NATS_URL?.join(",") ?? nats!.url, name: "reprise" }),
-  );
-  await ensureTopology(broker.main, {
-    shards: env.REPRISE_SHARDS,
-    replicas: env.REPRISE_REPLICAS,
-    retentionMs: env.REPRISE_RETENTION_HOURS * 3_600_000,
-  });
+  const url = env.REPRISE_NATS_URL?.join(",") ?? nats!.url;
+  const broker = stack.use(await openBroker({ url, name: "reprise", ...topologyOf(env) }));
   const metrics = createMetrics();
-  stack.use(await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }));
+  const worker = stack.use(
+    await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }),
+  );
+  const names = new Set(models.keys());
+  const settings = toDeliverySettings(env);
   const delivery = stack.use(
-    await startDelivery({
-      broker,
-      tenants,
-      models: new Set(models.keys()),
-      logger,
-      metrics,
-      host: env.REPRISE_HOST,
-      port: env.REPRISE_PORT,
-      shards: env.REPRISE_SHARDS,
-      hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
-      corsOrigins: env.REPRISE_CORS_ORIGINS,
-    }),
+    await startDelivery({ broker, tenants, models: names, logger, metrics, ...settings }),
   );
   if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
 
@@ -87,8 +75,10 @@ export async function startPlatform(
     url: delivery.url,
     apiKey: dev?.apiKey,
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
-    reload: async () => {
+    async reload(next) {
       if (tenantsFile !== undefined) tenants.reload(await loadTenantsFile(tenantsFile));
+      await worker.reload(next);
+      delivery.setModels(new Set(next.keys()));
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -10,8 +10,8 @@ export interface RouteContext {
   readonly hub: Hub;
   readonly readers: Readers;
   readonly shards: number;
-  /** The public names of the models that can be asked for. */
-  readonly models: ReadonlySet<string>;
+  /** Whether a model can be asked for by this public name. */
+  readonly hasModel: (model: string) => boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Aborted when the node begins to drain. */

@@ -25,16 +25,18 @@ export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
+const noQuery = z.strictObject({});
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authenticate, log, shards, models } = context;
+  const { authenticate, log, shards, hasModel } = context;
 
   app.post("/v1/generations", async (request, reply) => {
     const { tenant, policy } = authenticate(request, "create");
+    parseWith(noQuery, request.query, "query");
     const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
     const body = parseGenerationRequest(request.body);
-    if (!models.has(body.model)) {
+    if (!hasModel(body.model)) {
       throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
         param: "model",
       });
@@ -68,11 +70,13 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
 
   app.get<{ Params: { id: string } }>("/v1/generations/:id", async (request) => {
     const { tenant } = authenticate(request, "read");
+    parseWith(noQuery, request.query, "query");
     return readGeneration(log, { tenant, generation: parseGenerationId(request.params.id) });
   });
 
   app.post<{ Params: { id: string } }>("/v1/generations/:id/cancel", async (request) => {
     const { tenant } = authenticate(request, "cancel");
+    parseWith(noQuery, request.query, "query");
     const { reason = "requested" } = parseWith(cancelSchema, request.body ?? {});
     return cancelGeneration(log, { tenant, generation: parseGenerationId(request.params.id) }, reason);
   });

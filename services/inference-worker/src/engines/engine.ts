@@ -46,12 +46,6 @@ export interface Engine {
   readonly name: string;
 
   /**
-   * Checks a request's `options` against the engine's own schema. `generate` checks them too.
-   * @throws RepriseError `invalid_request` with the path (`options.…`) in `param`
-   */
-  assertOptions(options: EngineRequest["options"]): void;
-
-  /**
    * Whether `generate` can go on behind a prefix of this request's text without a seam that shows. Never throws; a request
    * whose options are wrong can't be continued.
    */

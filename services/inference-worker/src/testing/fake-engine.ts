@@ -4,7 +4,6 @@ import type { Engine } from "../engines/engine.ts";
 export function createFakeEngine(generate: Engine["generate"], overrides: Partial<Engine> = {}): Engine {
   return {
     name: "fake",
-    assertOptions: () => undefined,
     canContinue: () => false,
     generate,
     close: async () => undefined,

@@ -92,7 +92,6 @@ describe("the OpenAI engine", () => {
     await using world = await startOpenaiWorld();
     const options = { stream: false };
     const refusal = { code: "invalid_request", param: "options.stream" };
-    expect(() => world.engine.assertOptions(options)).toThrow(expect.objectContaining(refusal) as Error);
     expect((await world.run({ ...REQUEST, options })).error).toMatchObject(refusal);
     expect(world.server.requests).toEqual([]);
   });

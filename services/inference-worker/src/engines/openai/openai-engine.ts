@@ -1,7 +1,6 @@
 import type { Engine, EngineEvent, EngineRequest, GenerateOptions } from "../engine.ts";
 import { canContinueRequest, requestTexts, toChatRequest, type UpstreamModel } from "./chat-request.ts";
 import { readChatStream } from "./chat-stream.ts";
-import { parseOpenaiOptions } from "./openai-options.ts";
 import { isEventStream, toStatusError } from "./status-error.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
@@ -19,9 +18,6 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const upstream = createUpstream(upstreamOptions);
   return {
     name: "openai",
-    assertOptions(requestOptions) {
-      parseOpenaiOptions(requestOptions);
-    },
     canContinue: (request) => canContinueRequest(request, model),
     generate: (request, generateOptions) =>
       generate({ upstream, model, key: options.apiKey }, request, generateOptions),

@@ -20,9 +20,6 @@ const processClock = createClock();
 export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
   return {
     name: "sim",
-    assertOptions(options) {
-      parseSimOptions(options);
-    },
     canContinue({ options }) {
       try {
         return parseSimOptions(options).continuable;

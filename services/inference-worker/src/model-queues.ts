@@ -1,0 +1,55 @@
+import type { Puller } from "@reprise/log";
+import type { Engine } from "./engines/engine.ts";
+
+/** One model's engine, and how many generations of it this worker runs at a time. */
+export interface ServedModel {
+  readonly engine: Engine;
+  readonly slots: number;
+}
+
+interface Queue {
+  readonly puller: Puller;
+  readonly engine: Engine;
+}
+
+type Serve = (served: ServedModel, model: string) => Promise<Puller>;
+
+/** The queues that a worker takes jobs from, one per model. */
+export class ModelQueues {
+  readonly #serve: Serve;
+  #queues: readonly Queue[] = [];
+  #retired: Promise<void>[] = [];
+
+  private constructor(serve: Serve) {
+    this.#serve = serve;
+  }
+
+  static async open(models: ReadonlyMap<string, ServedModel>, serve: Serve): Promise<ModelQueues> {
+    const queues = new ModelQueues(serve);
+    await queues.replace(models);
+    return queues;
+  }
+
+  /** Takes jobs for these models instead of the earlier ones, whose engines are closed when nothing runs on them any more. */
+  async replace(models: ReadonlyMap<string, ServedModel>): Promise<void> {
+    const next = await Promise.all(
+      [...models].map(async ([model, served]) => ({
+        puller: await this.#serve(served, model),
+        engine: served.engine,
+      })),
+    );
+    this.#retired.push(...this.#queues.map(retire));
+    this.#queues = next;
+  }
+
+  /** Takes no more jobs. Resolves when nothing runs any more and the engines are closed. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#retired, ...this.#queues.map(retire)]);
+  }
+}
+
+async function retire({ puller, engine }: Queue): Promise<void> {
+  puller.stop();
+  await puller.idle();
+  await engine.close();
+}
