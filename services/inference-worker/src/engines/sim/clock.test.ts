@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createClock } from "./clock.ts";
 
 const never = () => new AbortController().signal;
@@ -52,5 +52,21 @@ describe("the real clock", () => {
     await kept;
     using third = clock.createSleeper(never());
     await third.sleepUntil(clock.now() + 1);
+  });
+
+  test("sleeps through what is further off than a timer reaches", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => void warnings.push(warning);
+    process.on("warning", onWarning);
+    onTestFinished(() => void process.off("warning", onWarning));
+    const clock = createClock();
+    const abort = new AbortController();
+    using far = clock.createSleeper(abort.signal);
+    using near = clock.createSleeper(never());
+    const sleep = far.sleepUntil(clock.now() + 1e12);
+    await near.sleepUntil(clock.now() + 5);
+    abort.abort(new Error("enough"));
+    await expect(sleep).rejects.toThrow("enough");
+    expect(warnings).toEqual([]);
   });
 });

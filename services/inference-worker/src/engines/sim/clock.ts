@@ -15,6 +15,9 @@ export interface Sleeper extends Disposable {
   sleepUntil(atMs: number): Promise<void>;
 }
 
+/** A timer with a longer delay fires at once. What is due later is looked at again when this is over, and slept on. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
 interface Sleep {
   readonly atMs: number;
   readonly wake: () => void;
@@ -42,7 +45,8 @@ export function createClock(): Clock {
     if (atMs >= timerAtMs) return;
     clearTimeout(timer);
     timerAtMs = atMs;
-    timer = setTimeout(wakeDue, Math.max(Math.ceil(atMs - performance.now()), 1));
+    const delayMs = Math.ceil(atMs - performance.now());
+    timer = setTimeout(wakeDue, Math.min(Math.max(delayMs, 1), LONGEST_TIMER_MS));
   }
 
   function wakeDue(): void {
