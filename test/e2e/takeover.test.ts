@@ -17,23 +17,31 @@ const attemptsIn = (events: readonly KnownEvent[]) =>
 const endsIn = (events: readonly KnownEvent[]) =>
   events.flatMap(({ type }) => (/completed|failed|cancelled/.test(type) ? [type] : []));
 
-/** A generation that one of two worker processes, the victim, is in the middle of. Each has a network of its own. */
-async function midway(cluster: Cluster, request: object = {}) {
-  const startWorker = async () => {
-    const proxy = cluster.use(await startTcpProxy({ target: { port: cluster.server.port } }));
-    const worker = await cluster.startWorker({ REPRISE_NATS_URL: `nats://${proxy.host}:${proxy.port}` });
-    return { ...worker, proxy };
-  };
-  const [{ url }, ...workers] = await Promise.all([cluster.startDelivery(), startWorker(), startWorker()]);
+/** A worker with a network of its own. */
+async function startWorker(cluster: Cluster) {
+  const proxy = cluster.use(await startTcpProxy({ target: { port: cluster.server.port } }));
+  const worker = await cluster.startWorker({ REPRISE_NATS_URL: `nats://${proxy.host}:${proxy.port}` });
+  return { ...worker, proxy };
+}
+
+/** A generation that one worker process, the victim, is in the middle of. */
+async function midway(
+  cluster: Cluster,
+  { workers = 2, request = {} }: { workers?: number; request?: object } = {},
+) {
+  const [{ url }, ...started] = await Promise.all([
+    cluster.startDelivery(),
+    ...Array.from({ length: workers }, () => startWorker(cluster)),
+  ]);
   const client = createClient({ url, apiKey: cluster.keys["acme"]! });
   const { id } = await client.generations.create({ ...REQUEST, options: OPTIONS, ...request });
-  const [, started] = await cluster.untilLog("acme", id, hasDeltas(10));
-  const victim = workers.find((worker) => worker.id === (started as { worker?: string }).worker)!;
+  const [, first] = await cluster.untilLog("acme", id, hasDeltas(10));
+  const victim = started.find((worker) => worker.id === (first as { worker?: string }).worker)!;
   const untilEnded = () => cluster.untilLog("acme", id, hasEnded);
   return { client, victim, id, untilEnded };
 }
 
-type Victim = Awaited<ReturnType<typeof midway>>["victim"];
+type Victim = Awaited<ReturnType<typeof startWorker>>;
 
 test("when a worker is killed, another one goes on, and the text is that of an undisturbed run", async () => {
   await using cluster = await startCluster();
@@ -55,7 +63,7 @@ test("when a worker is killed, another one goes on, and the text is that of an u
 test("when a killed worker's engine can't go on, readers see the text withdrawn and then all of it", async () => {
   await using cluster = await startCluster();
   const options = { ...OPTIONS, continuable: false };
-  const { client, victim, id, untilEnded } = await midway(cluster, { options });
+  const { client, victim, id, untilEnded } = await midway(cluster, { request: { options } });
   const read = client.generations.stream(id).done();
   victim.kill("SIGKILL");
   const events = await untilEnded();
@@ -79,8 +87,12 @@ test.each(ABSENCES)(
   async (_name, leave, comeBack) => {
     await using cluster = await startCluster();
     // It must not use up the last attempt, nor say that all are used up, while the other one works.
-    const { client, victim, id, untilEnded } = await midway(cluster, { policy: { max_attempts: 2 } });
+    const request = { policy: { max_attempts: 2 } };
+    const { client, victim, id, untilEnded } = await midway(cluster, { workers: 1, request });
     leave(victim);
+    // The absent one has asked for more jobs, and is given its own again: it finds that one when it is back.
+    await expect.poll(() => cluster.jobDeliveries("sim"), { timeout: 10_000 }).toBeGreaterThan(1);
+    await startWorker(cluster);
     await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
     comeBack(victim);
     const events = await untilEnded();
@@ -106,7 +118,9 @@ test("a worker that is told to stop hands over at once, long before its ack wait
 
 test("a generation whose last permitted worker is killed fails, once", async () => {
   await using cluster = await startCluster();
-  const { client, victim, id, untilEnded } = await midway(cluster, { policy: { max_attempts: 1 } });
+  const { client, victim, id, untilEnded } = await midway(cluster, {
+    request: { policy: { max_attempts: 1 } },
+  });
   const reader = client.generations.stream(id);
   const read = reader.done();
   victim.kill("SIGKILL");
