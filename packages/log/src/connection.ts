@@ -82,6 +82,8 @@ function dial(url: string, name: string): Promise<NatsConnection> {
     timeout: TIMEOUT_MS,
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
     maxReconnectAttempts: -1,
+    // So does the second refusal of the password in a row, though it may be the broker that is being set up anew.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 50,
     pingInterval: 5_000,
