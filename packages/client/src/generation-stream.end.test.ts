@@ -135,6 +135,13 @@ describe("a reader that goes early", () => {
     await expect(stream.done()).rejects.toMatchObject({ name: "AbortError" });
   });
 
+  it("has the outcome when it leaves its loop on the last event", async () => {
+    await using delivery = await startFakeDelivery({ log });
+    const stream = clientOf(delivery).generations.stream(FAKE_ID);
+    for await (const { type } of stream) if (type === "generation.completed") break;
+    expect(await stream.done()).toMatchObject({ status: "completed", text: MIXED_TEXTS.join("") });
+  });
+
   it("may leave while it waits for the next event", async () => {
     await using delivery = await startFakeDelivery({ log, faults: [{ kind: "stall", afterEvents: 1 }] });
     const events = clientOf(delivery).generations.stream(FAKE_ID)[Symbol.asyncIterator]();

@@ -118,7 +118,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
 
   /**
    * How the generation ended. Reads the stream itself unless somebody iterates it, before or after this call.
-   * @throws what the loop throws; an AbortError when the loop was left before the end
+   * @throws what the loop throws; an AbortError when the loop was left before the terminal event
    */
   async done(): Promise<GenerationOutcome> {
     if (!this.#wasIterated) {
@@ -209,7 +209,8 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   #leave(): void {
     this.#wasLeft = true;
     const reason = createAbortError("The stream was left before its end.");
-    this.#reject(reason);
+    if (isFinal(this.#transcript.status)) this.#resolve(toOutcome(this.#transcript, this.cursor));
+    else this.#reject(reason);
     this.#ending.abort(reason);
   }
 }
