@@ -72,8 +72,14 @@ export function createCheckpointer({
     unwrittenBytes = 0;
     writtenAt = at;
     const extra = { [HEADER.checkpointStreamSeq]: `${streamSeq}` };
+    // A publish may reject: a broker that came back may take smaller messages than before. The log has it all.
     // The client sends the view later than now, but what lies in it never changes: events are only added behind it.
-    writing = publish(subject, lines.subarray(0, bytes), { extra }).then(noop);
+    writing = publish(subject, lines.subarray(0, bytes), { extra }).then(noop, noop);
+  }
+
+  function tick(at: number): void {
+    if (unwritten === 0 || bytes > maxBytes) return;
+    if (isDue({ unwritten, unwrittenBytes, bytes, sinceMs: at - writtenAt })) write(at);
   }
 
   return {
@@ -82,12 +88,9 @@ export function createCheckpointer({
       streamSeq = seq;
       unwritten++;
       unwrittenBytes += payload.length + 1;
-      this.tick(at);
+      tick(at);
     },
-    tick(at) {
-      if (unwritten === 0 || bytes > maxBytes) return;
-      if (isDue({ unwritten, unwrittenBytes, bytes, sinceMs: at - writtenAt })) write(at);
-    },
+    tick,
     async flush() {
       if (unwritten > 0 && bytes <= maxBytes) write(writtenAt);
       await writing;
