@@ -14,11 +14,8 @@ export type TailVerdict =
  * Because appends are compare-and-set, only the first event after the last one we know of can be ours; a writer's name is
  * unique to one appender, and an appender has one publish in flight, so name and seq together identify it.
  */
-export function judgeTail(
-  tail: readonly StoredEvent[],
-  sent: { writer: string; seq: number } | undefined,
-): TailVerdict {
+export function judgeTail(tail: readonly StoredEvent[], sent: { writer: string; seq: number }): TailVerdict {
   const [first, ...rest] = tail;
-  const isOurs = sent !== undefined && first?.writer === sent.writer && peekSeq(first.payload) === sent.seq;
+  const isOurs = first?.writer === sent.writer && peekSeq(first.payload) === sent.seq;
   return isOurs ? { kind: "landed", event: first, others: rest } : { kind: "absent", others: tail };
 }
