@@ -114,6 +114,36 @@ describe("a tail", () => {
     expect(tail.lastSeq).toBe(log.length - 1);
   });
 
+  test("bounds their bytes too: what is too large to be kept is read from the log", () => {
+    const texts = ["a", "b", "x".repeat(200_000), "y".repeat(200_000), "c"];
+    const log = encode([requested(REF), started(), ...texts.map(delta)]);
+    const tail = tailOf(log, 2);
+    for (const seq of [3, 4, 4, 5, 6]) tail.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    tail.acceptLive(log[2]!, () => streamSeqOf(2));
+    expect([tail.lastSeq, tail.hasGap]).toEqual([4, true]);
+    tail.acceptLive(log[5]!, () => streamSeqOf(5));
+    expect([tail.lastSeq, tail.hasGap]).toEqual([6, false]);
+  });
+
+  test("has a gap for as long as it lacks what the live feed has shown, kept or not", () => {
+    const log = encode([requested(REF), started(), delta("a"), delta("x".repeat(300_000))]);
+    const tail = tailOf(log, 2);
+    tail.acceptLive(log[3]!, () => streamSeqOf(3));
+    expect(tail.hasGap).toBe(true);
+    tail.acceptLive(log[2]!, () => streamSeqOf(2));
+    expect([tail.lastSeq, tail.hasGap]).toEqual([2, true]);
+    tail.acceptStored(storedAfter(log, streamSeqOf(2)));
+    expect([tail.lastSeq, tail.hasGap]).toEqual([3, false]);
+  });
+
+  test("knows where in the log its last event lies once the log has shown it, whatever the live feed did", () => {
+    const log = logOf(20);
+    const tail = tailOf(log, 2);
+    for (let seq = 2; seq < log.length; seq++) tail.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    tail.acceptStored(storedAfter(log, tail.lastKnownStreamSeq));
+    expect(tail.lastKnownStreamSeq).toBe(streamSeqOf(log.length - 1));
+  });
+
   test("a place to read the log from lies before the event that is wanted, and not far before it", () => {
     const log = logOf(1_000);
     const tail = tailOf(log, 2);
@@ -127,7 +157,7 @@ describe("a tail", () => {
 
   test("keeps the request to itself: frames begin with seq 1", () => {
     const tail = tailOf(logOf(2), 4);
-    expect(tail.requested).toMatchObject({ type: "generation.requested", generation: REF.generation });
+    expect(tail.beginsWhole).toBe(true);
     expect(tail.frames.firstSeq).toBe(1);
     expect(framesOf(tail)).not.toContain("generation.requested");
   });
@@ -148,7 +178,7 @@ describe("a tail", () => {
   test("a log whose head has expired begins with the oldest event that is kept", () => {
     const log = logOf(20);
     const tail = new Tail(REF, plainFraming, { events: log.slice(7), streamSeq: streamSeqOf(21) });
-    expect([tail.frames.firstSeq, tail.lastSeq, tail.requested]).toEqual([7, 21, undefined]);
+    expect([tail.frames.firstSeq, tail.lastSeq, tail.beginsWhole]).toEqual([7, 21, false]);
     expect(tail.frames.payloadAt(7)!.equals(log[7]!)).toBe(true);
   });
 

@@ -6,7 +6,6 @@ import {
   peekSeq,
   peekType,
   type RepriseError,
-  type RequestedEvent,
 } from "@reprise/protocol";
 import { FrameLog, type Framing } from "./frame-log.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
@@ -22,6 +21,7 @@ export function judgeLive(lastSeq: number, seq: number): LiveVerdict {
 
 /** Live events that came too early, while the log is read for those before them. What does not fit is read from the log too. */
 const MAX_HELD = 128;
+const MAX_HELD_BYTES = 256 * 1_024;
 
 /** A place in the log whose stream sequence is known, so that reading can begin there. */
 interface Mark {
@@ -36,8 +36,8 @@ interface Mark {
 export class Tail {
   readonly ref: GenerationRef;
   readonly frames: FrameLog;
-  /** What seq 0 says. It is not among the frames: readers never see it. */
-  requested: RequestedEvent | undefined;
+  /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
+  readonly beginsWhole: boolean;
   /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
   ended = false;
@@ -47,12 +47,16 @@ export class Tail {
   #attempts: { readonly attempt: number; readonly fromSeq: number }[] = [];
   #marks: Mark[] = [];
   #held = new Map<number, Uint8Array>();
+  #heldBytes = 0;
+  /** The newest event that the live feed has shown too early. */
+  #shownSeq = -1;
   readonly #listeners = new Set<() => void>();
 
   /** @param snapshot at least one event */
   constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
     this.ref = ref;
     const firstSeq = peekSeq(snapshot.events[0]!);
+    this.beginsWhole = firstSeq === 0;
     this.#lastSeq = firstSeq - 1;
     this.frames = new FrameLog(framing, Math.max(1, firstSeq));
     for (const payload of snapshot.events) this.#append(payload);
@@ -99,25 +103,23 @@ export class Tail {
       this.#append(payload);
       if (seq % MARK_EVERY === 0) this.#mark(sequence());
       if (this.#held.size > 0) this.#appendHeld();
-    } else if (verdict === "gap" && this.#held.size < MAX_HELD) this.#held.set(seq, Uint8Array.from(payload));
+    } else if (verdict === "gap") this.#hold(seq, payload);
     return verdict;
   }
 
-  /** Takes what was read from the log. Returns whether that was news. */
-  acceptStored(events: readonly StoredEvent[]): boolean {
-    const before = this.#lastSeq;
+  /** Takes what was read from the log. */
+  acceptStored(events: readonly StoredEvent[]): void {
     for (const { payload, streamSeq } of events) {
-      if (judgeLive(this.#lastSeq, peekSeq(payload)) !== "next") continue;
-      this.#append(payload);
-      this.#mark(streamSeq);
+      const seq = peekSeq(payload);
+      if (judgeLive(this.#lastSeq, seq) === "next") this.#append(payload);
+      if (seq === this.#lastSeq) this.#mark(streamSeq);
     }
     this.#appendHeld();
-    return this.#lastSeq > before;
   }
 
-  /** Whether live events wait for others that are missing. */
+  /** Whether the live feed has shown an event that the tail does not reach yet, kept or not. */
   get hasGap(): boolean {
-    return this.#held.size > 0;
+    return this.#shownSeq > this.#lastSeq;
   }
 
   /** Calls back, once per tick at most, when there are new frames or the tail has failed. Returns how to stop that. */
@@ -141,7 +143,6 @@ export class Tail {
   #append(payload: Uint8Array): void {
     const seq = this.#lastSeq + 1;
     const type = peekType(payload);
-    if (seq === 0) this.requested = decodeEvent(payload) as RequestedEvent;
     if (type === "generation.started") {
       const { attempt } = decodeEvent(payload) as { attempt: number; seq: number; type: string };
       this.#attempts.push({ attempt, fromSeq: seq });
@@ -151,12 +152,24 @@ export class Tail {
     this.#lastSeq = seq;
   }
 
+  #hold(seq: number, payload: Uint8Array): void {
+    this.#shownSeq = Math.max(this.#shownSeq, seq);
+    if (this.#held.has(seq) || this.#held.size === MAX_HELD) return;
+    if (this.#heldBytes + payload.length > MAX_HELD_BYTES) return;
+    this.#held.set(seq, Uint8Array.from(payload));
+    this.#heldBytes += payload.length;
+  }
+
+  #release(seq: number): Uint8Array | undefined {
+    const payload = this.#held.get(seq);
+    if (this.#held.delete(seq)) this.#heldBytes -= payload!.length;
+    return payload;
+  }
+
   #appendHeld(): void {
-    for (const [seq] of this.#held) if (seq <= this.#lastSeq) this.#held.delete(seq);
-    for (let next = this.#held.get(this.#lastSeq + 1); next; next = this.#held.get(this.#lastSeq + 1)) {
-      this.#held.delete(this.#lastSeq + 1);
+    for (const [seq] of this.#held) if (seq <= this.#lastSeq) this.#release(seq);
+    for (let next = this.#release(this.#lastSeq + 1); next; next = this.#release(this.#lastSeq + 1))
       this.#append(next);
-    }
   }
 
   /** Remembers that the last event has this stream sequence: every 64th place, and the newest. */

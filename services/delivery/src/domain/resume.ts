@@ -27,7 +27,7 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
  *   it can be told from a wrong one
  */
 export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
-  if (!tail.requested) throw expired();
+  if (!tail.beginsWhole) throw expired();
   for (let tries = 1; cursor.seq > tail.lastSeq && tries <= TRIES; tries++) {
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     await hub.refresh(tail);
