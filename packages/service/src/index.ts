@@ -18,6 +18,7 @@ export {
   type OpsSource,
   startOpsServer,
 } from "./ops-server.ts";
+export { readProcessStart } from "./process-running.ts";
 export {
   spawnSupervised,
   type SupervisedExit,

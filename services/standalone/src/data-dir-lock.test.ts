@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTempDir } from "@reprise/testkit";
@@ -44,6 +44,33 @@ describe("the lock of a data folder", () => {
     await using taken = await lockDataDir(dir.path);
     expect(taken).toBeDefined();
     expect(await readFile(join(dir.path, "lock"), "utf8")).toMatch(new RegExp(`^${process.pid} `));
+  });
+
+  test.each(["no lock", "a dead process's lock"])(
+    "of many that start at once on %s, one gets it",
+    async (found) => {
+      await using dir = await createTempDir("lock");
+      const path = join(dir.path, "lock");
+      for (let round = 0; round < 25; round++) {
+        await (found === "no lock" ? rm(path, { force: true }) : writeFile(path, `${process.ppid} 1\n`));
+        const starts = Array.from({ length: 8 }, () => lockDataDir(dir.path));
+        const ends = await Promise.allSettled(starts);
+        expect(ends.map(({ status }) => status).toSorted()).toEqual([
+          "fulfilled",
+          ...Array<string>(7).fill("rejected"),
+        ]);
+      }
+      expect(await readdir(dir.path)).toEqual(["lock"]);
+    },
+  );
+
+  test("one that died while it took over a lock keeps nobody out", async () => {
+    await using dir = await createTempDir("lock");
+    await writeFile(join(dir.path, "lock"), `${process.ppid} 1\n`);
+    await writeFile(join(dir.path, "lock.takeover"), `${process.ppid} 2\n`);
+    await using taken = await lockDataDir(dir.path);
+    expect(taken).toBeDefined();
+    expect(await readdir(dir.path)).toEqual(["lock"]);
   });
 
   test.each(["", "\n", "not a lock", "0 0", "-1 5"])(

@@ -1,10 +1,8 @@
-import { execFile } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { RepriseError } from "@reprise/protocol";
-
-const run = promisify(execFile);
+import { readProcessStart } from "@reprise/service";
 
 /**
  * Keeps a second platform out of a data folder: two nats-servers on one store would destroy it. The lock is a file with the
@@ -14,35 +12,59 @@ const run = promisify(execFile);
  */
 export async function lockDataDir(dataDir: string): Promise<AsyncDisposable> {
   const path = join(dataDir, "lock");
-  const own = `${process.pid} ${await beginningOf(process.pid)}`;
-  for (;;) {
-    try {
-      await writeFile(path, `${own}\n`, { flag: "wx" });
-      return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    const [, pid, began] = /^([0-9]+) (.+)$/m.exec(await readFile(path, "utf8").catch(() => "")) ?? [];
-    if (pid !== undefined && (await beginningOf(Number(pid))) === began) {
-      throw new RepriseError("config_invalid", `The data folder ${dataDir} is in use by process ${pid}.`, {
-        param: "REPRISE_DATA_DIR",
-      });
-    }
-    await rm(path, { force: true });
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, `${process.pid} ${await readProcessStart(process.pid)}\n`);
+  try {
+    const holder = await take(path, draft);
+    if (holder === undefined) return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
+    throw new RepriseError("config_invalid", `The data folder ${dataDir} is in use by process ${holder}.`, {
+      param: "REPRISE_DATA_DIR",
+    });
+  } finally {
+    await rm(draft, { force: true });
   }
 }
 
-/** Where "starttime" stands in /proc/<pid>/stat, counted from behind the command's name, which may hold blanks. */
-const STARTTIME = 19;
+/**
+ * Makes `draft` the lock at `path`, whole from its first moment. A dead process's lock is removed by nobody but the holder of
+ * a second lock, who looks at it again first: it may have been taken over meanwhile, by one that lives. The second is taken
+ * like the first, so one that dies as its holder is in nobody's way either.
+ * @returns the living holder's process id when there is one
+ */
+async function take(path: string, draft: string): Promise<string | undefined> {
+  const takeover = `${path}.takeover`;
+  while (!(await linkNew(draft, path))) {
+    const found = await look(path);
+    if (found === "nothing") continue;
+    if (found !== "dead") return found.pid;
+    const rival = await take(takeover, draft);
+    if (rival !== undefined) return rival;
+    try {
+      if ((await look(path)) === "dead") await rm(path);
+    } finally {
+      await rm(takeover);
+    }
+  }
+  return undefined;
+}
 
-/** When a process began, as its system says it; "" when there is no such process. */
-async function beginningOf(pid: number): Promise<string> {
+/** Returns false when `path` exists. */
+async function linkNew(existing: string, path: string): Promise<boolean> {
   try {
-    if (process.platform !== "linux")
-      return (await run("ps", ["-o", "lstart=", "-p", String(pid)])).stdout.trim();
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[STARTTIME] ?? "";
-  } catch {
-    return "";
+    await link(existing, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+async function look(path: string): Promise<"nothing" | "dead" | { pid: string }> {
+  try {
+    const [, pid, start] = /^([0-9]+) (.+)$/m.exec(await readFile(path, "utf8")) ?? [];
+    return pid !== undefined && (await readProcessStart(Number(pid))) === start ? { pid } : "dead";
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "nothing";
+    throw error;
   }
 }
