@@ -30,6 +30,8 @@ export interface DecisionOptions {
 export interface Decision {
   readonly appended: boolean;
   readonly transcript: Transcript;
+  /** The oldest event that the log keeps. */
+  readonly first: Uint8Array;
 }
 
 /**
@@ -55,17 +57,18 @@ export async function appendDecision(options: DecisionOptions): Promise<Decision
     }
   };
   for (const payload of log.events) take(payload);
-  if (seq === -1)
+  const [first] = log.events;
+  if (!first)
     throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
 
   while (Date.now() < deadline) {
     const draft = decide(transcript);
-    if (!draft) return { appended: false, transcript };
+    if (!draft) return { appended: false, transcript, first };
     const payload = encodeEvent(seq + 1, draft);
     const outcome = await publish(logSubject(ref), payload, { expectedLast: streamSeq, writer });
     if (outcome.kind === "stored") {
       take(payload);
-      return { appended: true, transcript };
+      return { appended: true, transcript, first };
     }
     // A conflict is settled by any replica, and soon: whoever is writing writes again at once. The rest needs the leader.
     const source = outcome.kind === "conflict" ? reader : leader;
@@ -73,7 +76,7 @@ export async function appendDecision(options: DecisionOptions): Promise<Decision
     const verdict = judgeTail(tail, { writer, seq: seq + 1 });
     if (verdict.kind === "landed") takeAll([verdict.event]);
     takeAll(verdict.others);
-    if (verdict.kind === "landed") return { appended: true, transcript };
+    if (verdict.kind === "landed") return { appended: true, transcript, first };
     if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new RepriseError("broker_unavailable", "The log could not be appended to in time.", {

@@ -5,7 +5,8 @@ export { appendDecision, type Decision, type DecisionOptions } from "./decision.
 export { FrameLog, type Framing } from "./frame-log.ts";
 export { createGenerationLog, type GenerationLog } from "./generation-log.ts";
 export { Hub, type HubOptions, type HubStats } from "./hub.ts";
-export { enqueueJob, type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
+export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
+export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export type { LeaderReader } from "./leader-reader.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
 export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";

@@ -2,7 +2,9 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { encodeEvent, jobQueue, JOBS_STREAM } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "./connection.ts";
-import { enqueueJob, type Job, pullJobs, type PullOptions } from "./jobs.ts";
+import { enqueueJob } from "./enqueue-job.ts";
+import type { Publish } from "./publisher.ts";
+import { type Job, pullJobs, type PullOptions } from "./jobs.ts";
 import { eventually } from "./testing/eventually.ts";
 import { newRef, openWorld, openWorldBehindProxy, requested, type World } from "./testing/world.ts";
 
@@ -279,8 +281,34 @@ test("a queue takes the time that a job may be silent from whoever pulled last",
   expect([config.ack_wait, first.jobs, second.jobs]).toEqual([7_000 * 1_000_000, [], []]);
 });
 
+test("a job that still waits is not queued twice, whenever the second try comes", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const job = { model: MODEL, ref, payload: encodeEvent(0, requested(ref)) };
+  // Without message ids, as if the duplicate window had passed.
+  const publish: Publish = (subject, payload, { messageId: _forgotten, ...options }) =>
+    world.log.publish(subject, payload, options);
+  const answers = [await enqueueJob(publish, job), await enqueueJob(publish, job)];
+  expect(answers).toEqual([{ duplicate: false }, { duplicate: true }]);
+});
+
+test("queueing a job rides out a broker that is away for a while", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  let tries = 0;
+  const publish: Publish = async (...call) =>
+    ++tries < 4 ? { kind: "unavailable", reason: "no_responders" } : world.log.publish(...call);
+  await enqueueJob(publish, { model: MODEL, ref, payload: encodeEvent(0, requested(ref)) });
+  expect(tries).toBe(4);
+});
+
 test("without a broker a job is not queued, and the caller is told", async () => {
   await using world = await openWorld();
   await world.server.stop();
-  await expect(enqueue(world, 1)).rejects.toMatchObject({ code: "broker_unavailable", retryable: true });
+  const ref = newRef();
+  const job = { model: MODEL, ref, payload: encodeEvent(0, requested(ref)), budgetMs: 200 };
+  await expect(enqueueJob(world.log.publish, job)).rejects.toMatchObject({
+    code: "broker_unavailable",
+    retryable: true,
+  });
 }, 10_000);

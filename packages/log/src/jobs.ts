@@ -1,31 +1,9 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { createInbox } from "@nats-io/transport-node";
-import {
-  type GenerationRef,
-  JOBS_STREAM,
-  jobSubject,
-  parseJobSubject,
-  RepriseError,
-} from "@reprise/protocol";
+import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { PullCredit } from "./pull-credit.ts";
-import type { Publish } from "./publisher.ts";
-
-/**
- * Puts a generation into its model's queue. The job is the generation's seq-0 event, so that a worker can write it if whoever
- * created the generation died before it did.
- * @returns whether this generation was queued within the last two minutes already
- * @throws RepriseError `broker_unavailable`
- */
-export async function enqueueJob(
-  publish: Publish,
-  { model, ref, payload }: { model: string; ref: GenerationRef; payload: Uint8Array },
-): Promise<{ duplicate: boolean }> {
-  const outcome = await publish(jobSubject(model, ref), payload, { messageId: ref.generation });
-  if (outcome.kind === "stored") return { duplicate: outcome.duplicate };
-  throw new RepriseError("broker_unavailable", "The job could not be queued.", { retryAfterMs: 1_000 });
-}
 
 /** A job that this worker holds until it says otherwise, or dies. */
 export interface Job {

@@ -1,6 +1,7 @@
 import { encodeEvent, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { enqueueJob, pullJobs } from "./jobs.ts";
+import { enqueueJob } from "./enqueue-job.ts";
+import { pullJobs } from "./jobs.ts";
 import { eventually } from "./testing/eventually.ts";
 import { newRef, openWorld, requested } from "./testing/world.ts";
 

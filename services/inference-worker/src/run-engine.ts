@@ -31,6 +31,8 @@ export async function runEngine(run: EngineRun): Promise<"completed" | "failed" 
     ...(inputTokens !== undefined && { input_tokens: inputTokens }),
   });
   if (plan.rewind) appender.append({ type: "output.rewind", to_seq: 0, reason: "worker_lost" });
+  // The engine is asked only once the attempt is in the log: until then it may be somebody else's, or over.
+  if ((await appender.settled()).kind !== "open" || signal.aborted) return undefined;
 
   const before = { ...usageBefore, input_tokens: usageBefore.input_tokens ?? inputTokens ?? null };
   let counted = 0;

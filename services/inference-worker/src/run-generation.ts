@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   Appender,
   type AppenderState,
@@ -6,7 +7,6 @@ import {
   createCheckpointer,
   type GenerationLog,
   type Job,
-  type LogSnapshot,
   subscribeLive,
 } from "@reprise/log";
 import {
@@ -14,7 +14,6 @@ import {
   type EventDraft,
   isTerminal,
   type KnownEvent,
-  logSubject,
   peekSeq,
   RepriseError,
   type RequestedEvent,
@@ -22,7 +21,8 @@ import {
   type UnknownEvent,
   type WorkerId,
 } from "@reprise/protocol";
-import { planAttempt } from "./domain/plan-attempt.ts";
+import { type Plan, planAttempt } from "./domain/plan-attempt.ts";
+import { loadLog } from "./load-log.ts";
 import { runEngine } from "./run-engine.ts";
 import type { Engine } from "./engines/engine.ts";
 
@@ -44,20 +44,40 @@ export interface RunContext {
  */
 export type RunResult = "completed" | "failed" | "stopped" | "superseded" | "handed_over" | "nothing_to_do";
 
+const MAX_REPLANS = 20;
+const REPLAN_PAUSE_MS = 50;
+
 /**
- * One attempt at one generation: from the job to its end in the log, or to the point where somebody else has the say.
+ * Runs one generation: from the job to its end in the log, or to the point where somebody else has the say.
  *
  * The run follows its own log. Whatever ends it from outside (a cancel, a higher attempt) is an event there, seen on the live
  * feed or by the next append; it aborts the engine's request, and nothing more is written.
  */
 export async function runGeneration(context: RunContext, job: Job, engine: Engine): Promise<RunResult> {
+  for (let tries = 0; tries < MAX_REPLANS; tries++) {
+    if (tries > 0) await pause(REPLAN_PAUSE_MS);
+    const result = await runAttempt(context, job, engine);
+    if (result !== "outdated") return result;
+  }
+  throw new RepriseError(
+    "broker_unavailable",
+    "The generation's log grows while no attempt at it has begun.",
+  );
+}
+
+/**
+ * One attempt. What it builds on is what the log said when it was read; should the log have grown before
+ * `generation.started` is stored (a worker that is being taken over wrote a last event, a replica lagged), the attempt is
+ * `outdated`: it has written nothing, and is planned anew.
+ */
+async function runAttempt(context: RunContext, job: Job, engine: Engine): Promise<RunResult | "outdated"> {
   const { log, worker, ackWaitMs, connection, onError, handover, appenders } = context;
   const { ref } = job;
   const snapshot = await loadLog(log, job);
   const requested = decodeEvent(snapshot.events[0]!) as RequestedEvent;
   const transcript = new Transcript();
   for (const payload of snapshot.events) transcript.apply(decodeEvent(payload));
-  const plan = planAttempt(transcript, requested.policy, engine.canContinue(requested.request));
+  const plan = toPlan(job, requested, transcript, engine);
   if (plan.kind === "done") {
     await job.ack();
     return "nothing_to_do";
@@ -71,13 +91,18 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
     maxBytes: log.maxCheckpointBytes,
     now: Date.now(),
   });
+  const writer = randomUUID();
+  let begun = false;
   const appender = new Appender({
     ...log,
     ref,
     head: { seq: peekSeq(snapshot.events.at(-1)!), streamSeq: snapshot.streamSeq },
-    writer: randomUUID(),
-    onStored: ({ payload, streamSeq }) => checkpointer.add(payload, streamSeq, Date.now()),
-    isFence,
+    writer,
+    onStored: (event) => {
+      begun ||= event.writer === writer;
+      checkpointer.add(event.payload, event.streamSeq, Date.now());
+    },
+    isFence: (event) => !begun || isFence(event),
     onEnd: () => abort.abort(),
   });
   const live = subscribeLive(connection, ref, {
@@ -95,7 +120,7 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
   try {
     if (handover.aborted) handOver();
     let ended: "completed" | "failed" | undefined = "failed";
-    if (plan.kind === "give_up") appender.append(workerLost(transcript));
+    if (plan.kind === "fail") appender.append(failedEvent(plan.error, transcript));
     else {
       const usageBefore = transcript.usage;
       ended = await runEngine({
@@ -109,6 +134,7 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
       });
     }
     const state = await appender.settled();
+    if (state.kind === "fenced" && !isFence(state.by)) return "outdated";
     return await finish({ state, ended, job, flush: () => checkpointer.flush() });
   } finally {
     appenders.delete(appender);
@@ -145,24 +171,26 @@ async function finish({ state, ended, job, flush }: Finish): Promise<RunResult> 
   return ended;
 }
 
-/** The log, with its seq 0: written from the job if whoever created the generation died before it could. */
-async function loadLog({ reader, publish }: GenerationLog, job: Job): Promise<LogSnapshot> {
-  for (let tries = 0; tries < 5; tries++) {
-    // A generation that has only been requested, the usual case, is read whole with one request.
-    const last = await reader.readLast(job.ref);
-    if (last && peekSeq(last.payload) === 0) return { events: [last.payload], streamSeq: last.streamSeq };
-    if (last) return reader.readLog(job.ref);
-    await publish(logSubject(job.ref), job.payload, { expectedLast: 0, writer: randomUUID() });
-  }
-  throw new RepriseError("broker_unavailable", "The generation's log can't be read or begun.");
-}
-
 function isFence(event: KnownEvent | UnknownEvent): boolean {
   return event.type === "generation.started" || isTerminal(event.type);
 }
 
-function workerLost({ attempt, usage }: Transcript): EventDraft {
-  const message = `The worker was lost, and ${attempt} of the attempts that the policy allows are used.`;
-  const { code, retryable } = new RepriseError("worker_lost", message);
+function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, engine: Engine): Plan {
+  if (transcript.ended) return { kind: "done" };
+  if (requested.seq !== 0) {
+    return {
+      kind: "fail",
+      error: new RepriseError("cursor_expired", "The generation's request is no longer kept."),
+    };
+  }
+  // Two creates with one key and different models: the job of one and seq 0 of the other have won.
+  if (requested.request.model !== job.model) {
+    const message = "The Idempotency-Key was used for two models at once.";
+    return { kind: "fail", error: new RepriseError("idempotency_conflict", message) };
+  }
+  return planAttempt(transcript, requested.policy, engine.canContinue(requested.request));
+}
+
+function failedEvent({ code, message, retryable }: RepriseError, { usage }: Transcript): EventDraft {
   return { type: "generation.failed", error: { code, message, retryable }, usage };
 }

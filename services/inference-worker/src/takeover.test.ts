@@ -127,3 +127,48 @@ test("an attempt that a higher one has fenced lets go of its engine and writes n
   // The job belongs to the higher attempt now.
   expect(await world.queuedJobs()).toBe(1);
 });
+
+test("a last event of the lost worker, stored after the next one has read the log, is not said twice", async () => {
+  await using world = await openWorld();
+  const prefixes: string[] = [];
+  const engine = createFakeEngine(
+    async function* (_request, { prefix }) {
+      prefixes.push(prefix.text);
+      yield { type: "text", text: "c" };
+      yield { type: "finish", reason: "stop" };
+    },
+    { canContinue: () => true },
+  );
+  const ref = await world.submit({ history: [started(1), delta("a")] });
+  const { reader } = world.log;
+  let late: EventDraft | undefined = delta("b");
+  const readLog: typeof reader.readLog = async (of) => {
+    const snapshot = await reader.readLog(of);
+    if (late) await world.append(ref, late);
+    late = undefined;
+    return snapshot;
+  };
+  const log = { ...world.log, reader: { ...reader, readLog } };
+  expect(await world.run(ref, engine, { log })).toBe("completed");
+  const events = await world.read(ref);
+  expect(textOf(events)).toBe("abc");
+  expect(prefixes).toEqual(["ab"]);
+  expect(events.filter(({ type }) => type === "generation.started")).toHaveLength(2);
+});
+
+test("a job of one model whose generation asks for another ends the generation, and runs nothing", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit();
+  expect(
+    await world.run(
+      ref,
+      createFakeEngine(() => unreachable()),
+      { model: "another" },
+    ),
+  ).toBe("failed");
+  expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "idempotency_conflict" } });
+});
+
+function unreachable(): never {
+  throw new Error("the engine was asked");
+}

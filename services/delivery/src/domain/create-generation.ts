@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { enqueueJob, type GenerationLog } from "@reprise/log";
 import {
   createGenerationId,
-  decodeEvent,
   deriveGenerationId,
   encodeEvent,
   type GenerationRef,
@@ -16,6 +16,7 @@ import {
   tightenPolicy,
   type TenantId,
 } from "@reprise/protocol";
+import { toRequested } from "./to-requested.ts";
 
 export interface CreateOptions {
   log: GenerationLog;
@@ -37,8 +38,11 @@ export interface Created {
   joined: boolean;
 }
 
-/** How often the first event is tried before the caller is told to come back; each try waits up to 2 s for the broker. */
-const MAX_TRIES = 5;
+/** How long to go on when the broker does not answer: an election takes up to 10 s. */
+const BUDGET_MS = 20_000;
+const PAUSE_MS = 50;
+/** How long another create of the same generation may take between its job and its seq 0. */
+const OTHERS_MS = 1_000;
 
 /**
  * Creates a generation, or joins the one that the idempotency key stands for.
@@ -71,17 +75,40 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
 
   const { requested, payload } = encodeRequested(ref, options);
   const { duplicate } = await enqueueJob(log.publish, { model: request.model, ref, payload });
+  const existing = await writeRequested(log, ref, payload, duplicate);
+  return { ref, requested: existing ? assertSameRequest(existing, request) : requested, joined: duplicate };
+}
+
+/**
+ * Writes seq 0, unless somebody has: a worker that was faster, another create with the same key, or our own publish whose answer
+ * was lost. Where the job was another create's, that one gets the time to write the seq 0 that belongs to it.
+ * @returns what is there instead of ours
+ */
+async function writeRequested(
+  log: GenerationLog,
+  ref: GenerationRef,
+  payload: Uint8Array,
+  isOthers: boolean,
+): Promise<RequestedEvent | undefined> {
   const writer = randomUUID();
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const outcome = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer });
-    if (outcome.kind === "stored") return { ref, requested, joined: duplicate };
-    // Its worker may have been faster, or another create with the same key, or our own publish with a lost answer.
-    const existing = await readRequested(log, ref);
-    if (existing) return { ref, requested: assertSameRequest(existing, request), joined: duplicate };
+  const startedAt = Date.now();
+  for (let sinceMs = 0; sinceMs < BUDGET_MS; sinceMs = Date.now() - startedAt) {
+    if (!isOthers || sinceMs > OTHERS_MS) {
+      const outcome = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer });
+      if (outcome.kind === "stored") return undefined;
+    }
+    const existing = await readRequested(log, ref).catch(ignoreUnavailable);
+    if (existing) return existing;
+    await pause(PAUSE_MS);
   }
   throw new RepriseError("broker_unavailable", "The generation could not be written to the log.", {
     retryAfterMs: 1_000,
   });
+}
+
+function ignoreUnavailable(error: unknown): undefined {
+  if (error instanceof RepriseError && error.code === "broker_unavailable") return undefined;
+  throw error;
 }
 
 function encodeRequested(
@@ -112,7 +139,7 @@ function encodeRequested(
 
 async function readRequested(log: GenerationLog, ref: GenerationRef): Promise<RequestedEvent | undefined> {
   const [first] = (await log.reader.readLog(ref)).events;
-  return first && (decodeEvent(first) as RequestedEvent);
+  return first && toRequested(first);
 }
 
 /** Compared as it would be stored: JSON has no -0. */

@@ -1,44 +1,40 @@
+import { randomUUID } from "node:crypto";
 import { appendDecision, type GenerationLog } from "@reprise/log";
 import {
   decodeEvent,
   type Generation,
   type GenerationRef,
   RepriseError,
-  type RequestedEvent,
   Transcript,
 } from "@reprise/protocol";
-import { randomUUID } from "node:crypto";
-import { toGeneration } from "./view.ts";
+import { toGeneration } from "./to-generation.ts";
+import { toRequested } from "./to-requested.ts";
 
-/** @throws RepriseError `generation_not_found`, `broker_unavailable` */
+/** @throws RepriseError `generation_not_found`, `cursor_expired`, `broker_unavailable` */
 export async function readGeneration(log: GenerationLog, ref: GenerationRef): Promise<Generation> {
   const { events } = await log.reader.readLog(ref);
-  const transcript = new Transcript();
-  let requested: RequestedEvent | undefined;
-  for (const payload of events) {
-    const event = decodeEvent(payload);
-    if (event.seq === 0) requested = event as RequestedEvent;
-    transcript.apply(event);
-  }
-  if (!requested)
+  const [first] = events;
+  if (!first)
     throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
-  return toGeneration(ref.generation, requested, transcript);
+  const transcript = new Transcript();
+  for (const payload of events) transcript.apply(decodeEvent(payload));
+  return toGeneration(ref.generation, toRequested(first), transcript);
 }
 
 /**
  * Appends `generation.cancelled`, unless the generation has ended. Whoever wins, the answer is what the log says.
- * @throws RepriseError `generation_not_found`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `cursor_expired`, `broker_unavailable`
  */
 export async function cancelGeneration(
   log: GenerationLog,
   ref: GenerationRef,
   reason: string,
 ): Promise<Generation> {
-  await appendDecision({
+  const { first, transcript } = await appendDecision({
     ...log,
     ref,
     writer: randomUUID(),
     decide: ({ ended, usage }) => (ended ? undefined : { type: "generation.cancelled", reason, usage }),
   });
-  return readGeneration(log, ref);
+  return toGeneration(ref.generation, toRequested(first), transcript);
 }

@@ -15,7 +15,7 @@ import * as z from "zod";
 import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
 import { requestedCursor } from "../domain/resume.ts";
-import { toGeneration } from "../domain/view.ts";
+import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";
 import { preferredType } from "./negotiation.ts";

@@ -12,6 +12,7 @@ const started = (attempt: number): EventDraft => ({
 });
 const delta = (text: string, tokens = 1): EventDraft => ({ type: "output.delta", text, tokens });
 const reasoning = (text: string): EventDraft => ({ type: "reasoning.delta", text });
+const LOST = { kind: "fail", error: { code: "worker_lost", retryable: true } };
 const rewind: EventDraft = { type: "output.rewind", to_seq: 0, reason: "worker_lost" };
 
 /** What a log says that holds these events behind its request. */
@@ -69,19 +70,32 @@ describe("what a worker does with a job", () => {
   });
 
   test("there is nothing to withdraw where nothing was shown", () => {
+    expect(planAttempt(after(started(1)), DEFAULT_POLICY, false)).toMatchObject({
+      kind: "run",
+      attempt: 2,
+      rewind: false,
+    });
+  });
+
+  test("reasoning that was shown is withdrawn too, for no engine goes on behind it", () => {
     const log = after(started(1), reasoning("Hm."));
-    expect(planAttempt(log, DEFAULT_POLICY, false)).toMatchObject({ kind: "run", attempt: 2, rewind: false });
+    expect(planAttempt(log, DEFAULT_POLICY, true)).toMatchObject({
+      kind: "run",
+      attempt: 2,
+      prefix: NO_PREFIX,
+      rewind: true,
+    });
   });
 
-  test("it gives up where the policy wants no second attempt", () => {
+  test("it ends the generation where the policy wants no second attempt", () => {
     const policy = { ...DEFAULT_POLICY, on_worker_loss: "fail" } as const;
-    expect(planAttempt(after(started(1)), policy, true)).toEqual({ kind: "give_up" });
+    expect(planAttempt(after(started(1)), policy, true)).toMatchObject(LOST);
   });
 
-  test("it gives up once all attempts are used, and not before", () => {
+  test("it ends the generation once all attempts are used, and not before", () => {
     const policy = { ...DEFAULT_POLICY, max_attempts: 2 };
     expect(planAttempt(after(started(1)), policy, true)).toMatchObject({ kind: "run", attempt: 2 });
-    expect(planAttempt(after(started(1), started(2)), policy, true)).toEqual({ kind: "give_up" });
+    expect(planAttempt(after(started(1), started(2)), policy, true)).toMatchObject(LOST);
   });
 
   test.each<EventDraft>([

@@ -22,12 +22,14 @@ import {
   liveSubject,
   logSubject,
   parseTenantId,
+  parseWorkerId,
   type RequestedEvent,
   Transcript,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { startTestBroker } from "@reprise/testkit";
 import type { Engine } from "../engines/engine.ts";
+import { runGeneration, type RunResult } from "../run-generation.ts";
 import { startWorker, type Worker } from "../service.ts";
 
 const MODEL = "fake";
@@ -55,6 +57,12 @@ export interface World extends AsyncDisposable {
   /** Resolves with the log once it has its end. */
   untilEnded(ref: GenerationRef): Promise<KnownEvent[]>;
   queuedJobs(): Promise<number>;
+  /** Runs one generation's job by itself, without a worker around it. */
+  run(
+    ref: GenerationRef,
+    engine: Engine,
+    overrides?: { log?: GenerationLog; model?: string },
+  ): Promise<RunResult>;
   /** A worker in this process that serves one model with one engine, until it or the world is closed. */
   startWorker(engine: Engine, options?: { slots?: number; ackWaitMs?: number }): Promise<Worker>;
 }
@@ -90,6 +98,7 @@ export async function openWorld(): Promise<World> {
       const info = await broker.main.request(`$JS.API.STREAM.INFO.${JOBS_STREAM}`);
       return info.json<{ state: { messages: number } }>().state.messages;
     },
+    run: (ref, engine, overrides) => runOne({ broker, log, ref, engine, ...overrides }),
     async startWorker(engine, { slots = 10, ackWaitMs = 60_000 } = {}) {
       const models = new Map([[MODEL, { engine, slots }]]);
       const logger = createLogger({ service: "test", level: "silent" });
@@ -97,6 +106,36 @@ export async function openWorld(): Promise<World> {
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
+}
+
+interface OneRun {
+  broker: Broker;
+  log: GenerationLog;
+  ref: GenerationRef;
+  engine: Engine;
+  model?: string;
+}
+
+function runOne({ broker, log, ref, engine, model = MODEL }: OneRun): Promise<RunResult> {
+  const context = {
+    connection: broker.main,
+    log,
+    worker: parseWorkerId("worker-test"),
+    ackWaitMs: 60_000,
+    onError: rethrow,
+    handover: new AbortController().signal,
+    appenders: new Set<Appender>(),
+  };
+  const nothing = () => undefined;
+  const job = {
+    ref,
+    model,
+    payload: Buffer.alloc(0),
+    working: nothing,
+    ack: async () => nothing(),
+    release: nothing,
+  };
+  return runGeneration(context, job, engine);
 }
 
 export function textOf(events: readonly KnownEvent[]): string {

@@ -1,0 +1,11 @@
+import { decodeEvent, RepriseError, type RequestedEvent } from "@reprise/protocol";
+
+/**
+ * The request, out of the oldest event that a log keeps.
+ * @throws RepriseError `cursor_expired` when that is a later one
+ */
+export function toRequested(first: Uint8Array): RequestedEvent {
+  const event = decodeEvent(first);
+  if (event.seq === 0) return event as RequestedEvent;
+  throw new RepriseError("cursor_expired", "The beginning of this generation's log is no longer kept.");
+}
