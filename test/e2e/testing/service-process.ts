@@ -28,20 +28,23 @@ export type ServiceName = "delivery" | "inference-worker" | "standalone";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
+/** The end of stdin is that of whoever holds its other end: a test run that is killed leaves no process behind. */
+const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
+  `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
+)}`;
+
 /** Starts `node services/<name>/src/main.ts` with this environment and nothing else of ours. */
 export async function startService(
   name: ServiceName,
   env: Readonly<Record<string, string>>,
 ): Promise<ServiceProcess> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
-  const child = spawn(process.execPath, [`services/${name}/src/main.ts`], {
+  const child = spawn(process.execPath, ["--import", END_WITH_PARENT, `services/${name}/src/main.ts`], {
     cwd: ROOT,
     env: { PATH: process.env["PATH"], REPRISE_NATS_SERVER: path, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
-  // Whoever interrupts the tests is not to find their processes running on.
-  const killChild = () => child.kill("SIGKILL");
-  process.on("exit", killChild);
+  child.stdin.on("error", () => undefined);
 
   const lines: LogLine[] = [];
   const waiting: (() => void)[] = [];
@@ -55,7 +58,6 @@ export async function startService(
   });
   const stderr = text(child.stderr);
   const exited = once(child, "close").then(async ([code, signal]): Promise<ServiceExit> => {
-    process.off("exit", killChild);
     over = true;
     announce();
     return { code: code as number | null, signal: signal as NodeJS.Signals | null, stderr: await stderr };
