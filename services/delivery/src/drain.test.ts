@@ -80,6 +80,25 @@ describe("a node that drains", () => {
     await half.ended;
   });
 
+  test("lets a slow client have the rest of an answer", async () => {
+    await using platform = await openPlatform();
+    const { path, worker } = await createGeneration(platform);
+    const texts = Array.from({ length: 40 }, () => delta("x".repeat(300_000)));
+    await append(worker, started(), ...texts, completed());
+    const accept = "application/json";
+    await using slow = await openSseReader(`${platform.node.url}${path}`, {
+      headers: { ...headers, accept },
+    });
+    slow.pause();
+    const closing = platform.node.delivery.close();
+    // Whether it is answered or refused, the node has had the time to close what it takes for idle.
+    await Promise.allSettled(Array.from({ length: 5 }, () => call(`${platform.node.url}/readyz`)));
+    slow.resume();
+    expect(await slow.ended).toBe("clean");
+    expect(slow.bytes.length).toBeGreaterThan(12_000_000);
+    await closing;
+  });
+
   test("finishes what was begun", async () => {
     await using platform = await openPlatform();
     const { url, delivery } = platform.node;

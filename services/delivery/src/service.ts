@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Broker } from "@reprise/log";
 import { createGenerationLog, Hub } from "@reprise/log";
 import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
@@ -7,6 +8,7 @@ import type { DeliverySettings } from "./config.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./streaming/http-sse-framing.ts";
 import { Readers } from "./streaming/readers.ts";
+import { watchAnswers } from "./unsent-answers.ts";
 
 export { toDeliverySettings } from "./config.ts";
 
@@ -37,7 +39,7 @@ export interface Delivery extends AsyncDisposable {
 }
 
 const DRAIN_GRACE_MS = 3_000;
-const IDLE_SWEEP_MS = 50;
+const SWEEP_MS = 50;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
@@ -48,6 +50,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const hub = new Hub({
     connection: broker.main,
     reader: log.reader,
+    leader: log.leader,
     framing: httpSseFraming,
     maxBytes: hubBytes,
     onError,
@@ -82,6 +85,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     ops: createOpsHandler({ metrics, notReadyBecause }),
     corsOrigins,
   });
+  const answers = watchAnswers(app.server);
   const url = await app.listen({ host, port });
 
   const drain = () => {
@@ -91,12 +95,15 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   };
   const close = async () => {
     drain();
+    const giveUpAt = performance.now() + drainGraceMs;
+    while (answers.unsent && performance.now() < giveUpAt) await delay(SWEEP_MS);
     // Those that an answer has left idle meanwhile would else be kept open for further requests.
-    const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
-    const stuck = setTimeout(() => app.server.closeAllConnections(), drainGraceMs);
+    const sweep = setInterval(() => {
+      if (performance.now() >= giveUpAt) app.server.closeAllConnections();
+      else if (!answers.unsent) app.server.closeIdleConnections();
+    }, SWEEP_MS);
     await app.close();
-    clearInterval(idle);
-    clearTimeout(stuck);
+    clearInterval(sweep);
     hub.close();
     log.close();
   };
