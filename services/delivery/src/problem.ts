@@ -14,7 +14,6 @@ export function toProblem(thrown: unknown, bodyLimit: number): RepriseError {
         param: "Content-Type",
       });
     case "FST_ERR_CTP_INVALID_JSON_BODY":
-    case "FST_ERR_CTP_EMPTY_JSON_BODY":
       return new RepriseError("invalid_json", "The body is not JSON.", { param: "body" });
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
     case "FST_ERR_BAD_URL":

@@ -47,6 +47,11 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
       void sendProblem(reply, toProblem(thrown, LIMITS.bodyBytes)),
   });
   app.removeContentTypeParser("text/plain");
+  // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
+  const parseJson = app.getDefaultJsonParser("error", "error");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) =>
+    body === "" ? done(null) : parseJson(request, body, done),
+  );
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = toProblem(thrown, LIMITS.bodyBytes);

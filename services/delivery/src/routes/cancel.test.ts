@@ -8,6 +8,7 @@ import {
   completed,
   createGeneration,
   delta,
+  JSON_TYPE,
   openPlatform,
   started,
 } from "../testing/platform.ts";
@@ -49,6 +50,14 @@ describe("a cancel", () => {
     const { path } = await createGeneration(platform);
     const { json } = await cancel(`${platform.node.url}${path}`);
     expect(json).toMatchObject({ status: "cancelled", text: "", cursor: "0-1" });
+  });
+
+  test.each([undefined, "", "{}"])("needs no reason, nor a body: %j", async (body) => {
+    await using platform = await openPlatform();
+    const { path } = await createGeneration(platform);
+    const url = `${platform.node.url}${path}/cancel`;
+    const { status, json } = await call(url, { method: "POST", headers: JSON_TYPE, body });
+    expect([status, json]).toMatchObject([200, { status: "cancelled" }]);
   });
 
   test("is idempotent, and leaves a generation that has ended as it ended", async () => {

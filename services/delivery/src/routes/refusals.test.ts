@@ -99,7 +99,7 @@ describe("a request's form", () => {
       [415, "unsupported_media_type Content-Type"],
       [415, "unsupported_media_type Content-Type"],
       [400, "invalid_json body"],
-      [400, "invalid_json body"],
+      [400, "invalid_request body"],
       [400, "invalid_json body"],
       [400, "invalid_json body"],
       [400, "invalid_json body"],
