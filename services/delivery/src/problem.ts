@@ -1,12 +1,12 @@
-import { RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
+import { LIMITS, RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
 import type { FastifyError, FastifyReply } from "fastify";
 
 /** Fastify's own errors in our catalogue; they carry closed codes, and their messages are written for Fastify's users. */
-export function toProblem(thrown: unknown, bodyLimit: number): RepriseError {
+export function toProblem(thrown: unknown): RepriseError {
   if (thrown instanceof RepriseError) return thrown;
   switch ((thrown as Partial<FastifyError> | undefined)?.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new RepriseError("body_too_large", `The body is larger than ${bodyLimit} bytes.`, {
+      return new RepriseError("body_too_large", `The body is larger than ${LIMITS.bodyBytes} bytes.`, {
         param: "body",
       });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":

@@ -43,8 +43,7 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     http: { maxHeaderSize: MAX_HEADER_BYTES },
     clientErrorHandler: answerClientError,
-    frameworkErrors: (thrown, _request, reply) =>
-      void sendProblem(reply, toProblem(thrown, LIMITS.bodyBytes)),
+    frameworkErrors: (thrown, _request, reply) => void sendProblem(reply, toProblem(thrown)),
   });
   app.removeContentTypeParser("text/plain");
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
@@ -54,7 +53,7 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   );
 
   app.setErrorHandler(async (thrown, request, reply) => {
-    const error = toProblem(thrown, LIMITS.bodyBytes);
+    const error = toProblem(thrown);
     if (error.code === "internal")
       context.logger.error({ err: error.cause, request: request.id }, "a request failed");
     await sendProblem(reply, error);

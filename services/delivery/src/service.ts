@@ -79,7 +79,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       shards,
       hasModel: (model) => served.has(model),
       logger,
-      metrics,
       draining: draining.signal,
     },
     ops: createOpsHandler({ metrics, notReadyBecause }),

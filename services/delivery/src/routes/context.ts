@@ -1,5 +1,5 @@
 import type { GenerationLog, Hub } from "@reprise/log";
-import type { Logger, Metrics } from "@reprise/service";
+import type { Logger } from "@reprise/service";
 import type { Authenticate } from "../auth.ts";
 import type { Readers } from "../streaming/readers.ts";
 
@@ -13,7 +13,6 @@ export interface RouteContext {
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;
   readonly logger: Logger;
-  readonly metrics: Metrics;
   /** Aborted when the node begins to drain. */
   readonly draining: AbortSignal;
 }
