@@ -67,7 +67,12 @@ export function isGenerationId(value: unknown): value is GenerationId {
 /** @throws RepriseError `generation_not_found`: an id that we did not make is an id that nobody has. */
 export function parseGenerationId(value: unknown): GenerationId {
   if (isGenerationId(value)) return value;
-  throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+  throw generationNotFound();
+}
+
+/** The same whether the id is malformed, another tenant's, or that of a log which is no longer kept: it tells nobody which. */
+export function generationNotFound(): RepriseError {
+  return new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
 }
 
 /** The shard that a generation's log lives in: part of the id, so that changing the number of shards never moves a log. */

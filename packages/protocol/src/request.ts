@@ -26,7 +26,7 @@ export const LIMITS = {
   eventBytes: 1_572_864,
 } as const;
 
-export const messageSchema = z.strictObject({
+const messageSchema = z.strictObject({
   role: z.enum(["system", "developer", "user", "assistant"]),
   content: z.string(),
 });
