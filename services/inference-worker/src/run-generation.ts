@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  appendDecision,
   Appender,
   type AppenderState,
   type Broker,
@@ -16,6 +17,7 @@ import {
   type KnownEvent,
   peekSeq,
   RepriseError,
+  toRepriseError,
   type RequestedEvent,
   Transcript,
   type UnknownEvent,
@@ -52,8 +54,26 @@ const REPLAN_PAUSE_MS = 50;
  *
  * The run follows its own log. Whatever ends it from outside (a cancel, a higher attempt) is an event there, seen on the live
  * feed or by the next append; it aborts the engine's request, and nothing more is written.
+ *
+ * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
  */
 export async function runGeneration(context: RunContext, job: Job, engine: Engine): Promise<RunResult> {
+  try {
+    return await runUntilPlanned(context, job, engine);
+  } catch (thrown) {
+    const error = toRepriseError(thrown);
+    if (error.retryable) throw error;
+    context.onError(thrown);
+    const { log } = context;
+    const decide = (transcript: Transcript) =>
+      transcript.ended ? undefined : failedEvent(error, transcript);
+    await appendDecision({ ...log, ref: job.ref, writer: randomUUID(), decide });
+    await job.ack();
+    return "failed";
+  }
+}
+
+async function runUntilPlanned(context: RunContext, job: Job, engine: Engine): Promise<RunResult> {
   for (let tries = 0; tries < MAX_REPLANS; tries++) {
     if (tries > 0) await pause(REPLAN_PAUSE_MS);
     const result = await runAttempt(context, job, engine);

@@ -169,6 +169,25 @@ test("a job of one model whose generation asks for another ends the generation, 
   expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "idempotency_conflict" } });
 });
 
+test("a defect in an engine's adapter ends the generation instead of running its job for ever", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit();
+  const canContinue = () => {
+    throw new Error("a defect");
+  };
+  const defects: unknown[] = [];
+  const onError = (error: unknown) => defects.push(error);
+  expect(
+    await world.run(
+      ref,
+      createFakeEngine(() => unreachable(), { canContinue }),
+      { onError },
+    ),
+  ).toBe("failed");
+  expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "internal" } });
+  expect(defects).toHaveLength(1);
+});
+
 function unreachable(): never {
   throw new Error("the engine was asked");
 }

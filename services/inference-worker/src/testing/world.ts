@@ -58,11 +58,7 @@ export interface World extends AsyncDisposable {
   untilEnded(ref: GenerationRef): Promise<KnownEvent[]>;
   queuedJobs(): Promise<number>;
   /** Runs one generation's job by itself, without a worker around it. */
-  run(
-    ref: GenerationRef,
-    engine: Engine,
-    overrides?: { log?: GenerationLog; model?: string },
-  ): Promise<RunResult>;
+  run(ref: GenerationRef, engine: Engine, overrides?: RunOverrides): Promise<RunResult>;
   /** A worker in this process that serves one model with one engine, until it or the world is closed. */
   startWorker(engine: Engine, options?: { slots?: number; ackWaitMs?: number }): Promise<Worker>;
 }
@@ -108,21 +104,26 @@ export async function openWorld(): Promise<World> {
   };
 }
 
-interface OneRun {
+interface RunOverrides {
+  log?: GenerationLog;
+  model?: string;
+  onError?: (error: unknown) => void;
+}
+
+interface OneRun extends RunOverrides {
   broker: Broker;
   log: GenerationLog;
   ref: GenerationRef;
   engine: Engine;
-  model?: string;
 }
 
-function runOne({ broker, log, ref, engine, model = MODEL }: OneRun): Promise<RunResult> {
+function runOne({ broker, log, ref, engine, model = MODEL, onError = rethrow }: OneRun): Promise<RunResult> {
   const context = {
     connection: broker.main,
     log,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
-    onError: rethrow,
+    onError,
     handover: new AbortController().signal,
     appenders: new Set<Appender>(),
   };
