@@ -4,7 +4,8 @@ export { type Broker, type BrokerOptions, connectBroker, watchConnection } from 
 export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
 export { FrameLog, type Framing } from "./frame-log.ts";
 export { createGenerationLog, type GenerationLog } from "./generation-log.ts";
-export { Hub, type HubOptions, type HubStats } from "./hub.ts";
+export { Hub } from "./hub.ts";
+export type { HubOptions, HubStats } from "./hub-options.ts";
 export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export type { LeaderReader } from "./leader-reader.ts";
@@ -14,3 +15,4 @@ export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export { Tail } from "./tail.ts";
 export { openBroker } from "./open-broker.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
+export { createWriterName } from "./writer-name.ts";

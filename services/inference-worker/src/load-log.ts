@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { GenerationLog, Job, LogSnapshot } from "@reprise/log";
+import { createWriterName, type GenerationLog, type Job, type LogSnapshot } from "@reprise/log";
 import { logSubject, peekSeq, RepriseError } from "@reprise/protocol";
 
 const TRIES = 40;
@@ -18,7 +17,7 @@ export async function loadLog({ reader, publish }: GenerationLog, job: Job): Pro
     if (last) return reader.readLog(job.ref);
     const outcome = await publish(logSubject(job.ref), job.payload, {
       expectedLast: 0,
-      writer: randomUUID(),
+      writer: createWriterName(),
     });
     // A conflict means that the log has begun, and that the replica which answered does not know it yet.
     if (outcome.kind !== "stored") await pause(PAUSE_MS);

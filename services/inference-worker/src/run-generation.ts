@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  createWriterName,
   appendDecision,
   Appender,
   type AppenderState,
@@ -67,7 +67,7 @@ export async function runGeneration(context: RunContext, job: Job, engine: Engin
     const { log } = context;
     const decide = (transcript: Transcript) =>
       transcript.ended ? undefined : failedEvent(error, transcript);
-    await appendDecision({ ...log, ref: job.ref, writer: randomUUID(), decide });
+    await appendDecision({ ...log, ref: job.ref, writer: createWriterName(), decide });
     await job.ack();
     return "failed";
   }
@@ -111,7 +111,7 @@ async function runAttempt(context: RunContext, job: Job, engine: Engine): Promis
     maxBytes: log.maxCheckpointBytes,
     now: Date.now(),
   });
-  const writer = randomUUID();
+  const writer = createWriterName();
   let begun = false;
   const appender = new Appender({
     ...log,

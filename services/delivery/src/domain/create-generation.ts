@@ -1,7 +1,7 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { enqueueJob, type GenerationLog } from "@reprise/log";
+import { createWriterName, enqueueJob, type GenerationLog } from "@reprise/log";
 import {
   createGenerationId,
   deriveGenerationId,
@@ -90,7 +90,7 @@ async function writeRequested(
   payload: Uint8Array,
   isOthers: boolean,
 ): Promise<RequestedEvent | undefined> {
-  const writer = randomUUID();
+  const writer = createWriterName();
   const startedAt = Date.now();
   for (let sinceMs = 0; sinceMs < BUDGET_MS; sinceMs = Date.now() - startedAt) {
     if (!isOthers || sinceMs > OTHERS_MS) {

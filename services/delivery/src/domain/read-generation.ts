@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { appendDecision, type GenerationLog } from "@reprise/log";
+import { createWriterName, appendDecision, type GenerationLog } from "@reprise/log";
 import {
   decodeEvent,
   type Generation,
@@ -33,7 +32,7 @@ export async function cancelGeneration(
   const { first, transcript } = await appendDecision({
     ...log,
     ref,
-    writer: randomUUID(),
+    writer: createWriterName(),
     decide: ({ ended, usage }) => (ended ? undefined : { type: "generation.cancelled", reason, usage }),
   });
   return toGeneration(ref.generation, toRequested(first), transcript);

@@ -1,5 +1,6 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import {
+  createWriterName,
   Appender,
   type Broker,
   createCheckpointer,
@@ -55,7 +56,10 @@ export async function openGeneration({
     request: { model: "sim", input: "bench" },
     policy: DEFAULT_POLICY,
   });
-  const first = await log.publish(logSubject(ref), requested, { expectedLast: 0, writer: randomUUID() });
+  const first = await log.publish(logSubject(ref), requested, {
+    expectedLast: 0,
+    writer: createWriterName(),
+  });
   if (first.kind !== "stored") throw new Error(`The first event was not stored: ${first.kind}.`);
   const snapshot = { events: [requested], streamSeq: first.streamSeq };
   const maxBytes = log.maxCheckpointBytes;
@@ -64,7 +68,7 @@ export async function openGeneration({
     ...log,
     ref,
     head: { seq: 0, streamSeq: first.streamSeq },
-    writer: randomUUID(),
+    writer: createWriterName(),
     onStored(event) {
       checkpointer.add(event.payload, event.streamSeq, Date.now());
       onStored?.(event);
