@@ -9,10 +9,10 @@ import type { ReplyInbox } from "./reply-inbox.ts";
  */
 export interface LeaderReader {
   /**
-   * What is stored after a stream sequence, oldest first.
+   * What is stored after a stream sequence, oldest first, all of it or so many events.
    * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s
    */
-  readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
+  readTail(ref: GenerationRef, afterStreamSeq: number, most?: number): Promise<StoredEvent[]>;
 }
 
 interface GetAnswer {
@@ -44,14 +44,15 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
   }
 
   return {
-    async readTail(ref, afterStreamSeq) {
+    async readTail(ref, afterStreamSeq, most = Infinity) {
       const events: StoredEvent[] = [];
-      for (let after = afterStreamSeq; ;) {
+      for (let after = afterStreamSeq; events.length < most;) {
         const event = await next(ref, after);
-        if (!event) return events;
+        if (!event) break;
         events.push(event);
         after = event.streamSeq;
       }
+      return events;
     },
   };
 }

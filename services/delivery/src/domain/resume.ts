@@ -24,7 +24,7 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
  * The first event to send to a reader that holds a cursor.
  * @throws RepriseError `cursor_invalid` when the log has no event at the cursor, or a different one than the cursor was made
  *   for; `cursor_expired` when the log no longer begins at its beginning: without the events that begin attempts, no cursor of
- *   it can be told from a wrong one
+ *   it can be told from a wrong one; `broker_unavailable` when the log can't be read
  */
 export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
   if (!tail.beginsWhole) throw expired();
@@ -32,6 +32,8 @@ export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: Resume
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     await hub.refresh(tail);
   }
+  // That no node can have shown the event, only the leader can say.
+  if (cursor.seq > tail.lastSeq) await hub.refreshFromLeader(tail);
   if (tail.attemptAt(cursor.seq) !== cursor.attempt) {
     throw new RepriseError("cursor_invalid", "The cursor does not belong to this generation's log.", {
       param,

@@ -1,0 +1,44 @@
+import { peekSeq, RepriseError } from "@reprise/protocol";
+import type { LeaderReader } from "./leader-reader.ts";
+import type { LogReader } from "./log-reader.ts";
+import type { Tail } from "./tail.ts";
+
+interface Sources {
+  readonly reader: Pick<LogReader, "readBatch">;
+  readonly leader: LeaderReader;
+}
+
+/**
+ * Events that a tail has let go of, from `fromSeq` on: one small batch, read from the log.
+ * @throws RepriseError `cursor_expired` when the log no longer keeps them; `broker_unavailable`, also when the replica that
+ *   answers does not have them yet
+ */
+export async function readBehind(
+  { reader, leader }: Sources,
+  tail: Tail,
+  fromSeq: number,
+): Promise<Uint8Array[]> {
+  for (let after = tail.streamSeqBefore(fromSeq); ;) {
+    const { events, more } = await reader.readBatch(tail.ref, after);
+    const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
+    if (wanted.length > 0) {
+      if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
+      return wanted.map(({ payload }) => payload);
+    }
+    after = events.at(-1)?.streamSeq ?? after;
+    if (more && events.length > 0) continue;
+    // The tail has had the event, so the answer ends too early: the replica lags, or the log is gone. The leader knows.
+    const [next] = await leader.readTail(tail.ref, after, 1);
+    throw next && peekSeq(next.payload) <= fromSeq ? lagging() : expired();
+  }
+}
+
+function lagging(): RepriseError {
+  return new RepriseError("broker_unavailable", "The replica that answers does not have these events yet.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+function expired(): RepriseError {
+  return new RepriseError("cursor_expired", "The events after this cursor are no longer kept.");
+}

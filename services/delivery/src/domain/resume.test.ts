@@ -1,0 +1,59 @@
+import { type Hub, type StoredEvent, Tail } from "@reprise/log";
+import {
+  createGenerationId,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  parseTenantId,
+  RepriseError,
+} from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { resumeFrom } from "./resume.ts";
+
+const REF: GenerationRef = {
+  tenant: parseTenantId("acme"),
+  generation: createGenerationId(Buffer.alloc(17, 1), 1),
+};
+const DRAFTS: EventDraft[] = [
+  {
+    type: "generation.requested",
+    ...REF,
+    created_at: "2026-11-21T00:00:00Z",
+    request: { model: "sim", input: "hello" },
+    policy: { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" },
+  },
+  { type: "generation.started", attempt: 1, worker: "w", model: "sim" },
+  { type: "output.delta", text: "a" },
+  { type: "output.delta", text: "b" },
+];
+const LOG: StoredEvent[] = DRAFTS.map((draft, seq) => ({
+  payload: encodeEvent(seq, draft),
+  streamSeq: seq + 1,
+  writer: "w",
+}));
+
+/** A node whose replica has only the first two events, for as long as one asks. */
+function lagging(refreshFromLeader: (tail: Tail) => Promise<void>) {
+  const events = LOG.slice(0, 2).map(({ payload }) => payload);
+  const tail = new Tail(REF, httpSseFraming, { events, streamSeq: 2 });
+  const hub = { refresh: () => Promise.resolve(), refreshFromLeader } as Partial<Hub> as Hub;
+  const resume = (seq: number) => resumeFrom(hub, tail, { cursor: { attempt: 1, seq }, param: "after" });
+  return { resume };
+}
+
+test("a cursor that another node has shown is good, even if the replicas here lag", async () => {
+  const { resume } = lagging(async (tail) => tail.acceptStored(LOG));
+  expect(await resume(3)).toBe(4);
+});
+
+test("a cursor beyond what the leader has is invalid", async () => {
+  const { resume } = lagging(async (tail) => tail.acceptStored(LOG));
+  await expect(resume(4)).rejects.toMatchObject({ code: "cursor_invalid", param: "after" });
+});
+
+test("without a leader a cursor beyond what is known is not called invalid", async () => {
+  const away = new RepriseError("broker_unavailable", "No leader.");
+  const { resume } = lagging(() => Promise.reject(away));
+  await expect(resume(3)).rejects.toBe(away);
+});
