@@ -126,9 +126,9 @@ describe("a checkpointer", () => {
   test("that can't be published is let go of: the log has it all", async () => {
     const publish: Publish = () => Promise.reject(new Error("larger than max_payload"));
     const options = { publish, ref: newRef(), snapshot: EMPTY, maxBytes: 1_000, now: 0 };
-    const { add, flush } = createCheckpointer(options);
-    add(payloadsOf(["a"])[0]!, 1, 5_000);
-    await expect(flush()).resolves.toBeUndefined();
+    const checkpointer = createCheckpointer(options);
+    checkpointer.add(payloadsOf(["a"])[0]!, 1, 5_000);
+    await expect(checkpointer.flush()).resolves.toBeUndefined();
   });
 
   test("flushes nothing when everything is written", async () => {

@@ -1,10 +1,14 @@
 import { RepriseError } from "@reprise/protocol";
 
-/** Why the hub stops to serve a tail: what its readers are told when they are broken off. */
+/** Why the hub does not serve a tail, or no longer: what its readers are told. */
 export const HUB_FAILURE = {
   /** Nobody has read it for a while, or memory ran short; the next reader makes a new one. */
   dropped: new RepriseError("broker_unavailable", "This node no longer keeps the generation in memory.", {
     retryAfterMs: 0,
+  }),
+  /** So many others are being opened that the turn of this one has not come in time. */
+  busy: new RepriseError("broker_unavailable", "This node is busy reading other generations.", {
+    retryAfterMs: 1_000,
   }),
   draining: new RepriseError("draining", "This node is shutting down."),
   /** Stream and republish disagree for longer than any replica lags. */

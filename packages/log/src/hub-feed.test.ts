@@ -1,7 +1,8 @@
 import { peekSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Hub, type HubOptions } from "./hub.ts";
+import { Hub } from "./hub.ts";
+import type { HubOptions } from "./hub-options.ts";
 import { follow, framesOf } from "./testing/follow.ts";
 import { createHostileFeed, FEED_FATES, type FeedFate } from "./testing/hostile-feed.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
@@ -25,6 +26,7 @@ function hostileHub(world: World, fateOf: (seq: number) => FeedFate, options: Pa
   const hub = new Hub({
     connection: feed.connection,
     reader: world.log.reader,
+    leader: world.log.leader,
     framing: plainFraming,
     probeMs: 600_000,
     onError: (error) => world.errors.push(error),

@@ -3,15 +3,14 @@ import { expect, test } from "vitest";
 import { overBudget } from "./hub-memory.ts";
 
 interface FakeTail {
-  readonly readers: number;
   readonly frames: { readonly bytes: number; trim(maxBytes: number): void };
 }
 
 const KIB = 1_024;
 
 function candidate(key: string, bytes: number, readers: number, idleSince = 0) {
-  const tail: FakeTail = { readers, frames: { bytes, trim: () => {} } };
-  return { key, tail, idleSince };
+  const tail: FakeTail = { frames: { bytes, trim: () => {} } };
+  return { key, tail, inUse: readers > 0, idleSince };
 }
 
 test("nothing goes while all tails fit into the budget", () => {
@@ -51,11 +50,11 @@ test("whatever the tails, after the trims they fit, or nothing is left to trim",
       const sizes = tails.map(({ key, tail }) => kept.get(key) ?? tail.frames.bytes);
       const left = sizes.reduce((sum, bytes) => sum + bytes, 0);
       const least = tails.reduce(
-        (sum, { tail }) => sum + (tail.readers === 0 ? 0 : Math.min(tail.frames.bytes, 64 * KIB)),
+        (sum, { tail, inUse }) => sum + (inUse ? Math.min(tail.frames.bytes, 64 * KIB) : 0),
         0,
       );
       expect(left).toBeLessThanOrEqual(Math.max(maxBytes, least));
-      expect(tails.filter(({ key, tail }) => tail.readers > 0 && kept.get(key) === 0)).toEqual([]);
+      expect(tails.filter(({ key, inUse }) => inUse && kept.get(key) === 0)).toEqual([]);
     }),
   );
 });

@@ -1,10 +1,8 @@
-import type { Tail } from "./tail.ts";
-
 interface Candidate {
   readonly key: string;
-  readonly tail: Pick<Tail, "readers"> & {
-    readonly frames: { readonly bytes: number; trim(maxBytes: number): void };
-  };
+  readonly tail: { readonly frames: { readonly bytes: number; trim(maxBytes: number): void } };
+  /** Whether it has readers, or is about to have one. */
+  readonly inUse: boolean;
   readonly idleSince: number;
 }
 
@@ -19,23 +17,23 @@ export interface Trim<T extends Candidate> {
 const KEPT_FOR_READERS = 64 * 1_024;
 
 /**
- * What has to go so that all tails together fit into the budget: first whole tails without readers, the longest unused first;
- * then the oldest events of the largest tails that have readers, who read them from the log if they still need them.
+ * What has to go so that all tails together fit into the budget: first whole tails that are not in use, the longest unused
+ * first; then the oldest events of the largest tails that are, whose readers read them from the log if they still need them.
  */
 export function overBudget<T extends Candidate>(tails: readonly T[], maxBytes: number): Trim<T>[] {
   let excess = tails.reduce((sum, { tail }) => sum + tail.frames.bytes, 0) - maxBytes;
   if (excess <= 0) return [];
   const trims: Trim<T>[] = [];
-  const idle = tails.filter(({ tail }) => tail.readers === 0).toSorted((a, b) => a.idleSince - b.idleSince);
-  const inUse = tails
-    .filter(({ tail }) => tail.readers > 0)
+  const idle = tails.filter(({ inUse }) => !inUse).toSorted((a, b) => a.idleSince - b.idleSince);
+  const read = tails
+    .filter(({ inUse }) => inUse)
     .toSorted((a, b) => b.tail.frames.bytes - a.tail.frames.bytes);
   for (const { key, tail } of idle) {
     if (excess <= 0) return trims;
     trims.push({ key, tail, keepBytes: 0 });
     excess -= tail.frames.bytes;
   }
-  for (const { key, tail } of inUse) {
+  for (const { key, tail } of read) {
     const gain = tail.frames.bytes - KEPT_FOR_READERS;
     if (excess <= 0 || gain <= 0) return trims;
     trims.push({ key, tail, keepBytes: KEPT_FOR_READERS });

@@ -1,25 +1,9 @@
 import type { GenerationRef } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { Hub, type HubOptions } from "./hub.ts";
 import { eventually } from "./testing/eventually.ts";
 import { follow, framesOf } from "./testing/follow.ts";
-import { createHostileFeed } from "./testing/hostile-feed.ts";
-import { plainFraming } from "./testing/plain-framing.ts";
+import { openHub } from "./testing/open-hub.ts";
 import { appendOne, completed, delta, newRef, openWorld, type World, writeLog } from "./testing/world.ts";
-
-function openHub(world: World, options: Partial<HubOptions> = {}) {
-  const feed = createHostileFeed(world.broker.main, () => "pass");
-  const hub = new Hub({
-    connection: feed.connection,
-    reader: world.log.reader,
-    framing: plainFraming,
-    probeMs: 50,
-    onError: (error) => world.errors.push(error),
-    ...options,
-  });
-  const isListening = () => feed.subscriptions.some((live) => !live.isClosed());
-  return { hub, feed, isListening, [Symbol.dispose]: () => hub.close() };
-}
 
 async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
   const stored = await world.log.leader.readTail(ref, 0);
@@ -121,35 +105,6 @@ test("a tail that was dropped says so to whoever still holds it", async () => {
   expect((await opened.hub.open(ref)).failure).toBeUndefined();
 });
 
-test("tails that nobody reads go when memory runs short, the longest unused first", async () => {
-  await using world = await openWorld();
-  using opened = openHub(world, { maxBytes: 100_000 });
-  const refs = Array.from({ length: 5 }, () => newRef());
-  for (const ref of refs) {
-    const appender = await writeLog(world.log, ref, 1);
-    await appendOne(appender, delta("x".repeat(30_000)));
-  }
-  for (const ref of refs) await opened.hub.open(ref);
-  await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(100_000));
-  expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([true, true, false, false, false]);
-});
-
-test("a long tail that is read loses its head when memory runs short, and the log has what is gone", async () => {
-  await using world = await openWorld();
-  using opened = openHub(world, { maxBytes: 200_000 });
-  const ref = newRef();
-  const appender = await writeLog(world.log, ref, 1);
-  for (let i = 0; i < 200; i++) await appendOne(appender, delta("x".repeat(5_000)));
-  const tail = await opened.hub.open(ref);
-  tail.listen(() => {});
-  await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
-  expect(tail.frames.firstSeq).toBeGreaterThan(1);
-  expect(tail.frames.view(1, 1_000)).toBeUndefined();
-  expect(tail.lastSeq).toBe(201);
-  const { events } = await world.log.reader.readBatch(ref, tail.streamSeqBefore(1));
-  expect(events.length).toBeGreaterThan(1);
-});
-
 test("a reader that throws is reported and keeps nothing from the others", async () => {
   await using world = await openWorld();
   using opened = openHub(world);
@@ -175,4 +130,19 @@ test("an open that was under way when the hub closed leaves no subscription", as
   opened.hub.close();
   await expect(opening).rejects.toMatchObject({ code: "draining" });
   expect(opened.isListening()).toBe(false);
+});
+
+test("what a replica that lags does not show, the leader tells", async () => {
+  await using world = await openWorld();
+  const readTail = () => Promise.resolve([]);
+  using opened = openHub(world, { reader: { ...world.log.reader, readTail }, probeMs: 600_000 });
+  opened.mute();
+  const ref = newRef();
+  const appender = await writeLog(world.log, ref, 3);
+  const tail = await opened.hub.open(ref);
+  await appendOne(appender, delta("unseen"));
+  await opened.hub.refresh(tail);
+  expect(tail.lastSeq).toBe(3);
+  await opened.hub.refreshFromLeader(tail);
+  expect(tail.lastSeq).toBe(4);
 });

@@ -1,46 +1,34 @@
-import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
-import { flushConnection, watchConnection } from "./connection.ts";
-import type { Framing } from "./frame-log.ts";
-import type { LogReader } from "./log-reader.ts";
+import type { Subscription } from "@nats-io/transport-node";
+import { type GenerationRef, logSubject, peekSeq, toRepriseError } from "@reprise/protocol";
+import { watchConnection } from "./connection.ts";
+import { Gate } from "./gate.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
-import { subscribeLive } from "./live-feed.ts";
+import type { HubOptions, HubStats } from "./hub-options.ts";
+import { dueForProbe, ProbePace } from "./idle-probe.ts";
+import { openTail } from "./open-tail.ts";
+import { readBehind } from "./read-behind.ts";
 import { Repair } from "./repair.ts";
-import { Tail } from "./tail.ts";
-
-export interface HubOptions {
-  /** Carries the live feed. */
-  connection: NatsConnection;
-  reader: LogReader;
-  framing: Framing;
-  /** Memory for events, over all generations. Default 256 MiB. */
-  maxBytes?: number;
-  /** How long a generation stays in memory after its last reader left. Default 60 s. */
-  lingerMs?: number;
-  /** After how long without an event a generation with readers is compared with its log. Default 1.5 s, growing to 10 s. */
-  probeMs?: number;
-  onError: (error: unknown) => void;
-}
-
-export interface HubStats {
-  tails: number;
-  bytes: number;
-  repairs: number;
-  probes: number;
-}
+import type { Tail } from "./tail.ts";
 
 /** A tail and what the hub knows about it. */
 interface Entry {
   readonly tail: Tail;
   live: Subscription | undefined;
   readonly repair: Repair;
-  probeAfterMs: number;
+  readonly pace: ProbePace;
   idleSince: number;
 }
 
 const SWEEP_MS = 500;
-const MAX_PROBE_MS = 10_000;
+/** Whoever has just opened a tail is about to listen to it: for so long it counts as read. */
+const OPENED_MS = 1_000;
+/** Logs that are read at once; each is in memory as a whole until it has become a tail. */
+const LOADS = 16;
+/** How long to wait for one's turn: with a broker that is mute, each of them takes its whole time to fail. */
+const MAX_TURN_MS = 10_000;
+/** The byte budget is enforced as soon as loads have added this part of it, without waiting for the next sweep. */
+const UNCHECKED_PART = 1 / 16;
 
 /**
  * The generations that this node serves: one core subscription to the live feed per generation, whatever the number of
@@ -48,14 +36,18 @@ const MAX_PROBE_MS = 10_000;
  *
  * The live feed is a hint, the log is the truth. Opening: subscribe, flush, read the log, then take from the feed only what
  * follows without a hole. Repair, that is reading the log from the last known place, runs when a live event shows a gap, when
- * nothing has come for a while (the last event has no successor that would reveal its loss), and after a reconnect.
+ * nothing has come for a while (the last event has no successor that would reveal its loss), and after a reconnect. How often
+ * silent generations are compared with their logs follows their own pace and a budget of the node: see `ProbePace`.
  */
 export class Hub {
   readonly #options: Required<HubOptions>;
   readonly #entries = new Map<string, Entry>();
   readonly #opening = new Map<string, Promise<Entry>>();
   readonly #dirty = new Set<Tail>();
+  readonly #loads = new Gate(LOADS);
   readonly #sweeper: NodeJS.Timeout;
+  readonly #sweepMs: number;
+  #loadedBytes = 0;
   #flushing = false;
   #closed = false;
   #repairs = 0;
@@ -64,7 +56,8 @@ export class Hub {
   constructor(options: HubOptions) {
     this.#options = { maxBytes: 256 * 1_024 * 1_024, lingerMs: 60_000, probeMs: 1_500, ...options };
     watchConnection(options.connection, { onUp: () => this.#repairAll() });
-    this.#sweeper = setInterval(() => this.#sweep(Date.now()), Math.min(SWEEP_MS, this.#options.probeMs));
+    this.#sweepMs = Math.min(SWEEP_MS, this.#options.probeMs);
+    this.#sweeper = setInterval(() => this.#sweep(Date.now()), this.#sweepMs);
     this.#sweeper.unref();
   }
 
@@ -80,7 +73,12 @@ export class Hub {
       existing.idleSince = Date.now();
       return existing.tail;
     }
-    const opening = this.#opening.get(key) ?? this.#open(key, ref);
+    let opening = this.#opening.get(key);
+    if (!opening) {
+      const latest = Date.now() + MAX_TURN_MS;
+      opening = this.#loads.run(() => this.#load(key, ref, latest)).finally(() => this.#opening.delete(key));
+      this.#opening.set(key, opening);
+    }
     return (await opening).tail;
   }
 
@@ -91,20 +89,21 @@ export class Hub {
   }
 
   /**
+   * Reads from the log's leader what the tail lacks: a request for each event, but then every event that was shown anywhere
+   * is in the tail.
+   * @throws RepriseError `broker_unavailable`
+   */
+  async refreshFromLeader(tail: Tail): Promise<void> {
+    tail.acceptStored(await this.#options.leader.readTail(tail.ref, tail.lastKnownStreamSeq));
+    this.#changed(tail);
+  }
+
+  /**
    * Events that are no longer in memory, from `fromSeq` on: one small batch, read from the log.
    * @throws RepriseError `cursor_expired` when the log no longer keeps them, `broker_unavailable`
    */
-  async readBehind(tail: Tail, fromSeq: number): Promise<Uint8Array[]> {
-    const { reader } = this.#options;
-    for (let after = tail.streamSeqBefore(fromSeq); ;) {
-      const { events, more } = await reader.readBatch(tail.ref, after);
-      const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
-      if (wanted.length > 0 && peekSeq(wanted[0]!.payload) === fromSeq)
-        return wanted.map(({ payload }) => payload);
-      if (wanted.length > 0 || !more)
-        throw new RepriseError("cursor_expired", "The events after this cursor are no longer kept.");
-      after = events.at(-1)!.streamSeq;
-    }
+  readBehind(tail: Tail, fromSeq: number): Promise<Uint8Array[]> {
+    return readBehind(this.#options, tail, fromSeq);
   }
 
   get stats(): HubStats {
@@ -119,55 +118,33 @@ export class Hub {
     for (const key of this.#entries.keys()) this.#drop(key, HUB_FAILURE.draining);
   }
 
-  #open(key: string, ref: GenerationRef): Promise<Entry> {
-    const opening = this.#load(key, ref).finally(() => this.#opening.delete(key));
-    this.#opening.set(key, opening);
-    return opening;
+  async #load(key: string, ref: GenerationRef, latest: number): Promise<Entry> {
+    if (this.#closed) throw HUB_FAILURE.draining;
+    if (Date.now() > latest) throw HUB_FAILURE.busy;
+    const { tail, live, follow } = await openTail(this.#options, ref);
+    if (this.#closed) {
+      live.unsubscribe();
+      throw HUB_FAILURE.draining;
+    }
+    const now = Date.now();
+    const repair = new Repair({
+      tail,
+      refresh: () => this.refresh(tail),
+      // Dropped meanwhile, the tail has its failure, and what the key names now is another one.
+      giveUp: (failure) => this.#entries.get(key)?.tail === tail && this.#drop(key, failure),
+    });
+    const pace = new ProbePace(this.#options.probeMs, tail.lastSeq, now);
+    const entry: Entry = { tail, live, repair, pace, idleSince: now };
+    this.#entries.set(key, entry);
+    this.#changed(tail);
+    if (follow((payload, sequence) => this.#receive(entry, payload, sequence))) this.#repair(entry);
+    this.#loaded(tail);
+    return entry;
   }
 
-  async #load(key: string, ref: GenerationRef): Promise<Entry> {
-    const { connection, reader, framing } = this.#options;
-    let entry: Entry | undefined;
-    let missed = false;
-    const live = subscribeLive(connection, ref, {
-      onEvent: (payload, sequence) => {
-        if (!entry) missed = true;
-        else this.#receive(entry, payload, sequence);
-      },
-      onError: this.#options.onError,
-    });
-    try {
-      await flushConnection(connection);
-      const snapshot = await reader.readLog(ref);
-      if (this.#closed) throw HUB_FAILURE.draining;
-      if (snapshot.events.length === 0) {
-        throw new RepriseError("generation_not_found", "There is no generation with this id.", {
-          param: "id",
-        });
-      }
-      const tail = new Tail(ref, framing, snapshot);
-      const now = Date.now();
-      tail.progressAt = now;
-      entry = {
-        tail,
-        live,
-        repair: new Repair({
-          tail,
-          refresh: () => this.refresh(tail),
-          // Dropped meanwhile, the tail has its failure, and what the key names now is another one.
-          giveUp: (failure) => this.#entries.get(key)?.tail === tail && this.#drop(key, failure),
-        }),
-        probeAfterMs: this.#options.probeMs,
-        idleSince: now,
-      };
-      this.#entries.set(key, entry);
-      this.#changed(tail);
-      if (missed) this.#repair(entry);
-      return entry;
-    } catch (error) {
-      live.unsubscribe();
-      throw error;
-    }
+  #loaded({ frames }: Tail): void {
+    this.#loadedBytes += frames.bytes;
+    if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(Date.now());
   }
 
   #receive(entry: Entry, payload: Uint8Array, sequence: () => number): void {
@@ -178,7 +155,6 @@ export class Hub {
 
   /** Tells readers, once per tick, after everything that came with one socket read has been taken in. */
   #changed(tail: Tail): void {
-    tail.progressAt = Date.now();
     this.#dirty.add(tail);
     if (this.#flushing) return;
     this.#flushing = true;
@@ -190,7 +166,7 @@ export class Hub {
     for (const tail of this.#dirty) {
       const entry = this.#entries.get(logSubject(tail.ref));
       if (entry?.tail === tail) {
-        entry.probeAfterMs = this.#options.probeMs;
+        entry.pace.observe(tail.lastSeq, Date.now());
         if (tail.ended) this.#stopLive(entry);
       }
       tail.notify(this.#options.onError);
@@ -208,20 +184,18 @@ export class Hub {
 
   #sweep(now: number): void {
     for (const [key, entry] of this.#entries) {
-      const { tail } = entry;
-      if (tail.readers > 0) {
-        entry.idleSince = now;
-        if (entry.live && now - tail.progressAt >= entry.probeAfterMs) void this.#probe(entry);
-      } else if (now - entry.idleSince > this.#options.lingerMs) this.#drop(key);
+      if (entry.tail.readers > 0) entry.idleSince = now;
+      else if (now - entry.idleSince > this.#options.lingerMs) this.#drop(key);
     }
-    this.#enforceBudget();
+    const followed = [...this.#entries.values()].filter(({ tail, live }) => live && tail.readers > 0);
+    for (const entry of dueForProbe(followed, now, this.#sweepMs)) void this.#probe(entry, now);
+    this.#enforceBudget(now);
   }
 
-  async #probe(entry: Entry): Promise<void> {
-    const { tail } = entry;
+  async #probe(entry: Entry, now: number): Promise<void> {
+    const { tail, pace } = entry;
     this.#probes++;
-    tail.progressAt = Date.now();
-    entry.probeAfterMs = Math.min(MAX_PROBE_MS, entry.probeAfterMs * 2);
+    pace.probed(now);
     try {
       const last = await this.#options.reader.readLast(tail.ref);
       if (last && peekSeq(last.payload) > tail.lastSeq) this.#repair(entry);
@@ -231,8 +205,11 @@ export class Hub {
     }
   }
 
-  #enforceBudget(): void {
-    const tails = [...this.#entries].map(([key, { tail, idleSince }]) => ({ key, tail, idleSince }));
+  #enforceBudget(now: number): void {
+    this.#loadedBytes = 0;
+    const tails = [...this.#entries].map(([key, { tail, idleSince }]) => {
+      return { key, tail, idleSince, inUse: tail.readers > 0 || now - idleSince < OPENED_MS };
+    });
     for (const { key, tail, keepBytes } of overBudget(tails, this.#options.maxBytes)) {
       if (keepBytes === 0) this.#drop(key);
       else tail.frames.trim(keepBytes);

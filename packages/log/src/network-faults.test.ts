@@ -85,6 +85,7 @@ test("connections that are cut at any moment lose nothing, double nothing, and r
     const hub = new Hub({
       connection: world.broker.main,
       reader: world.log.reader,
+      leader: world.log.leader,
       framing: plainFraming,
       probeMs: 100,
       onError: (error) => world.errors.push(error),
@@ -132,6 +133,7 @@ test("a live feed that is cut off is repaired from the log as soon as the connec
   const hub = new Hub({
     connection: world.broker.main,
     reader: world.log.reader,
+    leader: world.log.leader,
     framing: plainFraming,
     probeMs: 600_000,
     onError: (error) => world.errors.push(error),

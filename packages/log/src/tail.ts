@@ -41,8 +41,6 @@ export class Tail {
   /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
   ended = false;
-  /** When something was last appended or learnt from the log, for the idle probe. */
-  progressAt = 0;
   #lastSeq: number;
   #attempts: { readonly attempt: number; readonly fromSeq: number }[] = [];
   #marks: Mark[] = [];
