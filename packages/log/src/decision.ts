@@ -7,6 +7,7 @@ import {
   peekSeq,
   RepriseError,
   Transcript,
+  generationNotFound,
 } from "@reprise/protocol";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogReader, StoredEvent } from "./log-reader.ts";
@@ -58,8 +59,7 @@ export async function appendDecision(options: DecisionOptions): Promise<Decision
   };
   for (const payload of log.events) take(payload);
   const [first] = log.events;
-  if (!first)
-    throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+  if (!first) throw generationNotFound();
 
   while (Date.now() < deadline) {
     const draft = decide(transcript);

@@ -3,8 +3,8 @@ import {
   decodeEvent,
   type Generation,
   type GenerationRef,
-  RepriseError,
   Transcript,
+  generationNotFound,
 } from "@reprise/protocol";
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";
@@ -13,8 +13,7 @@ import { toRequested } from "./to-requested.ts";
 export async function readGeneration(log: GenerationLog, ref: GenerationRef): Promise<Generation> {
   const { events } = await log.reader.readLog(ref);
   const [first] = events;
-  if (!first)
-    throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
+  if (!first) throw generationNotFound();
   const transcript = new Transcript();
   for (const payload of events) transcript.apply(decodeEvent(payload));
   return toGeneration(ref.generation, toRequested(first), transcript);
