@@ -2,6 +2,7 @@ import { type GenerationRef, logSubject, RepriseError, streamOf } from "@reprise
 import { HEADER } from "./header.ts";
 import type { StoredEvent } from "./log-reader.ts";
 import type { ReplyInbox } from "./reply-inbox.ts";
+import { STREAM_NOT_FOUND } from "./stream-existence.ts";
 
 /**
  * Reads from the stream's leader, so it sees every write that was acknowledged before. It costs a request per event and
@@ -21,6 +22,8 @@ interface GetAnswer {
 }
 
 const NO_MESSAGE_FOUND = 10_037;
+/** A generation id names its shard, and anybody may make one up: in a stream that does not exist every log is empty. */
+const NOTHING_THERE: ReadonlySet<number | undefined> = new Set([NO_MESSAGE_FOUND, STREAM_NOT_FOUND]);
 const TIMEOUT_MS = 2_000;
 
 export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
@@ -34,7 +37,7 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
           else {
             const { message, error } = reply.json<GetAnswer>();
             if (message) resolve(toStoredEvent(message));
-            else if (error?.err_code === NO_MESSAGE_FOUND) resolve(undefined);
+            else if (NOTHING_THERE.has(error?.err_code)) resolve(undefined);
             else reject(unavailable(`${error?.err_code} ${error?.description}`));
           }
           return false;

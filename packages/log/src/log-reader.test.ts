@@ -1,4 +1,4 @@
-import { checkpointSubject, encodeEvent, peekSeq } from "@reprise/protocol";
+import { checkpointSubject, encodeEvent, parseGenerationId, peekSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
@@ -201,6 +201,17 @@ describe("reading a log in parts", () => {
     expect(comparable(await world.log.reader.readTail(ref, 0))).toEqual(
       comparable(await world.log.leader.readTail(ref, 0)),
     );
+  });
+});
+
+describe("a generation whose stream does not exist", () => {
+  test("has an empty log", async () => {
+    await using world = await openWorld();
+    const ref = { ...newRef(), generation: parseGenerationId(`gen_999_${"0".repeat(26)}`) };
+    expect(await world.log.reader.readLog(ref)).toEqual({ events: [], streamSeq: 0 });
+    expect(await world.log.reader.readTail(ref, 0)).toEqual([]);
+    expect(await world.log.reader.readLast(ref)).toBeUndefined();
+    expect(await world.log.leader.readTail(ref, 0)).toEqual([]);
   });
 });
 

@@ -12,6 +12,7 @@ import { decodeCheckpoint } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
+import { isStreamAbsent } from "./stream-existence.ts";
 
 /** One event as it lies in the log. `payload` is the reader's own copy. */
 export interface StoredEvent {
@@ -54,7 +55,7 @@ const TIMEOUT_MS = 5_000;
 
 export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
-    const found = await getOne(`$JS.API.DIRECT.GET.${CHECKPOINTS_STREAM}.${checkpointSubject(ref)}`, "");
+    const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
     const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
     const tail = await readTail(ref, checkpoint?.streamSeq ?? 0);
     // A replica that lags knows nothing of a new generation: that there is none, only the leader can say.
@@ -83,13 +84,14 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
       batch: BATCH_EVENTS,
       max_bytes: BATCH_BYTES,
     });
+    const stream = streamOf(ref.generation);
     const events: StoredEvent[] = [];
     return new Promise((resolve, reject) => {
-      inbox.request(`$JS.API.DIRECT.GET.${streamOf(ref.generation)}`, request, {
+      inbox.request(`$JS.API.DIRECT.GET.${stream}`, request, {
         timeoutMs: TIMEOUT_MS,
         handler: (reply) => {
           if (typeof reply === "string") {
-            reject(unavailable(reply));
+            resolve(unlessAbsent(stream, reply, { events, more: false }));
             return false;
           }
           const status = reply.headers?.code ?? 0;
@@ -107,16 +109,16 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
   }
 
   async function readLast(ref: GenerationRef): Promise<StoredEvent | undefined> {
-    const msg = await getOne(`$JS.API.DIRECT.GET.${streamOf(ref.generation)}.${logSubject(ref)}`, "");
+    const msg = await getLast(streamOf(ref.generation), logSubject(ref));
     return msg && toStoredEvent(msg);
   }
 
-  function getOne(subject: string, request: string): Promise<Msg | undefined> {
+  function getLast(stream: string, subject: string): Promise<Msg | undefined> {
     return new Promise((resolve, reject) => {
-      inbox.request(subject, request, {
+      inbox.request(`$JS.API.DIRECT.GET.${stream}.${subject}`, "", {
         timeoutMs: TIMEOUT_MS,
         handler: (reply) => {
-          if (typeof reply === "string") reject(unavailable(reply));
+          if (typeof reply === "string") resolve(unlessAbsent(stream, reply, undefined));
           else if ((reply.headers?.code ?? 0) === 0) resolve(reply);
           else if (reply.headers?.code === 404) resolve(undefined);
           else reject(refused(reply));
@@ -124,6 +126,12 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
         },
       });
     });
+  }
+
+  /** Nobody answers for a stream that does not exist either: that is an answer, `empty`. Anybody may make up a shard. */
+  async function unlessAbsent<T>(stream: string, reason: NoReply, empty: T): Promise<T> {
+    if (reason === "no_responders" && (await isStreamAbsent(inbox, stream))) return empty;
+    throw unavailable(reason);
   }
 
   return { readLog, readTail, readBatch, readLast };

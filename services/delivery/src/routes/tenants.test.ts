@@ -41,10 +41,11 @@ test("another tenant's generation does not exist, whether or not this node serve
   });
 });
 
-test("a malformed id is answered like one that nobody has", async () => {
+test("an id that is malformed, or of a shard that does not exist, is answered like one that nobody has", async () => {
   await using platform = await openPlatform();
   const ids = [
     "gen_0_00000000000000000000000000",
+    "gen_999_00000000000000000000000000",
     "gen_1000_00000000000000000000000000",
     "gen_0_*",
     "gen_0_%3E",

@@ -1,0 +1,26 @@
+import type { ReplyInbox } from "./reply-inbox.ts";
+
+/** JetStream's error code for a stream that does not exist. */
+export const STREAM_NOT_FOUND = 10_059;
+
+const TIMEOUT_MS = 2_000;
+
+interface InfoAnswer {
+  error?: { err_code?: number };
+}
+
+/**
+ * Whether the broker says that there is no such stream. Nobody answers a direct get from it then, as nobody does during an
+ * election; false also when the broker does not say anything within 2 s.
+ */
+export function isStreamAbsent(inbox: ReplyInbox, stream: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    inbox.request(`$JS.API.STREAM.INFO.${stream}`, "", {
+      timeoutMs: TIMEOUT_MS,
+      handler: (reply) => {
+        resolve(typeof reply !== "string" && reply.json<InfoAnswer>().error?.err_code === STREAM_NOT_FOUND);
+        return false;
+      },
+    });
+  });
+}
