@@ -72,6 +72,27 @@ describe("the streams", () => {
     expect(ages).toEqual(Array(5).fill(2 * HOUR_MS * 1_000_000));
   });
 
+  test("keep the retention time that they have when a process is started with a shorter one, which is refused", async () => {
+    await using broker = await openBroker();
+    await ensureTopology(broker.main, { ...OPTIONS, retentionMs: 2 * HOUR_MS });
+    const refused = await ensureTopology(broker.main, OPTIONS).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "broker_incompatible", param: "REPRISE_RETENTION_HOURS" });
+    expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
+    const manager = await jetstreamManager(broker.main);
+    const ages = (await manager.streams.list().next()).map(({ config }) => config.max_age);
+    expect(ages).toEqual(Array(4).fill(2 * HOUR_MS * 1_000_000));
+  });
+
+  test("that keep everything for ever are not given an end", async () => {
+    await using broker = await openBroker();
+    const manager = await jetstreamManager(broker.main);
+    await manager.streams.add({ name: JOBS_STREAM, subjects: ["job.>"], retention: "workqueue", max_age: 0 });
+    await expect(ensureTopology(broker.main, OPTIONS)).rejects.toMatchObject({
+      code: "broker_incompatible",
+      message: expect.stringMatching(/JOBS.*for ever.*1 hour/),
+    });
+  });
+
   test("allow more models than a server's default number of consumers", async () => {
     await using broker = await openBroker();
     await ensureTopology(broker.main, OPTIONS);

@@ -18,6 +18,8 @@ import {
   RepriseError,
   shardSubjects,
 } from "@reprise/protocol";
+import { assertNotWeakened } from "./assert-not-weakened.ts";
+import { STREAM_NOT_FOUND } from "./stream-existence.ts";
 
 export interface TopologyOptions {
   /** How many streams the logs are spread over, 1 to 1,000. May grow; must not shrink while logs are kept. */
@@ -32,12 +34,11 @@ const OLDEST_SERVER = [2, 12] as const;
 /** The largest event, its headers, and room to spare. */
 const SMALLEST_MAX_PAYLOAD = LIMITS.eventBytes + 65_536;
 const MS = 1_000_000;
-const STREAM_NOT_FOUND = 10_059;
 
 /**
- * Creates the streams, or brings existing ones in line. Any number of processes may do it at once.
+ * Creates the streams, or brings existing ones in line, but never weakens one. Any number of processes may do it at once.
  * @throws RepriseError `broker_incompatible` when the server is too old, has no JetStream or allows payloads that are too small,
- *   or when a stream exists in a form that can't be changed
+ *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for
  */
 export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
   assertCompatible(connection);
@@ -70,7 +71,7 @@ function assertCompatible({ info }: NatsConnection): void {
   }
 }
 
-type Config = Partial<StreamConfig> & { name: string; subjects: string[] };
+type Config = Partial<StreamConfig> & Pick<StreamConfig, "name" | "subjects" | "num_replicas" | "max_age">;
 
 function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Config[] {
   const kept = {
@@ -118,9 +119,13 @@ function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Conf
 
 async function ensureStream(manager: JetStreamManager, config: Config): Promise<void> {
   try {
-    if (await exists(manager, config.name)) await manager.streams.update(config.name, config);
-    else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
+    const present = await presentConfig(manager, config.name);
+    if (present) {
+      assertNotWeakened(present, config);
+      await manager.streams.update(config.name, config);
+    } else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
   } catch (cause) {
+    if (cause instanceof RepriseError) throw cause;
     if (!(cause instanceof JetStreamApiError)) {
       throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, {
         cause,
@@ -134,12 +139,11 @@ async function ensureStream(manager: JetStreamManager, config: Config): Promise<
   }
 }
 
-async function exists(manager: JetStreamManager, name: string): Promise<boolean> {
+async function presentConfig(manager: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
   try {
-    await manager.streams.info(name);
-    return true;
+    return (await manager.streams.info(name)).config;
   } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND) return false;
+    if (error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND) return undefined;
     throw error;
   }
 }
