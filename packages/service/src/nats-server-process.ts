@@ -1,4 +1,5 @@
 import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
@@ -81,6 +82,8 @@ async function spawnServer(binary: string, files: NatsServerFiles): Promise<Supe
     return await spawnSupervised([binary, "--config", files.config], {
       stopGraceS: STOP_GRACE_S,
       output: log.fd,
+      // Go takes every core and spins on them while it looks for work; the other half is for whoever started the server.
+      environment: { GOMAXPROCS: String(Math.max(1, Math.floor(availableParallelism() / 2))) },
     });
   } finally {
     await log.close();

@@ -24,6 +24,8 @@ export interface SupervisedProcessOptions {
   stopGraceS?: number;
   /** Where stdout and stderr go: an open file's descriptor, or a pipe to be read. Default: nowhere. */
   output?: number | "pipe" | "ignore";
+  /** Environment variables that the command gets beside this process's own, which win. */
+  environment?: Readonly<Record<string, string>>;
 }
 
 const SUPERVISOR = fileURLToPath(new URL("./supervisor.sh", import.meta.url));
@@ -35,11 +37,12 @@ const SUPERVISOR = fileURLToPath(new URL("./supervisor.sh", import.meta.url));
  */
 export async function spawnSupervised(
   command: readonly [string, ...string[]],
-  { stopGraceS = 10, output = "ignore" }: SupervisedProcessOptions = {},
+  { stopGraceS = 10, output = "ignore", environment = {} }: SupervisedProcessOptions = {},
 ): Promise<SupervisedProcess> {
   const supervisor: ChildProcess = spawn("/bin/sh", [SUPERVISOR, String(stopGraceS), ...command], {
     stdio: ["pipe", output, output],
     detached: true,
+    env: { ...environment, ...process.env },
   });
   const exit = once(supervisor, "exit");
   await Promise.race([once(supervisor, "spawn"), exit]);
