@@ -74,25 +74,25 @@ describe("the form of a checkpoint", () => {
 
 describe("when a checkpoint is due", () => {
   test("a small one every 64 events or 2 s", () => {
-    const small = { unwrittenBytes: 100, bytes: 60_000 };
+    const small = { unwrittenBytes: 100, bytes: 16_000 };
     expect(isDue({ ...small, unwritten: 63, sinceMs: 1_999 })).toBe(false);
     expect(isDue({ ...small, unwritten: 64, sinceMs: 0 })).toBe(true);
     expect(isDue({ ...small, unwritten: 1, sinceMs: 2_000 })).toBe(true);
   });
 
-  test("a big one only once the log has grown by an eighth", () => {
+  test("a big one only once the log has grown by a quarter", () => {
     const big = { unwritten: 1_000, sinceMs: 60_000, bytes: 800_000 };
-    expect(isDue({ ...big, unwrittenBytes: 99_999 })).toBe(false);
-    expect(isDue({ ...big, unwrittenBytes: 100_000 })).toBe(true);
+    expect(isDue({ ...big, unwrittenBytes: 199_999 })).toBe(false);
+    expect(isDue({ ...big, unwrittenBytes: 200_000 })).toBe(true);
   });
 
-  test("all checkpoints of a long log together stay below ten times the log, beside the small ones", async () => {
+  test("all checkpoints of a long log together stay below six times the log, beside the small ones", async () => {
     const { written, checkpointer } = recordingCheckpointer(100_000_000);
     const payloads = payloadsOf(Array.from({ length: 20_000 }, () => "x".repeat(50)));
     payloads.forEach((payload, i) => checkpointer.add(payload, i + 1, 0));
     await checkpointer.flush();
     const total = written.reduce((sum, { events }) => sum + sizeOf(events), 0);
-    expect(total).toBeLessThan(10 * sizeOf(payloads) + 64 * 1_024 * 15);
+    expect(total).toBeLessThan(6 * sizeOf(payloads) + 16 * 1_024 * 4);
   });
 });
 

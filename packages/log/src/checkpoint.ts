@@ -9,12 +9,12 @@ import type { Publish } from "./publisher.ts";
  * still a true prefix, and the tail behind it completes it.
  *
  * When one is due: every 64 events or 2 s, as long as a checkpoint is small. A big one is rewritten only when the log has
- * grown by an eighth: rewriting n events every 64 would cost n²/128 event writes, 9 times the log is the most that this costs.
+ * grown by a quarter: rewriting n events every 64 would cost n²/128 event writes, 5 times the log is the most that this costs.
  */
 const EVERY_EVENTS = 64;
 const EVERY_MS = 2_000;
-const SMALL_BYTES = 64 * 1_024;
-const GROWTH = 8;
+const SMALL_BYTES = 16 * 1_024;
+const GROWTH = 4;
 const FIRST_BYTES = 4 * 1_024;
 
 export interface Checkpointer {

@@ -9,9 +9,9 @@ export interface BrokerOptions {
 }
 
 /**
- * The two connections of a process. Appends, jobs and the live feed share `main`; history is read over `reads`, because
- * nats-server answers a direct get inside the read loop of the connection that asked: on a shared connection one reader
- * that catches up would hold back every append.
+ * The two connections of a process. Appends, jobs and the live feed share `main`; history is read, and checkpoints are written, over
+ * `reads`: nats-server answers a direct get inside the read loop of the connection that asked, and a large message holds back
+ * what is sent behind it. On a shared connection one reader that catches up would delay every append.
  */
 export interface Broker extends AsyncDisposable {
   readonly main: NatsConnection;

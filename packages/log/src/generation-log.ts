@@ -7,6 +7,8 @@ import { ReplyInbox } from "./reply-inbox.ts";
 /** What it takes to read and write logs over one broker's connections. */
 export interface GenerationLog {
   readonly publish: Publish;
+  /** For checkpoints: over the connection that history is read on, so that no append waits behind a large one. */
+  readonly publishCheckpoint: Publish;
   readonly reader: LogReader;
   readonly leader: LeaderReader;
   /** The largest checkpoint that the broker takes. */
@@ -27,6 +29,7 @@ export function createGenerationLog(broker: Broker, onError: (error: unknown) =>
   const maxPayload = broker.main.info?.max_payload ?? 0;
   return {
     publish: createPublish(writes),
+    publishCheckpoint: createPublish(reads),
     reader: createLogReader(reads, leader),
     leader,
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),

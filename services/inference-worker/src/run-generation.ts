@@ -105,7 +105,7 @@ async function runAttempt(context: RunContext, job: Job, engine: Engine): Promis
 
   const abort = new AbortController();
   const checkpointer = createCheckpointer({
-    publish: log.publish,
+    publish: log.publishCheckpoint,
     ref,
     snapshot,
     maxBytes: log.maxCheckpointBytes,

@@ -63,7 +63,13 @@ export async function openGeneration({
   if (first.kind !== "stored") throw new Error(`The first event was not stored: ${first.kind}.`);
   const snapshot = { events: [requested], streamSeq: first.streamSeq };
   const maxBytes = log.maxCheckpointBytes;
-  const checkpointer = createCheckpointer({ publish: log.publish, ref, snapshot, maxBytes, now: Date.now() });
+  const checkpointer = createCheckpointer({
+    publish: log.publishCheckpoint,
+    ref,
+    snapshot,
+    maxBytes,
+    now: Date.now(),
+  });
   const appender = new Appender({
     ...log,
     ref,
