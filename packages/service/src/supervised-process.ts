@@ -42,6 +42,7 @@ export async function spawnSupervised(
   const supervisor: ChildProcess = spawn("/bin/sh", [SUPERVISOR, String(stopGraceS), ...command], {
     stdio: ["pipe", output, output],
     detached: true,
+    // oxlint-disable-next-line node/no-process-env -- it is handed on whole, not read
     env: { ...environment, ...process.env },
   });
   const exit = once(supervisor, "exit");
