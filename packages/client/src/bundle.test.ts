@@ -4,8 +4,8 @@ import { rolldown } from "rolldown";
 import { describe, expect, it } from "vitest";
 
 /** Minified, and what of it crosses the network. Close above what it is, so that growth is a decision. */
-const MAX_BYTES = 18 * 1_024;
-const MAX_GZIP_BYTES = 7 * 1_024;
+const MAX_BYTES = 16.5 * 1_024;
+const MAX_GZIP_BYTES = 6.25 * 1_024;
 
 /** The SDK as a browser's page would load it: one minified module. */
 async function bundle() {
