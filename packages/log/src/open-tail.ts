@@ -1,5 +1,5 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { generationNotFound, type GenerationRef } from "@reprise/protocol";
 import { flushConnection } from "./connection.ts";
 import type { Framing } from "./frame-log.ts";
 import { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
@@ -38,9 +38,7 @@ export async function openTail(options: OpenTailOptions, ref: GenerationRef): Pr
   try {
     await flushConnection(connection);
     const snapshot = await reader.readLog(ref);
-    if (snapshot.events.length === 0) {
-      throw new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
-    }
+    if (snapshot.events.length === 0) throw generationNotFound();
     const follow = (onEvent: OnEvent) => {
       pass = onEvent;
       return missed;

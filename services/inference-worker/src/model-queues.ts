@@ -30,14 +30,20 @@ export class ModelQueues {
     return queues;
   }
 
-  /** Takes jobs for these models instead of the earlier ones, whose engines are closed when nothing runs on them any more. */
+  /**
+   * Takes jobs for these models instead of the earlier ones, whose engines are closed when nothing runs on them any more. When
+   * one of the new queues can't be opened, the earlier ones stay.
+   */
   async replace(models: ReadonlyMap<string, ServedModel>): Promise<void> {
-    const next = await Promise.all(
-      [...models].map(async ([model, served]) => ({
-        puller: await this.#serve(served, model),
-        engine: served.engine,
-      })),
-    );
+    const next: Queue[] = [];
+    try {
+      for (const [model, served] of models) {
+        next.push({ puller: await this.#serve(served, model), engine: served.engine });
+      }
+    } catch (error) {
+      this.#retired.push(...next.map(retire));
+      throw error;
+    }
     this.#retired.push(...this.#queues.map(retire));
     this.#queues = next;
   }

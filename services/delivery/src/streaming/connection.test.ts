@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import {
@@ -97,15 +96,15 @@ describe("a connection over HTTP/1.1", () => {
     await using platform = await openPlatform();
     const { path, worker } = await createGeneration(platform);
     await append(worker, started());
-    const url = `${platform.node.url}${path}/events`;
     const gone = await openRawConnection(platform.node.url);
-    // A cursor that the log has not reached yet is waited for, for half a second.
-    gone.send(rawGet(`${path}/events?after=1-2`, headers));
-    const staying = openSseReader(url, { headers, after: "1-2" });
-    await delay(100);
+    // A broker that stands still holds the request up behind its headers, for which "100 Continue" is the receipt.
+    await platform.server.kill("SIGSTOP");
+    gone.send(rawGet(`${path}/events`, { ...headers, expect: "100-continue" }));
+    await gone.until("100 Continue");
     await gone[Symbol.asyncDispose]();
-    await append(worker, delta("a"));
-    await using reader = await staying;
+    expect((await call(`${platform.node.url}/healthz`)).status).toBe(200);
+    await platform.server.kill("SIGCONT");
+    await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
     expect(reader.status).toBe(200);
     expect((await call(`${platform.node.url}/metrics`)).text).toContain("\nreprise_readers 1\n");
   });

@@ -1,0 +1,35 @@
+import type { Puller } from "@reprise/log";
+import { expect, test } from "vitest";
+import { ModelQueues, type ServedModel } from "./model-queues.ts";
+import { createFakeEngine } from "./testing/fake-engine.ts";
+
+/** Served models whose engines and queues write down when they are let go. */
+function world() {
+  const gone: string[] = [];
+  const model = (name: string): [string, ServedModel] => {
+    const close = async () => void gone.push(`engine ${name}`);
+    return [name, { engine: createFakeEngine(async function* () {}, { close }), slots: 1 }];
+  };
+  const serve = async (_served: ServedModel, name: string): Promise<Puller> => {
+    if (name === "broken") throw new Error("this queue can't be opened");
+    return { stop: () => void gone.push(`queue ${name}`), idle: async () => undefined, running: 0 };
+  };
+  return { gone, model, serve };
+}
+
+test("models that are replaced let go of their queues first, and then of their engines", async () => {
+  const { gone, model, serve } = world();
+  const queues = await ModelQueues.open(new Map([model("old")]), serve);
+  await queues.replace(new Map([model("new")]));
+  await queues.close();
+  expect(gone).toEqual(["queue old", "engine old", "queue new", "engine new"]);
+});
+
+test("when a new queue can't be opened the earlier models stay, and what was opened is let go", async () => {
+  const { gone, model, serve } = world();
+  const queues = await ModelQueues.open(new Map([model("old")]), serve);
+  const next = new Map([model("new"), model("broken")]);
+  await expect(queues.replace(next)).rejects.toThrow("this queue can't be opened");
+  expect(gone).toContain("queue new");
+  expect(gone).not.toContain("queue old");
+});
