@@ -14,5 +14,13 @@ export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export { Tail } from "./tail.ts";
 export { openBroker } from "./open-broker.ts";
+export {
+  deleteJob,
+  listOpenJobs,
+  type OpenJob,
+  type OpenJobs,
+  type QueuedJob,
+  readJob,
+} from "./open-jobs.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
 export { createWriterName } from "./writer-name.ts";
