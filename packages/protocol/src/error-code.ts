@@ -28,12 +28,22 @@ export const ERROR_CATALOGUE = {
   model_not_found: { retryable: false },
   /** The tenant has no generation with this id. */
   generation_not_found: { retryable: false },
+  /** The generation was kept for as long as the log keeps one, and is gone. */
+  generation_expired: { retryable: false },
+  /** The generation has ended: there is nothing to answer any more. */
+  generation_ended: { retryable: false },
+  /** The generation has no tool call with this id. */
+  tool_call_not_found: { retryable: false },
+  /** The tool call has its answer already. */
+  tool_result_conflict: { retryable: false },
   /** The Idempotency-Key was used with a different request. */
   idempotency_conflict: { retryable: false },
   /** The cursor is malformed or does not belong to this generation's log. */
   cursor_invalid: { retryable: false },
   /** The events after the cursor are no longer kept. */
   cursor_expired: { retryable: false },
+  /** The broker has lost events that readers had seen, this cursor's among them: the log goes on from before them. */
+  events_lost: { retryable: false },
   // The platform can't answer now.
   /** This node is shutting down; another node, or this one later, will answer. */
   draining: { retryable: true },
@@ -50,6 +60,16 @@ export const ERROR_CATALOGUE = {
   engine_failed: { retryable: true },
   /** Every permitted attempt lost its worker. */
   worker_lost: { retryable: true },
+  /** No worker has begun with it in time. */
+  queue_timeout: { retryable: true },
+  /** The engine has not said its first token in time. */
+  first_token_timeout: { retryable: true },
+  /** The engine has paused for too long between two tokens. */
+  between_tokens_timeout: { retryable: true },
+  /** The generation has taken too long as a whole. */
+  total_timeout: { retryable: true },
+  /** A tool call was not answered in time. */
+  tool_result_timeout: { retryable: true },
   // The process can't run as configured.
   /** The environment or a configuration file is wrong. */
   config_invalid: { retryable: false },

@@ -1,6 +1,7 @@
 import * as z from "zod";
+import { jsonValueSchema } from "./json-object.ts";
 import { effectivePolicySchema } from "./policy.ts";
-import { generationRequestSchema } from "./request.ts";
+import { generationRequestSchema, LIMITS } from "./request.ts";
 
 /*
  * The events of a generation's log. New types and fields are added; old ones never change their meaning. `seq` is dense
@@ -15,7 +16,17 @@ export const usageSchema = z.object({ input_tokens: count.nullable(), output_tok
 
 export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
-export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls", "other"] as const;
+/** `timeout`: a timeout of the policy has ended the generation in order, with what there was. */
+export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls", "timeout", "other"] as const;
+
+/**
+ * Why a worker gave up its attempt in words of its own; one that dies says nothing. `handover`: it was told to stop. `timeout`: the
+ * engine was too slow, and the policy allows a further attempt. `fallback`: the engine failed, and its model names another one.
+ */
+export const ATTEMPT_ENDS = ["handover", "timeout", "fallback"] as const;
+
+/** Why an attempt after the first began: the worker's own word, or its loss, or the loss of events that it had written. */
+export const TAKEOVER_REASONS = [...ATTEMPT_ENDS, "worker_lost", "log_lost"] as const;
 
 /** seq 0: the request itself. It never leaves the platform except to auditors and workers. */
 const requested = z.object({
@@ -38,9 +49,20 @@ const started = z.object({
   type: z.literal("generation.started"),
   attempt: z.int().min(1),
   worker: z.string(),
+  /** The model whose engine serves the attempt: the one asked for, or its fallback. */
   model: z.string(),
   /** Where the engine knows it beforehand. */
   input_tokens: count.optional(),
+  /** For an attempt after the first. Default `worker_lost`. */
+  reason: z.enum(TAKEOVER_REASONS).optional(),
+});
+
+/** A worker's own word that its attempt is over and another one will follow. */
+const attemptEnded = z.object({
+  seq,
+  type: z.literal("attempt.ended"),
+  attempt: z.int().min(1),
+  reason: z.enum(ATTEMPT_ENDS),
 });
 
 const outputDelta = z.object({
@@ -63,6 +85,23 @@ const reasoningDelta = z.object({
 
 /** What came after `to_seq` from an earlier attempt no longer counts. */
 const outputRewind = z.object({ seq, type: z.literal("output.rewind"), to_seq: seq, reason: z.string() });
+
+/** The model asks for a tool; the generation waits for the answer to every call. `arguments` is the text that the model made. */
+const toolCall = z.object({
+  seq,
+  type: z.literal("tool.call"),
+  call_id: z.string().min(1),
+  name: z.string(),
+  arguments: z.string(),
+});
+
+/** A tool's answer, once for each call. */
+const toolResult = z.object({
+  seq,
+  type: z.literal("tool.result"),
+  call_id: z.string().min(1),
+  output: jsonValueSchema(LIMITS.toolOutputDepth),
+});
 
 const completed = z.object({
   seq,
@@ -88,9 +127,12 @@ const cancelled = z.object({
 export const eventSchema = z.discriminatedUnion("type", [
   requested,
   started,
+  attemptEnded,
   outputDelta,
   reasoningDelta,
   outputRewind,
+  toolCall,
+  toolResult,
   completed,
   failed,
   cancelled,
@@ -99,6 +141,8 @@ export const eventSchema = z.discriminatedUnion("type", [
 export type Usage = z.infer<typeof usageSchema>;
 export type Failure = z.infer<typeof failureSchema>;
 export type FinishReason = (typeof FINISH_REASONS)[number];
+export type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
+export type TakeoverReason = (typeof TAKEOVER_REASONS)[number];
 export type RequestedEvent = z.infer<typeof requested>;
 export type KnownEvent = z.infer<typeof eventSchema>;
 export type EventType = KnownEvent["type"];

@@ -11,6 +11,8 @@ export interface Generation {
   usage: Usage;
   error: { code: string; message: string; retryable: boolean } | null;
   finish_reason: string | null;
+  /** The calls that wait for `POST …/tool-results`; empty unless the status is `awaiting_tool`. */
+  tool_calls: { call_id: string; name: string; arguments: string }[];
   cursor: string;
   /** RFC 3339, UTC. */
   created_at: string;

@@ -14,14 +14,19 @@ export function toHttpStatus(code: ErrorCode): number {
     case "not_found":
     case "model_not_found":
     case "generation_not_found":
+    case "tool_call_not_found":
       return 404;
     case "method_not_allowed":
       return 405;
     case "not_acceptable":
       return 406;
     case "idempotency_conflict":
+    case "generation_ended":
+    case "tool_result_conflict":
       return 409;
     case "cursor_expired":
+    case "generation_expired":
+    case "events_lost":
       return 410;
     case "body_too_large":
       return 413;
@@ -37,6 +42,12 @@ export function toHttpStatus(code: ErrorCode): number {
     case "worker_lost":
     case "protocol_violation":
       return 502;
+    case "queue_timeout":
+    case "first_token_timeout":
+    case "between_tokens_timeout":
+    case "total_timeout":
+    case "tool_result_timeout":
+      return 504;
     case "internal":
     case "config_invalid":
     case "broker_incompatible":

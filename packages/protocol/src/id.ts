@@ -6,6 +6,8 @@ type Branded<Name extends string> = string & { readonly [brand]: Name };
 export type TenantId = Branded<"TenantId">;
 export type GenerationId = Branded<"GenerationId">;
 export type WorkerId = Branded<"WorkerId">;
+/** One process that serves readers. */
+export type NodeId = Branded<"NodeId">;
 
 /** Names one generation's log. Whoever holds one has been checked: both parts come from the parsers below. */
 export interface GenerationRef {
@@ -58,6 +60,15 @@ export function parseTenantId(value: unknown): TenantId {
 /** @throws RepriseError `invalid_request` */
 export function parseWorkerId(value: unknown): WorkerId {
   return parseToken(value, "worker") as WorkerId;
+}
+
+/** @throws RepriseError `invalid_request` */
+export function parseNodeId(value: unknown): NodeId {
+  return parseToken(value, "node") as NodeId;
+}
+
+export function isNodeId(value: unknown): value is NodeId {
+  return typeof value === "string" && TOKEN.test(value);
 }
 
 export function isGenerationId(value: unknown): value is GenerationId {

@@ -1,5 +1,11 @@
 export * from "./wire.ts";
-export { type EventDraft, FINISH_REASONS, type RequestedEvent } from "./event.ts";
+export {
+  type AttemptEnd,
+  type EventDraft,
+  FINISH_REASONS,
+  type RequestedEvent,
+  type TakeoverReason,
+} from "./event.ts";
 export { encodeEvent, peekSeq, peekType } from "./event-codec.ts";
 export { toHttpStatus } from "./http-status.ts";
 export {
@@ -8,7 +14,9 @@ export {
   generationNotFound,
   type GenerationId,
   type GenerationRef,
+  type NodeId,
   parseGenerationId,
+  parseNodeId,
   parseTenantId,
   parseWorkerId,
   type TenantId,
@@ -16,6 +24,14 @@ export {
 } from "./id.ts";
 export { encodeModelName } from "./model-name.ts";
 export { DEFAULT_POLICY, type EffectivePolicy, policySchema, tightenPolicy } from "./policy.ts";
-export { LIMITS, parseGenerationRequest, parseIdempotencyKey, parseWith } from "./request.ts";
+export {
+  LIMITS,
+  parseGenerationRequest,
+  parseIdempotencyKey,
+  parseToolResult,
+  parseWith,
+  type ToolResult,
+} from "./request.ts";
 export { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEADERS, SSE_HEARTBEAT } from "./sse-frame.ts";
 export * from "./subject.ts";
+export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";

@@ -12,6 +12,13 @@ export function jsonObjectSchema(maxDepth: number) {
   });
 }
 
+/** Any JSON value whose parts nest at most `maxDepth` deep. */
+export function jsonValueSchema(maxDepth: number) {
+  return z.custom<JsonValue>((value) => value !== undefined && isJson(value, maxDepth), {
+    error: `must be a JSON value, nested at most ${maxDepth} deep`,
+  });
+}
+
 function isJson(value: unknown, depth: number): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);

@@ -1,44 +1,83 @@
 import * as z from "zod";
+import { DEFAULT_TIMEOUTS, effectiveTimeoutsSchema, tightenTimeouts, timeoutsSchema } from "./timeouts.ts";
 
 /** What to do when a worker died in the middle of a generation, from the most to the least permissive. */
 export const WORKER_LOSS_ANSWERS = ["continue", "restart", "fail"] as const;
+
+const MAX_CANCEL_AFTER_MS = 86_400_000;
+const MAX_LEAD_TOKENS = 1_000_000;
+const MAX_INTERVAL_MS = 10_000;
+
+const onDisconnect = z.union(
+  [z.literal("keep"), z.strictObject({ cancel_after: z.int().min(0).max(MAX_CANCEL_AFTER_MS) })],
+  { error: `must be "keep", or {cancel_after: 0 to ${MAX_CANCEL_AFTER_MS} ms}` },
+);
+const pace = z.strictObject({ max_lead_tokens: z.int().min(1).max(MAX_LEAD_TOKENS) });
+const delivery = z.strictObject({ min_interval_ms: z.int().min(0).max(MAX_INTERVAL_MS) });
 
 /**
  * How a generation is to be treated. Both a tenant and a request may hold one; the stricter of each field applies.
  * Fields that this version does not act on are refused, never ignored.
  */
 export const policySchema = z.strictObject({
-  /** How many workers may have a try at the generation, 1 to 10. Default 3. */
+  /**
+   * How many workers may have a try at the generation, 1 to 10. Default 3. One that was told to stop and one whose engine had a
+   * fallback are not counted.
+   */
   max_attempts: z.int().min(1).max(10).optional(),
   /** `continue` from the exact prefix where the engine can, else `restart` visibly; or `restart` always; or `fail`. Default `continue`. */
   on_worker_loss: z.enum(WORKER_LOSS_ANSWERS).optional(),
-  /** A reader's absence never ends a generation. */
-  on_disconnect: z.literal("keep").optional(),
+  /** `keep` (default): a reader's absence never ends a generation. `cancel_after`: it is cancelled when nobody has read it for so long. */
+  on_disconnect: onDisconnect.optional(),
+  /** How long each phase may take, and what follows when it takes longer. */
+  timeouts: timeoutsSchema.optional(),
+  /** The engine is not asked for more while the furthest reader is so many tokens behind. Default: it is never slowed. */
+  pace: pace.optional(),
+  /** A reader is sent what has come at most once in so many milliseconds. Default 0: at once. */
+  delivery: delivery.optional(),
 });
 
-/** A policy in which nothing is left open. */
-export const effectivePolicySchema = policySchema.required();
-
-export type Policy = z.infer<typeof policySchema>;
-export type EffectivePolicy = z.infer<typeof effectivePolicySchema>;
-
-export const DEFAULT_POLICY: EffectivePolicy = {
+export const DEFAULT_POLICY = {
   max_attempts: 3,
   on_worker_loss: "continue",
   on_disconnect: "keep",
-};
+  timeouts: DEFAULT_TIMEOUTS,
+  delivery: { min_interval_ms: 0 },
+} as const satisfies Policy;
+
+/** A policy in which nothing is left open. What a log of an earlier version does not say has its default. */
+export const effectivePolicySchema = z.object({
+  max_attempts: z.int().default(DEFAULT_POLICY.max_attempts),
+  on_worker_loss: z.enum(WORKER_LOSS_ANSWERS).default(DEFAULT_POLICY.on_worker_loss),
+  on_disconnect: onDisconnect.default(DEFAULT_POLICY.on_disconnect),
+  timeouts: effectiveTimeoutsSchema,
+  pace: pace.optional(),
+  delivery: delivery.default(DEFAULT_POLICY.delivery),
+});
+
+export type Policy = z.infer<typeof policySchema>;
+export type EffectivePolicy = z.infer<typeof effectivePolicySchema>;
 
 /**
  * The policy that applies when a tenant says one thing and a request another: field by field, the stricter of the two. A
  * default stands only where neither says anything.
  */
 export function tightenPolicy(tenant: Policy, request: Policy): EffectivePolicy {
-  const attempts = [tenant.max_attempts, request.max_attempts].filter((n) => n !== undefined);
-  const answers = [tenant.on_worker_loss, request.on_worker_loss].filter((answer) => answer !== undefined);
-  const strictness = Math.max(...answers.map((answer) => WORKER_LOSS_ANSWERS.indexOf(answer)));
+  const said = <Name extends keyof Policy>(name: Name) =>
+    [tenant[name], request[name]].filter((value) => value !== undefined) as NonNullable<Policy[Name]>[];
+  const least = (numbers: readonly number[]) => (numbers.length > 0 ? Math.min(...numbers) : undefined);
+  const leads = said("pace").map(({ max_lead_tokens }) => max_lead_tokens);
+  const intervals = said("delivery").map(({ min_interval_ms }) => min_interval_ms);
+  const strictness = Math.max(...said("on_worker_loss").map((answer) => WORKER_LOSS_ANSWERS.indexOf(answer)));
+  const cancelAfter = least(
+    said("on_disconnect").flatMap((answer) => (answer === "keep" ? [] : [answer.cancel_after])),
+  );
   return {
-    max_attempts: attempts.length > 0 ? Math.min(...attempts) : DEFAULT_POLICY.max_attempts,
+    max_attempts: least(said("max_attempts")) ?? DEFAULT_POLICY.max_attempts,
     on_worker_loss: WORKER_LOSS_ANSWERS[strictness] ?? DEFAULT_POLICY.on_worker_loss,
-    on_disconnect: "keep",
+    on_disconnect: cancelAfter === undefined ? "keep" : { cancel_after: cancelAfter },
+    timeouts: tightenTimeouts(tenant.timeouts ?? {}, request.timeouts ?? {}),
+    ...(leads.length > 0 && { pace: { max_lead_tokens: Math.min(...leads) } }),
+    delivery: { min_interval_ms: Math.max(DEFAULT_POLICY.delivery.min_interval_ms, ...intervals) },
   };
 }

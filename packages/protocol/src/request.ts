@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonObjectSchema } from "./json-object.ts";
+import { jsonObjectSchema, jsonValueSchema } from "./json-object.ts";
 import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
 import { RepriseError } from "./reprise-error.ts";
@@ -14,6 +14,14 @@ export const LIMITS = {
   temperature: 2,
   seed: 2_147_483_647,
   optionsDepth: 32,
+  tools: 128,
+  toolCallIdLength: 256,
+  toolDescriptionLength: 4_096,
+  /** How deep a tool's JSON schema and a tool's answer may nest. */
+  toolParametersDepth: 32,
+  toolOutputDepth: 32,
+  /** One tool's answer, as JSON. */
+  toolOutputBytes: 262_144,
   metadataPairs: 16,
   metadataKeyLength: 64,
   metadataValueLength: 512,
@@ -32,6 +40,29 @@ const messageSchema = z.strictObject({
 });
 
 export type Message = z.infer<typeof messageSchema>;
+
+/** What the APIs of model servers take for the name of a function. */
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+const toolSchema = z.strictObject({
+  /** The only kind there is. */
+  type: z.literal("function").optional(),
+  name: z.string().regex(TOOL_NAME, { error: "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -" }),
+  description: z.string().max(LIMITS.toolDescriptionLength).optional(),
+  /** A JSON schema of the arguments, handed to the engine as it is. */
+  parameters: jsonObjectSchema(LIMITS.toolParametersDepth).optional(),
+});
+
+/** A function that the model may ask for. */
+export type Tool = z.infer<typeof toolSchema>;
+
+const toolsSchema = z
+  .array(toolSchema)
+  .min(1)
+  .max(LIMITS.tools)
+  .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, {
+    error: "must not name a function twice",
+  });
 
 const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });
 
@@ -56,6 +87,8 @@ export const generationRequestSchema = z.strictObject({
   temperature: z.number().min(0).max(LIMITS.temperature).optional(),
   stop: z.array(z.string().min(1).max(LIMITS.stopLength)).min(1).max(LIMITS.stopSequences).optional(),
   seed: z.int().min(0).max(LIMITS.seed).optional(),
+  /** Functions that the model may ask for; each call then waits for its answer. */
+  tools: toolsSchema.optional(),
   /** Handed to the engine, which has a schema of its own for it. */
   options: jsonObjectSchema(LIMITS.optionsDepth).optional(),
   metadata: metadataSchema.optional(),
@@ -70,6 +103,25 @@ export type GenerationRequest = z.infer<typeof generationRequestSchema>;
  */
 export function parseGenerationRequest(body: unknown): GenerationRequest {
   return parseWith(generationRequestSchema, body);
+}
+
+const toolResultSchema = z.strictObject({
+  call_id: z.string().min(1).max(LIMITS.toolCallIdLength),
+  output: jsonValueSchema(LIMITS.toolOutputDepth).refine(
+    (output) => new TextEncoder().encode(JSON.stringify(output)).length <= LIMITS.toolOutputBytes,
+    { error: `must take at most ${LIMITS.toolOutputBytes} bytes as JSON` },
+  ),
+});
+
+/** The answer to one `tool.call`. */
+export type ToolResult = z.infer<typeof toolResultSchema>;
+
+/**
+ * The body of `POST /v1/generations/{id}/tool-results`.
+ * @throws RepriseError `invalid_request` that names the first wrong field in `param` and what it must be
+ */
+export function parseToolResult(body: unknown): ToolResult {
+  return parseWith(toolResultSchema, body);
 }
 
 /**

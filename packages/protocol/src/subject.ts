@@ -3,8 +3,11 @@ import {
   type GenerationId,
   type GenerationRef,
   isGenerationId,
+  isNodeId,
   isTenantId,
+  type NodeId,
   shardOf,
+  type WorkerId,
 } from "./id.ts";
 import { decodeModelName, encodeModelName } from "./model-name.ts";
 import { RepriseError } from "./reprise-error.ts";
@@ -16,7 +19,9 @@ import { RepriseError } from "./reprise-error.ts";
 
 export const JOBS_STREAM = "JOBS";
 export const CHECKPOINTS_STREAM = "CHECKPOINTS";
+export const READERS_STREAM = "READERS";
 export const JOBS_SUBJECTS = "job.>";
+export const READERS_SUBJECTS = "reader.>";
 export const CHECKPOINTS_SUBJECTS = "ckpt.>";
 
 /**
@@ -80,4 +85,35 @@ export function parseJobSubject(subject: string): GenerationRef & { model: strin
     throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
   }
   return { model: decodeModelName(model), tenant, generation };
+}
+
+/** Where one node says how many readers it has for a generation, and how far they have come. */
+export function readerSubject({ tenant, generation }: GenerationRef, node: NodeId): string {
+  return `reader.${shardOf(generation)}.${tenant}.${generation}.${node}`;
+}
+
+/** What all nodes say about a generation's readers. */
+export function readerSubjects({ tenant, generation }: GenerationRef): string {
+  return `reader.${shardOf(generation)}.${tenant}.${generation}.*`;
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `readerSubject` makes */
+export function parseReaderSubject(subject: string): GenerationRef & { node: NodeId } {
+  const [kind, shard, tenant, generation, node, ...rest] = subject.split(".");
+  if (
+    kind !== "reader" ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    shard !== `${shardOf(generation)}` ||
+    !isNodeId(node) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a subject about readers.`);
+  }
+  return { tenant, generation, node };
+}
+
+/** Where a worker answers whether it runs a generation. */
+export function workerSubject(worker: WorkerId): string {
+  return `worker.${worker}`;
 }

@@ -109,10 +109,10 @@ describe("a transcript", () => {
   it.each([
     [completed(2), { status: "completed", finishReason: "stop", failure: undefined }],
     [
-      EVENT_EXAMPLES[6]!,
+      EVENT_EXAMPLES.at(-2)!,
       { status: "failed", failure: { code: "worker_lost", message: "No worker left.", retryable: true } },
     ],
-    [EVENT_EXAMPLES[7]!, { status: "cancelled", usage: { input_tokens: null, output_tokens: 0 } }],
+    [EVENT_EXAMPLES.at(-1)!, { status: "cancelled", usage: { input_tokens: null, output_tokens: 0 } }],
   ])("ends with $type", (event, expected) => {
     expect(snapshot(fold([started(1, 1), event]))).toMatchObject({ ...expected, ended: true });
   });

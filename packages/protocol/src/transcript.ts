@@ -1,5 +1,6 @@
-import type { Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import { type Cursor, START } from "./cursor.ts";
+import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
+import type { OutputItem, ToolCallItem } from "./output-item.ts";
 
 export type GenerationStatus =
   | "queued"
@@ -9,10 +10,10 @@ export type GenerationStatus =
   | "failed"
   | "cancelled";
 
+/** A part of the output and the event that it came with. */
 interface Segment {
   readonly seq: number;
-  readonly text: string;
-  readonly tokens: number;
+  readonly item: OutputItem;
 }
 
 /**
@@ -21,16 +22,28 @@ interface Segment {
  * nothing that a reader may see.
  */
 export class Transcript {
-  status: GenerationStatus = "queued";
   finishReason: FinishReason | undefined;
   failure: Failure | undefined;
+  /** How many attempts count against `max_attempts`: those that ended with a worker's loss or a timeout, and the one that runs. */
+  countedAttempts = 0;
+  /** Why the current attempt is over, in its worker's own words; undefined while it runs, or when its worker was lost. */
+  attemptEnd: AttemptEnd | undefined;
+  /** The worker of the current attempt, and the model whose engine it uses. */
+  worker: string | undefined;
+  servedModel: string | undefined;
+  #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
   #segments: Segment[] = [];
+  #pendingCalls = new Map<string, ToolCallItem>();
   #text = "";
   #joined = 0;
   #inputTokens: number | null = null;
   #outputTokens = 0;
   #finalUsage: Usage | undefined;
+
+  get status(): GenerationStatus {
+    return this.#phase === "in_progress" && this.#pendingCalls.size > 0 ? "awaiting_tool" : this.#phase;
+  }
 
   /** The position of the last event that was folded. */
   get cursor(): Cursor {
@@ -42,19 +55,47 @@ export class Transcript {
   }
 
   get ended(): boolean {
-    return this.status === "completed" || this.status === "failed" || this.status === "cancelled";
+    return this.#phase === "completed" || this.#phase === "failed" || this.#phase === "cancelled";
   }
 
   /** The text of output 0, without what was rewound. */
   get text(): string {
-    for (; this.#joined < this.#segments.length; this.#joined++)
-      this.#text += this.#segments[this.#joined]!.text;
+    for (; this.#joined < this.#segments.length; this.#joined++) {
+      const { item } = this.#segments[this.#joined]!;
+      if (item.type === "text") this.#text += item.text;
+    }
     return this.#text;
   }
 
-  /** How many tokens `text` holds. */
-  get textTokens(): number {
-    return this.#segments.reduce((sum, { tokens }) => sum + tokens, 0);
+  /** What was produced and answered, in order, without what was rewound; neighbouring texts are one. */
+  get output(): OutputItem[] {
+    const items: OutputItem[] = [];
+    for (const { item } of this.#segments) {
+      const last = items.at(-1);
+      if (item.type === "text" && last?.type === "text") {
+        items[items.length - 1] = {
+          type: "text",
+          text: last.text + item.text,
+          tokens: last.tokens + item.tokens,
+        };
+      } else items.push(item);
+    }
+    return items;
+  }
+
+  /** The tool calls that wait for their answers. */
+  get pendingCalls(): ToolCallItem[] {
+    return [...this.#pendingCalls.values()];
+  }
+
+  /** Whether a tool was ever called with this id, answered or not. */
+  hasCall(callId: string): boolean {
+    return this.#segments.some(({ item }) => item.type === "tool_call" && item.call_id === callId);
+  }
+
+  /** The `seq` of the last tool's answer, behind which an engine begins anew; 0 without one. */
+  get turnSeq(): number {
+    return this.#segments.findLast(({ item }) => item.type === "tool_result")?.seq ?? 0;
   }
 
   /** What the terminal event says; before it, what has been counted so far. Counts what was produced, rewound or not. */
@@ -71,13 +112,15 @@ export class Transcript {
       case "generation.requested":
         return;
       case "generation.started":
-        this.status = "in_progress";
-        this.#inputTokens = known.input_tokens ?? this.#inputTokens;
+        this.#begin(known);
+        return;
+      case "attempt.ended":
+        if (known.attempt === attempt) this.attemptEnd = known.reason;
         return;
       case "output.delta":
         this.#outputTokens += known.tokens ?? 1;
         if ((known.output ?? 0) === 0) {
-          this.#segments.push({ seq: known.seq, text: known.text, tokens: known.tokens ?? 1 });
+          this.#add(known.seq, { type: "text", text: known.text, tokens: known.tokens ?? 1 });
         }
         return;
       case "reasoning.delta":
@@ -86,25 +129,53 @@ export class Transcript {
       case "output.rewind":
         this.#rewind(known.to_seq);
         return;
+      case "tool.call": {
+        const { call_id, name, arguments: text } = known;
+        const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
+        this.#add(known.seq, call);
+        this.#pendingCalls.set(call_id, call);
+        return;
+      }
+      case "tool.result":
+        if (!this.#pendingCalls.delete(known.call_id)) return;
+        this.#add(known.seq, { type: "tool_result", call_id: known.call_id, output: known.output });
+        return;
       case "generation.completed":
-        this.status = "completed";
+        this.#phase = "completed";
         this.finishReason = known.finish_reason;
         this.#finalUsage = known.usage;
         return;
       case "generation.failed":
-        this.status = "failed";
+        this.#phase = "failed";
         this.failure = known.error;
         this.#finalUsage = known.usage;
         return;
       case "generation.cancelled":
-        this.status = "cancelled";
+        this.#phase = "cancelled";
         this.#finalUsage = known.usage;
         return;
     }
   }
 
+  #begin(started: Extract<KnownEvent, { type: "generation.started" }>): void {
+    const { attempt, reason = "worker_lost" } = started;
+    if (attempt === 1 || reason === "worker_lost" || reason === "timeout") this.countedAttempts++;
+    this.#phase = "in_progress";
+    this.attemptEnd = undefined;
+    this.worker = started.worker;
+    this.servedModel = started.model;
+    this.#inputTokens = started.input_tokens ?? this.#inputTokens;
+  }
+
+  #add(seq: number, item: OutputItem): void {
+    this.#segments.push({ seq, item });
+  }
+
   #rewind(toSeq: number): void {
-    this.#segments = this.#segments.filter((segment) => segment.seq <= toSeq);
+    for (const { seq, item } of this.#segments) {
+      if (seq > toSeq && item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
+    }
+    this.#segments = this.#segments.filter(({ seq }) => seq <= toSeq);
     this.#text = "";
     this.#joined = 0;
   }

@@ -15,9 +15,11 @@ export type {
   Usage,
 } from "./event.ts";
 export { decodeEvent, isTerminal } from "./event-codec.ts";
+export type { JsonValue } from "./json-object.ts";
+export type { OutputItem, TextItem, ToolCallItem, ToolResultItem } from "./output-item.ts";
 export type { EventPage, Generation } from "./generation.ts";
 export { type ErrorBody, RepriseError, type RepriseErrorOptions, toRepriseError } from "./reprise-error.ts";
-export type { GenerationRequest, Message } from "./request.ts";
+export type { GenerationRequest, Message, Tool } from "./request.ts";
 export type { Policy } from "./policy.ts";
 export { createSseDecoder, type SseDecoder, type SseDecoderOptions, type SseMessage } from "./sse-decoder.ts";
 export { type GenerationStatus, Transcript } from "./transcript.ts";

@@ -11,13 +11,21 @@ export type Plan =
   | { kind: "run"; attempt: number; prefix: Prefix; rewind: boolean };
 
 export function planAttempt(transcript: Transcript, policy: EffectivePolicy, canContinue: boolean): Plan {
-  const { ended, attempt: lastAttempt, text, textTokens, usage } = transcript;
+  const { ended, attempt: lastAttempt, text, usage } = transcript;
   if (ended) return { kind: "done" };
   const attempt = lastAttempt + 1;
   const mayGoOn = attempt <= policy.max_attempts && policy.on_worker_loss !== "fail";
   if (attempt > 1 && !mayGoOn) return { kind: "fail", error: workerLost(lastAttempt) };
   if (text !== "" && policy.on_worker_loss === "continue" && canContinue) {
-    return { kind: "run", attempt, prefix: { text, tokens: textTokens }, rewind: false };
+    return {
+      kind: "run",
+      attempt,
+      prefix: {
+        text,
+        tokens: transcript.output.reduce((sum, item) => sum + (item.type === "text" ? item.tokens : 0), 0),
+      },
+      rewind: false,
+    };
   }
   // Reasoning counts too: readers have seen it.
   return { kind: "run", attempt, prefix: NO_PREFIX, rewind: usage.output_tokens > 0 };

@@ -1,8 +1,8 @@
-import type { FinishReason, GenerationRequest, Usage } from "@reprise/protocol";
+import type { FinishReason, GenerationRequest, OutputItem, Usage } from "@reprise/protocol";
 
 export type EngineRequest = GenerationRequest;
 
-/** What earlier attempts at the same generation have produced; a run that begins anew has `NO_PREFIX`. */
+/** The text to go on behind: what earlier attempts have produced since the last tool's answer. One that begins anew has `NO_PREFIX`. */
 export interface Prefix {
   readonly text: string;
   readonly tokens: number;
@@ -11,6 +11,8 @@ export interface Prefix {
 export const NO_PREFIX: Prefix = { text: "", tokens: 0 };
 
 export interface GenerateOptions {
+  /** What came before the prefix, in order: texts, tool calls and their answers, the last of which is its end. Empty without tools. */
+  readonly turns: readonly OutputItem[];
   readonly prefix: Prefix;
   readonly signal: AbortSignal;
 }
@@ -29,6 +31,18 @@ export interface ReasoningEvent {
   readonly tokens?: number;
 }
 
+/**
+ * The model asks for a tool. `callId` is the upstream's own name for the call, if it has one: the worker makes it unique. All calls
+ * of a run come before its finish, whose reason is `tool_calls`; the next run has their answers among its `turns`.
+ */
+export interface ToolCallEvent {
+  readonly type: "tool_call";
+  readonly callId: string | undefined;
+  readonly name: string;
+  /** JSON, as the model wrote it. */
+  readonly arguments: string;
+}
+
 /** `usage` is this run's own, without what the prefix took; absent where the sum of `tokens` is all there is to say. */
 export interface FinishEvent {
   readonly type: "finish";
@@ -36,7 +50,7 @@ export interface FinishEvent {
   readonly usage?: Usage;
 }
 
-export type EngineEvent = TextEvent | ReasoningEvent | FinishEvent;
+export type EngineEvent = TextEvent | ReasoningEvent | ToolCallEvent | FinishEvent;
 
 /**
  * What produces tokens: an adapter to a model server, or the simulator. The port belongs to the worker, which runs many
@@ -55,7 +69,8 @@ export interface Engine {
   countInput?(request: EngineRequest): number;
 
   /**
-   * Runs the model. Yields what comes behind the prefix, without empty texts, then exactly one `finish`, which is the last.
+   * Runs the model. Yields what comes behind the turns and the prefix, without empty texts, then exactly one `finish`, which is the
+   * last.
    *
    * When `signal` aborts, the iteration throws the signal's reason at once and whatever it held upstream is let go; leaving the
    * iteration early lets go too. Failures are RepriseErrors:
