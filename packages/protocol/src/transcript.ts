@@ -35,6 +35,7 @@ export class Transcript {
   #cursor: Cursor = START;
   #segments: Segment[] = [];
   #pendingCalls = new Map<string, ToolCallItem>();
+  #shownSeq = 0;
   #text = "";
   #joined = 0;
   #inputTokens: number | null = null;
@@ -98,6 +99,11 @@ export class Transcript {
     return this.#segments.findLast(({ item }) => item.type === "tool_result")?.seq ?? 0;
   }
 
+  /** Whether readers have been shown anything since then, text or reasoning, that was not rewound. */
+  get turnShown(): boolean {
+    return this.#shownSeq > this.turnSeq;
+  }
+
   /** What the terminal event says; before it, what has been counted so far. Counts what was produced, rewound or not. */
   get usage(): Usage {
     return this.#finalUsage ?? { input_tokens: this.#inputTokens, output_tokens: this.#outputTokens };
@@ -119,12 +125,14 @@ export class Transcript {
         return;
       case "output.delta":
         this.#outputTokens += known.tokens ?? 1;
+        this.#shownSeq = known.seq;
         if ((known.output ?? 0) === 0) {
           this.#add(known.seq, { type: "text", text: known.text, tokens: known.tokens ?? 1 });
         }
         return;
       case "reasoning.delta":
         this.#outputTokens += known.tokens ?? 1;
+        this.#shownSeq = known.seq;
         return;
       case "output.rewind":
         this.#rewind(known.to_seq);
@@ -176,6 +184,7 @@ export class Transcript {
       if (seq > toSeq && item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
     }
     this.#segments = this.#segments.filter(({ seq }) => seq <= toSeq);
+    this.#shownSeq = Math.min(this.#shownSeq, toSeq);
     this.#text = "";
     this.#joined = 0;
   }
