@@ -35,3 +35,4 @@ export {
 export { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEADERS, SSE_HEARTBEAT } from "./sse-frame.ts";
 export * from "./subject.ts";
 export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";
+export { timeoutError } from "./timeout-error.ts";
