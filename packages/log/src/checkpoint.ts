@@ -20,6 +20,8 @@ const FIRST_BYTES = 4 * 1_024;
 export interface Checkpointer {
   /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
   add(payload: Uint8Array, streamSeq: number, now: number): void;
+  /** The payloads of the log so far, seq 0 first; undefined once it has outgrown its checkpoint. */
+  events(): Uint8Array[] | undefined;
   /** Writes a checkpoint if one is due: for a log that has stopped growing, no `add` will. */
   tick(now: number): void;
   /** Writes what is not written yet and waits for the answer. The log is complete without it, so a failure is only counted. */
@@ -90,6 +92,7 @@ export function createCheckpointer({
       unwrittenBytes += payload.length + 1;
       tick(at);
     },
+    events: () => (bytes > maxBytes ? undefined : splitLines(Uint8Array.from(lines.subarray(0, bytes)))),
     tick,
     async flush() {
       if (unwritten > 0 && bytes <= maxBytes) write(writtenAt);
@@ -128,16 +131,21 @@ export function decodeCheckpoint(
   if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) return undefined;
   // One copy for all: the payloads are views of it.
   const own = Uint8Array.from(message);
+  const events = splitLines(own);
   const firstSeq = peekSeq(own);
-  const events: Uint8Array[] = [];
-  for (let start = 0; start < own.length;) {
-    const end = own.indexOf(LF, start);
-    const payload = own.subarray(start, end);
-    if (firstSeq === -1 || peekSeq(payload) !== firstSeq + events.length) return undefined;
-    events.push(payload);
+  const whole = events.every((payload, i) => firstSeq !== -1 && peekSeq(payload) === firstSeq + i);
+  return whole ? { events, streamSeq } : undefined;
+}
+
+/** Views of what is between the LFs that end the lines. */
+function splitLines(message: Uint8Array): Uint8Array[] {
+  const lines: Uint8Array[] = [];
+  for (let start = 0; start < message.length;) {
+    const end = message.indexOf(LF, start);
+    lines.push(message.subarray(start, end));
     start = end + 1;
   }
-  return { events, streamSeq };
+  return lines;
 }
 
 const LF = 0x0a;
