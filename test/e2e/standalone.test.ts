@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@reprise/client";
-import { createTempDir } from "@reprise/testkit";
+import { createTempDir, startService } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { readDevFile, startPlatform } from "./testing/platform.ts";
-import { startService } from "./testing/service-process.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 

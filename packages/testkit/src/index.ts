@@ -19,4 +19,13 @@ export {
   type TcpProxyOptions,
 } from "./tcp-proxy.ts";
 export { createTempDir, type TempDir } from "./temp-dir.ts";
-export { startTestBroker, type TestBroker, type TestBrokerOptions } from "./test-broker.ts";
+export { type LogLine, type ServiceExit, type ServiceProcess, startService } from "./service-process.ts";
+export type { StoredBroker } from "./test-broker-binary.ts";
+export {
+  startStoredBroker,
+  startTestBroker,
+  type TestBroker,
+  type TestBrokerOptions,
+} from "./test-broker.ts";
+export { startTestCluster, type TestCluster, type TestClusterOptions } from "./test-cluster.ts";
+export type { ClusterNode } from "./test-cluster-node.ts";

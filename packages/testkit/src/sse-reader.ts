@@ -27,6 +27,8 @@ export interface SseReader extends AsyncDisposable, AsyncIterable<SseMessage> {
   readonly frames: readonly SseMessage[];
   /** What a client would resume with: the last frame's id, "" before the first. */
   readonly lastEventId: string;
+  /** What the server's last `retry:` line said, in milliseconds. */
+  readonly retryMs: number | undefined;
   /** Resolves, never rejects. */
   readonly ended: Promise<SseEnd>;
   /** The first frame that has not been asked for yet; undefined when the stream ends without one. */
@@ -90,6 +92,9 @@ export async function openSseReader(url: string, options: SseReaderOptions = {})
     frames,
     get lastEventId() {
       return frames.at(-1)?.id ?? "";
+    },
+    get retryMs() {
+      return decoder.retryMs;
     },
     ended,
     nextFrame,

@@ -5,12 +5,16 @@ import { describe, expect, test } from "vitest";
 import { type ConnectionFaults, startTcpProxy } from "./tcp-proxy.ts";
 
 /** A server that hands out its sockets, behind a proxy with these faults, and one client that is connected through it. */
-async function connectThrough(faults: ConnectionFaults | ((index: number) => ConnectionFaults) = {}) {
+async function connectThrough(
+  faults: ConnectionFaults | ((index: number) => ConnectionFaults) = {},
+  random: () => number = Math.random,
+) {
   // Errors are what these tests make: those that matter are looked at where they do.
   const server = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const proxy = await startTcpProxy({ target: { port: (server.address() as AddressInfo).port }, faults });
+  const target = { port: (server.address() as AddressInfo).port };
+  const proxy = await startTcpProxy({ target, faults, random });
   const accepted = once(server, "connection") as Promise<[Socket]>;
   const made = proxy.nextConnection();
   const client = connect({ port: proxy.port, host: proxy.host, allowHalfOpen: true });
@@ -133,6 +137,18 @@ describe("a connection through the proxy", () => {
     link.server.end("b");
     expect(await text(link.client)).toBe("ab");
     expect(performance.now() - begin).toBeGreaterThanOrEqual(49);
+  });
+
+  test("arrives late by its jitter, and in order all the same", async () => {
+    const draws = [0.9, 0];
+    await using link = await connectThrough({ toClient: { jitterMs: 50 } }, () => draws.shift() ?? 0);
+    const begin = performance.now();
+    link.server.write("a");
+    link.client.write("behind a");
+    expect(await read(link.server)).toBe("behind a");
+    link.server.end("b");
+    expect(await text(link.client)).toBe("ab");
+    expect(performance.now() - begin).toBeGreaterThanOrEqual(44);
   });
 
   test("arrives whole in slices of one byte", async () => {

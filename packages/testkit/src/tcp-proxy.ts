@@ -24,6 +24,8 @@ export interface TcpProxyOptions {
   target: { host?: string; port: number };
   /** What connections begin with: the same for all, or chosen by their index. */
   faults?: ConnectionFaults | ((index: number) => ConnectionFaults);
+  /** What jitter is drawn from: at least 0, less than 1. Default `Math.random`; a seeded one plays the same delays again. */
+  random?: () => number;
 }
 
 export interface TcpProxy extends AsyncDisposable {
@@ -33,14 +35,18 @@ export interface TcpProxy extends AsyncDisposable {
   readonly connections: readonly ProxyConnection[];
   /** Resolves with the next connection that is made; call it before whatever makes it. */
   nextConnection(): Promise<ProxyConnection>;
-  /** Replaces the faults of every open connection and of all that follow. */
-  setFaults(faults: ConnectionFaults): void;
+  /** Replaces the faults of every open connection and of all that follow; chosen by index, they are for those that follow only. */
+  setFaults(faults: ConnectionFaults | ((index: number) => ConnectionFaults)): void;
   /** Cuts every open connection. */
   cutNow(): void;
 }
 
 /** A TCP proxy on 127.0.0.1 that breaks what goes through it on command: between a client and delivery, or a service and NATS. */
-export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOptions): Promise<TcpProxy> {
+export async function startTcpProxy({
+  target,
+  faults: initial = {},
+  random = Math.random,
+}: TcpProxyOptions): Promise<TcpProxy> {
   const open = new Set<ProxyConnection>();
   let faultsOf = typeof initial === "function" ? initial : () => initial;
   let made = 0;
@@ -53,7 +59,7 @@ export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOp
       allowHalfOpen: true,
       noDelay: true,
     });
-    const connection = joinSockets(client, upstream, made, faultsOf(made));
+    const connection = joinSockets({ client, upstream, index: made, faults: faultsOf(made), random });
     made++;
     open.add(connection);
     let closed = 0;
@@ -80,7 +86,8 @@ export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOp
     },
     nextConnection: () => next.promise,
     setFaults(faults) {
-      faultsOf = () => faults;
+      faultsOf = typeof faults === "function" ? faults : () => faults;
+      if (typeof faults === "function") return;
       for (const connection of open) connection.setFaults(faults);
     },
     cutNow,
@@ -93,19 +100,23 @@ export async function startTcpProxy({ target, faults: initial = {} }: TcpProxyOp
   };
 }
 
-function joinSockets(
-  client: Socket,
-  upstream: Socket,
-  index: number,
-  initial: ConnectionFaults,
-): ProxyConnection {
+interface Joint {
+  client: Socket;
+  upstream: Socket;
+  index: number;
+  faults: ConnectionFaults;
+  random: () => number;
+}
+
+function joinSockets({ client, upstream, index, faults: initial, random }: Joint): ProxyConnection {
   let faults = initial;
   const cut = (): void => {
     client.resetAndDestroy();
     upstream.resetAndDestroy();
   };
-  const toServer = startPump(client, upstream, faults.toServer ?? {}, cut);
-  const toClient = startPump(upstream, client, faults.toClient ?? {}, cut);
+  const shared = { cut, random };
+  const toServer = startPump({ source: client, sink: upstream, faults: faults.toServer ?? {}, ...shared });
+  const toClient = startPump({ source: upstream, sink: client, faults: faults.toClient ?? {}, ...shared });
   // A reset is passed on, unless the way to the other end is stalled: then that end is not to hear of it.
   client.on("error", () => void (faults.toServer?.stalled || cut()));
   upstream.on("error", () => void (faults.toClient?.stalled || cut()));

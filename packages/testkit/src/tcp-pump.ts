@@ -5,6 +5,8 @@ import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promi
 export interface PumpFaults {
   /** Everything arrives this much later, in milliseconds. */
   latencyMs?: number;
+  /** And up to this much later again, each piece by a random time of its own; what comes behind waits, so order is kept. */
+  jitterMs?: number;
   /** Bytes are passed on in slices of this size, each in a turn of its own: 1 splits every frame and every character. */
   sliceBytes?: number;
   /** After exactly this many bytes since the connection began, both ends are reset. 0: before the first. */
@@ -21,6 +23,16 @@ export interface Pump {
   setFaults(faults: PumpFaults): void;
 }
 
+export interface PumpOptions {
+  source: Socket;
+  sink: Socket;
+  faults: PumpFaults;
+  /** Resets both ends. */
+  cut: () => void;
+  /** At least 0, less than 1: what jitter is drawn from. */
+  random: () => number;
+}
+
 /** Beyond this the source is paused, so a stall is felt by the sender as it would be over a real network. */
 const MAX_QUEUED_BYTES = 1_024 * 1_024;
 
@@ -28,7 +40,7 @@ const MAX_QUEUED_BYTES = 1_024 * 1_024;
  * Moves bytes from one socket to another, in order, through faults that may change at any time. One loop takes from a queue;
  * whatever may let it go on (bytes, an end, other faults) wakes it.
  */
-export function startPump(source: Socket, sink: Socket, initial: PumpFaults, cut: () => void): Pump {
+export function startPump({ source, sink, faults: initial, cut, random }: PumpOptions): Pump {
   const queue: { bytes: Buffer; dueAt: number }[] = [];
   let faults = initial;
   let queuedBytes = 0;
@@ -42,7 +54,8 @@ export function startPump(source: Socket, sink: Socket, initial: PumpFaults, cut
   };
 
   source.on("data", (bytes: Buffer) => {
-    queue.push({ bytes, dueAt: performance.now() + (faults.latencyMs ?? 0) });
+    const { latencyMs = 0, jitterMs = 0 } = faults;
+    queue.push({ bytes, dueAt: performance.now() + latencyMs + jitterMs * random() });
     queuedBytes += bytes.length;
     if (queuedBytes >= MAX_QUEUED_BYTES) source.pause();
     wake();

@@ -1,14 +1,34 @@
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { startNatsServer } from "@reprise/service";
 import { isEndingSignal } from "./ending-signal.ts";
 import { createTempDir } from "./temp-dir.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
+/** A broker whose store can be rolled back. */
+export interface StoredBroker extends TestBroker {
+  /** Keeps a copy of the store as it is at this moment, in place of an earlier one. The server stands still meanwhile, and notices nothing. */
+  snapshotStore(): Promise<void>;
+  /**
+   * Kills the server, puts the copy in place of its store and starts it again on the same port: everything that was stored since
+   * is gone, as after a power loss with a lazy fsync.
+   * @throws Error when there is no copy
+   */
+  restoreStore(): Promise<void>;
+}
+
 /** A nats-server as a child process, with its store in a temporary folder. */
-export async function startBrokerBinary(binary: string, options: TestBrokerOptions): Promise<TestBroker> {
+export async function startBrokerBinary(binary: string, options: TestBrokerOptions): Promise<StoredBroker> {
   const dir = await createTempDir("nats");
-  const start = (port?: number) => startNatsServer({ ...options, binary, storeDir: dir.path, port });
+  const storeDir = join(dir.path, "store");
+  const snapshotDir = join(dir.path, "snapshot");
+  const start = (port?: number) => startNatsServer({ ...options, binary, storeDir, port });
   let server = await start();
   const { url, port } = server;
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    process.kill(server.pid, signal);
+    if (isEndingSignal(signal)) await server.exited;
+  };
 
   return {
     kind: "binary",
@@ -17,18 +37,34 @@ export async function startBrokerBinary(binary: string, options: TestBrokerOptio
     get pid() {
       return server.pid;
     },
-    async kill(signal) {
-      process.kill(server.pid, signal);
-      if (isEndingSignal(signal)) await server.exited;
-    },
+    kill,
     async restart() {
       await server.stop();
       server = await start(port);
     },
     stop: () => server.stop(),
+    async snapshotStore() {
+      await kill("SIGSTOP");
+      try {
+        await rm(snapshotDir, { recursive: true, force: true });
+        await cp(join(storeDir, JETSTREAM), snapshotDir, { recursive: true });
+      } finally {
+        await kill("SIGCONT");
+      }
+    },
+    async restoreStore() {
+      await kill("SIGKILL");
+      const store = join(storeDir, JETSTREAM);
+      await rm(store, { recursive: true, force: true });
+      await cp(snapshotDir, store, { recursive: true });
+      server = await start(port);
+    },
     async [Symbol.asyncDispose]() {
       await server.stop();
       await dir[Symbol.asyncDispose]();
     },
   };
 }
+
+/** Where in its folder nats-server keeps its streams; what lies beside it is configuration, log and pid. */
+const JETSTREAM = "jetstream";

@@ -5,7 +5,7 @@ import { connect } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
 import { findFreePort } from "./free-port.ts";
 import { createTempDir } from "./temp-dir.ts";
-import { startTestBroker } from "./test-broker.ts";
+import { startStoredBroker, startTestBroker } from "./test-broker.ts";
 
 const encode = (value: unknown) => JSON.stringify(value);
 
@@ -62,6 +62,16 @@ describe("the test broker", () => {
     await broker[Symbol.asyncDispose]();
     const [error] = await once(connectTcp(broker.port, "127.0.0.1"), "error");
     expect(error).toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  test("forgets what it stored after a snapshot when its store is rolled back", async () => {
+    await using broker = await startStoredBroker();
+    await ask(broker.url, "$JS.API.STREAM.CREATE.T", STREAM);
+    await ask(broker.url, "t.1", { n: 1 });
+    await broker.snapshotStore();
+    await ask(broker.url, "t.1", { n: 2 });
+    await broker.restoreStore();
+    expect(await ask(broker.url, "t.1", { n: 3 })).toEqual({ stream: "T", seq: 2 });
   });
 
   test("is alone: two at once know nothing of each other", async () => {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { findNatsServer, type SyncInterval } from "@reprise/service";
-import { startBrokerBinary } from "./test-broker-binary.ts";
+import { startBrokerBinary, type StoredBroker } from "./test-broker-binary.ts";
 import { findBrokerImage, startBrokerContainer } from "./test-broker-container.ts";
 
 export interface TestBrokerOptions {
@@ -37,7 +37,14 @@ const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
  */
 export async function startTestBroker(options: TestBrokerOptions = {}): Promise<TestBroker> {
   const image = await findBrokerImage();
-  if (image !== undefined) return startBrokerContainer(image, options);
+  return image === undefined ? startStoredBroker(options) : startBrokerContainer(image, options);
+}
+
+/**
+ * Starts a broker whose store can be rolled back: always a process of the machine itself.
+ * @throws RepriseError `config_invalid` when there is no nats-server
+ */
+export async function startStoredBroker(options: TestBrokerOptions = {}): Promise<StoredBroker> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? DATA_DIR);
   return startBrokerBinary(path, options);
 }

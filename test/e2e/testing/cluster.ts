@@ -12,8 +12,13 @@ import {
   parseTenantId,
   Transcript,
 } from "@reprise/protocol";
-import { createTempDir, startTestBroker, type TestBroker } from "@reprise/testkit";
-import { type ServiceProcess, startService } from "./service-process.ts";
+import {
+  createTempDir,
+  type ServiceProcess,
+  startService,
+  startTestBroker,
+  type TestBroker,
+} from "@reprise/testkit";
 
 export interface DeliveryProcess extends ServiceProcess {
   readonly url: string;

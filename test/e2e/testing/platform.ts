@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ServiceProcess, startService } from "./service-process.ts";
+import { type ServiceProcess, startService } from "@reprise/testkit";
 
 /** `services/standalone` as a process, on a free port, and what its dev.json says. */
 export interface PlatformProcess extends ServiceProcess {

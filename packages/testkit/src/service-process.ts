@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/service";
+import { guardStoppedProcess } from "./stopped-process.ts";
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
 
@@ -18,7 +19,10 @@ export interface ServiceProcess extends AsyncDisposable {
   readonly pid: number;
   /** Resolves with the first line logged with this message, whenever that was. @throws when the process ends without it */
   logged(msg: string): Promise<LogLine>;
+  /** Everything logged so far. */
+  readonly lines: readonly LogLine[];
   readonly exited: Promise<ServiceExit>;
+  /** Sends a signal. One that is stopped with SIGSTOP ends with this process all the same. */
   kill(signal: NodeJS.Signals): void;
   /** Sends SIGTERM and waits for the end. */
   stop(): Promise<ServiceExit>;
@@ -43,12 +47,15 @@ export async function startService(
     cwd: ROOT,
     env: { PATH: process.env["PATH"], REPRISE_NATS_SERVER: path, ...env },
     stdio: ["pipe", "pipe", "pipe"],
+    // A session of its own: a terminal's Ctrl-C is for whoever started it, who ends it in order.
+    detached: true,
   });
   child.stdin.on("error", () => undefined);
 
   const lines: LogLine[] = [];
   const waiting: (() => void)[] = [];
   let over = false;
+  let callOffGuard = (): void => {};
   const announce = () => {
     for (const resolve of waiting.splice(0)) resolve();
   };
@@ -59,11 +66,13 @@ export async function startService(
   const stderr = text(child.stderr);
   const exited = once(child, "close").then(async ([code, signal]): Promise<ServiceExit> => {
     over = true;
+    callOffGuard();
     announce();
     return { code: code as number | null, signal: signal as NodeJS.Signals | null, stderr: await stderr };
   });
   return {
     pid: child.pid!,
+    lines,
     exited,
     async logged(msg) {
       for (;;) {
@@ -73,7 +82,11 @@ export async function startService(
         await new Promise<void>((resolve) => waiting.push(resolve));
       }
     },
-    kill: (signal) => void child.kill(signal),
+    kill(signal) {
+      if (signal === "SIGSTOP" && !over) callOffGuard = guardStoppedProcess(child.pid!);
+      child.kill(signal);
+      if (signal === "SIGCONT") callOffGuard();
+    },
     async stop() {
       child.kill("SIGTERM");
       return exited;
