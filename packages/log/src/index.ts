@@ -7,6 +7,7 @@ export { createGenerationLog, type GenerationLog } from "./generation-log.ts";
 export { Hub } from "./hub.ts";
 export type { HubOptions, HubStats } from "./hub-options.ts";
 export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
+export { answerHolders, isHeld } from "./job-holder.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export type { LeaderReader } from "./leader-reader.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
