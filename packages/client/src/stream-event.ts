@@ -5,9 +5,12 @@ export type StreamEvent = GenerationEvent | UnknownEvent;
 
 const KNOWN_TYPES: Readonly<Record<GenerationEvent["type"], true>> = {
   "generation.started": true,
+  "attempt.ended": true,
   "output.delta": true,
   "reasoning.delta": true,
   "output.rewind": true,
+  "tool.call": true,
+  "tool.result": true,
   "generation.completed": true,
   "generation.failed": true,
   "generation.cancelled": true,

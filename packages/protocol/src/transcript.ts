@@ -43,7 +43,7 @@ export class Transcript {
   #finalUsage: Usage | undefined;
 
   get status(): GenerationStatus {
-    return this.#phase === "in_progress" && this.#pendingCalls.size > 0 ? "awaiting_tool" : this.#phase;
+    return this.#pendingCalls.size > 0 ? "awaiting_tool" : this.#phase;
   }
 
   /** The position of the last event that was folded. */
@@ -84,7 +84,7 @@ export class Transcript {
     return items;
   }
 
-  /** The tool calls that wait for their answers. */
+  /** The tool calls that wait for their answers; none do once the generation has ended. */
   get pendingCalls(): ToolCallItem[] {
     return [...this.#pendingCalls.values()];
   }
@@ -149,18 +149,15 @@ export class Transcript {
         this.#add(known.seq, { type: "tool_result", call_id: known.call_id, output: known.output });
         return;
       case "generation.completed":
-        this.#phase = "completed";
+        this.#end("completed", known.usage);
         this.finishReason = known.finish_reason;
-        this.#finalUsage = known.usage;
         return;
       case "generation.failed":
-        this.#phase = "failed";
+        this.#end("failed", known.usage);
         this.failure = known.error;
-        this.#finalUsage = known.usage;
         return;
       case "generation.cancelled":
-        this.#phase = "cancelled";
-        this.#finalUsage = known.usage;
+        this.#end("cancelled", known.usage);
         return;
     }
   }
@@ -173,6 +170,12 @@ export class Transcript {
     this.worker = started.worker;
     this.servedModel = started.model;
     this.#inputTokens = started.input_tokens ?? this.#inputTokens;
+  }
+
+  #end(status: "completed" | "failed" | "cancelled", usage: Usage): void {
+    this.#phase = status;
+    this.#finalUsage = usage;
+    this.#pendingCalls.clear();
   }
 
   #add(seq: number, item: OutputItem): void {

@@ -20,7 +20,7 @@ export function encodeFrame(event: StreamEvent): string {
 export function generationOf(log: readonly StreamEvent[]): Generation {
   const transcript = new Transcript();
   for (const event of log) transcript.apply(event);
-  const { status, text, usage, failure = null, finishReason = null } = transcript;
+  const { status, text, usage, failure = null, finishReason = null, pendingCalls } = transcript;
   return {
     id: FAKE_ID,
     object: "generation",
@@ -30,6 +30,7 @@ export function generationOf(log: readonly StreamEvent[]): Generation {
     usage,
     error: failure,
     finish_reason: finishReason,
+    tool_calls: pendingCalls.map(({ type: _type, ...call }) => call),
     cursor: cursorOf(log.length),
     created_at: "2026-11-21T00:00:00.000Z",
     metadata: {},

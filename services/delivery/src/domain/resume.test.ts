@@ -1,6 +1,7 @@
 import { type Hub, type StoredEvent, Tail } from "@reprise/log";
 import {
   createGenerationId,
+  DEFAULT_POLICY,
   encodeEvent,
   type EventDraft,
   type GenerationRef,
@@ -21,7 +22,7 @@ const DRAFTS: EventDraft[] = [
     ...REF,
     created_at: "2026-11-21T00:00:00Z",
     request: { model: "sim", input: "hello" },
-    policy: { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" },
+    policy: DEFAULT_POLICY,
   },
   { type: "generation.started", attempt: 1, worker: "w", model: "sim" },
   { type: "output.delta", text: "a" },

@@ -22,6 +22,7 @@ export function toGeneration(
     usage: transcript.usage,
     error: transcript.failure ?? null,
     finish_reason: transcript.finishReason ?? null,
+    tool_calls: transcript.pendingCalls.map(({ type: _type, ...call }) => call),
     cursor: encodeCursor(transcript.cursor),
     created_at,
     metadata: request.metadata ?? {},

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type Hub, Tail } from "@reprise/log";
 import {
   createGenerationId,
+  DEFAULT_POLICY,
   encodeEvent,
   encodeSseFrame,
   type EventDraft,
@@ -22,7 +23,7 @@ const firstEvent = encodeEvent(0, {
   generation: REF.generation,
   created_at: "2026-11-21T00:00:00Z",
   request: { model: "sim", input: "hello" },
-  policy: { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" },
+  policy: DEFAULT_POLICY,
 });
 
 /** A socket that writes down what is done to it; it takes as much as `room` says before it asks for a pause. */
