@@ -3,6 +3,7 @@ import { createInbox } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
+import { type JobSlot, JobSlots } from "./job-slot.ts";
 import { PullCredit } from "./pull-credit.ts";
 
 /** A job that this worker holds until it says otherwise, or dies. */
@@ -11,12 +12,18 @@ export interface Job {
   readonly model: string;
   /** The seq-0 event. */
   readonly payload: Uint8Array;
+  /** How often the broker has handed the job out, this time included. */
+  readonly deliveries: number;
   /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
   working(): void;
   /** The job is done for good. */
   ack(): Promise<void>;
   /** Gives the job back, to be handed out again at once or after a while. */
   release(delayMs?: number): void;
+  /** Lets another job have the slot while this one only waits. It stays this worker's: the signs of life go on. */
+  park(): void;
+  /** Resolves when the job has a slot again, or the signal is aborted. It comes before jobs that are still in the queue. */
+  unpark(signal: AbortSignal): Promise<void>;
 }
 
 export interface PullOptions {
@@ -54,6 +61,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   const consumer = await ensureJobConsumer(connection, model, ackWaitMs);
   const running = new Set<Promise<void>>();
   const credit = new PullCredit(slots);
+  const jobSlots = new JobSlots(credit, () => pull());
   let stopped = false;
   let subscription: Subscription = listen();
 
@@ -89,8 +97,8 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       if (status === EXPIRED) pull();
       return;
     }
-    const job = toJob(connection, msg);
-    if (!job) {
+    const delivered = toDelivered(connection, msg);
+    if (!delivered) {
       onError(
         new RepriseError(
           "protocol_violation",
@@ -99,11 +107,19 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       );
       credit.unused(1);
       pull();
-    } else if (stopped || !credit.take()) job.release();
-    else start(job);
+      return;
+    }
+    const slot = stopped ? undefined : jobSlots.take();
+    if (slot) start(delivered, slot);
+    else delivered.release();
   }
 
-  function start(job: Job): void {
+  function start(delivered: Delivered, slot: JobSlot): void {
+    const job: Job = {
+      ...delivered,
+      park: () => slot.park(),
+      unpark: (signal) => slot.unpark(signal),
+    };
     const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
@@ -111,8 +127,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       })
       .finally(() => {
         running.delete(ended);
-        credit.release();
-        pull();
+        slot.end();
       });
     running.add(ended);
   }
@@ -148,8 +163,11 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   };
 }
 
+/** A job without the slot that it is run in. */
+type Delivered = Omit<Job, "park" | "unpark">;
+
 /** Undefined for what is not a job; the broker is told to forget it, for it would come back for ever. */
-function toJob(connection: NatsConnection, msg: Msg): Job | undefined {
+function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefined {
   const { reply = "" } = msg;
   const named = readSubject(msg.subject);
   if (!named) {
@@ -165,12 +183,19 @@ function toJob(connection: NatsConnection, msg: Msg): Job | undefined {
     ref: { tenant, generation },
     model,
     payload: Uint8Array.from(msg.data),
+    deliveries: deliveriesOf(reply),
     working: () => say("+WPI"),
     async ack() {
       await connection.request(reply, "+ACK", { timeout: 2_000 });
     },
     release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
   };
+}
+
+/** The acknowledgement's subject tells: `$JS.ACK.<stream>.<consumer>.<deliveries>.…`, with domain and account before them in its second form. */
+function deliveriesOf(reply: string): number {
+  const tokens = reply.split(".");
+  return Number(tokens[tokens.length > 9 ? 6 : 4]);
 }
 
 function readSubject(subject: string) {

@@ -22,13 +22,18 @@ export class PullCredit {
 
   /** A job came. Returns whether there is a slot for it. */
   take(): boolean {
+    this.unused(1);
+    return this.occupy();
+  }
+
+  /** A job that had given its slot away wants one again. Returns whether there is one. */
+  occupy(): boolean {
     if (this.#taken >= this.#slots) return false;
     this.#taken++;
-    this.unused(1);
     return true;
   }
 
-  /** A job has ended. */
+  /** A job has ended, or gives its slot away. */
   release(): void {
     this.#taken--;
   }
