@@ -5,24 +5,17 @@ import {
   type GenerationRef,
   type KnownEvent,
   logSubject,
-  peekSeq,
   RepriseError,
   toRepriseError,
   type UnknownEvent,
 } from "@reprise/protocol";
 import { AppendQueue } from "./append-queue.ts";
 import type { LeaderReader } from "./leader-reader.ts";
+import { isHead, type LogHead, toHead } from "./log-head.ts";
 import type { StoredEvent } from "./log-reader.ts";
 import type { Publish, PublishOutcome } from "./publisher.ts";
-import { judgeTail } from "./tail-verdict.ts";
-
-/** The last event of a log: its own number, and the broker's. `{ seq: -1, streamSeq: 0 }` for a log without events. */
-export interface LogHead {
-  readonly seq: number;
-  readonly streamSeq: number;
-}
-
-export const EMPTY_LOG: LogHead = { seq: -1, streamSeq: 0 };
+import { findRemains, readBehindHead, type Remains } from "./rollback.ts";
+import { judgeTail } from "./tail-judgement.ts";
 
 /** How an appender ended up. */
 export type AppenderState =
@@ -30,6 +23,11 @@ export type AppenderState =
   | { kind: "open" }
   /** Somebody else's event says that this appender has nothing more to write. */
   | { kind: "fenced"; by: KnownEvent | UnknownEvent }
+  /**
+   * The store has lost events that it had acknowledged, the head among them. `events` is what the leader has, whole, and `head`
+   * its last event: the lost ones are to be appended behind it, under a new attempt. What waited here is dropped.
+   */
+  | ({ kind: "rolled_back" } & Remains)
   /** The log could not be written within the retry budget. What was not acknowledged may or may not be stored. */
   | { kind: "failed"; error: RepriseError };
 
@@ -44,7 +42,7 @@ export interface AppenderOptions {
   onStored?: (event: StoredEvent) => void;
   /** Whether somebody else's event ends this appender. */
   isFence: (event: KnownEvent | UnknownEvent) => boolean;
-  /** Called once, when the appender is fenced or has failed. */
+  /** Called once, when the appender is no longer open. */
   onEnd?: (state: AppenderState) => void;
   /** How long to go on when the broker does not answer. Default 30 s, for an election takes up to 10. */
   retryBudgetMs?: number;
@@ -55,10 +53,11 @@ export interface AppenderOptions {
  * The only way to write to a generation's log: a chain of compare-and-set publishes with one in flight.
  *
  * Phases of one event. Publish with the last known stream sequence as the expectation. `stored`: the head moves on, next.
- * Anything else is ambiguous (a lost acknowledgement looks like a conflict once it is retried), so read what follows the
- * head from the stream's leader and judge: ours is there: as if acknowledged; somebody else's is there: take the head past
+ * Anything else is ambiguous (a lost acknowledgement looks like a conflict once it is retried), so read the head and what
+ * follows it from the stream's leader and judge: ours is there: as if acknowledged; somebody else's is there: take the head past
  * it and publish again with the next `seq`, or stop if it is a fence; nothing is there: publish again, same expectation.
  * A publish that was given up may still arrive after that reading; then the second one conflicts, and the judgement repeats.
+ * The head itself is not there: the store was rolled back, and the appender ends.
  */
 export class Appender {
   readonly #options: AppenderOptions;
@@ -70,6 +69,8 @@ export class Appender {
   #busy = false;
   #syncWanted = false;
   #observedSeq = -1;
+  /** The last event that the live feed has shown. */
+  #shownSeq = -1;
   #waiters: (() => void)[] = [];
 
   constructor(options: AppenderOptions) {
@@ -101,15 +102,19 @@ export class Appender {
 
   /**
    * Tells of an event that was seen on the live feed. One that is not ours, and that no answer in flight will reveal, makes
-   * the appender read the log.
+   * the appender read the log; so does one that is not behind the one before: the feed repeats itself after an election, and
+   * begins anew after a rollback.
    */
   observe(seq: number): void {
+    const isAgain = seq <= this.#shownSeq;
+    this.#shownSeq = seq;
+    if (isAgain) return this.sync();
     this.#observedSeq = Math.max(this.#observedSeq, seq);
     // While a publish is in flight the event may be ours: its answer tells, and then the loop looks again.
     if (this.#isBehind && !this.#busy) this.sync();
   }
 
-  /** Reads what others have stored, as soon as nothing is in flight. */
+  /** Reads what others have stored, or the store has lost, as soon as nothing is in flight: one small request if neither. */
   sync(): void {
     if (this.#state.kind !== "open") return;
     this.#syncWanted = true;
@@ -157,14 +162,16 @@ export class Appender {
 
   /** Finds out what became of our event `seq`. Returns whether it is stored. */
   async #settle(seq: number, outcome: PublishOutcome, deadline: number): Promise<boolean> {
-    const { leader, ref, writer } = this.#options;
+    const { writer } = this.#options;
     for (let tries = 0; ; tries++) {
       try {
-        const verdict = judgeTail(await leader.readTail(ref, this.#head.streamSeq), { writer, seq });
-        if (verdict.kind === "landed") this.#accept(verdict.event);
-        this.#acceptOthers(verdict.others);
-        if (verdict.kind === "absent" && verdict.others.length === 0) this.#checkBudget(outcome, deadline);
-        return verdict.kind === "landed";
+        const tail = await this.#readTail();
+        if (!tail) return false;
+        const judgement = judgeTail(tail, { writer, seq });
+        if (judgement.kind === "landed") this.#accept(judgement.event);
+        this.#acceptOthers(judgement.others);
+        if (tail.length === 0) this.#checkBudget(outcome, deadline);
+        return judgement.kind === "landed";
       } catch (error) {
         if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
         this.#checkBudget(outcome, deadline);
@@ -174,18 +181,31 @@ export class Appender {
   }
 
   async #catchUp(): Promise<void> {
+    const { leader, ref } = this.#options;
     this.#syncWanted = false;
     this.#observedSeq = -1;
     try {
-      this.#acceptOthers(await this.#options.leader.readTail(this.#options.ref, this.#head.streamSeq));
+      if (isHead(await leader.readLast(ref), this.#head)) return;
+      this.#acceptOthers((await this.#readTail()) ?? []);
     } catch (error) {
       // Somebody asks again: the worker syncs at every heartbeat.
       if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
     }
   }
 
+  /** What the leader has behind the head. Without the head itself the appender has ended, unless it was there a moment later. */
+  async #readTail(): Promise<readonly StoredEvent[] | undefined> {
+    const { leader, ref } = this.#options;
+    const tail = await readBehindHead(leader, ref, this.#head);
+    if (tail) return tail;
+    const remains = await findRemains(leader, ref, this.#head);
+    if (!remains) return leader.readTail(ref, this.#head.streamSeq);
+    this.#end({ kind: "rolled_back", ...remains });
+    return undefined;
+  }
+
   #accept(event: StoredEvent): void {
-    this.#head = { seq: peekSeq(event.payload), streamSeq: event.streamSeq };
+    this.#head = toHead(event);
     this.#options.onStored?.(event);
   }
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { appendDecision } from "./decision.ts";
 import type { GenerationLog } from "./generation-log.ts";
+import type { Publish } from "./publisher.ts";
 import { createFaultyPublish, FATES } from "./testing/faulty-publish.ts";
 import { denseSeqs, readBack, seqsOf } from "./testing/read-back.ts";
 import {
@@ -13,6 +14,7 @@ import {
   delta,
   newRef,
   openWorld,
+  openWorldToRollBack,
   requested,
   started,
   uniqueName,
@@ -59,6 +61,25 @@ test("of twenty who decide at once, one appends", async () => {
   expect(decisions.every(({ transcript }) => transcript.status === "cancelled")).toBe(true);
   expect(await readBack(world.log, ref)).toHaveLength(3);
 });
+
+test("a decision about a log that is lost in the middle of it is made anew, about what is left", async () => {
+  await using world = await openWorldToRollBack();
+  const ref = newRef();
+  const writer = await writeLog(world.log, ref, 3);
+  await world.server.snapshotStore();
+  for (const text of ["4 ", "5 "]) await appendOne(writer, delta(text));
+  let rollBack: (() => Promise<void>) | undefined = () => world.server.restoreStore();
+  const publish: Publish = async (...call) => {
+    await rollBack?.();
+    rollBack = undefined;
+    return world.log.publish(...call);
+  };
+  const { appended, transcript } = await cancel({ ...world.log, publish }, ref);
+  expect([appended, transcript.status, transcript.text]).toEqual([true, "cancelled", "1 2 3 "]);
+  const events = await readBack(world.log, ref);
+  expect(seqsOf(events)).toEqual(denseSeqs(5));
+  expect(events.filter(isTerminalEvent)).toHaveLength(1);
+}, 30_000);
 
 test("there is nothing to decide about a generation that does not exist", async () => {
   await using world = await openWorld();

@@ -4,15 +4,16 @@ import {
   type EventDraft,
   type GenerationRef,
   logSubject,
-  peekSeq,
   RepriseError,
   Transcript,
   generationNotFound,
 } from "@reprise/protocol";
 import type { LeaderReader } from "./leader-reader.ts";
+import { headOf, type LogHead, toHead } from "./log-head.ts";
 import type { LogReader, StoredEvent } from "./log-reader.ts";
 import type { Publish } from "./publisher.ts";
-import { judgeTail } from "./tail-verdict.ts";
+import { findRemains, readBehindHead } from "./rollback.ts";
+import { judgeTail } from "./tail-judgement.ts";
 
 export interface DecisionOptions {
   publish: Publish;
@@ -23,7 +24,7 @@ export interface DecisionOptions {
   writer: string;
   /** What to append, given what the log says; undefined to leave it as it is. Called again whenever the log has grown. */
   decide: (transcript: Transcript) => EventDraft | undefined;
-  /** Default 10 s. */
+  /** Default 20 s: an election takes up to 10. */
   budgetMs?: number;
 }
 
@@ -35,53 +36,100 @@ export interface Decision {
   readonly first: Uint8Array;
 }
 
+const BUDGET_MS = 20_000;
+const PAUSE_MS = 20;
+
 /**
  * Appends one event to a log that somebody else may be writing to at the same time: read, decide, compare-and-set, and again
- * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which.
+ * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which. Should
+ * the store have lost what was read, everything begins anew.
  * @throws RepriseError `generation_not_found`; `broker_unavailable` when the budget is used up
  */
 export async function appendDecision(options: DecisionOptions): Promise<Decision> {
-  const { publish, reader, leader, ref, writer, decide, budgetMs = 10_000 } = options;
-  const deadline = Date.now() + budgetMs;
-  const transcript = new Transcript();
-  const log = await reader.readLog(ref);
-  let seq = -1;
-  let streamSeq = log.streamSeq;
-  const take = (payload: Uint8Array) => {
-    seq = peekSeq(payload);
-    transcript.apply(decodeEvent(payload));
-  };
-  const takeAll = (events: readonly StoredEvent[]) => {
-    for (const event of events) {
-      take(event.payload);
-      streamSeq = event.streamSeq;
-    }
-  };
-  for (const payload of log.events) take(payload);
-  const [first] = log.events;
-  if (!first) throw generationNotFound();
-
+  const deadline = Date.now() + (options.budgetMs ?? BUDGET_MS);
   while (Date.now() < deadline) {
-    const draft = decide(transcript);
-    if (!draft) return { appended: false, transcript, first };
-    const payload = encodeEvent(seq + 1, draft);
-    const outcome = await publish(logSubject(ref), payload, { expectedLast: streamSeq, writer });
-    if (outcome.kind === "stored") {
-      take(payload);
-      return { appended: true, transcript, first };
-    }
-    // A conflict is settled by any replica, and soon: whoever is writing writes again at once. The rest needs the leader.
-    const source = outcome.kind === "conflict" ? reader : leader;
-    const tail = await source.readTail(ref, streamSeq).catch(ignoreUnavailable);
-    const verdict = judgeTail(tail, { writer, seq: seq + 1 });
-    if (verdict.kind === "landed") takeAll([verdict.event]);
-    takeAll(verdict.others);
-    if (verdict.kind === "landed") return { appended: true, transcript, first };
-    if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    const decision = await decideFrom(await LogView.read(options), options, deadline);
+    if (decision) return decision;
   }
   throw new RepriseError("broker_unavailable", "The log could not be appended to in time.", {
     retryAfterMs: 1_000,
   });
+}
+
+/** @returns undefined when the time is up, or the log has lost what the view has of it */
+async function decideFrom(
+  view: LogView,
+  options: DecisionOptions,
+  deadline: number,
+): Promise<Decision | undefined> {
+  const { publish, ref, writer, decide } = options;
+  while (Date.now() < deadline) {
+    const draft = decide(view.transcript);
+    if (!draft) return view.decided(false);
+    const seq = view.head.seq + 1;
+    const payload = encodeEvent(seq, draft);
+    const outcome = await publish(logSubject(ref), payload, {
+      expectedLast: view.head.streamSeq,
+      writer,
+    });
+    if (outcome.kind === "stored") {
+      view.take({ payload, streamSeq: outcome.streamSeq });
+      return view.decided(true);
+    }
+    const tail = await readOn(options, view.head, outcome.kind === "conflict").catch(ignoreUnavailable);
+    if (!tail) return undefined;
+    const judgement = judgeTail(tail, { writer, seq });
+    for (const event of tail) view.take(event);
+    if (judgement.kind === "landed") return view.decided(true);
+    if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  return undefined;
+}
+
+/**
+ * What follows the head; undefined when the head is lost. A conflict is mostly settled by any replica: whoever is writing has
+ * just done so. The rest needs the leader.
+ */
+async function readOn(
+  { reader, leader, ref }: DecisionOptions,
+  head: LogHead,
+  isConflict: boolean,
+): Promise<StoredEvent[] | undefined> {
+  const shown = isConflict ? await readBehindHead(reader, ref, head) : undefined;
+  if (shown && shown.length > 0) return shown;
+  const tail = await readBehindHead(leader, ref, head);
+  if (tail) return tail;
+  const remains = await findRemains(leader, ref, head);
+  return remains ? undefined : leader.readTail(ref, head.streamSeq);
+}
+
+/** A log as far as it has been read. */
+class LogView {
+  readonly transcript = new Transcript();
+  readonly first: Uint8Array;
+  head: LogHead;
+
+  private constructor(events: readonly Uint8Array[], head: LogHead) {
+    const [first] = events;
+    if (!first) throw generationNotFound();
+    this.first = first;
+    this.head = head;
+    for (const payload of events) this.transcript.apply(decodeEvent(payload));
+  }
+
+  static async read({ reader, ref }: DecisionOptions): Promise<LogView> {
+    const log = await reader.readLog(ref);
+    return new LogView(log.events, headOf(log));
+  }
+
+  decided(appended: boolean): Decision {
+    return { appended, transcript: this.transcript, first: this.first };
+  }
+
+  take(event: Pick<StoredEvent, "payload" | "streamSeq">): void {
+    this.head = toHead(event);
+    this.transcript.apply(decodeEvent(event.payload));
+  }
 }
 
 function ignoreUnavailable(error: unknown): StoredEvent[] {

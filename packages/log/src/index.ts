@@ -1,4 +1,4 @@
-export { Appender, type AppenderOptions, type AppenderState, EMPTY_LOG, type LogHead } from "./appender.ts";
+export { Appender, type AppenderOptions, type AppenderState } from "./appender.ts";
 export { type Checkpointer, createCheckpointer } from "./checkpoint.ts";
 export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
 export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
@@ -10,10 +10,12 @@ export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
 export { answerHolders, isHeld } from "./job-holder.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export type { LeaderReader } from "./leader-reader.ts";
+export { EMPTY_LOG, headOf, type LogHead } from "./log-head.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
 export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export { Tail } from "./tail.ts";
+export type { Remains } from "./rollback.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,

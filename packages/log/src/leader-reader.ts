@@ -14,6 +14,11 @@ export interface LeaderReader {
    * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s
    */
   readTail(ref: GenerationRef, afterStreamSeq: number, most?: number): Promise<StoredEvent[]>;
+  /**
+   * The last event, or undefined for a log that has none.
+   * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s
+   */
+  readLast(ref: GenerationRef): Promise<StoredEvent | undefined>;
 }
 
 interface GetAnswer {
@@ -27,10 +32,9 @@ const NOTHING_THERE: ReadonlySet<number | undefined> = new Set([NO_MESSAGE_FOUND
 const TIMEOUT_MS = 2_000;
 
 export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
-  function next(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent | undefined> {
-    const request = JSON.stringify({ seq: afterStreamSeq + 1, next_by_subj: logSubject(ref) });
+  function get({ generation }: GenerationRef, request: object): Promise<StoredEvent | undefined> {
     return new Promise((resolve, reject) => {
-      inbox.request(`$JS.API.STREAM.MSG.GET.${streamOf(ref.generation)}`, request, {
+      inbox.request(`$JS.API.STREAM.MSG.GET.${streamOf(generation)}`, JSON.stringify(request), {
         timeoutMs: TIMEOUT_MS,
         handler: (reply) => {
           if (typeof reply === "string") reject(unavailable(reply));
@@ -50,13 +54,14 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
     async readTail(ref, afterStreamSeq, most = Infinity) {
       const events: StoredEvent[] = [];
       for (let after = afterStreamSeq; events.length < most;) {
-        const event = await next(ref, after);
+        const event = await get(ref, { seq: after + 1, next_by_subj: logSubject(ref) });
         if (!event) break;
         events.push(event);
         after = event.streamSeq;
       }
       return events;
     },
+    readLast: (ref) => get(ref, { last_by_subj: logSubject(ref) }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Tail } from "./tail.ts";
 
 interface Sources {
   readonly reader: Pick<LogReader, "readBatch">;
-  readonly leader: LeaderReader;
+  readonly leader: Pick<LeaderReader, "readTail">;
 }
 
 /**

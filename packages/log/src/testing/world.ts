@@ -1,14 +1,28 @@
 import { randomBytes } from "node:crypto";
-import { createGenerationId, type EventDraft, type GenerationRef, parseTenantId } from "@reprise/protocol";
-import { startTcpProxy, startTestBroker, type TcpProxy, type TestBroker } from "@reprise/testkit";
-import { Appender, type AppenderOptions, EMPTY_LOG } from "../appender.ts";
+import {
+  createGenerationId,
+  DEFAULT_POLICY,
+  type EventDraft,
+  type GenerationRef,
+  parseTenantId,
+} from "@reprise/protocol";
+import {
+  startStoredBroker,
+  startTcpProxy,
+  startTestBroker,
+  type StoredBroker,
+  type TcpProxy,
+  type TestBroker,
+} from "@reprise/testkit";
+import { Appender, type AppenderOptions } from "../appender.ts";
+import { EMPTY_LOG } from "../log-head.ts";
 import { type Broker, connectBroker } from "../connection.ts";
 import { createGenerationLog, type GenerationLog } from "../generation-log.ts";
 import { ensureTopology } from "../topology.ts";
 
 /** A real broker with the streams in it, and one process's connections to it. */
-export interface World extends AsyncDisposable {
-  readonly server: TestBroker;
+export interface World<Server = TestBroker> extends AsyncDisposable {
+  readonly server: Server;
   readonly broker: Broker;
   readonly log: GenerationLog;
   /** What was reported as a defect. Tests end by expecting none. */
@@ -32,7 +46,18 @@ export async function openWorldBehindProxy(): Promise<World & { readonly proxy: 
   return { ...(await connectWorld(stack.move(), server, `nats://${proxy.host}:${proxy.port}`)), proxy };
 }
 
-async function connectWorld(owned: AsyncDisposableStack, server: TestBroker, url: string): Promise<World> {
+/** A world whose broker can lose what it has stored. */
+export async function openWorldToRollBack(): Promise<World<StoredBroker>> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startStoredBroker());
+  return connectWorld(stack.move(), server, server.url);
+}
+
+async function connectWorld<Server>(
+  owned: AsyncDisposableStack,
+  server: Server,
+  url: string,
+): Promise<World<Server>> {
   await using stack = owned;
   const broker = stack.use(await connectBroker({ url, name: "test" }));
   const errors: unknown[] = [];
@@ -90,7 +115,7 @@ export function requested({ tenant, generation }: GenerationRef): EventDraft {
     generation,
     created_at: "2026-11-21T00:00:00Z",
     request: { model: "sim", input: "hello" },
-    policy: { max_attempts: 3, on_worker_loss: "continue", on_disconnect: "keep" },
+    policy: DEFAULT_POLICY,
   };
 }
 

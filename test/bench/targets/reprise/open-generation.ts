@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
   createWriterName,
+  headOf,
   Appender,
   type Broker,
   createCheckpointer,
@@ -73,7 +74,7 @@ export async function openGeneration({
   const appender = new Appender({
     ...log,
     ref,
-    head: { seq: 0, streamSeq: first.streamSeq },
+    head: headOf(snapshot),
     writer: createWriterName(),
     onStored(event) {
       checkpointer.add(event.payload, event.streamSeq, Date.now());

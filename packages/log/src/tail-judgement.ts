@@ -6,7 +6,7 @@ import type { StoredEvent } from "./log-reader.ts";
  * `landed`: the first event of the tail is the one we sent; `others` is what followed it.
  * `absent`: it is not stored; `others` is what somebody else stored instead, empty if nobody did.
  */
-export type TailVerdict =
+export type TailJudgement =
   | { kind: "landed"; event: StoredEvent; others: readonly StoredEvent[] }
   | { kind: "absent"; others: readonly StoredEvent[] };
 
@@ -14,7 +14,10 @@ export type TailVerdict =
  * Because appends are compare-and-set, only the first event after the last one we know of can be ours; a writer's name is
  * unique to one appender, and an appender has one publish in flight, so name and seq together identify it.
  */
-export function judgeTail(tail: readonly StoredEvent[], sent: { writer: string; seq: number }): TailVerdict {
+export function judgeTail(
+  tail: readonly StoredEvent[],
+  sent: { writer: string; seq: number },
+): TailJudgement {
   const [first, ...rest] = tail;
   const isOurs = first?.writer === sent.writer && peekSeq(first.payload) === sent.seq;
   return isOurs ? { kind: "landed", event: first, others: rest } : { kind: "absent", others: tail };

@@ -1,7 +1,7 @@
 import { encodeEvent } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import type { StoredEvent } from "./log-reader.ts";
-import { judgeTail } from "./tail-verdict.ts";
+import { judgeTail } from "./tail-judgement.ts";
 import { delta } from "./testing/world.ts";
 
 function stored(seq: number, writer: string): StoredEvent {
