@@ -8,12 +8,17 @@ import {
   tightenPolicy,
   WORKER_LOSS_ANSWERS,
 } from "./policy.ts";
+import { anyTimeouts } from "./timeouts.fixture.ts";
+import { tightenTimeouts } from "./timeouts.ts";
 
 const anyPolicy: fc.Arbitrary<Policy> = fc.record(
   {
     max_attempts: fc.integer({ min: 1, max: 10 }),
     on_worker_loss: fc.constantFrom(...WORKER_LOSS_ANSWERS),
-    on_disconnect: fc.constant("keep" as const),
+    on_disconnect: fc.oneof(fc.constant("keep" as const), fc.record({ cancel_after: fc.nat(86_400_000) })),
+    timeouts: anyTimeouts,
+    pace: fc.record({ max_lead_tokens: fc.integer({ min: 1, max: 1_000_000 }) }),
+    delivery: fc.record({ min_interval_ms: fc.nat(10_000) }),
   },
   { requiredKeys: [] },
 );
@@ -37,6 +42,10 @@ describe("two policies made one", () => {
         );
         expect(both.max_attempts).toBe(Math.min(...attempts));
         expect(strictness(both.on_worker_loss)).toBe(Math.max(...losses));
+        expect(patience(both)).toBe(Math.min(patience(a), patience(b)));
+        expect(lead(both)).toBe(Math.min(lead(a), lead(b)));
+        expect(interval(both)).toBe(Math.max(interval(a), interval(b)));
+        expect(both.timeouts).toEqual(tightenTimeouts(a.timeouts ?? {}, b.timeouts ?? {}));
       }),
     );
   });
@@ -66,6 +75,18 @@ describe("a policy", () => {
     { max_attempts: 1.5 },
     { on_worker_loss: "ask" },
     { on_disconnect: "cancel" },
+    { on_disconnect: { cancel_after: -1 } },
+    { on_disconnect: { cancel_after: 86_400_001 } },
+    { on_disconnect: { cancel_after: 1, then: "fail" } },
+    { timeouts: { queue: { after_ms: 0 } } },
+    { timeouts: { total: { after_ms: 86_400_001 } } },
+    { timeouts: { queue: { answer: "retry" } } },
+    { timeouts: { total: { answer: "retry" } } },
+    { timeouts: { tool_result: { answer: "retry" } } },
+    { timeouts: { idle: { after_ms: 1 } } },
+    { pace: {} },
+    { pace: { max_lead_tokens: 0 } },
+    { delivery: { min_interval_ms: 10_001 } },
     { moderation: {} },
   ])("that this version can't act on is refused: %j", (policy) =>
     expect(policySchema.safeParse(policy).success).toBe(false),
@@ -76,6 +97,19 @@ describe("a policy", () => {
 function said<T>(a: T | undefined, b: T | undefined, fallback: T): T[] {
   const values = [a, b].filter((value) => value !== undefined);
   return values.length > 0 ? values : [fallback];
+}
+
+/** How long a generation may be without a reader, in milliseconds. */
+function patience({ on_disconnect = "keep" }: Policy): number {
+  return on_disconnect === "keep" ? Infinity : on_disconnect.cancel_after;
+}
+
+function lead({ pace }: Policy): number {
+  return pace?.max_lead_tokens ?? Infinity;
+}
+
+function interval({ delivery }: Policy): number {
+  return delivery?.min_interval_ms ?? 0;
 }
 
 function strictness(answer: (typeof WORKER_LOSS_ANSWERS)[number]): number {

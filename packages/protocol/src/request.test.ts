@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LIMITS, parseGenerationRequest, parseIdempotencyKey } from "./request.ts";
+import { LIMITS, parseGenerationRequest, parseIdempotencyKey, parseToolResult } from "./request.ts";
 
 const BASE = { model: "sim", input: "Hi" };
 const message = { role: "user", content: "Hi" };
@@ -76,6 +76,32 @@ const LIMIT_CASES: [
     /512/,
     "metadata.k",
   ],
+  ["the number of tools", "tools", tools(LIMITS.tools), tools(LIMITS.tools + 1), /128/],
+  ["the least number of tools", "tools", tools(1), [], /1/],
+  [
+    "the length of a tool's name",
+    "tools",
+    [{ name: "n".repeat(64) }],
+    [{ name: "n".repeat(65) }],
+    /1 to 64 characters/,
+    "tools.0.name",
+  ],
+  [
+    "the length of a tool's description",
+    "tools",
+    [{ name: "n", description: "d".repeat(LIMITS.toolDescriptionLength) }],
+    [{ name: "n", description: "d".repeat(LIMITS.toolDescriptionLength + 1) }],
+    /4096/,
+    "tools.0.description",
+  ],
+  [
+    "the depth of a tool's schema",
+    "tools",
+    [{ name: "n", parameters: nest(LIMITS.toolParametersDepth) }],
+    [{ name: "n", parameters: nest(LIMITS.toolParametersDepth + 1) }],
+    /at most 32 deep/,
+    "tools.0.parameters",
+  ],
   ["max_attempts", "policy", { max_attempts: 10 }, { max_attempts: 11 }, /10/, "policy.max_attempts"],
   ["the least max_attempts", "policy", { max_attempts: 1 }, { max_attempts: 0 }, /1/, "policy.max_attempts"],
 ];
@@ -112,6 +138,12 @@ describe("a request", () => {
     ["options", { at: new Date(0) }],
     ["options", { n: Number.POSITIVE_INFINITY }],
     ["metadata", { n: 7 }],
+    ["tools", {}],
+    ["tools", [{}]],
+    ["tools", [{ name: "a.b" }]],
+    ["tools", [{ name: "a", type: "browser" }]],
+    ["tools", [{ name: "a", strict: true }]],
+    ["tools", [{ name: "a" }, { name: "a" }]],
     ["model", undefined],
   ])("with a wrong %s is refused by its name: %j", (field, value) => {
     const refusal = refusalOf({ ...BASE, [field]: value });
@@ -144,6 +176,31 @@ describe("a request", () => {
   it("keeps options and metadata with names that objects have of their own", () => {
     const body = { ...BASE, metadata: { toString: "a", constructor: "b" }, options: { hasOwnProperty: 1 } };
     expect(parseGenerationRequest(body)).toEqual(body);
+  });
+});
+
+describe("a tool's answer", () => {
+  const long = "x".repeat(LIMITS.toolOutputBytes - 2);
+
+  it.each([null, false, 0, "", "text", [], {}, { found: [1, null, { deep: true }] }, long])(
+    "may be any JSON value: %j",
+    (output) => expect(parseToolResult({ call_id: "c", output })).toEqual({ call_id: "c", output }),
+  );
+
+  it.each([
+    [{ call_id: "", output: 1 }, "call_id"],
+    [{ call_id: "c".repeat(LIMITS.toolCallIdLength + 1), output: 1 }, "call_id"],
+    [{ output: 1 }, "call_id"],
+    [{ call_id: "c" }, "output"],
+    [{ call_id: "c", output: Number.NaN }, "output"],
+    [{ call_id: "c", output: `${long}x` }, "output"],
+    [{ call_id: "c", output: "é".repeat(LIMITS.toolOutputBytes / 2) }, "output"],
+    [{ call_id: "c", output: deepArray(LIMITS.toolOutputDepth + 1) }, "output"],
+    [{ call_id: "c", output: deepArray(400_000) }, "output"],
+    [{ call_id: "c", output: 1, is_error: true }, "is_error"],
+    [null, "body"],
+  ])("that is wrong or over a limit is refused by the field's name", (body, param) => {
+    expect(() => parseToolResult(body)).toThrow(expect.objectContaining({ code: "invalid_request", param }));
   });
 });
 
@@ -182,6 +239,14 @@ function messages(count: number): object[] {
 /** An object that nests `depth` deep, itself counted. */
 function nest(depth: number): object {
   return depth === 1 ? {} : { x: nest(depth - 1) };
+}
+
+function deepArray(depth: number): unknown {
+  return JSON.parse("[".repeat(depth) + "]".repeat(depth));
+}
+
+function tools(count: number): object[] {
+  return Array.from({ length: count }, (_, i) => ({ name: `tool_${i}`, description: "", parameters: {} }));
 }
 
 function pairs(count: number): Record<string, string> {

@@ -1,4 +1,4 @@
-import type { Generation } from "@reprise/protocol";
+import { DEFAULT_POLICY, type Generation, parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { openSseReader, withSeed } from "@reprise/testkit";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
@@ -14,7 +14,6 @@ import {
   REQUEST,
   started,
 } from "../testing/platform.ts";
-import { parseGenerationId, parseTenantId } from "@reprise/protocol";
 
 const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -37,6 +36,7 @@ describe("a create", () => {
       usage: { input_tokens: null, output_tokens: 0 },
       error: null,
       finish_reason: null,
+      tool_calls: [],
       cursor: "0-0",
       created_at,
       metadata: { user: "ü" },
@@ -108,7 +108,7 @@ describe("a create", () => {
       const { events } = await platform.log.reader.readLog(refOf((json as Generation).id));
       return JSON.parse(Buffer.from(events[0]!).toString()) as unknown;
     };
-    const policy = { max_attempts: 1, on_worker_loss: "continue", on_disconnect: "keep" };
+    const policy = { ...DEFAULT_POLICY, max_attempts: 1 };
     expect(await stored(TRACE)).toMatchObject({
       seq: 0,
       tenant: "acme",
