@@ -2,7 +2,7 @@ import type { Engine } from "./engines/engine.ts";
 import { createOpenaiEngine } from "./engines/openai/openai-engine.ts";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import type { ServedModel } from "./model-queues.ts";
-import { loadModelsFile, type ModelConfig, type ModelsConfig } from "./models-file.ts";
+import { loadModelsFile, type EngineConfig, type ModelsConfig } from "./models-file.ts";
 
 interface ModelsEnvironment {
   readonly REPRISE_MODELS_FILE: string | undefined;
@@ -21,16 +21,29 @@ export async function loadEngines(
   return createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv), env.REPRISE_WORKER_SLOTS);
 }
 
-/** One engine for each model, without I/O. A model that does not say how many slots it has gets `defaultSlots`. */
+/**
+ * One engine for each model, without I/O, and one more for its fallback: a model's engines live and end with the model. A fallback's
+ * own fallback is not followed. A model that does not say how many slots it has gets `defaultSlots`.
+ * @param models as `parseModelsFile` gives them: every fallback is among them
+ */
 export function createEngines(models: ModelsConfig, defaultSlots: number): Map<string, ServedModel> {
   return new Map(
-    [...models].map(([name, config]) => [
-      name,
-      { engine: createEngine(config), slots: config.slots ?? defaultSlots },
-    ]),
+    [...models].map(([name, config]) => {
+      const { slots = defaultSlots, fallback } = config;
+      return [
+        name,
+        {
+          engine: createEngine(config),
+          slots,
+          ...(fallback !== undefined && {
+            fallback: { model: fallback, engine: createEngine(models.get(fallback)!) },
+          }),
+        },
+      ];
+    }),
   );
 }
 
-function createEngine(config: ModelConfig): Engine {
+function createEngine(config: EngineConfig): Engine {
   return config.engine === "sim" ? createSimEngine() : createOpenaiEngine(config.openai);
 }

@@ -25,6 +25,18 @@ test("models that are replaced let go of their queues first, and then of their e
   expect(gone).toEqual(["queue old", "engine old", "queue new", "engine new"]);
 });
 
+test("a model that is let go takes its fallback's engine along", async () => {
+  const { gone, model, serve } = world();
+  const [name, served] = model("main");
+  const [, { engine }] = model("spare");
+  const queues = await ModelQueues.open(
+    new Map([[name, { ...served, fallback: { model: "spare", engine } }]]),
+    serve,
+  );
+  await queues.close();
+  expect(gone).toEqual(["queue main", "engine main", "engine spare"]);
+});
+
 test("when a new queue can't be opened the earlier models stay, and what was opened is let go", async () => {
   const { gone, model, serve } = world();
   const queues = await ModelQueues.open(new Map([model("old")]), serve);

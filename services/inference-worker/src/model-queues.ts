@@ -1,15 +1,17 @@
 import type { Puller } from "@reprise/log";
 import type { Engine } from "./engines/engine.ts";
 
-/** One model's engine, and how many generations of it this worker runs at a time. */
+/** One model's engines, and how many generations of it this worker runs at a time. */
 export interface ServedModel {
   readonly engine: Engine;
   readonly slots: number;
+  /** What stands in when `engine` fails: another model's public name, and an engine for it that nobody else uses. */
+  readonly fallback?: { readonly model: string; readonly engine: Engine };
 }
 
 interface Queue {
   readonly puller: Puller;
-  readonly engine: Engine;
+  readonly served: ServedModel;
 }
 
 type Serve = (served: ServedModel, model: string) => Promise<Puller>;
@@ -38,7 +40,7 @@ export class ModelQueues {
     const next: Queue[] = [];
     try {
       for (const [model, served] of models) {
-        next.push({ puller: await this.#serve(served, model), engine: served.engine });
+        next.push({ puller: await this.#serve(served, model), served });
       }
     } catch (error) {
       this.#retired.push(...next.map(retire));
@@ -54,8 +56,8 @@ export class ModelQueues {
   }
 }
 
-async function retire({ puller, engine }: Queue): Promise<void> {
+async function retire({ puller, served }: Queue): Promise<void> {
   puller.stop();
   await puller.idle();
-  await engine.close();
+  await Promise.all([served.engine.close(), served.fallback?.engine.close()]);
 }

@@ -40,6 +40,7 @@ describe("a models file", () => {
       sim: { engine: "sim", slots: 3 },
       llama: {
         ...LLAMA,
+        fallback: "meta/llama",
         api_key_env: "VLLM_API_KEY",
         continuation: "continue_final_message",
         idle_timeout_ms: 5_000,
@@ -50,6 +51,7 @@ describe("a models file", () => {
     expect(models.get("sim")).toEqual({ engine: "sim", slots: 3 });
     expect(models.get("llama")).toMatchObject({
       engine: "openai",
+      fallback: "meta/llama",
       openai: {
         baseUrl: "http://127.0.0.1:8000/v1",
         upstreamModel: "meta-llama/Llama-3.1-8B-Instruct",
@@ -68,12 +70,12 @@ describe("a models file", () => {
     const problems = problemsOf(
       JSON.stringify({
         models: {
-          sim: { engine: "sim", slots: 0, tokens: 5 },
+          sim: { engine: "sim", slots: 0, tokens: 5, fallback: "sim" },
           llama: {
             ...LLAMA,
             base_url: "ftp://host",
             api_key_env: "ABSENT",
-            fallback: "sim",
+            fallback: "absent",
             continuation: "maybe",
           },
           "a b": { engine: "vllm" },
@@ -89,6 +91,7 @@ describe("a models file", () => {
         "version",
         "models.sim.slots",
         "models.sim.tokens",
+        "models.sim.fallback",
         "models.llama.base_url",
         "models.llama.api_key_env",
         "models.llama.fallback",
@@ -100,7 +103,9 @@ describe("a models file", () => {
   });
 
   test.each([
-    [{ fallback: "sim" }, "models.llama.fallback: is not a known field"],
+    [{ fallback: "sim" }, 'models.llama.fallback: names "sim", which is no model of the file'],
+    [{ fallback: "llama" }, "models.llama.fallback: names the model itself"],
+    [{ fallback: 3 }, "models.llama.fallback: Invalid input: expected string, received number"],
     [
       { api_key_env: "ABSENT" },
       "models.llama.api_key_env: names ABSENT, which the environment does not have",
@@ -156,6 +161,22 @@ describe("a models file", () => {
 
 test("without a models file there is the simulator, as sim", async () => {
   expect(await loadModelsFile(undefined, env)).toEqual(new Map([["sim", { engine: "sim" }]]));
+});
+
+test("a model gets an engine of its own for its fallback, whose own fallback is not followed", async () => {
+  const engines = createEngines(
+    parse({
+      llama: { ...LLAMA, fallback: "small" },
+      small: { ...LLAMA, fallback: "sim" },
+      sim: { engine: "sim" },
+    }),
+    1,
+  );
+  const { fallback } = engines.get("llama")!;
+  expect(fallback).toEqual({ model: "small", engine: expect.objectContaining({ name: "openai" }) });
+  expect(fallback!.engine).not.toBe(engines.get("small")!.engine);
+  expect(engines.get("small")!.fallback).toMatchObject({ model: "sim", engine: { name: "sim" } });
+  expect(engines.get("sim")).not.toHaveProperty("fallback");
 });
 
 test("every model gets an engine, and the default number of slots unless it has its own", async () => {

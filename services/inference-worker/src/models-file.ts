@@ -4,10 +4,15 @@ import * as z from "zod";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "./engines/openai/chat-request.ts";
 import type { OpenaiEngineOptions } from "./engines/openai/openai-engine.ts";
 
-export type ModelConfig = { readonly slots?: number | undefined } & (
+export type EngineConfig =
   | { readonly engine: "sim" }
-  | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions }
-);
+  | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions };
+
+export type ModelConfig = EngineConfig & {
+  readonly slots?: number | undefined;
+  /** Another model of the same file, whose engine stands in when this one's fails. */
+  readonly fallback?: string | undefined;
+};
 
 /** By public model name. Holds API keys: not for logs. */
 export type ModelsConfig = ReadonlyMap<string, ModelConfig>;
@@ -33,8 +38,15 @@ const modelName = z.string().superRefine((name, context) => {
   }
 });
 
+/** What it names is looked at by `findFallbackProblems`. */
+const fallback = z.string().optional();
+
+const fallbacksSchema = z
+  .object({ models: z.record(z.string(), z.object({ fallback: z.string() }).partial().catch({})) })
+  .catch({ models: {} });
+
 const simSchema = z
-  .strictObject({ engine: z.literal("sim"), slots })
+  .strictObject({ engine: z.literal("sim"), slots, fallback })
   .transform((model): ModelConfig => model);
 
 function openaiSchema(env: ProcessEnvironment) {
@@ -57,10 +69,12 @@ function openaiSchema(env: ProcessEnvironment) {
       headers_timeout_ms: timeoutMs,
       idle_timeout_ms: timeoutMs,
       slots,
+      fallback,
     })
     .transform((model): ModelConfig => ({
       engine: "openai",
       slots: model.slots,
+      fallback: model.fallback,
       openai: {
         baseUrl: model.base_url,
         upstreamModel: model.upstream_model,
@@ -104,9 +118,10 @@ export function parseModelsFile(
     });
   }
   const result = fileSchema(env).safeParse(json);
-  if (result.success) return new Map(Object.entries(result.data.models));
-  const problems = result.error.issues.flatMap(toProblems).map((problem) => `  ${problem}`);
-  throw new RepriseError("config_invalid", `${source} is wrong:\n${problems.join("\n")}`, { param: source });
+  const problems = [...(result.error?.issues.flatMap(toProblems) ?? []), ...findFallbackProblems(json)];
+  if (result.success && problems.length === 0) return new Map(Object.entries(result.data.models));
+  const lines = problems.map((problem) => `  ${problem}`);
+  throw new RepriseError("config_invalid", `${source} is wrong:\n${lines.join("\n")}`, { param: source });
 }
 
 /**
@@ -128,6 +143,18 @@ export async function loadModelsFile(
     });
   }
   return parseModelsFile(text, { source: path, env });
+}
+
+/** Beside the schema, because a refinement across models would not be asked while anything else is wrong. */
+function findFallbackProblems(json: unknown): string[] {
+  const { models } = fallbacksSchema.parse(json);
+  return Object.entries(models).flatMap(([name, { fallback: other }]) => {
+    const path = toPath(["models", name, "fallback"]);
+    if (other === undefined) return [];
+    if (other === name) return [`${path}: names the model itself`];
+    if (Object.hasOwn(models, other)) return [];
+    return [`${path}: names ${JSON.stringify(other)}, which is no model of the file`];
+  });
 }
 
 function isBaseUrl(text: string): boolean {
