@@ -16,6 +16,7 @@ export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export { Tail } from "./tail.ts";
 export type { Remains } from "./rollback.ts";
+export { readPolicy } from "./requested-policy.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,

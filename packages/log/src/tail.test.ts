@@ -203,3 +203,21 @@ describe("a tail", () => {
     expect([calls, tail.readers]).toEqual([["a", "b", "b"], 1]);
   });
 });
+
+describe("the policy of a tail", () => {
+  const policyOf = (events: readonly Uint8Array[]) =>
+    new Tail(REF, plainFraming, { events: [...events], streamSeq: 1 }).policy;
+
+  test("is what the generation was created with, and the defaults of what it leaves open", () => {
+    const said = {
+      ...requested(REF),
+      policy: { on_disconnect: { cancel_after: 7 } },
+    } as unknown as EventDraft;
+    expect(policyOf(encode([said]))).toMatchObject({ on_disconnect: { cancel_after: 7 }, max_attempts: 3 });
+  });
+
+  test("is unknown when the log has lost its beginning, and when this version can't read it", () => {
+    const strange = { ...requested(REF), policy: { on_disconnect: "dance" } } as unknown as EventDraft;
+    expect([policyOf(encode([delta("a")], 5)), policyOf(encode([strange]))]).toEqual([undefined, undefined]);
+  });
+});

@@ -1,5 +1,6 @@
 import {
   decodeEvent,
+  type EffectivePolicy,
   encodeCursor,
   type GenerationRef,
   isTerminal,
@@ -9,6 +10,7 @@ import {
 } from "@reprise/protocol";
 import { FrameLog, type Framing } from "./frame-log.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
+import { readPolicy } from "./requested-policy.ts";
 
 /** What a live message is to a tail whose last event is `lastSeq`. */
 export type LiveVerdict = "next" | "known" | "gap";
@@ -38,6 +40,8 @@ export class Tail {
   readonly frames: FrameLog;
   /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
   readonly beginsWhole: boolean;
+  /** What its seq 0 says; undefined for a log that has lost it. */
+  readonly policy: EffectivePolicy | undefined;
   /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
   ended = false;
@@ -55,6 +59,7 @@ export class Tail {
     this.ref = ref;
     const firstSeq = peekSeq(snapshot.events[0]!);
     this.beginsWhole = firstSeq === 0;
+    this.policy = this.beginsWhole ? readPolicy(snapshot.events[0]!) : undefined;
     this.#lastSeq = firstSeq - 1;
     this.frames = new FrameLog(framing, Math.max(1, firstSeq));
     for (const payload of snapshot.events) this.#append(payload);
