@@ -1,69 +1,93 @@
-import type { Appender } from "@reprise/log";
-import { type RequestedEvent, toRepriseError, type Usage, type WorkerId } from "@reprise/protocol";
-import type { Plan } from "./domain/plan-attempt.ts";
-import { totalUsage } from "./domain/usage.ts";
-import type { Engine, EngineEvent } from "./engines/engine.ts";
+import {
+  type EffectiveTimeouts,
+  type EventDraft,
+  type FinishReason,
+  type GenerationRequest,
+  RepriseError,
+  toRepriseError,
+  type Usage,
+} from "@reprise/protocol";
+import type { Turn } from "./domain/plan-attempt.ts";
+import type { Engine, EngineEvent, ToolCallEvent } from "./engines/engine.ts";
+import { type TurnTimeout, watchTurn } from "./turn-watch.ts";
+
+/** What a run of an engine writes to. */
+export interface EngineSink {
+  append(draft: EventDraft): void;
+  /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
+  hold(signal: AbortSignal): Promise<unknown> | undefined;
+}
 
 export interface EngineRun {
-  appender: Appender;
   engine: Engine;
-  plan: Extract<Plan, { kind: "run" }>;
-  requested: RequestedEvent;
-  worker: WorkerId;
-  /** What earlier attempts have used. */
-  usageBefore: Usage;
+  request: GenerationRequest;
+  turn: Turn;
+  timeouts: EffectiveTimeouts;
+  /** When the generation as a whole has to be over, in wall-clock milliseconds. */
+  totalAtMs: number;
+  sink: EngineSink;
+  /** Aborted when somebody else has the say, or the worker is to stop. */
   signal: AbortSignal;
 }
 
-/** An engine that is this many characters ahead of the log has to wait. */
-const MAX_BACKLOG = 256 * 1_024;
+/** How a run of an engine ended; `counted` is how many tokens it has said, by our count of its chunks. */
+export type EngineOutcome = { readonly counted: number } & (
+  | {
+      readonly kind: "finished";
+      readonly reason: FinishReason;
+      readonly usage: Usage | undefined;
+      readonly calls: readonly ToolCallEvent[];
+    }
+  | { readonly kind: "failed"; readonly error: RepriseError }
+  | { readonly kind: "timeout"; readonly name: TurnTimeout }
+  /** The signal stopped it. */
+  | { readonly kind: "stopped" }
+);
 
-/** Turns an engine's events into the log's. Returns how it ended the generation; undefined when the signal stopped it first. */
-export async function runEngine(run: EngineRun): Promise<"completed" | "failed" | undefined> {
-  const { appender, engine, plan, requested, worker, usageBefore, signal } = run;
-  const { request } = requested;
-  const inputTokens = engine.countInput?.(request);
-  appender.append({
-    type: "generation.started",
-    attempt: plan.attempt,
-    worker,
-    model: request.model,
-    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+/** Runs an engine for one turn: its text goes to the sink as it comes, its tool calls and its end are the outcome. */
+export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
+  const { engine, request, turn, timeouts, totalAtMs, sink, signal } = run;
+  const late = new AbortController();
+  let timeout: TurnTimeout | undefined;
+  using watch = watchTurn({
+    timeouts,
+    totalAtMs,
+    onTimeout(name) {
+      timeout = name;
+      late.abort();
+    },
   });
-  if (plan.rewind) appender.append({ type: "output.rewind", to_seq: 0, reason: "worker_lost" });
-  // The engine is asked only once the attempt is in the log: until then it may be somebody else's, or over.
-  if ((await appender.settled()).kind !== "open" || signal.aborted) return undefined;
-
-  const before = { ...usageBefore, input_tokens: usageBefore.input_tokens ?? inputTokens ?? null };
+  const calls: ToolCallEvent[] = [];
   let counted = 0;
   let last: Extract<EngineEvent, { type: "finish" }> | undefined;
+  const stop = AbortSignal.any([signal, late.signal]);
   try {
-    for await (const event of engine.generate(request, { prefix: plan.prefix, signal })) {
+    watch.waiting();
+    for await (const event of engine.generate(request, { ...turn, signal: stop })) {
+      watch.arrived();
       if (event.type === "finish") {
         last = event;
         break;
       }
-      const { text, tokens = 1 } = event;
-      counted += tokens;
-      const type = event.type === "reasoning" ? "reasoning.delta" : "output.delta";
-      appender.append(tokens === 1 ? { type, text } : { type, text, tokens });
-      if (appender.backlog > MAX_BACKLOG) await appender.settled();
+      if (event.type === "tool_call") calls.push(event);
+      else counted += say(sink, event);
+      const held = sink.hold(stop);
+      if (held) await held;
+      stop.throwIfAborted();
+      watch.waiting();
     }
-    signal.throwIfAborted();
+    stop.throwIfAborted();
   } catch (thrown) {
-    if (signal.aborted) return undefined;
-    const { code, message, retryable } = toRepriseError(thrown);
-    appender.append({
-      type: "generation.failed",
-      error: { code, message, retryable },
-      usage: totalUsage(before, counted, undefined),
-    });
-    return "failed";
+    if (signal.aborted) return { kind: "stopped", counted };
+    if (timeout) return { kind: "timeout", name: timeout, counted };
+    return { kind: "failed", error: toRepriseError(thrown), counted };
   }
-  appender.append({
-    type: "generation.completed",
-    finish_reason: last?.reason ?? "stop",
-    usage: totalUsage(before, counted, last?.usage),
-  });
-  return "completed";
+  return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted };
+}
+
+function say(sink: EngineSink, event: Extract<EngineEvent, { type: "text" | "reasoning" }>): number {
+  const { text, tokens = 1 } = event;
+  const type = event.type === "reasoning" ? "reasoning.delta" : "output.delta";
+  sink.append(tokens === 1 ? { type, text } : { type, text, tokens });
+  return tokens;
 }

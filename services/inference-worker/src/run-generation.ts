@@ -1,32 +1,33 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
-  createWriterName,
   appendDecision,
-  Appender,
   type AppenderState,
   type Broker,
-  createCheckpointer,
+  createWriterName,
   type GenerationLog,
+  isHeld,
   type Job,
-  subscribeLive,
+  type LogSnapshot,
 } from "@reprise/log";
 import {
   decodeEvent,
-  type EventDraft,
+  type GenerationId,
   isTerminal,
-  type KnownEvent,
-  peekSeq,
+  parseWorkerId,
   RepriseError,
-  toRepriseError,
   type RequestedEvent,
-  Transcript,
-  type UnknownEvent,
+  toRepriseError,
+  type Transcript,
   type WorkerId,
 } from "@reprise/protocol";
-import { type Plan, planAttempt } from "./domain/plan-attempt.ts";
+import { runAttempts } from "./attempts.ts";
+import { type EndDraft, failed } from "./domain/after-turn.ts";
+import { type Plan, planAttempt, type PlanContext } from "./domain/plan-attempt.ts";
 import { loadLog } from "./load-log.ts";
-import { runEngine } from "./run-engine.ts";
-import type { Engine } from "./engines/engine.ts";
+import type { ServedModel } from "./model-queues.ts";
+import { createPace } from "./pace.ts";
+import { restoreLog } from "./restore-log.ts";
+import { foldLog, isFence, RunLog } from "./run-log.ts";
 
 export interface RunContext {
   readonly connection: Broker["main"];
@@ -36,15 +37,23 @@ export interface RunContext {
   readonly onError: (error: unknown) => void;
   /** Aborted when the worker is to hand its jobs over. */
   readonly handover: AbortSignal;
-  /** Appenders of running generations, to be synced when the connection comes back. */
-  readonly appenders: Set<Appender>;
+  /** What this worker runs: to be synced when the connection comes back, and named to other workers that ask. */
+  readonly running: Map<GenerationId, RunLog>;
 }
 
 /**
  * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by somebody else's terminal
- * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `nothing_to_do`: the generation had ended.
+ * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held_elsewhere`: another worker runs the
+ * generation, though its signs of life have not come through. `nothing_to_do`: the generation had ended.
  */
-export type RunResult = "completed" | "failed" | "stopped" | "superseded" | "handed_over" | "nothing_to_do";
+export type RunResult =
+  | "completed"
+  | "failed"
+  | "stopped"
+  | "superseded"
+  | "handed_over"
+  | "held_elsewhere"
+  | "nothing_to_do";
 
 const MAX_REPLANS = 20;
 const REPLAN_PAUSE_MS = 50;
@@ -57,26 +66,29 @@ const REPLAN_PAUSE_MS = 50;
  *
  * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
  */
-export async function runGeneration(context: RunContext, job: Job, engine: Engine): Promise<RunResult> {
+export async function runGeneration(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
   try {
-    return await runUntilPlanned(context, job, engine);
+    return await runUntilPlanned(context, job, model);
   } catch (thrown) {
     const error = toRepriseError(thrown);
     if (error.retryable) throw error;
     context.onError(thrown);
     const { log } = context;
-    const decide = (transcript: Transcript) =>
-      transcript.ended ? undefined : failedEvent(error, transcript);
+    const decide = ({ ended, usage }: Transcript) => (ended ? undefined : failed(error, usage));
     await appendDecision({ ...log, ref: job.ref, writer: createWriterName(), decide });
     await job.ack();
     return "failed";
   }
 }
 
-async function runUntilPlanned(context: RunContext, job: Job, engine: Engine): Promise<RunResult> {
+/**
+ * A plan is made for what the log said when it was read. Should the log have grown before the plan's first event is stored (a worker
+ * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made.
+ */
+async function runUntilPlanned(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
   for (let tries = 0; tries < MAX_REPLANS; tries++) {
     if (tries > 0) await pause(REPLAN_PAUSE_MS);
-    const result = await runAttempt(context, job, engine);
+    const result = await runPlanned(context, job, model);
     if (result !== "outdated") return result;
   }
   throw new RepriseError(
@@ -85,117 +97,111 @@ async function runUntilPlanned(context: RunContext, job: Job, engine: Engine): P
   );
 }
 
-/**
- * One attempt. What it builds on is what the log said when it was read; should the log have grown before
- * `generation.started` is stored (a worker that is being taken over wrote a last event, a replica lagged), the attempt is
- * `outdated`: it has written nothing, and is planned anew.
- */
-async function runAttempt(context: RunContext, job: Job, engine: Engine): Promise<RunResult | "outdated"> {
-  const { log, worker, ackWaitMs, connection, onError, handover, appenders } = context;
-  const { ref } = job;
-  const snapshot = await loadLog(log, job);
+async function runPlanned(
+  context: RunContext,
+  job: Job,
+  model: ServedModel,
+): Promise<RunResult | "outdated"> {
+  const snapshot = await loadLog(context.log, job);
   const requested = decodeEvent(snapshot.events[0]!) as RequestedEvent;
-  const transcript = new Transcript();
-  for (const payload of snapshot.events) transcript.apply(decodeEvent(payload));
-  const plan = toPlan(job, requested, transcript, engine);
+  const transcript = foldLog(snapshot.events);
+  const plans = toPlanContext(requested, model);
+  const plan = toPlan(job, requested, transcript, plans);
   if (plan.kind === "done") {
     await job.ack();
     return "nothing_to_do";
   }
+  if (await isHeldElsewhere(context, job, transcript)) return "held_elsewhere";
+  return carryOut({ context, job, model, snapshot, requested, transcript, plans }, plan);
+}
 
-  const abort = new AbortController();
-  const checkpointer = createCheckpointer({
-    publish: log.publishCheckpoint,
-    ref,
-    snapshot,
-    maxBytes: log.maxCheckpointBytes,
-    now: Date.now(),
-  });
-  const writer = createWriterName();
-  let begun = false;
-  const appender = new Appender({
-    ...log,
-    ref,
-    head: { seq: peekSeq(snapshot.events.at(-1)!), streamSeq: snapshot.streamSeq },
-    writer,
-    onStored: (event) => {
-      begun ||= event.writer === writer;
-      checkpointer.add(event.payload, event.streamSeq, Date.now());
-    },
-    isFence: (event) => !begun || isFence(event),
-    onEnd: () => abort.abort(),
-  });
-  const live = subscribeLive(connection, ref, {
-    onEvent: (payload) => appender.observe(peekSeq(payload)),
-    onError,
-  });
-  const heartbeat = setInterval(() => {
-    job.working();
-    checkpointer.tick(Date.now());
-    appender.sync();
-  }, ackWaitMs / 3);
-  const handOver = () => abort.abort();
-  handover.addEventListener("abort", handOver);
-  appenders.add(appender);
+interface PlannedRun {
+  readonly context: RunContext;
+  readonly job: Job;
+  readonly model: ServedModel;
+  readonly snapshot: LogSnapshot;
+  readonly requested: RequestedEvent;
+  readonly transcript: Transcript;
+  readonly plans: PlanContext;
+}
+
+async function carryOut(
+  run: PlannedRun,
+  plan: Exclude<Plan, { kind: "done" }>,
+): Promise<RunResult | "outdated"> {
+  const { context, job, model, snapshot, requested, transcript, plans } = run;
+  const { connection, ackWaitMs, onError, handover, running, worker } = context;
+  using pace = createPace({ connection, ref: job.ref, policy: requested.policy, snapshot, onError });
+  const options = { connection, log: context.log, job, ackWaitMs, onError };
+  using log = new RunLog({ ...options, snapshot, onStored: (event) => pace?.stored(event) });
+  const { generation } = job.ref;
+  running.set(generation, log);
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  handover.addEventListener("abort", stop);
+  log.signal.addEventListener("abort", stop);
+  if (handover.aborted) stop();
   try {
-    if (handover.aborted) handOver();
-    let ended: "completed" | "failed" | undefined = "failed";
-    if (plan.kind === "fail") appender.append(failedEvent(plan.error, transcript));
-    else {
-      const usageBefore = transcript.usage;
-      ended = await runEngine({
-        appender,
-        engine,
-        plan,
-        requested,
-        worker,
-        usageBefore,
-        signal: abort.signal,
-      });
+    const end =
+      plan.kind === "fail"
+        ? failed(plan.error, transcript.usage)
+        : await runAttempts({ worker, job, requested, model, plans, log, pace, stop: stopping.signal }, plan);
+    if (end) log.append(end);
+    else await sayHandover(log, worker);
+    const state = await log.settled();
+    if (state.kind === "rolled_back") {
+      const held = log.held();
+      if (held) await restoreLog(options, worker, held, state);
+      return "outdated";
     }
-    const state = await appender.settled();
-    if (state.kind === "fenced" && !isFence(state.by)) return "outdated";
-    return await finish({ state, ended, job, flush: () => checkpointer.flush() });
+    return await finish({ state, end, log, job });
   } finally {
-    appenders.delete(appender);
-    handover.removeEventListener("abort", handOver);
-    clearInterval(heartbeat);
-    live.unsubscribe();
+    handover.removeEventListener("abort", stop);
+    if (running.get(generation) === log) running.delete(generation);
   }
+}
+
+/** So that the next worker knows that this one was not lost. */
+async function sayHandover(log: RunLog, worker: WorkerId): Promise<void> {
+  if ((await log.settled()).kind !== "open") return;
+  const { attempt, attemptEnd, worker: last } = await log.transcript();
+  if (last === worker && !attemptEnd) log.append({ type: "attempt.ended", attempt, reason: "handover" });
 }
 
 interface Finish {
-  state: AppenderState;
+  state: Exclude<AppenderState, { kind: "rolled_back" }>;
   /** How this run has ended the generation, if it has. */
-  ended: "completed" | "failed" | undefined;
+  end: EndDraft | undefined;
+  log: RunLog;
   job: Job;
-  flush: () => Promise<void>;
 }
 
 /** The terminal event is stored; then the final checkpoint; then the job is done. */
-async function finish({ state, ended, job, flush }: Finish): Promise<RunResult> {
+async function finish({ state, end, log, job }: Finish): Promise<RunResult | "outdated"> {
   if (state.kind === "failed") throw state.error;
-  if (state.kind === "fenced") {
-    // A higher attempt holds the job now, and an acknowledgement of ours would take it from that one.
-    if (!isTerminal(state.by.type)) return "superseded";
-    await flush();
-    await job.ack();
-    return "stopped";
-  }
-  await flush();
-  if (!ended) {
+  if (state.kind === "fenced" && !isFence(state.by)) return "outdated";
+  // A higher attempt holds the job now, and an acknowledgement of ours would take it from that one.
+  if (state.kind === "fenced" && !isTerminal(state.by.type)) return "superseded";
+  await log.flush();
+  if (state.kind === "open" && !end) {
     job.release();
     return "handed_over";
   }
   await job.ack();
-  return ended;
+  if (state.kind === "fenced" || !end) return "stopped";
+  return end.type === "generation.completed" ? "completed" : "failed";
 }
 
-function isFence(event: KnownEvent | UnknownEvent): boolean {
-  return event.type === "generation.started" || isTerminal(event.type);
+function toPlanContext({ request, policy }: RequestedEvent, { engine, fallback }: ServedModel): PlanContext {
+  return {
+    policy,
+    fallbackModel: fallback?.model,
+    canContinue: (choice) =>
+      (choice === "fallback" && fallback ? fallback.engine : engine).canContinue(request),
+  };
 }
 
-function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, engine: Engine): Plan {
+function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, plans: PlanContext): Plan {
   if (transcript.ended) return { kind: "done" };
   if (requested.seq !== 0) {
     return {
@@ -208,9 +214,15 @@ function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, eng
     const message = "The Idempotency-Key was used for two models at once.";
     return { kind: "fail", error: new RepriseError("idempotency_conflict", message) };
   }
-  return planAttempt(transcript, requested.policy, engine.canContinue(requested.request));
+  return planAttempt(transcript, plans);
 }
 
-function failedEvent({ code, message, retryable }: RepriseError, { usage }: Transcript): EventDraft {
-  return { type: "generation.failed", error: { code, message, retryable }, usage };
+/** Whether the last attempt's worker is alive and at it. Asked only where a job comes again and that worker has not let go of it. */
+async function isHeldElsewhere(
+  { connection }: RunContext,
+  { ref, deliveries }: Job,
+  { attempt, attemptEnd, worker }: Transcript,
+): Promise<boolean> {
+  if (deliveries === 1 || attempt === 0 || attemptEnd === "handover" || worker === undefined) return false;
+  return isHeld(connection, parseWorkerId(worker), ref.generation);
 }

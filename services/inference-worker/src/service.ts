@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import {
-  type Appender,
+  answerHolders,
   type Broker,
   createGenerationLog,
   type Job,
   pullJobs,
   watchConnection,
 } from "@reprise/log";
-import { parseWorkerId, type WorkerId } from "@reprise/protocol";
+import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
-import type { Engine } from "./engines/engine.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run-generation.ts";
+import type { RunLog } from "./run-log.ts";
 import { watchStalls } from "./stall-watch.ts";
 
 export { parseWorkerEnvironment, type WorkerEnvironment } from "./config.ts";
@@ -48,7 +48,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const log = createGenerationLog(broker, onError);
   const worker = parseWorkerId(`worker-${randomUUID()}`);
   const handover = new AbortController();
-  const appenders = new Set<Appender>();
+  const running = new Map<GenerationId, RunLog>();
   const context = {
     connection: broker.main,
     log,
@@ -56,38 +56,47 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     ackWaitMs,
     onError,
     handover: handover.signal,
-    appenders,
+    running,
   };
+  const stopAnswering = answerHolders(broker.main, worker, (generation) => running.has(generation));
   const stalls = watchStalls(broker.main, ackWaitMs / 2);
   watchConnection(broker.main, {
     onUp() {
       stalls.reconnected();
-      for (const appender of appenders) appender.sync();
+      for (const log of running.values()) log.sync();
     },
   });
 
-  const running = metrics.gauge("reprise_generations_running");
+  const runs = metrics.gauge("reprise_generations_running");
   const ended = metrics.counter("reprise_generations_ended_total");
-  const run = async (job: Job, engine: Engine) => {
+  const run = async (job: Job, model: ServedModel) => {
     // Unanswered, it comes back after the ack wait, if it is nobody else's.
     if (stalls.doubtful) return;
-    running.inc();
+    runs.inc();
     try {
-      const result = await runGeneration(context, job, engine);
+      const result = await runGeneration(context, job, model);
       if (result === "completed" || result === "failed") ended.inc({ status: result });
       logger.debug({ generation: job.ref.generation, result }, "a run has ended");
     } finally {
-      running.dec();
+      runs.dec();
     }
   };
 
-  const serve = ({ engine, slots }: ServedModel, model: string) =>
-    pullJobs({ connection: broker.main, model, slots, ackWaitMs, run: (job) => run(job, engine), onError });
+  const serve = (served: ServedModel, model: string) =>
+    pullJobs({
+      connection: broker.main,
+      model,
+      slots: served.slots,
+      ackWaitMs,
+      run: (job) => run(job, served),
+      onError,
+    });
   const queues = await ModelQueues.open(models, serve);
   const close = async () => {
     handover.abort();
     stalls[Symbol.dispose]();
     await queues.close();
+    stopAnswering();
     log.close();
   };
   const notReadyBecause = () => [

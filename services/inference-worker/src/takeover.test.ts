@@ -171,7 +171,7 @@ test("a job of one model whose generation asks for another ends the generation, 
 
 test("a defect in an engine's adapter ends the generation instead of running its job for ever", async () => {
   await using world = await openWorld();
-  const ref = await world.submit();
+  const ref = await world.submit({ history: [started(1), delta("So far")] });
   const canContinue = () => {
     throw new Error("a defect");
   };

@@ -1,19 +1,33 @@
-import { DEFAULT_POLICY, type EventDraft, Transcript } from "@reprise/protocol";
+import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft, Transcript } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { NO_PREFIX } from "../engines/engine.ts";
-import { planAttempt } from "./plan-attempt.ts";
+import { type EngineChoice, planAttempt, planNext, toTurn } from "./plan-attempt.ts";
 
 const usage = { input_tokens: 1, output_tokens: 2 };
-const started = (attempt: number): EventDraft => ({
+const started = (attempt: number, more: object = {}): EventDraft => ({
   type: "generation.started",
   attempt,
   worker: "w",
-  model: "sim",
+  model: "llama",
+  ...more,
+});
+const ended = (attempt: number, reason: "handover" | "timeout" | "fallback"): EventDraft => ({
+  type: "attempt.ended",
+  attempt,
+  reason,
 });
 const delta = (text: string, tokens = 1): EventDraft => ({ type: "output.delta", text, tokens });
 const reasoning = (text: string): EventDraft => ({ type: "reasoning.delta", text });
-const LOST = { kind: "fail", error: { code: "worker_lost", retryable: true } };
+const call = (id: string): EventDraft => ({
+  type: "tool.call",
+  call_id: id,
+  name: "look_up",
+  arguments: "{}",
+});
+const result = (id: string): EventDraft => ({ type: "tool.result", call_id: id, output: "42" });
 const rewind: EventDraft = { type: "output.rewind", to_seq: 0, reason: "worker_lost" };
+const LOST = { kind: "fail", error: { code: "worker_lost", retryable: true } };
+const TAKEOVER = { kind: "begin", reason: "worker_lost", engine: "primary", rewindTo: undefined };
 
 /** What a log says that holds these events behind its request. */
 function after(...drafts: EventDraft[]): Transcript {
@@ -22,80 +36,84 @@ function after(...drafts: EventDraft[]): Transcript {
   return transcript;
 }
 
-describe("what a worker does with a job", () => {
-  test("it runs a generation that nobody has begun, from nothing", () => {
-    expect(planAttempt(after(), DEFAULT_POLICY, true)).toEqual({
-      kind: "run",
-      attempt: 1,
-      prefix: NO_PREFIX,
-      rewind: false,
-    });
-  });
+interface Circumstances {
+  policy?: Partial<EffectivePolicy>;
+  fallbackModel?: string;
+  /** The engines that go on behind a text. */
+  continuing?: readonly EngineChoice[];
+}
 
-  test("a strict policy does not hinder the first attempt", () => {
-    const strict = { ...DEFAULT_POLICY, max_attempts: 1, on_worker_loss: "fail" } as const;
-    expect(planAttempt(after(), strict, false)).toMatchObject({ kind: "run", attempt: 1 });
+function toContext({ policy, fallbackModel, continuing = ["primary", "fallback"] }: Circumstances = {}) {
+  return {
+    policy: { ...DEFAULT_POLICY, ...policy },
+    fallbackModel,
+    canContinue: (engine: EngineChoice) => continuing.includes(engine),
+  };
+}
+
+const plan = (log: Transcript, circumstances?: Circumstances) => planAttempt(log, toContext(circumstances));
+
+describe("what a worker does with a job", () => {
+  test("it runs a generation that nobody has begun, from nothing, however strict the policy", () => {
+    const first = { ...TAKEOVER, attempt: 1, reason: undefined };
+    expect(plan(after())).toEqual(first);
+    expect(plan(after(), { policy: { max_attempts: 1, on_worker_loss: "fail" }, continuing: [] })).toEqual(
+      first,
+    );
   });
 
   test("it goes on behind what earlier attempts have shown, where the engine can", () => {
     const log = after(started(1), delta("Once ", 2), started(2), delta("upon"));
-    expect(planAttempt(log, DEFAULT_POLICY, true)).toEqual({
-      kind: "run",
-      attempt: 3,
-      prefix: { text: "Once upon", tokens: 3 },
-      rewind: false,
-    });
+    expect(plan(log)).toEqual({ ...TAKEOVER, attempt: 3 });
+    expect(toTurn(log)).toEqual({ turns: [], prefix: { text: "Once upon", tokens: 3 } });
   });
 
   test("what was rewound is no part of the prefix", () => {
     const log = after(started(1), delta("Wrong"), started(2), rewind, delta("Right"));
-    expect(planAttempt(log, DEFAULT_POLICY, true)).toMatchObject({ prefix: { text: "Right", tokens: 1 } });
+    expect(plan(log)).toMatchObject({ rewindTo: undefined });
+    expect(toTurn(log).prefix).toEqual({ text: "Right", tokens: 1 });
   });
 
   test("it withdraws what was shown and begins anew where the engine can't go on", () => {
-    expect(planAttempt(after(started(1), delta("Once")), DEFAULT_POLICY, false)).toEqual({
-      kind: "run",
+    expect(plan(after(started(1), delta("Once")), { continuing: [] })).toEqual({
+      ...TAKEOVER,
       attempt: 2,
-      prefix: NO_PREFIX,
-      rewind: true,
+      rewindTo: 0,
     });
   });
 
   test("it begins anew where the policy says so, even if the engine could go on", () => {
-    const policy = { ...DEFAULT_POLICY, on_worker_loss: "restart" } as const;
-    expect(planAttempt(after(started(1), delta("Once")), policy, true)).toMatchObject({
-      rewind: true,
-      prefix: NO_PREFIX,
-    });
+    const policy = { on_worker_loss: "restart" } as const;
+    expect(plan(after(started(1), delta("Once")), { policy })).toMatchObject({ rewindTo: 0 });
   });
 
   test("there is nothing to withdraw where nothing was shown", () => {
-    expect(planAttempt(after(started(1)), DEFAULT_POLICY, false)).toMatchObject({
-      kind: "run",
-      attempt: 2,
-      rewind: false,
+    expect(plan(after(started(1)), { continuing: [] })).toMatchObject({ attempt: 2, rewindTo: undefined });
+    expect(plan(after(started(1), delta("a"), started(2), rewind), { continuing: [] })).toMatchObject({
+      rewindTo: undefined,
     });
   });
 
   test("reasoning that was shown is withdrawn too, for no engine goes on behind it", () => {
-    const log = after(started(1), reasoning("Hm."));
-    expect(planAttempt(log, DEFAULT_POLICY, true)).toMatchObject({
-      kind: "run",
-      attempt: 2,
-      prefix: NO_PREFIX,
-      rewind: true,
-    });
+    expect(plan(after(started(1), reasoning("Hm.")))).toMatchObject({ attempt: 2, rewindTo: 0 });
   });
 
   test("it ends the generation where the policy wants no second attempt", () => {
-    const policy = { ...DEFAULT_POLICY, on_worker_loss: "fail" } as const;
-    expect(planAttempt(after(started(1)), policy, true)).toMatchObject(LOST);
+    expect(plan(after(started(1)), { policy: { on_worker_loss: "fail" } })).toMatchObject(LOST);
   });
 
   test("it ends the generation once all attempts are used, and not before", () => {
-    const policy = { ...DEFAULT_POLICY, max_attempts: 2 };
-    expect(planAttempt(after(started(1)), policy, true)).toMatchObject({ kind: "run", attempt: 2 });
-    expect(planAttempt(after(started(1), started(2)), policy, true)).toMatchObject(LOST);
+    const policy = { max_attempts: 2 };
+    expect(plan(after(started(1)), { policy })).toMatchObject({ kind: "begin", attempt: 2 });
+    expect(plan(after(started(1), started(2)), { policy })).toMatchObject(LOST);
+  });
+
+  test("a worker that was told to stop has used up no attempt, and is no lost one", () => {
+    const policy = { max_attempts: 1, on_worker_loss: "fail" } as const;
+    const log = after(started(1), delta("a"), ended(1, "handover"), started(2, { reason: "handover" }));
+    expect(plan(after(started(1), ended(1, "handover")), { policy })).toMatchObject({ reason: "handover" });
+    expect(plan(log, { policy: { max_attempts: 2 } })).toMatchObject({ attempt: 3, reason: "worker_lost" });
+    expect(plan(log, { policy })).toMatchObject(LOST);
   });
 
   test.each<EventDraft>([
@@ -103,9 +121,66 @@ describe("what a worker does with a job", () => {
     { type: "generation.failed", error: { code: "engine_failed", message: "m", retryable: true }, usage },
     { type: "generation.cancelled", reason: "asked", usage },
   ])("it leaves a generation alone that has ended: $type", (end) => {
-    expect(planAttempt(after(started(1), delta("Once"), end), DEFAULT_POLICY, true)).toEqual({
-      kind: "done",
+    expect(plan(after(started(1), delta("Once"), end))).toEqual({ kind: "done" });
+    expect(plan(after(end))).toEqual({ kind: "done" });
+  });
+});
+
+describe("the engine of an attempt", () => {
+  const fallbackModel = "small";
+
+  test("is the fallback once the model's own has failed, also for whoever takes over then", () => {
+    const fallen = after(started(1), ended(1, "fallback"));
+    expect(plan(fallen, { fallbackModel })).toMatchObject({ engine: "fallback", reason: "fallback" });
+    const lost = after(
+      started(1),
+      ended(1, "fallback"),
+      started(2, { model: "small", reason: "fallback" }),
+      delta("a"),
+    );
+    expect(plan(lost, { fallbackModel })).toMatchObject({ engine: "fallback", reason: "worker_lost" });
+    expect(plan(lost, { fallbackModel, continuing: ["primary"] })).toMatchObject({ rewindTo: 0 });
+  });
+
+  test("is the model's own again when its fallback is no longer configured", () => {
+    expect(plan(after(started(1), ended(1, "fallback")))).toMatchObject({ engine: "primary" });
+  });
+});
+
+describe("behind tools", () => {
+  const turn = [started(1), delta("Let me see. ", 3), call("a"), call("b"), result("b"), result("a")];
+
+  test("an engine is told of every turn that is over, and of the text behind the last", () => {
+    expect(toTurn(after(...turn, delta("It is 42.")))).toEqual({
+      turns: [
+        { type: "text", text: "Let me see. ", tokens: 3 },
+        { type: "tool_call", call_id: "a", name: "look_up", arguments: "{}" },
+        { type: "tool_call", call_id: "b", name: "look_up", arguments: "{}" },
+        { type: "tool_result", call_id: "b", output: "42" },
+        { type: "tool_result", call_id: "a", output: "42" },
+      ],
+      prefix: { text: "It is 42.", tokens: 1 },
     });
-    expect(planAttempt(after(end), DEFAULT_POLICY, true)).toEqual({ kind: "done" });
+    expect(toTurn(after(...turn)).prefix).toEqual(NO_PREFIX);
+  });
+
+  test("an engine that can't go on begins again behind the last answer: no tool is called twice", () => {
+    expect(plan(after(...turn, delta("It")), { continuing: [] })).toMatchObject({ rewindTo: 6 });
+    expect(plan(after(...turn), { continuing: [] })).toMatchObject({ rewindTo: undefined });
+  });
+
+  test("whoever takes over while a call waits withdraws nothing", () => {
+    expect(plan(after(...turn.slice(0, 4)), { continuing: [] })).toMatchObject({ rewindTo: undefined });
+  });
+});
+
+test("a retry is numbered and named, and withdraws nothing where nothing was shown", () => {
+  const log = after(started(1), ended(1, "timeout"));
+  expect(planNext(log, toContext({ continuing: [] }), "timeout")).toEqual({
+    kind: "begin",
+    attempt: 2,
+    reason: "timeout",
+    engine: "primary",
+    rewindTo: undefined,
   });
 });

@@ -1,34 +1,111 @@
-import { type EffectivePolicy, RepriseError, type Transcript } from "@reprise/protocol";
+import {
+  type AttemptEnd,
+  type EffectivePolicy,
+  type OutputItem,
+  RepriseError,
+  type TakeoverReason,
+  type Transcript,
+} from "@reprise/protocol";
 import { NO_PREFIX, type Prefix } from "../engines/engine.ts";
 
-/** What a worker does with a job, given what the generation's log says. */
-export type Plan =
-  /** The generation has ended; only the job is left. */
-  | { kind: "done" }
-  /** End the generation: it can't be run (any more). */
-  | { kind: "fail"; error: RepriseError }
-  /** Run the engine. `rewind`: what was shown so far is to be withdrawn first, because the engine begins anew. */
-  | { kind: "run"; attempt: number; prefix: Prefix; rewind: boolean };
+/** Which of a model's engines: its own, or the one that stands in for it. */
+export type EngineChoice = "primary" | "fallback";
 
-export function planAttempt(transcript: Transcript, policy: EffectivePolicy, canContinue: boolean): Plan {
-  const { ended, attempt: lastAttempt, text, usage } = transcript;
-  if (ended) return { kind: "done" };
-  const attempt = lastAttempt + 1;
-  const mayGoOn = attempt <= policy.max_attempts && policy.on_worker_loss !== "fail";
-  if (attempt > 1 && !mayGoOn) return { kind: "fail", error: workerLost(lastAttempt) };
-  if (text !== "" && policy.on_worker_loss === "continue" && canContinue) {
-    return {
-      kind: "run",
-      attempt,
-      prefix: {
-        text,
-        tokens: transcript.output.reduce((sum, item) => sum + (item.type === "text" ? item.tokens : 0), 0),
-      },
-      rewind: false,
-    };
+/** An attempt that is to begin. */
+export interface AttemptPlan {
+  readonly kind: "begin";
+  readonly attempt: number;
+  /** Undefined for the first. */
+  readonly reason: TakeoverReason | undefined;
+  readonly engine: EngineChoice;
+  /** What came behind this event is to be withdrawn first, because the engine can't go on behind it. */
+  readonly rewindTo: number | undefined;
+}
+
+/** What a worker does with a generation, given what its log says. */
+export type Plan =
+  /** It has ended; only the job is left. */
+  | { readonly kind: "done" }
+  /** End it: it can't be run (any more). */
+  | { readonly kind: "fail"; readonly error: RepriseError }
+  | AttemptPlan;
+
+export interface PlanContext {
+  readonly policy: EffectivePolicy;
+  /** The model that stands in, where the one that was asked for names one. */
+  readonly fallbackModel: string | undefined;
+  /** Whether an engine goes on behind a text of this request. */
+  readonly canContinue: (engine: EngineChoice) => boolean;
+}
+
+/** What a worker does that has taken a job: whether it is the first, takes over, or finds that nothing is left to try. */
+export function planAttempt(transcript: Transcript, context: PlanContext): Plan {
+  if (transcript.ended) return { kind: "done" };
+  if (transcript.attempt === 0) {
+    return { kind: "begin", attempt: 1, reason: undefined, engine: "primary", rewindTo: undefined };
   }
-  // Reasoning counts too: readers have seen it.
-  return { kind: "run", attempt, prefix: NO_PREFIX, rewind: usage.output_tokens > 0 };
+  const reason = transcript.attemptEnd ?? "worker_lost";
+  const { max_attempts: most, on_worker_loss: onLoss } = context.policy;
+  if (reason === "worker_lost" && (onLoss === "fail" || transcript.countedAttempts >= most)) {
+    return { kind: "fail", error: workerLost(transcript.countedAttempts) };
+  }
+  return planNext(transcript, context, reason);
+}
+
+/** The attempt that follows the last one for a reason that allows it. A takeover stays with the engine that has spoken. */
+export function planNext(
+  transcript: Transcript,
+  { policy, fallbackModel, canContinue }: PlanContext,
+  reason: TakeoverReason,
+): AttemptPlan {
+  const usesFallback = reason === "fallback" || transcript.servedModel === fallbackModel;
+  const engine = fallbackModel !== undefined && usesFallback ? "fallback" : "primary";
+  const restarts = reason === "worker_lost" && policy.on_worker_loss === "restart";
+  return {
+    kind: "begin",
+    attempt: transcript.attempt + 1,
+    reason,
+    engine,
+    rewindTo: !restarts && goesOn(transcript, canContinue(engine)) ? undefined : transcript.turnSeq,
+  };
+}
+
+/** Whether a timeout may be followed by a further attempt: one is left, and nothing that was shown has to be withdrawn. */
+export function mayRetry(
+  transcript: Transcript,
+  { policy, canContinue }: PlanContext,
+  engine: EngineChoice,
+): boolean {
+  return transcript.countedAttempts < policy.max_attempts && goesOn(transcript, canContinue(engine));
+}
+
+/**
+ * Whether an engine can go on from what the log says. It can where nothing was shown since the last tool's answer, where it waits
+ * for tools, and where it takes up the text behind that; reasoning alone, which readers have seen too, no engine goes on behind.
+ */
+function goesOn(transcript: Transcript, canContinue: boolean): boolean {
+  if (!transcript.turnShown || transcript.pendingCalls.length > 0) return true;
+  return canContinue && toTurn(transcript).prefix.text !== "";
+}
+
+export interface Turn {
+  readonly turns: readonly OutputItem[];
+  readonly prefix: Prefix;
+}
+
+/** What the engine is told of what came before: the turns up to the last tool's answer, and the text behind it. */
+export function toTurn({ output }: Transcript): Turn {
+  const begin = output.findLastIndex(({ type }) => type === "tool_result") + 1;
+  const [last] = output.slice(begin);
+  return {
+    turns: output.slice(0, begin),
+    prefix: last?.type === "text" ? { text: last.text, tokens: last.tokens } : NO_PREFIX,
+  };
+}
+
+/** A worker's own word before it begins a further attempt by itself. */
+export function toAttemptEnd(reason: TakeoverReason): AttemptEnd | undefined {
+  return reason === "timeout" || reason === "fallback" ? reason : undefined;
 }
 
 function workerLost(attempts: number): RepriseError {

@@ -7,6 +7,7 @@ import {
   enqueueJob,
   ensureTopology,
   type GenerationLog,
+  headOf,
 } from "@reprise/log";
 import {
   createGenerationId,
@@ -15,6 +16,7 @@ import {
   type EffectivePolicy,
   encodeEvent,
   type EventDraft,
+  type GenerationId,
   type GenerationRef,
   isTerminal,
   JOBS_STREAM,
@@ -30,6 +32,7 @@ import { createLogger, createMetrics } from "@reprise/service";
 import { startTestBroker } from "@reprise/testkit";
 import type { Engine } from "../engines/engine.ts";
 import { runGeneration, type RunResult } from "../run-generation.ts";
+import type { RunLog } from "../run-log.ts";
 import { startWorker, type Worker } from "../service.ts";
 
 const MODEL = "fake";
@@ -125,18 +128,21 @@ function runOne({ broker, log, ref, engine, model = MODEL, onError = rethrow }: 
     ackWaitMs: 60_000,
     onError,
     handover: new AbortController().signal,
-    appenders: new Set<Appender>(),
+    running: new Map<GenerationId, RunLog>(),
   };
   const nothing = () => undefined;
   const job = {
     ref,
     model,
     payload: Buffer.alloc(0),
+    deliveries: 1,
     working: nothing,
     ack: async () => nothing(),
     release: nothing,
+    park: nothing,
+    unpark: async () => nothing(),
   };
-  return runGeneration(context, job, engine);
+  return runGeneration(context, job, { engine, slots: 1 });
 }
 
 export function textOf(events: readonly KnownEvent[]): string {
@@ -155,7 +161,7 @@ async function submit(
   const payload = encodeEvent(0, {
     type: "generation.requested",
     ...ref,
-    created_at: "2026-11-21T00:00:00.000Z",
+    created_at: new Date().toISOString(),
     request: { model: MODEL, input: "Say something.", ...(options && { options }) },
     policy: { ...DEFAULT_POLICY, ...policy },
   });
@@ -171,7 +177,7 @@ async function appendAll(
   drafts: readonly EventDraft[],
 ): Promise<void> {
   const tail = await log.leader.readTail(ref, 0);
-  const head = { seq: tail.length - 1, streamSeq: tail.at(-1)?.streamSeq ?? 0 };
+  const head = headOf({ events: tail.map(({ payload }) => payload), streamSeq: tail.at(-1)?.streamSeq ?? 0 });
   const appender = new Appender({ ...log, ref, head, writer: randomUUID(), isFence: () => false });
   for (const draft of drafts) {
     appender.append(draft);

@@ -1,0 +1,156 @@
+import type { Job } from "@reprise/log";
+import type { RequestedEvent, Transcript, Usage, WorkerId } from "@reprise/protocol";
+import { afterTimeout, afterTurn, type EndDraft, type Next, type Proceed } from "./domain/after-turn.ts";
+import {
+  type AttemptPlan,
+  type EngineChoice,
+  type PlanContext,
+  planNext,
+  toTurn,
+} from "./domain/plan-attempt.ts";
+import { toCallDrafts } from "./domain/tool-calls.ts";
+import { totalUsage } from "./domain/usage.ts";
+import type { Engine } from "./engines/engine.ts";
+import type { ServedModel } from "./model-queues.ts";
+import type { Pace } from "./pace.ts";
+import { runEngine } from "./run-engine.ts";
+import type { RunLog } from "./run-log.ts";
+import { untilAnswered } from "./tool-wait.ts";
+
+/** What one worker's attempts at a generation work with. */
+export interface AttemptsContext {
+  readonly worker: WorkerId;
+  readonly job: Job;
+  readonly requested: RequestedEvent;
+  readonly model: ServedModel;
+  readonly plans: PlanContext;
+  readonly log: RunLog;
+  readonly pace: Pace | undefined;
+  /** Aborted when somebody else has the say, or the worker is to stop. */
+  readonly stop: AbortSignal;
+}
+
+/** An engine that is this many characters ahead of the log has to wait. */
+const MAX_BACKLOG = 256 * 1_024;
+
+/**
+ * One worker's attempts at a generation, one behind the other: each is begun in the log, takes its turns, and is followed by another
+ * one where the policy wants a further try or the model names a fallback.
+ * @returns the end to append; undefined when something has stopped the work before
+ */
+export async function runAttempts(
+  context: AttemptsContext,
+  first: AttemptPlan,
+): Promise<EndDraft | undefined> {
+  const { log, plans } = context;
+  for (let plan = first; ;) {
+    if (!(await begin(context, plan))) return undefined;
+    const next = await runTurns(context, plan.engine);
+    if (next.kind === "stopped") return undefined;
+    if (next.kind === "end") return next.draft;
+    log.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
+    const transcript = await readSettled(context);
+    if (!transcript) return undefined;
+    plan = planNext(transcript, plans, next.reason);
+  }
+}
+
+/** The engine is asked only once the attempt is in the log: until then it may be somebody else's, or over. */
+async function begin(context: AttemptsContext, plan: AttemptPlan): Promise<boolean> {
+  const { log, worker, requested, model, stop } = context;
+  const inputTokens = engineOf(model, plan.engine).countInput?.(requested.request);
+  log.append({
+    type: "generation.started",
+    attempt: plan.attempt,
+    worker,
+    model: plan.engine === "fallback" ? model.fallback!.model : requested.request.model,
+    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(plan.reason !== undefined && { reason: plan.reason }),
+  });
+  if (plan.rewindTo !== undefined) {
+    log.append({ type: "output.rewind", to_seq: plan.rewindTo, reason: plan.reason ?? "worker_lost" });
+  }
+  return (await log.settled()).kind === "open" && !stop.aborted;
+}
+
+/** One attempt: turns of the engine, and waits for the tools that they ask for, until there is something else to do. */
+async function runTurns(context: AttemptsContext, engine: EngineChoice): Promise<Exclude<Next, Proceed>> {
+  // What the engine's own counts of earlier turns add to the log's, which counts chunks.
+  let uncounted = 0;
+  for (;;) {
+    const transcript = await readSettled(context);
+    if (!transcript) return { kind: "stopped" };
+    const before = addOutput(transcript.usage, uncounted);
+    let next: Next;
+    if (transcript.pendingCalls.length > 0) next = await awaitTools(context, engine, before);
+    else {
+      const taken = await takeTurn(context, engine, transcript, before);
+      next = taken.next;
+      uncounted += taken.uncounted;
+    }
+    if (next.kind !== "proceed") return next;
+  }
+}
+
+/** A run of the engine, and what follows from how it ended. */
+async function takeTurn(
+  context: AttemptsContext,
+  engine: EngineChoice,
+  transcript: Transcript,
+  before: Usage,
+): Promise<{ next: Next; uncounted: number }> {
+  const { requested, model, plans, log, pace, stop } = context;
+  const outcome = await runEngine({
+    engine: engineOf(model, engine),
+    request: requested.request,
+    turn: toTurn(transcript),
+    timeouts: requested.policy.timeouts,
+    totalAtMs: totalAtMs(requested),
+    sink: {
+      append: (draft) => log.append(draft),
+      hold: (signal) => (log.backlog > MAX_BACKLOG ? log.settled() : pace?.hold(signal)),
+    },
+    signal: stop,
+  });
+  if (outcome.kind === "finished") {
+    for (const draft of toCallDrafts(outcome.calls, transcript)) log.append(draft);
+  }
+  const after = await readSettled(context);
+  if (!after || outcome.kind === "stopped") return { next: { kind: "stopped" }, uncounted: 0 };
+  const reported = outcome.kind === "finished" ? outcome.usage : undefined;
+  const usage = totalUsage(before, outcome.counted, reported);
+  return {
+    next: afterTurn(outcome, { context: plans, transcript: after, engine, usage }),
+    uncounted: (reported?.output_tokens ?? outcome.counted) - outcome.counted,
+  };
+}
+
+/** The slot is somebody else's meanwhile: tools, and the people behind them, take their time. */
+async function awaitTools(context: AttemptsContext, engine: EngineChoice, usage: Usage): Promise<Next> {
+  const { requested, plans, log, job, stop } = context;
+  const { after_ms: afterMs } = requested.policy.timeouts.tool_result;
+  const result = await untilAnswered({ log, job, stop, afterMs, totalAtMs: totalAtMs(requested) });
+  if (result === "answered") return { kind: "proceed" };
+  const transcript = result === "stopped" ? undefined : await readSettled(context);
+  if (!transcript || result === "stopped") return { kind: "stopped" };
+  return afterTimeout(result, { context: plans, transcript, engine, usage });
+}
+
+/** What the log says once everything that was appended is in it; undefined when the work is to stop. */
+async function readSettled({ log, stop }: AttemptsContext): Promise<Transcript | undefined> {
+  if ((await log.settled()).kind !== "open" || stop.aborted) return undefined;
+  return log.transcript();
+}
+
+function engineOf({ engine, fallback }: ServedModel, choice: EngineChoice): Engine {
+  return choice === "fallback" && fallback ? fallback.engine : engine;
+}
+
+/** Clocks of the nodes that create and of those that run are taken to agree within what such a timeout leaves open. */
+function totalAtMs({ created_at: createdAt, policy }: RequestedEvent): number {
+  return Date.parse(createdAt) + policy.timeouts.total.after_ms;
+}
+
+function addOutput(usage: Usage, tokens: number): Usage {
+  return { ...usage, output_tokens: usage.output_tokens + tokens };
+}

@@ -1,0 +1,21 @@
+import type { EventDraft, Transcript } from "@reprise/protocol";
+import { LIMITS } from "@reprise/protocol";
+import type { ToolCallEvent } from "../engines/engine.ts";
+
+/**
+ * An engine's tool calls as events. A call keeps the name that the upstream gave it, unless that is missing, too long, or stands for
+ * another call of this generation: some upstreams count from 0 in every turn.
+ */
+export function toCallDrafts(calls: readonly ToolCallEvent[], transcript: Transcript): EventDraft[] {
+  const taken = new Set<string>();
+  return calls.map(({ callId, name, arguments: text }, i) => {
+    const usable = callId && callId.length <= LIMITS.toolCallIdLength && isFree(callId);
+    const id = usable ? callId : `call_${transcript.cursor.seq}_${i}`;
+    taken.add(id);
+    return { type: "tool.call", call_id: id, name, arguments: text };
+  });
+
+  function isFree(id: string): boolean {
+    return !taken.has(id) && !transcript.hasCall(id);
+  }
+}

@@ -1,0 +1,61 @@
+import type { EffectiveTimeouts, TimeoutName } from "@reprise/protocol";
+
+/** The timeouts that can strike while an engine runs. */
+export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
+
+export interface TurnWatch extends Disposable {
+  /** The engine is asked for its next token, and the time runs. */
+  waiting(): void;
+  /** It has said something; until it is asked again, what takes its time is not the engine. */
+  arrived(): void;
+}
+
+export interface TurnWatchOptions {
+  timeouts: Pick<EffectiveTimeouts, TurnTimeout>;
+  /** When the generation as a whole has to be over, by `now`. */
+  totalAtMs: number;
+  /** Called once. */
+  onTimeout: (name: TurnTimeout) => void;
+  now?: () => number;
+}
+
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+/**
+ * Watches over one run of an engine. One timer, armed for the next moment at which anything could be late, and again from what it
+ * finds then: a token costs two assignments.
+ */
+export function watchTurn({ timeouts, totalAtMs, onTimeout, now = Date.now }: TurnWatchOptions): TurnWatch {
+  let limit: TurnTimeout = "first_token";
+  let waitingSince: number | undefined;
+  let timer: NodeJS.Timeout;
+
+  function check(): void {
+    const at = now();
+    const since = waitingSince ?? at;
+    const dueMs = since + timeouts[limit].after_ms;
+    if (at >= totalAtMs) onTimeout("total");
+    else if (waitingSince !== undefined && at >= dueMs) onTimeout(limit);
+    else arm(Math.min(dueMs, totalAtMs) - at);
+  }
+
+  function arm(delayMs: number): void {
+    timer = setTimeout(check, Math.min(Math.max(delayMs, 1), LONGEST_TIMER_MS));
+  }
+
+  arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
+  return {
+    waiting() {
+      waitingSince = now();
+    },
+    arrived() {
+      waitingSince = undefined;
+      if (limit === "between_tokens") return;
+      // The timer may be armed for much later than this limit has it.
+      limit = "between_tokens";
+      clearTimeout(timer);
+      arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
+    },
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
+}
