@@ -23,7 +23,13 @@ export {
   type WorkerId,
 } from "./id.ts";
 export { encodeModelName } from "./model-name.ts";
-export { DEFAULT_POLICY, type EffectivePolicy, policySchema, tightenPolicy } from "./policy.ts";
+export {
+  DEFAULT_POLICY,
+  type EffectivePolicy,
+  effectivePolicySchema,
+  policySchema,
+  tightenPolicy,
+} from "./policy.ts";
 export {
   LIMITS,
   parseGenerationRequest,

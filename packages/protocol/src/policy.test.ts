@@ -77,7 +77,7 @@ describe("a policy", () => {
     { on_disconnect: "cancel" },
     { on_disconnect: { cancel_after: -1 } },
     { on_disconnect: { cancel_after: 86_400_001 } },
-    { on_disconnect: { cancel_after: 1, then: "fail" } },
+    { on_disconnect: { cancel_after: 1, answer: "fail" } },
     { timeouts: { queue: { after_ms: 0 } } },
     { timeouts: { total: { after_ms: 86_400_001 } } },
     { timeouts: { queue: { answer: "retry" } } },

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ERROR_CATALOGUE, type ErrorCode } from "./error-code.ts";
-import { eventSchema, FINISH_REASONS } from "./event.ts";
+import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event.ts";
 import { toHttpStatus } from "./http-status.ts";
+import { DEFAULT_POLICY, effectivePolicySchema } from "./policy.ts";
 import { generationRequestSchema, LIMITS } from "./request.ts";
+import { DEFAULT_TIMEOUTS } from "./timeouts.ts";
+import { fold, started } from "./transcript.fixture.ts";
 
 const DOCUMENT = readFileSync(new URL("../../../PROTOCOL.md", import.meta.url), "utf8");
 
@@ -45,6 +48,34 @@ describe("PROTOCOL.md", () => {
       required === "yes" ? name : `${name}?`,
     );
     expect(new Set(documented)).toEqual(new Set(fieldNames(generationRequestSchema.shape)));
+  });
+
+  it("lists every field of a policy with its default, and no other", () => {
+    const { timeouts: _, ...fields } = effectivePolicySchema.shape;
+    const defaults = { ...DEFAULT_POLICY, pace: "none", delivery: "0 ms" };
+    const known = Object.keys(fields).map((name) => [name, String(defaults[name as keyof typeof fields])]);
+    const timeouts = Object.entries(DEFAULT_TIMEOUTS).map(([name, { after_ms, answer }]) => [
+      `timeouts.${name}`,
+      `${after_ms} ms, ${answer}`,
+    ]);
+    const documented = tableUnder("| field | default | meaning |").map(([name, fallback]) => [
+      name,
+      fallback!.replaceAll(/(?<=\d),(?=\d)/g, ""),
+    ]);
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries([...known, ...timeouts]));
+    expect(DEFAULT_POLICY.delivery).toEqual({ min_interval_ms: 0 });
+  });
+
+  it("lists every reason of a further attempt and whether it counts, and no other", () => {
+    const known = TAKEOVER_REASONS.map((reason) => {
+      const { countedAttempts } = fold(started(1), started(2, { reason }));
+      return [reason, countedAttempts === 2 ? "yes" : "no"];
+    });
+    const documented = tableUnder("| reason | what became of it | counts |").map(([reason, , counts]) => [
+      reason,
+      counts,
+    ]);
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(known));
   });
 
   it("lists every finish reason, and no other", () => {

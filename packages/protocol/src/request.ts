@@ -4,7 +4,7 @@ import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
 import { RepriseError } from "./reprise-error.ts";
 
-/** Every limit on what a client may send; PROTOCOL.md §4 gives the same numbers. Lengths of text are in UTF-16 code units. */
+/** Every limit on what a client may send; PROTOCOL.md §4.2 gives the same numbers. Lengths of text are in UTF-16 code units. */
 export const LIMITS = {
   bodyBytes: 1_048_576,
   messages: 1_024,

@@ -1,4 +1,3 @@
-import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { Transcript } from "./transcript.ts";
 
 /** Events as tests write them down: what they say, without their place. */
@@ -39,6 +38,6 @@ export const cancelled = (): Draft => ({
 /** A log of these events, numbered from 1 and folded. */
 export function fold(...drafts: readonly Draft[]): Transcript {
   const transcript = new Transcript();
-  drafts.forEach((draft, i) => transcript.apply({ ...draft, seq: i + 1 } as KnownEvent | UnknownEvent));
+  drafts.forEach((draft, i) => transcript.apply({ ...draft, seq: i + 1 }));
   return transcript;
 }
