@@ -1,9 +1,13 @@
-import { checkpointSubject, encodeEvent, parseGenerationId, peekSeq } from "@reprise/protocol";
+import { checkpointSubject, encodeEvent, parseGenerationId, peekSeq, RepriseError } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
-import type { LogSnapshot } from "./log-reader.ts";
+import { headOf } from "./log-head.ts";
+import type { LeaderReader } from "./leader-reader.ts";
+import { createLogReader, type LogSnapshot, type StoredEvent } from "./log-reader.ts";
+import { ReplyInbox } from "./reply-inbox.ts";
 import { encodeCheckpoint } from "./testing/encode-checkpoint.ts";
+import { eventually } from "./testing/eventually.ts";
 import { denseSeqs } from "./testing/read-back.ts";
 import {
   appendOne,
@@ -11,6 +15,7 @@ import {
   delta,
   newRef,
   openWorld,
+  openWorldToRollBack,
   requested,
   type World,
   writeLog,
@@ -25,7 +30,7 @@ function textsOf(payloads: readonly Uint8Array[]): string[] {
 
 /** Publishes a checkpoint message as it is. */
 async function putCheckpoint(
-  world: World,
+  world: Pick<World, "log">,
   ref: GenerationRef,
   message: Uint8Array,
   streamSeq: string,
@@ -37,8 +42,13 @@ async function putCheckpoint(
 }
 
 /** A checkpoint of the events up to `seq`. */
-async function checkpointUpTo(world: World, ref: GenerationRef, seq: number): Promise<void> {
-  const stored = (await world.log.leader.readTail(ref, 0)).slice(0, seq + 1);
+async function checkpointUpTo(
+  world: Pick<World, "log">,
+  ref: GenerationRef,
+  seq: number,
+  known?: readonly StoredEvent[],
+): Promise<void> {
+  const stored = (known ?? (await world.log.leader.readTail(ref, 0))).slice(0, seq + 1);
   const payloads = stored.map(({ payload }) => payload);
   await putCheckpoint(world, ref, encodeCheckpoint(payloads), `${stored.at(-1)!.streamSeq}`);
 }
@@ -123,6 +133,48 @@ describe("reading a whole log", () => {
     const { events, streamSeq } = await world.log.reader.readLog(ref);
     expect(events.map(peekSeq)).toEqual(denseSeqs(21));
     expect(streamSeq).toBe(head.streamSeq);
+  });
+
+  test("a checkpoint that knows of events that the store has lost brings none of them back, and hides no new ones", async () => {
+    await using world = await openWorldToRollBack();
+    const ref = newRef();
+    const writer = await writeLog(world.log, ref, 10);
+    await world.server.snapshotStore();
+    for (let i = 0; i < 10; i++) await appendOne(writer, delta("lost "));
+    const stored = await world.log.leader.readTail(ref, 0);
+    await world.server.restoreStore();
+    await eventually(() => checkpointUpTo(world, ref, 20, stored));
+    const { reader } = world.log;
+    const left = await reader.readLog(ref);
+    expect(left.events.map(peekSeq)).toEqual(denseSeqs(11));
+
+    const other = appenderOf(world.log, ref, { head: headOf(left) });
+    for (let i = 1; i <= 15; i++) {
+      await appendOne(other, delta("new "));
+      const texts = textsOf((await reader.readLog(ref)).events);
+      expect([texts.length, texts.filter((text) => text.includes("lost"))]).toEqual([11 + i, []]);
+    }
+  }, 30_000);
+
+  test("a replica that lags behind a checkpoint takes nothing from it", async () => {
+    await using world = await openWorld();
+    const ref = newRef();
+    await writeLog(world.log, ref, 5);
+    // The replica, here the only server, does not have the checkpoint's last event yet; the leader does.
+    const stored = await world.log.leader.readTail(ref, 0);
+    const unseen = {
+      payload: encodeEvent(6, delta("6 ")),
+      streamSeq: stored.at(-1)!.streamSeq + 1,
+      writer: "w",
+    };
+    await checkpointUpTo(world, ref, 6, [...stored, unseen]);
+    const readWith = async (readTail: LeaderReader["readTail"]) => {
+      const inbox = new ReplyInbox(world.broker.reads, (error) => world.errors.push(error));
+      return createLogReader(inbox, { ...world.log.leader, readTail }).readLog(ref);
+    };
+    const away = new RepriseError("broker_unavailable", "No leader.");
+    const logs = [await readWith(async () => [unseen]), await readWith(() => Promise.reject(away))];
+    expect(logs.map(({ events }) => events.length)).toEqual([7, 6]);
   });
 });
 

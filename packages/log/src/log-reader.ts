@@ -4,14 +4,15 @@ import {
   checkpointSubject,
   type GenerationRef,
   logSubject,
-  peekSeq,
   RepriseError,
   streamOf,
 } from "@reprise/protocol";
 import { decodeCheckpoint } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
 import type { LeaderReader } from "./leader-reader.ts";
+import { headOf, isHead, type LogHead } from "./log-head.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
+import { readBehindHead } from "./rollback.ts";
 import { isStreamAbsent } from "./stream-existence.ts";
 
 /** One event as it lies in the log. `payload` is the reader's own copy. */
@@ -31,11 +32,14 @@ export interface LogSnapshot {
 
 /**
  * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks
- * the leader, before it says that a log is empty.
+ * the leader, before it says that a log is empty or that a checkpoint is void.
  * All calls throw RepriseError `broker_unavailable` when no answer comes in time.
  */
 export interface LogReader {
-  /** The whole log: the checkpoint, then the tail behind it; without a checkpoint that is whole and joins the tail, the log alone. */
+  /**
+   * The whole log: the checkpoint, then the tail behind it. The log has the last word: where it does not have the checkpoint's
+   * last event at its place, byte for byte, it counts alone.
+   */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /** What is stored after a stream sequence, oldest first. */
   readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
@@ -57,10 +61,30 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
     const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
-    const tail = await readTail(ref, checkpoint?.streamSeq ?? 0);
+    const tail = checkpoint && (await readBehindHead({ readTail }, ref, headOf(checkpoint)));
+    if (tail) return join(checkpoint, tail);
+    const log = await readTail(ref, 0);
+    if (checkpoint && (await isAtLeader(ref, headOf(checkpoint), log))) return checkpoint;
     // A replica that lags knows nothing of a new generation: that there is none, only the leader can say.
-    if (!checkpoint) return join(EMPTY, tail.length > 0 ? tail : await leader.readTail(ref, 0));
-    return isNext(checkpoint, tail) ? join(checkpoint, tail) : join(EMPTY, await readTail(ref, 0));
+    return join(EMPTY, log.length > 0 ? log : await leader.readTail(ref, 0));
+  }
+
+  /**
+   * Whether the log has what a checkpoint ends with, though the replica that was asked does not: it lags. Otherwise the store was
+   * rolled back, or the event has expired, and the checkpoint says nothing any more. Without a leader what the replica has will do.
+   */
+  async function isAtLeader(
+    ref: GenerationRef,
+    head: LogHead,
+    shown: readonly StoredEvent[],
+  ): Promise<boolean> {
+    try {
+      const [event] = await leader.readTail(ref, head.streamSeq - 1, 1);
+      return isHead(event, head);
+    } catch (error) {
+      if (shown.length > 0) return false;
+      throw error;
+    }
   }
 
   async function readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]> {
@@ -138,14 +162,6 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
 }
 
 const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
-
-/**
- * Whether a tail goes on where a checkpoint ends. Near the end of the retention it may not: a checkpoint that was written late
- * outlives events that follow those in it.
- */
-function isNext({ events }: LogSnapshot, [first]: readonly StoredEvent[]): boolean {
-  return first === undefined || peekSeq(first.payload) === peekSeq(events.at(-1)!) + 1;
-}
 
 function join({ events, streamSeq }: LogSnapshot, tail: readonly StoredEvent[]): LogSnapshot {
   return {
