@@ -10,11 +10,24 @@ export interface Prefix {
 
 export const NO_PREFIX: Prefix = { text: "", tokens: 0 };
 
-export interface GenerateOptions {
+/** What a generation has produced so far. */
+export interface Progress {
   /** What came before the prefix, in order: texts, tool calls and their answers, the last of which is its end. Empty without tools. */
   readonly turns: readonly OutputItem[];
   readonly prefix: Prefix;
+}
+
+export const NO_PROGRESS: Progress = { turns: [], prefix: NO_PREFIX };
+
+/** How many tokens of text have been produced, of which `max_output_tokens` is the limit. What a tool call takes is known to nobody. */
+export function countProduced({ turns, prefix }: Progress): number {
+  return turns.reduce((sum, item) => sum + (item.type === "text" ? item.tokens : 0), prefix.tokens);
+}
+
+export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
+  /** Told when the model has made something that is no event yet: a piece of a tool call. For whoever times the model. */
+  readonly onPiece?: () => void;
 }
 
 /** `tokens` is how many of the model's tokens `text` holds; default 1. */
@@ -39,11 +52,11 @@ export interface ToolCallEvent {
   readonly type: "tool_call";
   readonly callId: string | undefined;
   readonly name: string;
-  /** JSON, as the model wrote it. */
+  /** JSON, as the model wrote it: not necessarily valid. */
   readonly arguments: string;
 }
 
-/** `usage` is this run's own, without what the prefix took; absent where the sum of `tokens` is all there is to say. */
+/** `usage` is this run's own, without what the text so far took; absent where the sum of `tokens` is all there is to say. */
 export interface FinishEvent {
   readonly type: "finish";
   readonly reason: FinishReason;
@@ -60,8 +73,8 @@ export interface Engine {
   readonly name: string;
 
   /**
-   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows. Never throws; a request
-   * whose options are wrong can't be continued.
+   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, whatever turns came before it.
+   * Never throws; a request whose options are wrong can't be continued. Behind a tool's answer without a prefix every engine goes on.
    */
   canContinue(request: EngineRequest): boolean;
 

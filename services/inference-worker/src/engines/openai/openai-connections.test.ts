@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { NO_PREFIX } from "../engine.ts";
+import { NO_PROGRESS } from "../engine.ts";
 import { content, DONE, finish, ROLE } from "../testing/chat-frames.ts";
 import type { Answer } from "../testing/misbehaving-server.ts";
 import { REQUEST, startOpenaiWorld } from "../testing/openai-world.ts";
@@ -63,7 +63,7 @@ describe("the OpenAI engine", () => {
     await using world = await startOpenaiWorld(FOREVER);
     world.server.willAnswer(ONE_WORD);
     const { signal } = new AbortController();
-    for await (const event of world.engine.generate(REQUEST, { prefix: NO_PREFIX, signal })) {
+    for await (const event of world.engine.generate(REQUEST, { ...NO_PROGRESS, signal })) {
       expect(event).toEqual({ type: "text", text: "Hel" });
       break;
     }

@@ -3,7 +3,7 @@ import { content, DONE, finish, ROLE, usage } from "../testing/chat-frames.ts";
 import { collect } from "../testing/collect.ts";
 import { startMisbehavingServer } from "../testing/misbehaving-server.ts";
 import { REQUEST, startOpenaiWorld } from "../testing/openai-world.ts";
-import { NO_PREFIX } from "../engine.ts";
+import { NO_PROGRESS } from "../engine.ts";
 import { createOpenaiEngine } from "./openai-engine.ts";
 
 const HELLO = [ROLE, content("Hel"), content("lo"), finish(), usage(12, 2), DONE];
@@ -43,7 +43,7 @@ describe("the OpenAI engine", () => {
     await using server = await startMisbehavingServer();
     const engine = createOpenaiEngine({ baseUrl: `${server.baseUrl}/`, upstreamModel: "m" });
     server.willAnswer({ body: HELLO });
-    await collect(engine.generate(REQUEST, { prefix: NO_PREFIX, signal: new AbortController().signal }));
+    await collect(engine.generate(REQUEST, { ...NO_PROGRESS, signal: new AbortController().signal }));
     expect(server.requests[0]!.path).toBe("/v1/chat/completions");
     await engine.close();
   });
@@ -54,7 +54,7 @@ describe("the OpenAI engine", () => {
     world.server.willAnswer({ body: [ROLE, content("Hel"), gate.promise, ...HELLO.slice(2)] });
     let text = "";
     for await (const event of world.engine.generate(REQUEST, {
-      prefix: NO_PREFIX,
+      ...NO_PROGRESS,
       signal: new AbortController().signal,
     })) {
       if (event.type === "text") text += event.text;
@@ -72,7 +72,10 @@ describe("the OpenAI engine", () => {
 
   test("does not ask for what the prefix has used up already", async () => {
     await using world = await startOpenaiWorld({ continuation: "continue_final_message" });
-    const { events } = await world.run({ ...REQUEST, max_output_tokens: 3 }, { text: "a b c", tokens: 3 });
+    const { events } = await world.run(
+      { ...REQUEST, max_output_tokens: 3 },
+      { prefix: { text: "a b c", tokens: 3 } },
+    );
     expect(events).toEqual([
       { type: "finish", reason: "length", usage: { input_tokens: null, output_tokens: 0 } },
     ]);
@@ -82,7 +85,7 @@ describe("the OpenAI engine", () => {
   test("continues behind a prefix", async () => {
     await using world = await startOpenaiWorld({ continuation: "continue_final_message" });
     world.server.willAnswer({ body: [content("lo"), finish(), usage(15, 1), DONE] });
-    const { text, events } = await world.run(REQUEST, { text: "Hel", tokens: 3 });
+    const { text, events } = await world.run(REQUEST, { prefix: { text: "Hel", tokens: 3 } });
     expect(text).toBe("lo");
     expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 12, output_tokens: 1 } });
     expect(world.server.requests[0]!.body).toMatchObject({ continue_final_message: true });

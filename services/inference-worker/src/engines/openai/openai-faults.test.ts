@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type EngineRequest, NO_PREFIX } from "../engine.ts";
+import { type EngineRequest, NO_PROGRESS } from "../engine.ts";
 import { content, DONE, finish, frame, ROLE } from "../testing/chat-frames.ts";
 import { type Collected, collect } from "../testing/collect.ts";
 import { type Answer, startMisbehavingServer } from "../testing/misbehaving-server.ts";
@@ -27,7 +27,7 @@ async function runAgainst(answer: Answer, options: Partial<OpenaiEngineOptions> 
 async function runAt(baseUrl: string, options: Partial<OpenaiEngineOptions> = {}): Promise<Collected> {
   const engine = createOpenaiEngine({ baseUrl, upstreamModel: "m", apiKey: KEY, ...options });
   const collected = await collect(
-    engine.generate(REQUEST, { prefix: NO_PREFIX, signal: new AbortController().signal }),
+    engine.generate(REQUEST, { ...NO_PROGRESS, signal: new AbortController().signal }),
   );
   await engine.close();
   return collected;

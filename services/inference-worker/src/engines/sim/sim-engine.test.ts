@@ -1,6 +1,7 @@
+import type { OutputItem } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EngineRequest, NO_PREFIX, type Prefix } from "../engine.ts";
+import { type EngineRequest, NO_PREFIX, NO_PROGRESS, type Prefix, type Progress } from "../engine.ts";
 import { anyText } from "../testing/any-text.ts";
 import { collect } from "../testing/collect.ts";
 import { createJumpingClock } from "../testing/jumping-clock.ts";
@@ -13,7 +14,7 @@ function requestOf(options: EngineRequest["options"], fields: Partial<EngineRequ
 }
 
 function run(request: EngineRequest, prefix: Prefix = NO_PREFIX, engine = instant) {
-  return collect(engine.generate(request, { prefix, signal: new AbortController().signal }));
+  return collect(engine.generate(request, { ...NO_PROGRESS, prefix, signal: new AbortController().signal }));
 }
 
 const anyTokens = fc.oneof(
@@ -94,14 +95,15 @@ describe("the simulator's schedule", () => {
   /** Of every event, when it came, counted from the start of the run. */
   async function timesOf(
     options: Record<string, number>,
-    prefix: Prefix,
+    progress: Partial<Progress> = {},
     onEvent?: (count: number) => number | undefined,
   ) {
     const clock = createJumpingClock();
     const start = clock.now();
     const times: number[] = [];
     const signal = new AbortController().signal;
-    for await (const event of createSimEngine({ clock }).generate(requestOf(options), { prefix, signal })) {
+    const generateOptions = { ...NO_PROGRESS, ...progress, signal };
+    for await (const event of createSimEngine({ clock }).generate(requestOf(options), generateOptions)) {
       times.push(Math.round(clock.now() - start));
       const late = event.type === "text" ? onEvent?.(times.length) : undefined;
       if (late !== undefined) clock.jumpTo(start + late);
@@ -110,12 +112,12 @@ describe("the simulator's schedule", () => {
   }
 
   test("has token i due at first_token_ms + i / tokens_per_second, and the end with the last token", async () => {
-    const { times } = await timesOf({ tokens: 5, tokens_per_second: 100, first_token_ms: 70 }, NO_PREFIX);
+    const { times } = await timesOf({ tokens: 5, tokens_per_second: 100, first_token_ms: 70 });
     expect(times).toEqual([70, 80, 90, 100, 110, 110]);
   });
 
   test("is absolute: what is late comes in one go, and the rest on time", async () => {
-    const { times } = await timesOf({ tokens: 6, tokens_per_second: 100 }, NO_PREFIX, (count) =>
+    const { times } = await timesOf({ tokens: 6, tokens_per_second: 100 }, NO_PROGRESS, (count) =>
       count === 2 ? 35 : undefined,
     );
     expect(times).toEqual([0, 10, 35, 35, 40, 50, 50]);
@@ -124,13 +126,24 @@ describe("the simulator's schedule", () => {
   test("begins anew when the run is continued", async () => {
     const { times } = await timesOf(
       { tokens: 5, tokens_per_second: 100, first_token_ms: 70 },
-      { text: "…", tokens: 3 },
+      { prefix: { text: "…", tokens: 3 } },
     );
     expect(times).toEqual([70, 80, 80]);
   });
 
+  test("has a tool call due with the token that it comes before, and begins anew behind the answer", async () => {
+    const options = { tokens: 4, tokens_per_second: 100, first_token_ms: 70, tool_call_after_tokens: 2 };
+    expect((await timesOf(options)).times).toEqual([70, 80, 90, 90]);
+    const turns: OutputItem[] = [
+      { type: "text", text: "…", tokens: 2 },
+      { type: "tool_call", call_id: "a", name: "f", arguments: "{}" },
+      { type: "tool_result", call_id: "a", output: null },
+    ];
+    expect((await timesOf(options, { turns })).times).toEqual([70, 80, 80]);
+  });
+
   test("of 0 tokens per second is as fast as it can, but gives others a turn every 256 tokens", async () => {
-    const { times, sleeps } = await timesOf({ tokens: 1_000, tokens_per_second: 0 }, NO_PREFIX);
+    const { times, sleeps } = await timesOf({ tokens: 1_000, tokens_per_second: 0 });
     expect(times).toEqual(Array<number>(1_001).fill(0));
     expect(sleeps).toHaveLength(3);
   });
@@ -146,7 +159,7 @@ describe("the simulator, when its signal aborts,", () => {
   ])("throws the signal's reason at once while it %s", async (_, options) => {
     const abort = new AbortController();
     const running = collect(
-      createSimEngine().generate(requestOf(options), { prefix: NO_PREFIX, signal: abort.signal }),
+      createSimEngine().generate(requestOf(options), { ...NO_PROGRESS, signal: abort.signal }),
     );
     setImmediate(() => abort.abort(reason));
     expect((await running).error).toBe(reason);
@@ -155,7 +168,7 @@ describe("the simulator, when its signal aborts,", () => {
   test("says not a word more, even when it is in full flow", async () => {
     const abort = new AbortController();
     const events = createSimEngine().generate(requestOf({ tokens_per_second: 0 }), {
-      prefix: NO_PREFIX,
+      ...NO_PROGRESS,
       signal: abort.signal,
     });
     const iterator = events[Symbol.asyncIterator]();
@@ -167,7 +180,7 @@ describe("the simulator, when its signal aborts,", () => {
   test("before it begins does not begin", async () => {
     const signal = AbortSignal.abort(reason);
     expect(
-      await collect(createSimEngine().generate(requestOf({}), { prefix: NO_PREFIX, signal })),
+      await collect(createSimEngine().generate(requestOf({}), { ...NO_PROGRESS, signal })),
     ).toMatchObject({ events: [], error: reason });
   });
 });
@@ -187,7 +200,10 @@ describe("the simulator's options", () => {
     [{ fail_after_tokens: -1 }, "fail_after_tokens"],
     [{ stall_after_tokens: null }, "stall_after_tokens"],
     [{ continuable: "yes" }, "continuable"],
-    [{ tool_call_after_tokens: 3 }, "tool_call_after_tokens"],
+    [{ tool_call_after_tokens: -1 }, "tool_call_after_tokens"],
+    [{ tool_call_after_tokens: 3, tool_calls: 0 }, "tool_calls"],
+    [{ tool_call_after_tokens: 3, tool_calls: 33 }, "tool_calls"],
+    [{ tool_calls: 1 }, "tool_calls"],
     [{ text: "a", tokens: 3 }, "text"],
     [{ text: "a", chunks: ["a"] }, "chunks"],
   ])("%j are refused by the path of what is wrong, at the door and by a run", async (options, field) => {

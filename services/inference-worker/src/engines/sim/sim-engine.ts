@@ -1,8 +1,15 @@
 import { RepriseError } from "@reprise/protocol";
-import type { Engine, EngineEvent, EngineRequest, GenerateOptions } from "../engine.ts";
+import {
+  countProduced,
+  type Engine,
+  type EngineEvent,
+  type EngineRequest,
+  type GenerateOptions,
+} from "../engine.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { parseSimOptions } from "./sim-options.ts";
 import { countInputTokens, toTokenSource } from "./sim-tokens.ts";
+import { toToolCalls } from "./sim-tool-calls.ts";
 
 /** How many tokens may follow one another before others get a turn of the event loop. */
 const MAX_BURST_TOKENS = 256;
@@ -15,7 +22,8 @@ const processClock = createClock();
  * nor to `temperature` and `stop`.
  *
  * The i-th token is a function of the options and i alone, and is due i / tokens_per_second after the first; late ones catch
- * up in one go. A continued run has the same tokens from the prefix's count on, and its own schedule.
+ * up in one go. A continued run has the same tokens from the produced ones' count on, and its own schedule. Tools are asked for
+ * once, whatever they answer, so that a run with tools says what it says without.
  */
 export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
   return {
@@ -37,29 +45,41 @@ export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}
 async function* simulate(
   clock: Clock,
   request: EngineRequest,
-  { prefix, signal }: GenerateOptions,
+  { turns, prefix, signal }: GenerateOptions,
 ): AsyncGenerator<EngineEvent> {
   const startMs = clock.now();
   const options = parseSimOptions(request.options);
   signal.throwIfAborted();
   const source = toTokenSource(options, request.seed);
   const { tokens_per_second: perSecond, fail_after_tokens: failAt, stall_after_tokens: stallAt } = options;
+  const callAt = turns.some(({ type }) => type === "tool_result")
+    ? undefined
+    : options.tool_call_after_tokens;
+  const begin = countProduced({ turns, prefix });
   const end = Math.min(source.count, request.max_output_tokens ?? source.count);
   const firstMs = startMs + options.first_token_ms;
   const intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   using sleeper = clock.createSleeper(signal);
 
   let burst = 0;
-  for (let index = prefix.tokens; ; index++) {
+  for (let index = begin; ; index++) {
     if (failAt !== undefined && index >= failAt) {
       throw new RepriseError("engine_failed", `The simulator was told to fail after ${failAt} tokens.`);
     }
     if (stallAt !== undefined && index >= stallAt) await sleeper.sleepUntil(Number.POSITIVE_INFINITY);
-    if (index >= end) break;
-    const dueMs = firstMs + (index - prefix.tokens) * intervalMs;
+    if (index >= end && index !== callAt) break;
+    const dueMs = firstMs + (index - begin) * intervalMs;
     if (clock.now() < dueMs || burst === MAX_BURST_TOKENS) {
       await sleeper.sleepUntil(dueMs);
       burst = 0;
+    }
+    if (index === callAt) {
+      for (const call of toToolCalls(options, request)) {
+        yield call;
+        signal.throwIfAborted();
+      }
+      yield { type: "finish", reason: "tool_calls" };
+      return;
     }
     burst++;
     yield { type: "text", text: source.tokenAt(index) };

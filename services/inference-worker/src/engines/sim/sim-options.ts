@@ -5,6 +5,7 @@ import { parseOptions } from "../parse-options.ts";
 
 const MAX_TOKENS_PER_SECOND = 1_000_000;
 const MAX_FIRST_TOKEN_MS = 600_000;
+const MAX_TOOL_CALLS = 32;
 
 const tokenCount = z.int().min(0).max(LIMITS.outputTokens);
 
@@ -25,6 +26,10 @@ const simOptionsSchema = z
     fail_after_tokens: tokenCount.optional(),
     /** Say nothing more from the token with this index on. */
     stall_after_tokens: tokenCount.optional(),
+    /** Ask for tools in place of the token with this index, and go on with that token when they have answered. */
+    tool_call_after_tokens: tokenCount.optional(),
+    /** How many calls to make then. */
+    tool_calls: z.int().min(1).max(MAX_TOOL_CALLS).optional(),
     continuable: z.boolean().default(true),
   })
   .refine(({ tokens, text }) => tokens === undefined || text === undefined, {
@@ -34,6 +39,10 @@ const simOptionsSchema = z
   .refine(({ chunks, tokens, text }) => chunks === undefined || (tokens ?? text) === undefined, {
     path: ["chunks"],
     error: "can't go with tokens or text",
+  })
+  .refine(({ tool_calls, tool_call_after_tokens: at }) => tool_calls === undefined || at !== undefined, {
+    path: ["tool_calls"],
+    error: "needs tool_call_after_tokens",
   });
 
 export type SimOptions = z.infer<typeof simOptionsSchema>;
