@@ -26,25 +26,22 @@ export async function untilAnswered({
   totalAtMs,
 }: ToolWait): Promise<ToolWaitResult> {
   const remainingMs = totalAtMs - Date.now();
-  const late = AbortSignal.timeout(Math.max(0, Math.min(afterMs, remainingMs)));
-  const over = AbortSignal.any([stop, late]);
-  const overSoon = untilAborted(over);
-  job.park();
-  while (!over.aborted) {
-    const { pendingCalls } = await log.transcript();
-    if (pendingCalls.length === 0) {
-      await job.unpark(stop);
-      return stop.aborted ? "stopped" : "answered";
+  const over = Promise.withResolvers<Exclude<ToolWaitResult, "answered">>();
+  const onTimeout = () => over.resolve(afterMs < remainingMs ? "tool_result" : "total");
+  const timer = setTimeout(onTimeout, Math.max(0, Math.min(afterMs, remainingMs)));
+  const onStop = () => over.resolve("stopped");
+  stop.addEventListener("abort", onStop);
+  if (stop.aborted) onStop();
+  try {
+    job.park();
+    while ((await log.transcript()).pendingCalls.length > 0) {
+      const ended = await Promise.race([log.othersEvent(), over.promise]);
+      if (ended) return ended;
     }
-    await Promise.race([log.othersEvent(), overSoon]);
+    await job.unpark(stop);
+    return stop.aborted ? "stopped" : "answered";
+  } finally {
+    clearTimeout(timer);
+    stop.removeEventListener("abort", onStop);
   }
-  if (stop.aborted) return "stopped";
-  return afterMs < remainingMs ? "tool_result" : "total";
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,0 +1,39 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { Lead } from "./lead.ts";
+
+const LEASE_MS = 1_000;
+
+function openLead(tokens: readonly number[]): Lead {
+  const lead = new Lead(LEASE_MS);
+  for (const [i, count] of tokens.entries()) lead.stored(i + 1, count);
+  return lead;
+}
+
+test("the furthest reader counts, on whatever node, and only what it has not been sent", () => {
+  const seqs = fc.array(fc.nat(20), { minLength: 1, maxLength: 5 });
+  fc.assert(
+    fc.property(fc.array(fc.nat(9), { maxLength: 20 }), seqs, (tokens, readers) => {
+      const lead = openLead(tokens);
+      for (const [i, seq] of readers.entries()) lead.heard(`node-${i}`, { readers: 1, seq }, 0);
+      const unread = tokens.slice(Math.max(...readers)).reduce((sum, count) => sum + count, 0);
+      expect(lead.at(0)).toBe(unread);
+    }),
+  );
+});
+
+test("a generation that nobody reads is ahead of nobody", () => {
+  const lead = openLead([5, 5]);
+  expect(lead.at(0)).toBe(0);
+  lead.heard("a", { readers: 2, seq: 1 }, 0);
+  expect(lead.at(0)).toBe(5);
+  lead.heard("a", { readers: 0, seq: 1 }, 0);
+  expect(lead.at(0)).toBe(0);
+});
+
+test("a node that falls silent has no readers any more", () => {
+  const lead = openLead([5]);
+  lead.heard("a", { readers: 1, seq: 0 }, 0);
+  expect(lead.at(LEASE_MS)).toBe(5);
+  expect(lead.at(LEASE_MS + 1)).toBe(0);
+});
