@@ -89,6 +89,7 @@ describe("a transcript with tool calls", () => {
   it("knows a call whether or not it was answered", () => {
     const transcript = fold(started(), called("a"), answered("a"), called("b"));
     expect(["a", "b", "c"].map((id) => transcript.hasCall(id))).toEqual([true, true, false]);
+    expect(["a", "b", "c"].map((id) => transcript.hasResult(id))).toEqual([true, false, false]);
   });
 
   it.each([completed("timeout"), cancelled()])("awaits nothing after the end: $type", (end) => {

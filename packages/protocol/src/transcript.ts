@@ -94,6 +94,11 @@ export class Transcript {
     return this.#segments.some(({ item }) => item.type === "tool_call" && item.call_id === callId);
   }
 
+  /** Whether a tool's answer to a call with this id counts. */
+  hasResult(callId: string): boolean {
+    return this.#segments.some(({ item }) => item.type === "tool_result" && item.call_id === callId);
+  }
+
   /** The `seq` of the last tool's answer, behind which an engine begins anew; 0 without one. */
   get turnSeq(): number {
     return this.#segments.findLast(({ item }) => item.type === "tool_result")?.seq ?? 0;

@@ -15,7 +15,7 @@ const BOTH = config([
   {
     id: "acme",
     keys: [
-      { secret: ACME, roles: ["create", "read", "cancel"] },
+      { secret: ACME, roles: [...ROLES] },
       { secret: ACME_READ, roles: ["read"] },
     ],
     policy: { max_attempts: 1 },

@@ -4,8 +4,11 @@ import type { Policy } from "@reprise/protocol";
 import * as z from "zod";
 import { hashKey } from "./key-hash.ts";
 
-/** What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early. */
-export const ROLES = ["create", "read", "cancel"] as const;
+/**
+ * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
+ * tool calls.
+ */
+export const ROLES = ["create", "read", "cancel", "tool"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface TenantKey {

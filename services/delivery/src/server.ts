@@ -84,6 +84,7 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   refuseOtherMethods(app, "/v1/generations/:id", "GET");
   refuseOtherMethods(app, "/v1/generations/:id/events", "GET");
   refuseOtherMethods(app, "/v1/generations/:id/cancel", "POST");
+  refuseOtherMethods(app, "/v1/generations/:id/tool-results", "POST");
   return app;
 }
 

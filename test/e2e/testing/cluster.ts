@@ -156,7 +156,7 @@ function toTenantsFile(keys: Readonly<Record<string, string>>): string {
     keys: [
       {
         sha256: createHash("sha256").update(secret).digest("hex"),
-        roles: ["create", "read", "cancel"],
+        roles: ["create", "read", "cancel", "tool"],
       },
     ],
   }));

@@ -5,6 +5,7 @@ import {
   parseGenerationId,
   parseGenerationRequest,
   parseIdempotencyKey,
+  parseToolResult,
   parseWith,
   RepriseError,
   START,
@@ -12,6 +13,7 @@ import {
 } from "@reprise/protocol";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
 import { requestedCursor } from "../domain/resume.ts";
@@ -79,6 +81,13 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     parseWith(noQuery, request.query, "query");
     const { reason = "requested" } = parseWith(cancelSchema, request.body ?? {});
     return cancelGeneration(log, { tenant, generation: parseGenerationId(request.params.id) }, reason);
+  });
+
+  app.post<{ Params: { id: string } }>("/v1/generations/:id/tool-results", async (request) => {
+    const { tenant } = authenticate(request, "tool");
+    parseWith(noQuery, request.query, "query");
+    const ref = { tenant, generation: parseGenerationId(request.params.id) };
+    return answerToolCall(log, ref, parseToolResult(request.body));
   });
 }
 

@@ -132,6 +132,10 @@ describe("a request's form", () => {
       call(`${events}?after=1-1&after=1-2`),
       call(`${platform.node.url}${path}/cancel`, { body: { reason: long(257) } }),
       call(`${platform.node.url}${path}/cancel`, { body: { because: "x" } }),
+      call(`${platform.node.url}${path}/tool-results`, { method: "POST" }),
+      call(`${platform.node.url}${path}/tool-results`, { body: { call_id: "c" } }),
+      call(`${platform.node.url}${path}/tool-results`, { body: { call_id: "", output: 1 } }),
+      call(`${platform.node.url}${path}/tool-results?x=1`, { body: { call_id: "c", output: 1 } }),
     ]);
     expect(answers.map(({ status, json }) => [status, codeAndParam(json)])).toEqual([
       [400, "invalid_request Idempotency-Key"],
@@ -149,6 +153,10 @@ describe("a request's form", () => {
       [400, "invalid_request after"],
       [400, "invalid_request reason"],
       [400, "invalid_request because"],
+      [400, "invalid_request body"],
+      [400, "invalid_request output"],
+      [400, "invalid_request call_id"],
+      [400, "invalid_request x"],
     ]);
   });
 
@@ -188,6 +196,7 @@ describe("a path", () => {
       [path]: "GET",
       [`${path}/events`]: "GET",
       [`${path}/cancel`]: "POST",
+      [`${path}/tool-results`]: "POST",
     };
     for (const [at, allow] of Object.entries(allowed)) {
       const others = ["GET", "POST", "PUT", "PATCH", "DELETE"].filter((method) => method !== allow);
@@ -219,8 +228,8 @@ describe("a caller", () => {
       KEYS.acme,
     ];
     for (const value of values) {
-      for (const at of ["", "/events", "/cancel"]) {
-        const method = at === "/cancel" ? "POST" : "GET";
+      for (const at of ["", "/events", "/cancel", "/tool-results"]) {
+        const method = at === "/cancel" || at === "/tool-results" ? "POST" : "GET";
         const answer = await call(`${platform.node.url}${path}${at}`, {
           method,
           headers: { authorization: value },
@@ -241,11 +250,12 @@ describe("a caller", () => {
     const answers = await Promise.all([
       call(`${url}/v1/generations`, { body: REQUEST, key: KEYS.acmeReader }),
       call(`${url}${path}/cancel`, { method: "POST", key: KEYS.acmeReader }),
+      call(`${url}${path}/tool-results`, { method: "POST", key: KEYS.acmeReader }),
       call(`${url}${path}`, { key: KEYS.acmeCreator }),
       call(`${url}${path}/events`, { key: KEYS.acmeCreator }),
       call(`${url}${path}`, { key: KEYS.acmeReader }),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 200]);
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403, 200]);
     expect(answers[0]?.json).toMatchObject({ error: { code: "forbidden", param: "Authorization" } });
   });
 });

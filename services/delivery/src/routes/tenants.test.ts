@@ -3,13 +3,14 @@ import { expect, test } from "vitest";
 import { append, call, createGeneration, delta, KEYS, openPlatform, started } from "../testing/platform.ts";
 
 /** Every route that takes an id. */
-const ROUTES: readonly [method: string, path: string, accept: string][] = [
+const ROUTES: readonly [method: string, path: string, accept: string, body?: unknown][] = [
   ["GET", "", "application/json"],
   ["GET", "/events", "text/event-stream"],
   ["GET", "/events", "application/json"],
   ["GET", "/events?after=1-1", "text/event-stream"],
   ["GET", "/events?after=1-1&wait=1000", "application/json"],
   ["POST", "/cancel", "application/json"],
+  ["POST", "/tool-results", "application/json", { call_id: "c", output: 1 }],
 ];
 
 const NOT_FOUND = {
@@ -21,10 +22,11 @@ test("another tenant's generation does not exist, whether or not this node serve
   const { path, worker } = await createGeneration(platform);
   await append(worker, started(), delta("secret"));
   const ask = async () => {
-    for (const [method, at, accept] of ROUTES) {
+    for (const [method, at, accept, body] of ROUTES) {
       const { status, json } = await call(`${platform.node.url}${path}${at}`, {
         method,
         key: KEYS.beta,
+        body,
         headers: { accept },
       });
       expect([method, at, status, json]).toEqual([method, at, 404, NOT_FOUND]);
@@ -57,9 +59,9 @@ test("an id that is malformed, or of a shard that does not exist, is answered li
     "x".repeat(5_000),
   ];
   for (const id of ids) {
-    for (const [method, at, accept] of ROUTES) {
+    for (const [method, at, accept, body] of ROUTES) {
       const url = `${platform.node.url}/v1/generations/${id}${at}`;
-      const { status, json } = await call(url, { method, headers: { accept } });
+      const { status, json } = await call(url, { method, headers: { accept }, body });
       expect([id, at, status, json]).toEqual([id, at, 404, NOT_FOUND]);
     }
   }

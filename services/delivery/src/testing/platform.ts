@@ -7,6 +7,7 @@ import {
   createGenerationLog,
   ensureTopology,
   type GenerationLog,
+  headOf,
 } from "@reprise/log";
 import {
   type EventDraft,
@@ -32,12 +33,12 @@ const TENANTS = {
     {
       id: "acme",
       keys: [
-        { secret: KEYS.acme, roles: ["create", "read", "cancel"] },
+        { secret: KEYS.acme, roles: ["create", "read", "cancel", "tool"] },
         { secret: KEYS.acmeReader, roles: ["read"] },
         { secret: KEYS.acmeCreator, roles: ["create"] },
       ],
     },
-    { id: "beta", keys: [{ secret: KEYS.beta, roles: ["create", "read", "cancel"] }] },
+    { id: "beta", keys: [{ secret: KEYS.beta, roles: ["create", "read", "cancel", "tool"] }] },
   ],
 };
 
@@ -177,10 +178,8 @@ export async function openWorker(
   ref: GenerationRef,
   options: Partial<AppenderOptions> = {},
 ) {
-  const last = await log.reader.readLast(ref);
-  const { events } = await log.reader.readLog(ref);
   const { publish, leader } = log;
-  const head = { seq: events.length - 1, streamSeq: last?.streamSeq ?? 0 };
+  const head = headOf(await log.reader.readLog(ref));
   const isFence = () => false;
   return new Appender({ publish, leader, ref, head, writer: randomUUID(), isFence, ...options });
 }
@@ -201,6 +200,19 @@ export const started = (attempt = 1): EventDraft => ({
 });
 
 export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
+
+export const rewind = (to_seq: number): EventDraft => ({
+  type: "output.rewind",
+  to_seq,
+  reason: "worker_lost",
+});
+
+export const toolCall = (call_id: string): EventDraft => ({
+  type: "tool.call",
+  call_id,
+  name: "look_up",
+  arguments: '{"word":"log"}',
+});
 
 export const deltas = (count: number, from = 1): EventDraft[] =>
   Array.from({ length: count }, (_, i) => delta(`tøken ${from + i} `));

@@ -1,0 +1,49 @@
+import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
+import {
+  type Generation,
+  type GenerationRef,
+  RepriseError,
+  type ToolResult,
+  type Transcript,
+} from "@reprise/protocol";
+import { toGeneration } from "./to-generation.ts";
+import { toRequested } from "./to-requested.ts";
+
+/**
+ * Appends `tool.result`, unless the log says that nobody waits for it. Of all answers to one call, at whatever nodes, the log
+ * takes the first; the others learn that there is one already, though they say the same.
+ * @throws RepriseError `tool_call_not_found`, `tool_result_conflict`, `generation_ended`; `generation_not_found`,
+ *   `cursor_expired`, `broker_unavailable`
+ */
+export async function answerToolCall(
+  log: GenerationLog,
+  ref: GenerationRef,
+  { call_id, output }: ToolResult,
+): Promise<Generation> {
+  let refusal: RepriseError | undefined;
+  const { first, transcript } = await appendDecision({
+    ...log,
+    ref,
+    writer: createWriterName(),
+    decide(current) {
+      refusal = refusalOf(current, call_id);
+      return refusal ? undefined : { type: "tool.result", call_id, output };
+    },
+  });
+  if (refusal) throw refusal;
+  return toGeneration(ref.generation, toRequested(first), transcript);
+}
+
+/** An answered call is one whatever became of its generation: whoever repeats an answer learns that there is one. */
+function refusalOf(transcript: Transcript, callId: string): RepriseError | undefined {
+  const param = "call_id";
+  if (transcript.hasResult(callId)) {
+    return new RepriseError("tool_result_conflict", `The tool call "${callId}" has its answer already.`, {
+      param,
+    });
+  }
+  if (transcript.ended)
+    return new RepriseError("generation_ended", `The generation is ${transcript.status}.`);
+  if (transcript.hasCall(callId)) return undefined;
+  return new RepriseError("tool_call_not_found", `There is no tool call "${callId}" that waits.`, { param });
+}
