@@ -101,6 +101,21 @@ export function createCheckpointer({
   };
 }
 
+/** Writes one checkpoint of a log. Resolves when the broker has answered, whatever it said: the log is complete without it. */
+export async function storeCheckpoint({
+  publish,
+  ref,
+  snapshot: { events, streamSeq },
+  maxBytes,
+}: Omit<CheckpointerOptions, "now">): Promise<void> {
+  const last = events.at(-1);
+  if (!last) return;
+  const before = { events: events.slice(0, -1), streamSeq: 0 };
+  const checkpointer = createCheckpointer({ publish, ref, snapshot: before, maxBytes, now: 0 });
+  checkpointer.add(last, streamSeq, 0);
+  await checkpointer.flush();
+}
+
 function grow(lines: Buffer, needed: number): Buffer<ArrayBuffer> {
   const larger = Buffer.allocUnsafeSlow(Math.max(needed, lines.length * 2));
   larger.set(lines);

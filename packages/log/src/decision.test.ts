@@ -27,8 +27,7 @@ const cancelUnlessEnded = (transcript: Transcript): EventDraft | undefined =>
   transcript.ended ? undefined : cancelled();
 
 function cancel(log: GenerationLog, ref: GenerationRef, decide = cancelUnlessEnded) {
-  const { publish, reader, leader } = log;
-  return appendDecision({ publish, reader, leader, ref, writer: uniqueName(), decide });
+  return appendDecision({ ...log, ref, writer: uniqueName(), decide });
 }
 
 test("a decision about a log that nobody writes to is appended", async () => {
@@ -157,12 +156,10 @@ test("a decision gives up when the broker does not answer within its budget", as
   await using world = await openWorld();
   const ref = newRef();
   await writeLog(world.log, ref, 1);
-  const { reader, leader } = world.log;
   const publish = createFaultyPublish(world.log.publish, () => "lost");
   const options = {
+    ...world.log,
     publish,
-    reader,
-    leader,
     ref,
     writer: uniqueName(),
     decide: cancelUnlessEnded,

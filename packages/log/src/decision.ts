@@ -8,6 +8,7 @@ import {
   Transcript,
   generationNotFound,
 } from "@reprise/protocol";
+import { storeCheckpoint } from "./checkpoint.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, type LogHead, toHead } from "./log-head.ts";
 import type { LogReader, StoredEvent } from "./log-reader.ts";
@@ -17,6 +18,8 @@ import { judgeTail } from "./tail-judgement.ts";
 
 export interface DecisionOptions {
   publish: Publish;
+  publishCheckpoint: Publish;
+  maxCheckpointBytes: number;
   reader: LogReader;
   leader: LeaderReader;
   ref: GenerationRef;
@@ -43,7 +46,7 @@ const PAUSE_MS = 20;
  * Appends one event to a log that somebody else may be writing to at the same time: read, decide, compare-and-set, and again
  * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which. Should
  * the store have lost what was read, everything begins anew.
- * @throws RepriseError `generation_not_found`; `broker_unavailable` when the budget is used up
+ * @throws RepriseError `generation_not_found`, `generation_expired`; `broker_unavailable` when the budget is used up
  */
 export async function appendDecision(options: DecisionOptions): Promise<Decision> {
   const deadline = Date.now() + (options.budgetMs ?? BUDGET_MS);
@@ -65,7 +68,7 @@ async function decideFrom(
   const { publish, ref, writer, decide } = options;
   while (Date.now() < deadline) {
     const draft = decide(view.transcript);
-    if (!draft) return view.decided(false);
+    if (!draft) return view.decided(false, options);
     const seq = view.head.seq + 1;
     const payload = encodeEvent(seq, draft);
     const outcome = await publish(logSubject(ref), payload, {
@@ -74,13 +77,13 @@ async function decideFrom(
     });
     if (outcome.kind === "stored") {
       view.take({ payload, streamSeq: outcome.streamSeq });
-      return view.decided(true);
+      return view.decided(true, options);
     }
     const tail = await readOn(options, view.head, outcome.kind === "conflict").catch(ignoreUnavailable);
     if (!tail) return undefined;
     const judgement = judgeTail(tail, { writer, seq });
     for (const event of tail) view.take(event);
-    if (judgement.kind === "landed") return view.decided(true);
+    if (judgement.kind === "landed") return view.decided(true, options);
     if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   return undefined;
@@ -106,13 +109,12 @@ async function readOn(
 /** A log as far as it has been read. */
 class LogView {
   readonly transcript = new Transcript();
-  readonly first: Uint8Array;
+  readonly #events: Uint8Array[];
   head: LogHead;
 
-  private constructor(events: readonly Uint8Array[], head: LogHead) {
-    const [first] = events;
-    if (!first) throw generationNotFound();
-    this.first = first;
+  private constructor(events: Uint8Array[], head: LogHead) {
+    if (events.length === 0) throw generationNotFound();
+    this.#events = events;
     this.head = head;
     for (const payload of events) this.transcript.apply(decodeEvent(payload));
   }
@@ -122,13 +124,20 @@ class LogView {
     return new LogView(log.events, headOf(log));
   }
 
-  decided(appended: boolean): Decision {
-    return { appended, transcript: this.transcript, first: this.first };
-  }
-
   take(event: Pick<StoredEvent, "payload" | "streamSeq">): void {
     this.head = toHead(event);
+    this.#events.push(event.payload);
     this.transcript.apply(decodeEvent(event.payload));
+  }
+
+  /** Whoever ends a generation leaves its checkpoint behind: there may be no worker that does, and it outlives the log as a marker. */
+  decided(appended: boolean, { publishCheckpoint, maxCheckpointBytes, ref }: DecisionOptions): Decision {
+    const { transcript, head } = this;
+    if (appended && transcript.ended) {
+      const snapshot = { events: this.#events, streamSeq: head.streamSeq };
+      void storeCheckpoint({ publish: publishCheckpoint, ref, snapshot, maxBytes: maxCheckpointBytes });
+    }
+    return { appended, transcript, first: this.#events[0]! };
   }
 }
 

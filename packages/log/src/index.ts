@@ -1,5 +1,5 @@
 export { Appender, type AppenderOptions, type AppenderState } from "./appender.ts";
-export { type Checkpointer, createCheckpointer } from "./checkpoint.ts";
+export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkpoint.ts";
 export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
 export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
 export { FrameLog, type Framing } from "./frame-log.ts";

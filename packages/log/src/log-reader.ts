@@ -39,6 +39,7 @@ export interface LogReader {
   /**
    * The whole log: the checkpoint, then the tail behind it. The log has the last word: where it does not have the checkpoint's
    * last event at its place, byte for byte, it counts alone.
+   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place
    */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /** What is stored after a stream sequence, oldest first. */
@@ -66,7 +67,9 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     const log = await readTail(ref, 0);
     if (checkpoint && (await isAtLeader(ref, headOf(checkpoint), log))) return checkpoint;
     // A replica that lags knows nothing of a new generation: that there is none, only the leader can say.
-    return join(EMPTY, log.length > 0 ? log : await leader.readTail(ref, 0));
+    const events = log.length > 0 ? log : await leader.readTail(ref, 0);
+    if (events.length === 0 && found) throw generationExpired();
+    return join(EMPTY, events);
   }
 
   /**
@@ -177,6 +180,10 @@ function toStoredEvent(msg: Msg): StoredEvent {
     streamSeq: Number(msg.headers?.get(HEADER.sequence)),
     writer: msg.headers?.get(HEADER.writer) ?? "",
   };
+}
+
+function generationExpired(): RepriseError {
+  return new RepriseError("generation_expired", "This generation is no longer kept.", { param: "id" });
 }
 
 function unavailable(reason: NoReply): RepriseError {

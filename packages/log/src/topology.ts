@@ -26,7 +26,7 @@ export interface TopologyOptions {
   shards: number;
   /** Copies of every stream: 1 for a single server, 3 or 5 in a cluster. */
   replicas: number;
-  /** How long logs and checkpoints are kept. */
+  /** How long logs and checkpoints are kept, and after that the marker that there was one: at least a second. */
   retentionMs: number;
 }
 
@@ -104,6 +104,9 @@ function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Conf
       max_msgs_per_subject: 1,
       allow_direct: true,
       duplicate_window: 1_000 * MS,
+      // What tells a generation that has expired from one that never was: the broker leaves an empty message in place of a
+      // checkpoint that has expired. The broker counts in seconds, and lets no marker outlive `max_age`.
+      subject_delete_marker_ttl: Math.max(1, Math.floor(retentionMs / 1_000)) * 1_000 * MS,
     },
     {
       ...kept,
@@ -112,7 +115,7 @@ function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Conf
       retention: RetentionPolicy.Workqueue,
       // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
       max_consumers: 10_000,
-      duplicate_window: 120_000 * MS,
+      duplicate_window: Math.min(120_000, retentionMs) * MS,
     },
   ];
 }

@@ -32,6 +32,16 @@ export function integer(min: number, max: number): z.ZodType<number, string> {
   });
 }
 
+/** Decimals with a point; no exponents, so that what is written is what is meant. */
+export function decimal(min: number, max: number): z.ZodType<number, string> {
+  return value((input) => {
+    const number = /^[0-9]{1,9}(?:\.[0-9]{1,9})?$/.test(input) ? Number(input) : NaN;
+    return number >= min && number <= max
+      ? number
+      : { problem: `must be a number from ${min} to ${max}, not "${input}"` };
+  });
+}
+
 export function oneOf<const T extends string>(options: readonly T[]) {
   return z.enum(options, {
     error: ({ input }) => `must be one of ${options.join(", ")}, not "${String(input)}"`,

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { integer, list, oneOf, origin, text, url } from "./environment-values.ts";
+import { decimal, integer, list, oneOf, origin, text, url } from "./environment-values.ts";
 
 interface Variable<T> {
   readonly schema: z.ZodType<T, string>;
@@ -77,8 +77,8 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_RETENTION_HOURS: defaulted(
     "24",
-    integer(1, 8_760),
-    "How long the live log keeps a generation's events, in hours.",
+    decimal(0.0005, 8_760),
+    "How long the live log keeps a generation's events, in hours; parts of an hour are for tests.",
   ),
   REPRISE_WORKER_SLOTS: defaulted(
     "256",

@@ -85,6 +85,10 @@ describe("the environment", () => {
     ["REPRISE_DATA_DIR", " x"],
     ["REPRISE_LOG_LEVEL", "INFO"],
     ["REPRISE_RETENTION_HOURS", "0"],
+    ["REPRISE_RETENTION_HOURS", "0.0004"],
+    ["REPRISE_RETENTION_HOURS", "8760.5"],
+    ["REPRISE_RETENTION_HOURS", "1e2"],
+    ["REPRISE_RETENTION_HOURS", ".5"],
     ["REPRISE_NATS_URL", "http://a"],
     ["REPRISE_NATS_URL", "nats://a,,nats://b"],
     ["REPRISE_CORS_ORIGINS", "https://app.example/path"],
@@ -92,6 +96,13 @@ describe("the environment", () => {
     ["REPRISE_CORS_ORIGINS", "javascript:alert(1)"],
   ] as const)("is refused for %s=%s", (name, value) => {
     expect(() => parseEnvironment({ [name]: value }, [name])).toThrow(`${name} must`);
+  });
+
+  test("takes parts of an hour for the retention time", () => {
+    const names = ["REPRISE_RETENTION_HOURS"] as const;
+    const hoursOf = (text: string) =>
+      parseEnvironment({ REPRISE_RETENTION_HOURS: text }, names).REPRISE_RETENTION_HOURS;
+    expect(["0.0005", "1.5", "8760"].map(hoursOf)).toEqual([0.0005, 1.5, 8_760]);
   });
 
   test("never repeats a URL, which may hold a password", () => {

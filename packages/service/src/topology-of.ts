@@ -13,6 +13,6 @@ export function topologyOf(env: TopologyEnvironment): {
   return {
     shards: env.REPRISE_SHARDS,
     replicas: env.REPRISE_REPLICAS,
-    retentionMs: env.REPRISE_RETENTION_HOURS * 3_600_000,
+    retentionMs: Math.round(env.REPRISE_RETENTION_HOURS * 3_600_000),
   };
 }

@@ -32,10 +32,10 @@ export interface World<Server = TestBroker> extends AsyncDisposable {
 export const SHARDS = 2;
 const HOUR_MS = 3_600_000;
 
-export async function openWorld(): Promise<World> {
+export async function openWorld(retentionMs = HOUR_MS): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  return connectWorld(stack.move(), server, server.url);
+  return connectWorld(stack.move(), server, server.url, retentionMs);
 }
 
 /** A world whose connections go through a proxy. */
@@ -57,13 +57,14 @@ async function connectWorld<Server>(
   owned: AsyncDisposableStack,
   server: Server,
   url: string,
+  retentionMs = HOUR_MS,
 ): Promise<World<Server>> {
   await using stack = owned;
   const broker = stack.use(await connectBroker({ url, name: "test" }));
   const errors: unknown[] = [];
   const log = createGenerationLog(broker, (error) => errors.push(error));
   stack.defer(() => log.close());
-  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS });
+  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const kept = stack.move();
   return { server, broker, log, errors, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

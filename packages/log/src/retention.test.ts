@@ -1,0 +1,104 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { CHECKPOINTS_STREAM, type GenerationRef } from "@reprise/protocol";
+import { startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { createCheckpointer } from "./checkpoint.ts";
+import { connectBroker } from "./connection.ts";
+import { appendDecision } from "./decision.ts";
+import { eventually } from "./testing/eventually.ts";
+import { openHub } from "./testing/open-hub.ts";
+import {
+  appendOne,
+  cancelled,
+  completed,
+  newRef,
+  openWorld,
+  SHARDS,
+  uniqueName,
+  type World,
+  writeLog,
+} from "./testing/world.ts";
+import { ensureTopology } from "./topology.ts";
+
+const RETENTION_MS = 2_000;
+const EXPIRED = { code: "generation_expired", retryable: false };
+
+/** A log that a worker has written and ended, with the checkpoint that it leaves behind. */
+async function writeEnded(world: World): Promise<GenerationRef> {
+  const ref = newRef();
+  const writer = await writeLog(world.log, ref, 3);
+  const snapshot = await world.log.reader.readLog(ref);
+  const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = world.log;
+  const checkpointer = createCheckpointer({ publish, ref, snapshot, maxBytes, now: 0 });
+  await appendOne(writer, completed());
+  checkpointer.add(writer.head.payload, writer.head.streamSeq, 0);
+  await checkpointer.flush();
+  return ref;
+}
+
+function cancel(world: World, ref: GenerationRef) {
+  const decide = ({ ended }: { ended: boolean }) => (ended ? undefined : cancelled());
+  return appendDecision({ ...world.log, ref, writer: uniqueName(), decide });
+}
+
+/** What reading a log fails with, as soon as it fails. */
+function failureOf(world: World, ref: GenerationRef): Promise<unknown> {
+  return eventually(async () => {
+    const failure = await world.log.reader.readLog(ref).then(
+      ({ events }) => ({ events: events.length }),
+      (error: unknown) => error,
+    );
+    expect(failure).toHaveProperty("code");
+    return failure;
+  });
+}
+
+test("a generation that has expired says so for as long as it was kept, and then was never there", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  using opened = openHub(world);
+  const ref = await writeEnded(world);
+  const writtenAt = Date.now();
+  expect((await world.log.reader.readLog(ref)).events).toHaveLength(5);
+  expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
+  const expiredAt = Date.now();
+  await expect(opened.hub.open(ref)).rejects.toMatchObject(EXPIRED);
+  await expect(cancel(world, ref)).rejects.toMatchObject(EXPIRED);
+  const foreign = { ...newRef("rival"), generation: ref.generation };
+  await expect(opened.hub.open(foreign)).rejects.toMatchObject({ code: "generation_not_found" });
+
+  await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
+  const markedMs = Date.now() - expiredAt;
+  expect(expiredAt - writtenAt).toBeGreaterThan(RETENTION_MS - 500);
+  expect(markedMs).toBeGreaterThan(RETENTION_MS - 1_000);
+  await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
+}, 20_000);
+
+test("a generation that ended before any worker had it leaves a marker too", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = newRef();
+  await writeLog(world.log, ref, 0);
+  expect((await cancel(world, ref)).appended).toBe(true);
+  expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
+}, 20_000);
+
+test("a generation that expires while the broker is away says so when it is back", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = await writeEnded(world);
+  await world.server.stop();
+  await new Promise((resolve) => setTimeout(resolve, RETENTION_MS));
+  await world.server.restart();
+  await eventually(async () =>
+    expect(await failureOf(world, ref)).toMatchObject({ code: "generation_expired" }),
+  );
+}, 20_000);
+
+test("checkpoints of an earlier version get the marker as well", async () => {
+  await using server = await startTestBroker();
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  const manager = await jetstreamManager(broker.main);
+  const earlier = { max_msgs_per_subject: 1, allow_direct: true, max_age: RETENTION_MS * 1_000_000 };
+  await manager.streams.add({ ...earlier, name: CHECKPOINTS_STREAM, subjects: ["ckpt.>"] });
+  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: RETENTION_MS });
+  const { config } = await manager.streams.info(CHECKPOINTS_STREAM);
+  expect(config).toMatchObject({ subject_delete_marker_ttl: RETENTION_MS * 1_000_000 });
+});
