@@ -5,6 +5,11 @@ export const HEADER = {
   messageId: "Nats-Msg-Id",
   /** On republished and directly read messages: the stream sequence. */
   sequence: "Nats-Sequence",
+  /** On directly read messages: the subject, and when the broker stored it. */
+  subject: "Nats-Subject",
+  timeStamp: "Nats-Time-Stamp",
+  /** On the end of a batch of them: how many more there are. */
+  pending: "Nats-Num-Pending",
   /** Which appender wrote an event: unique per appender, so an unclear outcome can be told from somebody else's write. */
   writer: "Reprise-Writer",
   /** On a checkpoint: the stream sequence of the last event in it. */

@@ -20,11 +20,22 @@ export { readPolicy } from "./requested-policy.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,
-  listOpenJobs,
   type OpenJob,
-  type OpenJobs,
   type QueuedJob,
+  type QueueEnd,
+  type QueuePart,
   readJob,
+  readJobsAfter,
+  readQueueEnd,
 } from "./open-jobs.ts";
+export { abandonedSince, type Readership } from "./abandonment.ts";
+export {
+  decodeReaderRecord,
+  type NodeReaders,
+  publishReaders,
+  READER_LEASE_MS,
+  readReaders,
+  type ReaderRecord,
+} from "./reader-presence.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
 export { createWriterName } from "./writer-name.ts";

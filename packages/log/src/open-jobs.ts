@@ -5,24 +5,21 @@ import {
   JOBS_STREAM,
   JOBS_SUBJECTS,
   parseJobSubject,
-  RepriseError,
 } from "@reprise/protocol";
+import { HEADER } from "./header.ts";
+import { askStream, type StoredMessage, streamUnavailable } from "./stream-api.ts";
 
 /*
  * The queue as whoever tidies up sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs
- * or has lost its worker. All answers come from the stream's leader.
+ * or has lost its worker, and whether its model has a worker at all. Jobs are met by walking along the stream, each once: a list
+ * of all open ones, asked for again and again, would be megabytes at the time when the platform can least afford it.
  */
 
 /** Which job: one generation in one model's queue. */
 export interface OpenJob {
   readonly ref: GenerationRef;
   readonly model: string;
-}
-
-export interface OpenJobs {
-  /** The broker's clock when the listing began: what its time stamps are to be compared with. Milliseconds since 1970. */
-  readonly brokerTimeMs: number;
-  readonly jobs: OpenJob[];
+  readonly streamSeq: number;
 }
 
 /** A job as it lies in the queue. */
@@ -31,46 +28,73 @@ export interface QueuedJob extends OpenJob {
   readonly payload: Uint8Array;
   /** When the broker stored it, by the broker's clock. Milliseconds since 1970. */
   readonly queuedAtMs: number;
+}
+
+export interface QueueEnd {
+  /** The broker's clock: what its time stamps are to be compared with. Milliseconds since 1970. */
+  readonly brokerTimeMs: number;
+  /** Where the newest job was stored. */
   readonly streamSeq: number;
 }
 
-interface Answer {
-  error?: { code: number; err_code?: number; description?: string };
+export interface QueuePart {
+  /** The next jobs, oldest first. */
+  readonly jobs: QueuedJob[];
+  /** Where to walk on from. */
+  readonly streamSeq: number;
+  /** Whether there were more when the answer was made. */
+  readonly more: boolean;
 }
 
-interface InfoAnswer extends Answer {
-  ts?: string;
-  /** Of all pages. */
-  total?: number;
-  state?: { subjects?: Record<string, number> };
-}
-
-interface GetAnswer extends Answer {
-  message?: { seq: number; time: string; data?: string };
-}
-
+const BATCH_JOBS = 128;
+const BATCH_BYTES = 512 * 1_024;
 const TIMEOUT_MS = 5_000;
-/** No message with this subject; no message with this sequence, which the broker says in two ways. */
-const NOT_THERE: ReadonlySet<number | undefined> = new Set([10_037, 10_043, 10_057]);
+const END_OF_BATCH = 204;
+const NOTHING_THERE = 404;
+
+/** @throws RepriseError `broker_unavailable` */
+export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd> {
+  const { ts, state } = await askStream<{ ts: string; state: { last_seq: number } }>(
+    connection,
+    JOBS_STREAM,
+    "INFO",
+    {},
+  );
+  return { brokerTimeMs: Date.parse(ts), streamSeq: state.last_seq };
+}
 
 /**
- * Every job in the queue, in pages of 100,000 by the broker's rule. Jobs that come or go meanwhile may be in it or not. Subjects
- * that are no job's are left out.
+ * The jobs behind a place in the queue that are still there, one small batch of them. A replica answers, so the newest may be
+ * missing; the next call finds them. What lies in the queue under a subject that is no job's is passed over.
  * @throws RepriseError `broker_unavailable`
  */
-export async function listOpenJobs(connection: NatsConnection): Promise<OpenJobs> {
-  const jobs: OpenJob[] = [];
-  let brokerTimeMs = Infinity;
-  for (let offset = 0, more = true; more;) {
-    const request = { subjects_filter: JOBS_SUBJECTS, offset };
-    const { ts = "", total = 0, state } = await ask<InfoAnswer>(connection, "INFO", request);
-    const subjects = Object.keys(state?.subjects ?? {});
-    jobs.push(...subjects.flatMap(toOpenJob));
-    brokerTimeMs = Math.min(brokerTimeMs, Date.parse(ts));
-    offset += subjects.length;
-    more = subjects.length > 0 && offset < total;
+export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: number): Promise<QueuePart> {
+  const request = JSON.stringify({
+    seq: afterStreamSeq + 1,
+    next_by_subj: JOBS_SUBJECTS,
+    batch: BATCH_JOBS,
+    max_bytes: BATCH_BYTES,
+  });
+  const jobs: QueuedJob[] = [];
+  let streamSeq = afterStreamSeq;
+  try {
+    const replies = await connection.requestMany(`$JS.API.DIRECT.GET.${JOBS_STREAM}`, request, {
+      strategy: "sentinel",
+      maxWait: TIMEOUT_MS,
+    });
+    for await (const reply of replies) {
+      const status = reply.headers?.code ?? 0;
+      if (status === END_OF_BATCH)
+        return { jobs, streamSeq, more: Number(reply.headers?.get(HEADER.pending)) > 0 };
+      if (status === NOTHING_THERE) return { jobs, streamSeq, more: false };
+      if (status !== 0) throw streamUnavailable(JOBS_STREAM, `${status} ${reply.headers?.description}`);
+      streamSeq = Number(reply.headers?.get(HEADER.sequence));
+      jobs.push(...toQueuedJob(reply, streamSeq));
+    }
+  } catch (cause) {
+    throw streamUnavailable(JOBS_STREAM, "no whole answer", cause);
   }
-  return { brokerTimeMs, jobs };
+  throw streamUnavailable(JOBS_STREAM, "no whole answer in time");
 }
 
 /**
@@ -79,10 +103,15 @@ export async function listOpenJobs(connection: NatsConnection): Promise<OpenJobs
  */
 export async function readJob(
   connection: NatsConnection,
-  { ref, model }: OpenJob,
+  { ref, model }: Pick<OpenJob, "ref" | "model">,
 ): Promise<QueuedJob | undefined> {
   const request = { last_by_subj: jobSubject(model, ref) };
-  const { message } = await ask<GetAnswer>(connection, "MSG.GET", request);
+  const { message } = await askStream<{ message?: StoredMessage }>(
+    connection,
+    JOBS_STREAM,
+    "MSG.GET",
+    request,
+  );
   if (!message) return undefined;
   const { seq, time, data = "" } = message;
   return { ref, model, payload: Buffer.from(data, "base64"), queuedAtMs: Date.parse(time), streamSeq: seq };
@@ -95,40 +124,17 @@ export async function readJob(
  */
 export async function deleteJob(
   connection: NatsConnection,
-  { streamSeq }: Pick<QueuedJob, "streamSeq">,
+  { streamSeq }: Pick<OpenJob, "streamSeq">,
 ): Promise<void> {
-  await ask<Answer>(connection, "MSG.DELETE", { seq: streamSeq, no_erase: true });
+  await askStream(connection, JOBS_STREAM, "MSG.DELETE", { seq: streamSeq, no_erase: true });
 }
 
-/** What is not there is an answer: one without content. */
-async function ask<T extends Answer>(connection: NatsConnection, what: string, request: object): Promise<T> {
-  let reply: Msg;
+function toQueuedJob({ headers, data }: Msg, streamSeq: number): QueuedJob[] {
   try {
-    reply = await connection.request(`$JS.API.STREAM.${what}.${JOBS_STREAM}`, JSON.stringify(request), {
-      timeout: TIMEOUT_MS,
-    });
-  } catch (cause) {
-    throw unavailable("no answer", cause);
-  }
-  const answer = reply.json<T>();
-  const { error } = answer;
-  if (error && !NOT_THERE.has(error.err_code))
-    throw unavailable(`${error.err_code} ${error.description}`, undefined);
-  return answer;
-}
-
-function toOpenJob(subject: string): OpenJob[] {
-  try {
-    const { model, tenant, generation } = parseJobSubject(subject);
-    return [{ ref: { tenant, generation }, model }];
+    const { model, tenant, generation } = parseJobSubject(headers?.get(HEADER.subject) ?? "");
+    const queuedAtMs = Date.parse(headers?.get(HEADER.timeStamp) ?? "");
+    return [{ ref: { tenant, generation }, model, payload: Uint8Array.from(data), queuedAtMs, streamSeq }];
   } catch {
     return [];
   }
-}
-
-function unavailable(reason: string, cause: unknown): RepriseError {
-  return new RepriseError("broker_unavailable", `The queue of jobs can't be read: ${reason}.`, {
-    cause,
-    retryAfterMs: 1_000,
-  });
 }

@@ -30,7 +30,7 @@ describe("the streams", () => {
     await ensureTopology(broker.main, OPTIONS);
     const manager = await jetstreamManager(broker.main);
     const names = (await manager.streams.list().next()).map(({ config }) => config.name);
-    expect(names.toSorted()).toEqual(["CHECKPOINTS", "GENERATIONS_0", "GENERATIONS_1", "JOBS"]);
+    expect(names.toSorted()).toEqual(["CHECKPOINTS", "GENERATIONS_0", "GENERATIONS_1", "JOBS", "READERS"]);
     const { config } = await manager.streams.info("GENERATIONS_1");
     expect(config).toMatchObject({
       subjects: ["gen.1.>"],
@@ -60,7 +60,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main);
-    expect(await manager.streams.list().next()).toHaveLength(6);
+    expect(await manager.streams.list().next()).toHaveLength(7);
   });
 
   test("get a new retention time, and more shards", async () => {
@@ -69,7 +69,7 @@ describe("the streams", () => {
     await ensureTopology(broker.main, { shards: 3, replicas: 1, retentionMs: 2 * HOUR_MS });
     const manager = await jetstreamManager(broker.main);
     const ages = (await manager.streams.list().next()).map(({ config }) => config.max_age);
-    expect(ages).toEqual(Array(5).fill(2 * HOUR_MS * 1_000_000));
+    expect(ages).toEqual(Array(6).fill(2 * HOUR_MS * 1_000_000));
   });
 
   test("keep the retention time that they have when a process is started with a shorter one, which is refused", async () => {
@@ -80,7 +80,7 @@ describe("the streams", () => {
     expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
     const manager = await jetstreamManager(broker.main);
     const ages = (await manager.streams.list().next()).map(({ config }) => config.max_age);
-    expect(ages).toEqual(Array(4).fill(2 * HOUR_MS * 1_000_000));
+    expect(ages).toEqual(Array(5).fill(2 * HOUR_MS * 1_000_000));
   });
 
   test("that keep everything for ever are not given an end", async () => {

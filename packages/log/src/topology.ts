@@ -15,6 +15,8 @@ import {
   JOBS_STREAM,
   JOBS_SUBJECTS,
   LIMITS,
+  READERS_STREAM,
+  READERS_SUBJECTS,
   RepriseError,
   shardSubjects,
 } from "@reprise/protocol";
@@ -109,10 +111,21 @@ function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Conf
       subject_delete_marker_ttl: Math.max(1, Math.floor(retentionMs / 1_000)) * 1_000 * MS,
     },
     {
+      // In a file and kept as long as the logs: a broker that comes back without it would have forgotten who reads, and who left.
+      ...kept,
+      name: READERS_STREAM,
+      subjects: [READERS_SUBJECTS],
+      retention: RetentionPolicy.Limits,
+      max_msgs_per_subject: 1,
+      allow_direct: true,
+      duplicate_window: 1_000 * MS,
+    },
+    {
       ...kept,
       name: JOBS_STREAM,
       subjects: [JOBS_SUBJECTS],
       retention: RetentionPolicy.Workqueue,
+      allow_direct: true,
       // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
       max_consumers: 10_000,
       duplicate_window: Math.min(120_000, retentionMs) * MS,

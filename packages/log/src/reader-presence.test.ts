@@ -1,0 +1,54 @@
+import { parseNodeId, READERS_STREAM, readerSubject } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { readQueueEnd } from "./open-jobs.ts";
+import { decodeReaderRecord, publishReaders, readReaders } from "./reader-presence.ts";
+import { askStream } from "./stream-api.ts";
+import { newRef, openWorld } from "./testing/world.ts";
+
+const NODES = [parseNodeId("node-a"), parseNodeId("node-b")] as const;
+
+test("each node's last word of a generation's readers is read, with the broker's time, and nobody else's", async () => {
+  await using world = await openWorld();
+  const { publish } = world.log;
+  const { main } = world.broker;
+  const [ref, other] = [newRef(), newRef()];
+  const [a, b] = NODES;
+  const { brokerTimeMs: before } = await readQueueEnd(main);
+  await publishReaders(publish, { ref, node: a }, { readers: 1, seq: 0 });
+  await publishReaders(publish, { ref, node: a }, { readers: 2, seq: 7 });
+  await publishReaders(publish, { ref, node: b }, { readers: 0, seq: 3 });
+  await publishReaders(publish, { ref: other, node: b }, { readers: 9, seq: 9 });
+  const { records, brokerTimeMs } = await readReaders(main, ref);
+  expect(records.toSorted((x, y) => x.seq - y.seq)).toEqual([
+    { node: b, readers: 0, seq: 3, atMs: expect.any(Number) as number },
+    { node: a, readers: 2, seq: 7, atMs: expect.any(Number) as number },
+  ]);
+  for (const { atMs } of records) {
+    expect(atMs).toBeGreaterThanOrEqual(before);
+    expect(atMs).toBeLessThanOrEqual(brokerTimeMs);
+  }
+  const { state } = await askStream<{ state: { messages: number } }>(main, READERS_STREAM, "INFO", {});
+  expect(state.messages).toBe(3);
+});
+
+test("a generation that nobody has read has no records, and what is no record is passed over", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  expect((await readReaders(world.broker.main, ref)).records).toEqual([]);
+  await world.log.publish(readerSubject(ref, NODES[0]), Buffer.from("{}"), {});
+  expect((await readReaders(world.broker.main, ref)).records).toEqual([]);
+});
+
+test.each(["", "[]", "null", '{"readers":-1,"seq":0}', '{"readers":1}', '{"readers":1.5,"seq":0}'])(
+  "%j is no record",
+  (text) => expect(decodeReaderRecord(Buffer.from(text))).toBeUndefined(),
+);
+
+test("without a broker nobody knows who reads, and the caller is told", async () => {
+  await using world = await openWorld();
+  await world.server.stop();
+  const read = readReaders(world.broker.main, newRef());
+  await expect(read).rejects.toMatchObject({ code: "broker_unavailable" });
+  const node = { ref: newRef(), node: NODES[0] };
+  expect(await publishReaders(world.log.publish, node, { readers: 1, seq: 0 })).toBe(false);
+}, 10_000);

@@ -1,0 +1,93 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import {
+  type GenerationRef,
+  type NodeId,
+  parseReaderSubject,
+  readerSubject,
+  readerSubjects,
+  READERS_STREAM,
+} from "@reprise/protocol";
+import type { Publish } from "./publisher.ts";
+import { askStream, type StoredMessage } from "./stream-api.ts";
+
+/*
+ * Who reads a generation, over all nodes: each node that has readers of it keeps one record, the last message of a subject of its
+ * own. The broker's time stamp says when the node last said so. Kept only for generations whose policy asks who reads.
+ */
+
+/** For how long a node's word that it has readers counts. A node repeats it three times as often. */
+export const READER_LEASE_MS = 6_000;
+
+/** What a node says of its readers of one generation. */
+export interface ReaderRecord {
+  /** How many read at this node now. */
+  readonly readers: number;
+  /** The last event that the connection of the furthest one has taken; 0 for none. */
+  readonly seq: number;
+}
+
+/** A node's record, and when the broker stored it, by the broker's clock. Milliseconds since 1970. */
+export interface NodeReaders extends ReaderRecord {
+  readonly node: NodeId;
+  readonly atMs: number;
+}
+
+/** @returns whether it is stored; without an answer it may be */
+export async function publishReaders(
+  publish: Publish,
+  { ref, node }: { ref: GenerationRef; node: NodeId },
+  { readers, seq }: ReaderRecord,
+): Promise<boolean> {
+  const payload = new TextEncoder().encode(JSON.stringify({ readers, seq }));
+  const { kind } = await publish(readerSubject(ref, node), payload, {});
+  return kind === "stored";
+}
+
+/** Undefined for what `publishReaders` does not write. */
+export function decodeReaderRecord(payload: Uint8Array): ReaderRecord | undefined {
+  try {
+    const { readers, seq } = JSON.parse(new TextDecoder().decode(payload)) as Partial<ReaderRecord>;
+    return isCount(readers) && isCount(seq) ? { readers, seq } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/**
+ * What all nodes say of one generation's readers, as the stream's leader has it, and the broker's time at that moment: whatever
+ * was stored before the call is in the answer.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readReaders(
+  connection: NatsConnection,
+  ref: GenerationRef,
+): Promise<{ brokerTimeMs: number; records: NodeReaders[] }> {
+  const { ts, state } = await askStream<InfoAnswer>(connection, READERS_STREAM, "INFO", {
+    subjects_filter: readerSubjects(ref),
+  });
+  const records = Object.keys(state.subjects ?? {}).map((subject) => readRecord(connection, subject));
+  return { brokerTimeMs: Date.parse(ts), records: (await Promise.all(records)).flat() };
+}
+
+interface InfoAnswer {
+  ts: string;
+  state: { subjects?: Record<string, number> };
+}
+
+/** Nothing when the record has expired meanwhile, or is none. */
+async function readRecord(connection: NatsConnection, subject: string): Promise<NodeReaders[]> {
+  const request = { last_by_subj: subject };
+  const { message } = await askStream<{ message?: StoredMessage }>(
+    connection,
+    READERS_STREAM,
+    "MSG.GET",
+    request,
+  );
+  const record = message && decodeReaderRecord(Buffer.from(message.data ?? "", "base64"));
+  if (!record) return [];
+  return [{ ...record, node: parseReaderSubject(subject).node, atMs: Date.parse(message.time) }];
+}
