@@ -40,6 +40,8 @@ export class SseStream {
   readonly #options: SseStreamOptions;
   readonly #stopListening: () => void;
   #nextSeq: number;
+  /** The first event of what was handed to the socket last. */
+  #handedSeq: number;
   #full = false;
   #readingBehind = false;
   /** Whether what was sent last came from the log, not from the hub's memory. */
@@ -50,9 +52,15 @@ export class SseStream {
   constructor(options: SseStreamOptions) {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
+    this.#handedSeq = options.nextSeq;
     this.#stopListening = options.tail.listen(() => this.#pump());
     options.socket.onDrain(() => this.#drained());
     options.socket.onClose(() => this.#close());
+  }
+
+  /** The last event that the connection has taken: what was handed to a socket that is full is not. */
+  get takenSeq(): number {
+    return (this.#full ? this.#handedSeq : this.#nextSeq) - 1;
   }
 
   /** Sends what there is, and from then on whatever comes. */
@@ -92,6 +100,7 @@ export class SseStream {
   #write({ bytes, next }: { bytes: Buffer; next: number }): void {
     const { socket, counts } = this.#options;
     counts.eventsDelivered += next - this.#nextSeq;
+    this.#handedSeq = this.#nextSeq;
     this.#nextSeq = next;
     this.#full = !socket.writeFrames(bytes);
     this.#writtenAt = Date.now();
