@@ -9,7 +9,7 @@ import {
   parseTenantId,
   RepriseError,
 } from "@reprise/protocol";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { completed, delta, started } from "../testing/platform.ts";
 import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
 import type { SseSocket } from "./sse-socket.ts";
@@ -17,14 +17,15 @@ import { SseStream } from "./sse-stream.ts";
 
 const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
 
-const firstEvent = encodeEvent(0, {
-  type: "generation.requested",
+const requested = {
+  type: "generation.requested" as const,
   tenant: REF.tenant,
   generation: REF.generation,
   created_at: "2026-11-21T00:00:00Z",
   request: { model: "sim", input: "hello" },
   policy: DEFAULT_POLICY,
-});
+};
+const firstEvent = encodeEvent(0, requested);
 
 /** A socket that writes down what is done to it; it takes as much as `room` says before it asks for a pause. */
 function recordingSocket(room = Infinity) {
@@ -52,9 +53,17 @@ function recordingSocket(room = Infinity) {
   return { socket, writes, ends, drain };
 }
 
+interface StreamSetup {
+  room?: number;
+  logged?: Uint8Array[];
+  intervalMs?: number;
+}
+
 /** A stream over a tail that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
-function openStream({ room, logged = [] }: { room?: number; logged?: Uint8Array[] } = {}) {
-  const tail = new Tail(REF, httpSseFraming, { events: [firstEvent], streamSeq: 1 });
+function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
+  const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
+  const events = [encodeEvent(0, { ...requested, policy })];
+  const tail = new Tail(REF, httpSseFraming, { events, streamSeq: 1 });
   const fake = recordingSocket(room);
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];
@@ -168,5 +177,49 @@ describe("a stream", () => {
     feed(started());
     expect(writes).toEqual(["retry: 250\n"]);
     expect(ends).toEqual(["breakOff"]);
+  });
+});
+
+describe("a smoothed stream", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const eventsIn = (writes: readonly string[]) => writes.map((text) => text.match(/^data/gm)?.length);
+
+  test("writes the first event at once, and then at most once per interval all that has come", () => {
+    const { feed, writes, ends } = openStream({ intervalMs: 100 });
+    feed(started());
+    feed(delta("a"));
+    feed(delta("b"));
+    expect(eventsIn(writes)).toEqual([1]);
+    vi.advanceTimersByTime(100);
+    feed(completed());
+    expect([eventsIn(writes), ends]).toEqual([[1, 2], []]);
+    vi.advanceTimersByTime(100);
+    expect([eventsIn(writes), ends]).toEqual([[1, 2, 1], ["end"]]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("is not slowed where it has to catch up", () => {
+    const { feed, writes, drain } = openStream({ room: 1, intervalMs: 100 });
+    feed(started());
+    feed(delta("a"));
+    vi.advanceTimersByTime(100);
+    expect(eventsIn(writes)).toEqual([1]);
+    drain();
+    expect(eventsIn(writes)).toEqual([1, 1]);
+  });
+
+  test("is kept alive as any other", () => {
+    const { stream, writes } = openStream({ intervalMs: 10_000 });
+    stream.heartbeat(Date.now() + 1_001, 1_000);
+    expect(writes).toEqual([": ping\n"]);
+  });
+
+  test("sent home leaves no timer behind", () => {
+    const { feed, stream } = openStream({ intervalMs: 100 });
+    feed(started());
+    stream.sendHome(1);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -7,6 +7,7 @@ import {
   toRepriseError,
 } from "@reprise/protocol";
 import { httpSseFraming } from "./http-sse-framing.ts";
+import { Smoothing } from "./smoothing.ts";
 import type { SseSocket } from "./sse-socket.ts";
 
 /** What all streams of a node count together. Plain numbers: they are added to for every write and read at a scrape. */
@@ -34,11 +35,13 @@ const MAX_WRITE_BYTES = 64 * 1_024;
 /**
  * One reader: a position in a tail, moved on as fast as the socket takes it. Nothing is buffered for a reader: while its
  * socket is full the position stays where it is, and if the hub has meanwhile let go of those events, they are read from the
- * log, one small batch at a time, until the reader is back in the range that the hub holds.
+ * log, one small batch at a time, until the reader is back in the range that the hub holds. Where the policy asks for smoothing,
+ * the position moves at most once per interval, and then over everything that is there.
  */
 export class SseStream {
   readonly #options: SseStreamOptions;
   readonly #stopListening: () => void;
+  readonly #smoothing: Smoothing | undefined;
   #nextSeq: number;
   /** The first event of what was handed to the socket last. */
   #handedSeq: number;
@@ -53,7 +56,10 @@ export class SseStream {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
-    this.#stopListening = options.tail.listen(() => this.#pump());
+    const intervalMs = options.tail.policy?.delivery.min_interval_ms ?? 0;
+    const pump = () => this.#pump();
+    if (intervalMs > 0) this.#smoothing = new Smoothing(intervalMs, pump);
+    this.#stopListening = options.tail.listen(this.#smoothing?.onProgress ?? pump);
     options.socket.onDrain(() => this.#drained());
     options.socket.onClose(() => this.#close());
   }
@@ -148,6 +154,7 @@ export class SseStream {
     if (this.#closed) return;
     this.#closed = true;
     this.#stopListening();
+    this.#smoothing?.stop();
     this.#options.onClose(this);
   }
 }

@@ -1,0 +1,36 @@
+/**
+ * Lets a reader be sent what has come at most once per interval: at once when nothing was sent for so long, else when the interval
+ * is over, with whatever came meanwhile. Nothing is held here but the moment, and no timer runs while nothing comes.
+ */
+export class Smoothing {
+  readonly #intervalMs: number;
+  readonly #send: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isDue = false;
+
+  constructor(intervalMs: number, send: () => void) {
+    this.#intervalMs = intervalMs;
+    this.#send = send;
+  }
+
+  /** Something has come. */
+  readonly onProgress = (): void => {
+    if (this.#timer) this.#isDue = true;
+    else this.#sendNow();
+  };
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #sendNow(): void {
+    this.#isDue = false;
+    this.#timer = setTimeout(() => this.#over(), this.#intervalMs);
+    this.#send();
+  }
+
+  #over(): void {
+    this.#timer = undefined;
+    if (this.#isDue) this.#sendNow();
+  }
+}
