@@ -73,7 +73,9 @@ export async function openSseReader(url: string, options: SseReaderOptions = {})
     });
   });
   const cut = (): void => {
-    cutByUs ||= !isOver;
+    // Reset once more, a socket that is closing never is closed, and the process that has it never ends.
+    if (isOver) return;
+    cutByUs = true;
     // Only a plain socket can be reset; a TLS one can only be dropped.
     if (response.socket instanceof TLSSocket) response.socket.destroy();
     else response.socket.resetAndDestroy();

@@ -1,0 +1,48 @@
+import type { Recovery, RowResult } from "./row-result.ts";
+
+const HEADER = ["row", "trials", "violations", "events stored", "events shown", "recovery p50", "p99", "max"];
+
+/** The results as a table of Markdown, which reads as well on a terminal. */
+export function formatTable(results: readonly RowResult[]): string {
+  const rows = results.map(({ row, trials, violations, stored, shown, recovery }) => [
+    row,
+    String(trials),
+    String(violations.length),
+    count(stored),
+    count(shown),
+    ...times(recovery),
+  ]);
+  const widths = HEADER.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]!.length)),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join(" | ")} |`;
+  const rule = `|${widths.map((width, column) => (column === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
+  return [line(HEADER), rule, ...rows.map(line)].join("\n");
+}
+
+/** Every violation, with what it takes to see it again. */
+export function formatViolations(results: readonly RowResult[]): string {
+  return results
+    .flatMap(({ row, violations }) =>
+      violations.map(({ kind, what, seed }) => `${row}, seed ${seed}: ${kind}: ${what}`),
+    )
+    .join("\n");
+}
+
+export function formatMs(ms: number): string {
+  return ms < 100
+    ? `${ms.toFixed(1)} ms`
+    : ms < 10_000
+      ? `${Math.round(ms)} ms`
+      : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+function times(recovery: Recovery | undefined): string[] {
+  if (!recovery) return ["–", "–", "–"];
+  return [recovery.p50, recovery.p99, recovery.max].map(formatMs);
+}
+
+function count(value: number): string {
+  return value.toLocaleString("en");
+}

@@ -1,0 +1,52 @@
+import type { TrialResult } from "../trial/run-trial.ts";
+import type { Violation } from "../trial/violation.ts";
+
+/** What came of all trials of a row. Times in milliseconds. */
+export interface RowResult {
+  readonly row: string;
+  readonly about: string;
+  readonly trials: number;
+  /** How many events were stored, and how many readers were shown: what the verdict is about. */
+  readonly stored: number;
+  readonly shown: number;
+  readonly violations: readonly (Violation & { readonly seed: number })[];
+  /** Undefined where nothing had to recover. */
+  readonly recovery: Recovery | undefined;
+  readonly seconds: number;
+}
+
+export interface Recovery {
+  readonly samples: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export function toRowResult(
+  { name, about }: { readonly name: string; readonly about: string },
+  results: readonly TrialResult[],
+  seconds: number,
+): RowResult {
+  const sum = (of: (result: TrialResult) => number) =>
+    results.reduce((total, result) => total + of(result), 0);
+  return {
+    row: name,
+    about,
+    trials: results.length,
+    stored: sum(({ stored }) => stored),
+    shown: sum(({ shown }) => shown),
+    violations: results.flatMap(({ seed, violations }) =>
+      violations.map((violation) => ({ seed, ...violation })),
+    ),
+    recovery: toRecovery(results.flatMap(({ recoveriesMs }) => recoveriesMs)),
+    seconds,
+  };
+}
+
+/** The nearest rank of what was measured, never a value in between. */
+function toRecovery(times: readonly number[]): Recovery | undefined {
+  if (times.length === 0) return undefined;
+  const sorted = times.toSorted((a, b) => a - b);
+  const rank = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]!;
+  return { samples: sorted.length, p50: rank(0.5), p99: rank(0.99), max: rank(1) };
+}

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { parseCursor, type RepriseError } from "@reprise/protocol";
+import { openSseReader, type SseReader } from "@reprise/testkit";
+import { parseAnswerError } from "./answer-error.ts";
+import { backoffMs } from "./backoff.ts";
+import { Gate } from "./gate.ts";
+import { type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-record.ts";
+
+export interface RawReaderOptions {
+  /** Nodes to read from; a reader whose connection breaks goes on to the next one. */
+  readonly urls: readonly string[];
+  /** Where in `urls` it begins. Default 0. */
+  readonly first?: number;
+  readonly random: () => number;
+  /** A connection without an event for so long is given up, in milliseconds. Default 45,000, as PROTOCOL.md §8.1.3 says of bytes. */
+  readonly idleMs?: number;
+}
+
+type Ending =
+  | ReaderEnd
+  | { readonly type: "broken"; readonly progressed: boolean; readonly serverSaidMs: number };
+
+const IDLE_MS = 45_000;
+const LEFT: ReaderEnd = { type: "left" };
+/** Said without parsing the event: thousands of these readers share two cores with what they test. */
+const TERMINAL = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancelled)"/;
+
+/**
+ * Follows a generation as PROTOCOL.md §8 says a client does, with nothing between the wire and the record: light enough for
+ * thousands. It never gives up on a failure that is retryable; whoever runs it sets the limit.
+ */
+export function followRaw(record: ReaderRecord, options: RawReaderOptions): Reader {
+  const { urls, first = 0, random, idleMs = IDLE_MS } = options;
+  const { id, tenant } = record.generation;
+  const leaving = new AbortController();
+  const gate = new Gate();
+  let connection: SseReader | undefined;
+  let cursor: string | undefined;
+
+  async function read(url: string): Promise<Ending> {
+    let progressed = false;
+    let serverSaidMs = 0;
+    const broken = (): Ending => ({ type: "broken", progressed, serverSaidMs });
+    const failed = ({ code, message, retryable }: RepriseError): Ending =>
+      retryable ? broken() : { type: "refused", code, message };
+    try {
+      connection = await openSseReader(`${url}/v1/generations/${id}/events`, {
+        headers: { authorization: `Bearer ${tenant.key}` },
+        lastEventId: cursor,
+      });
+    } catch {
+      return broken();
+    }
+    await using opened = connection;
+    if (leaving.signal.aborted) return LEFT;
+    if (gate.isClosed) opened.pause();
+    if (opened.status === 204) return { type: "ended" };
+    if (opened.status !== 200) {
+      await opened.ended;
+      serverSaidMs = Number(opened.headers["retry-after"] ?? 0) * 1_000;
+      return failed(parseAnswerError(opened.bytes.toString()));
+    }
+    for (;;) {
+      const frame = await withIdleLimit(opened);
+      await gate.passed();
+      serverSaidMs = opened.retryMs ?? serverSaidMs;
+      if (leaving.signal.aborted) return LEFT;
+      if (frame === undefined) return broken();
+      if (frame.event === "error") return failed(parseAnswerError(frame.data));
+      if (frame.data === "") continue;
+      progressed = true;
+      cursor = frame.id;
+      record.show(parseCursor(frame.id).seq, frame.data);
+      if (TERMINAL.test(frame.data)) return { type: "ended" };
+    }
+  }
+
+  /** The next frame; a connection that is silent for too long is cut, and ends. */
+  async function withIdleLimit(opened: SseReader) {
+    const timer = setTimeout(() => gate.isClosed || opened.cut(), idleMs);
+    try {
+      return await opened.nextFrame();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function run(): Promise<ReaderEnd> {
+    for (let failures = 0; ;) {
+      const url = urls[(first + record.connections) % urls.length]!;
+      record.connections++;
+      const ending = await read(url);
+      if (ending.type !== "broken") return ending;
+      record.broken();
+      failures = ending.progressed ? 1 : failures + 1;
+      await delay(backoffMs(failures, ending.serverSaidMs, random), undefined, { signal: leaving.signal });
+    }
+  }
+
+  void run()
+    .catch((thrown: unknown) => toEnd(thrown, leaving.signal))
+    .then((end) => record.finish(end));
+  return {
+    record,
+    pause() {
+      gate.close();
+      connection?.pause();
+    },
+    resume() {
+      gate.open();
+      connection?.resume();
+    },
+    leave() {
+      leaving.abort();
+      gate.open();
+      connection?.cut();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { decodeEvent, type KnownEvent, toRepriseError } from "@reprise/protocol";
+import type { TestedGeneration } from "../trial/tested-generation.ts";
+
+/** One event as a reader was shown it. */
+export interface Seen {
+  readonly seq: number;
+  readonly payload: string;
+  /** By `performance.now()`. */
+  readonly at: number;
+  /** Which of the reader's connections brought it, the first is 1. */
+  readonly connection: number;
+}
+
+/** How a reader's reading ended. `refused`: with an error that is no use repeating, which no fault excuses. */
+export type ReaderEnd =
+  | { readonly type: "ended" }
+  | { readonly type: "left" }
+  | { readonly type: "refused"; readonly code: string; readonly message: string };
+
+/** What one reader was shown, and when. */
+export class ReaderRecord {
+  readonly name: string;
+  readonly generation: TestedGeneration;
+  readonly seen: Seen[] = [];
+  /** Connections made or tried. */
+  connections = 0;
+  /** When connections were lost, in order, as the reader noticed it. */
+  readonly breaks: number[] = [];
+  /** Never rejects. */
+  readonly done: Promise<ReaderEnd>;
+  readonly #finished = Promise.withResolvers<ReaderEnd>();
+  #waiting: { holds: () => boolean; resolve: () => void }[] = [];
+  #isDone = false;
+
+  constructor(name: string, generation: TestedGeneration) {
+    this.name = name;
+    this.generation = generation;
+    this.done = this.#finished.promise;
+  }
+
+  show(seq: number, payload: string): void {
+    this.seen.push({ seq, payload, at: performance.now(), connection: this.connections });
+    this.#tell();
+  }
+
+  broken(): void {
+    this.breaks.push(performance.now());
+  }
+
+  finish(end: ReaderEnd): void {
+    this.#isDone = true;
+    this.#finished.resolve(end);
+    this.#tell();
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** The seq of the last event; 0 before the first. */
+  get lastSeq(): number {
+    return this.seen.at(-1)?.seq ?? 0;
+  }
+
+  /** Who writes the log, as far as this reader knows. */
+  get worker(): string | undefined {
+    const started = this.seen.findLast(({ payload }) => payload.includes('"type":"generation.started"'));
+    return started && (decodeEvent(started.payload) as KnownEvent & { worker: string }).worker;
+  }
+
+  /** Resolves when it holds, or when the reading is over. */
+  until(holds: (record: ReaderRecord) => boolean): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push({ holds: () => holds(this), resolve });
+    this.#tell();
+    return promise;
+  }
+
+  #tell(): void {
+    if (this.#waiting.length === 0) return;
+    const ready = this.#waiting.filter(({ holds }) => this.#isDone || holds());
+    this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
+    for (const { resolve } of ready) resolve();
+  }
+}
+
+/** A reader under way. */
+export interface Reader {
+  readonly record: ReaderRecord;
+  /** Takes nothing more from its socket until `resume()`. */
+  pause(): void;
+  resume(): void;
+  /** Closes the connection and does not come back. */
+  leave(): void;
+}
+
+/** How a reading has ended that threw. */
+export function toEnd(thrown: unknown, left: AbortSignal): ReaderEnd {
+  if (left.aborted) return { type: "left" };
+  const { code, message } = toRepriseError(thrown);
+  return { type: "refused", code, message };
+}

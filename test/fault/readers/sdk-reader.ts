@@ -1,0 +1,44 @@
+import { createClient } from "@reprise/client";
+import { BALANCED_URL, balancedFetch } from "./balanced-fetch.ts";
+import { Gate } from "./gate.ts";
+import { type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-record.ts";
+
+export interface SdkReaderOptions {
+  readonly urls: readonly string[];
+  /** Where in `urls` it begins. Default 0. */
+  readonly first?: number;
+}
+
+/** Follows a generation with the SDK as it comes: its own retries, its own patience, which a fault may use up. */
+export function followWithSdk(record: ReaderRecord, { urls, first = 0 }: SdkReaderOptions): Reader {
+  const { id, tenant } = record.generation;
+  const leaving = new AbortController();
+  const gate = new Gate();
+  const balanced = balancedFetch(urls, first);
+  const fetch: typeof balanced = (url, init) => {
+    if (record.connections++ > 0) record.broken();
+    return balanced(url, init);
+  };
+
+  async function run(): Promise<ReaderEnd> {
+    const client = createClient({ url: BALANCED_URL, apiKey: tenant.key, fetch });
+    for await (const event of client.generations.stream(id, { signal: leaving.signal })) {
+      record.show(event.seq, JSON.stringify(event));
+      await gate.passed();
+    }
+    return { type: "ended" };
+  }
+
+  void run()
+    .catch((thrown: unknown) => toEnd(thrown, leaving.signal))
+    .then((end) => record.finish(end));
+  return {
+    record,
+    pause: () => gate.close(),
+    resume: () => gate.open(),
+    leave() {
+      leaving.abort();
+      gate.open();
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import type { Trial } from "../trial/trial.ts";
+import type { WorldOptions } from "../world/world-options.ts";
+
+/** One way to break the platform, tried again and again. */
+export interface FaultRow {
+  /** As `--rows` takes it. */
+  readonly name: string;
+  /** What is done, and from when to when recovery is measured: one line of the table. */
+  readonly about: string;
+  readonly world: WorldOptions;
+  /** After how long a trial counts as hung, in milliseconds. Default 45,000. */
+  readonly limitMs?: number;
+  /** How many trials the short form makes. Default 2. */
+  readonly shortTrials?: number;
+  /**
+   * Makes the load, breaks something, and reports recovery times. Whatever it leaves broken is healed afterwards, all readings are
+   * waited for, and the judge looks at everything.
+   */
+  run(trial: Trial): Promise<void>;
+}

@@ -1,0 +1,72 @@
+import { createLedger, type Discrepancy } from "@reprise/testkit";
+import type { ReaderEnd, ReaderRecord } from "../readers/reader-record.ts";
+import type { TestedGeneration } from "./tested-generation.ts";
+import type { Violation, ViolationKind } from "./violation.ts";
+
+/** A generation's log as it is in the end. */
+export interface FinalLog {
+  readonly generation: TestedGeneration;
+  readonly payloads: readonly string[];
+}
+
+const MOST_NAMED = 8;
+
+/** Compares what every reader was shown with what the logs hold in the end, through the ledger that all fault tests share. */
+export async function judgeReaders(
+  logs: readonly FinalLog[],
+  readers: readonly ReaderRecord[],
+): Promise<Violation[]> {
+  const ledger = createLedger();
+  for (const { generation, payloads } of logs) {
+    for (const [seq, payload] of payloads.entries())
+      if (seq > 0) ledger.acked({ log: generation.id, seq, payload });
+  }
+  const ends = new Map<string, ReaderEnd>();
+  const owners = new Map<string, string>();
+  for (const { name, generation, seen, done } of readers) {
+    ends.set(name, await done);
+    owners.set(name, generation.tenant.id);
+    ledger.follows(name, generation.id);
+    for (const { seq, payload } of seen) ledger.saw(name, { log: generation.id, seq, payload });
+  }
+  const { lost, duplicated, reordered, leaked } = ledger.verdict();
+  const isForeign = ({ reader, payload }: Discrepancy) =>
+    logs.some(
+      ({ generation, payloads }) => generation.tenant.id !== owners.get(reader) && payloads.includes(payload),
+    );
+  const foreign = leaked.filter(isForeign);
+  return [
+    ...readers.flatMap((record) => blameEnd(record, ends.get(record.name)!)),
+    // One that left, or was refused, has lost nothing by not staying: only what it saw counts.
+    ...blame(
+      "lost",
+      lost.filter(({ reader }) => ends.get(reader)?.type === "ended"),
+    ),
+    ...blame("duplicated", duplicated),
+    ...blame("reordered", reordered),
+    ...blame("foreign", foreign),
+    ...blame(
+      "unknown",
+      leaked.filter((entry) => !foreign.includes(entry)),
+    ),
+  ];
+}
+
+function blameEnd({ name, generation }: ReaderRecord, end: ReaderEnd): Violation[] {
+  if (end.type !== "refused") return [];
+  return [{ kind: "refused", what: `${name} of ${generation.id}: ${end.code}, ${end.message}` }];
+}
+
+/** One violation per reader, however many events it is about. */
+function blame(kind: ViolationKind, entries: readonly Discrepancy[]): Violation[] {
+  const readers = new Set(entries.map(({ reader }) => reader));
+  return [...readers].map((name): Violation => {
+    const mine = entries.filter(({ reader }) => reader === name);
+    const seqs = mine.map(({ seq }) => seq).slice(0, MOST_NAMED);
+    const more = mine.length > MOST_NAMED ? " …" : "";
+    return {
+      kind,
+      what: `${name} of ${mine[0]!.log}: ${mine.length} event(s), seq ${seqs.join(", ")}${more}`,
+    };
+  });
+}

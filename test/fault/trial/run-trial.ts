@@ -1,0 +1,93 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { createSeededRandom } from "@reprise/testkit";
+import type { FaultRow } from "../rows/row.ts";
+import type { FaultWorld } from "../world/fault-world.ts";
+import { intrude } from "./intruder.ts";
+import { judgeLog } from "./judge-log.ts";
+import { type FinalLog, judgeReaders } from "./judge-readers.ts";
+import type { TestedGeneration } from "./tested-generation.ts";
+import { Trial } from "./trial.ts";
+import type { Violation } from "./violation.ts";
+
+export interface TrialResult {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+  readonly recoveriesMs: readonly number[];
+  /** Events that were stored, and events that readers were shown: how much the verdict is about. */
+  readonly stored: number;
+  readonly shown: number;
+  readonly logs: readonly FinalLog[];
+  /** The trial was not over in time: what it left behind may disturb the next one in the same world. */
+  readonly hung: boolean;
+}
+
+const LIMIT_MS = 45_000;
+const POLL_MS = 50;
+
+/** Runs one trial and judges it. Never throws for what the platform, or the row, does wrong: that is the result. */
+export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): Promise<TrialResult> {
+  const trial = new Trial(world, createSeededRandom(seed));
+  const over = new AbortController();
+  const limitMs = row.limitMs ?? LIMIT_MS;
+  const intrusion = intrude(trial, over.signal);
+  try {
+    const run = attempt(trial, row);
+    const logs = await Promise.race([run, delay(limitMs, undefined, { signal: over.signal, ref: false })]);
+    if (logs === undefined) blameHanging(trial, limitMs);
+    else trial.violations.push(...(await judge(trial, logs)));
+    return {
+      seed,
+      violations: trial.violations,
+      recoveriesMs: trial.recoveriesMs,
+      stored: (logs ?? []).reduce((sum, { payloads }) => sum + payloads.length - 1, 0),
+      shown: trial.readers.reduce((sum, { record }) => sum + record.seen.length, 0),
+      logs: logs ?? [],
+      hung: logs === undefined,
+    };
+  } finally {
+    over.abort();
+    for (const reader of trial.readers) reader.leave();
+    await intrusion;
+  }
+}
+
+/** The row's own part, and then everything that has to come to an end. Returns the logs as they are then. */
+async function attempt(trial: Trial, row: FaultRow): Promise<FinalLog[]> {
+  try {
+    await row.run(trial);
+  } catch (error) {
+    trial.blame("harness", error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+  }
+  await trial.world.heal();
+  await trial.ended();
+  return Promise.all(trial.generations.map((generation) => readToEnd(trial, generation)));
+}
+
+/** A generation that nobody reads has an end too. */
+async function readToEnd({ world }: Trial, generation: TestedGeneration): Promise<FinalLog> {
+  for (;;) {
+    const payloads = await world.readLog(generation.ref).catch(() => []);
+    if (payloads.some((payload) => END.test(payload))) return { generation, payloads };
+    await delay(POLL_MS);
+  }
+}
+
+const END = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancelled)"/;
+
+async function judge(trial: Trial, logs: readonly FinalLog[]): Promise<Violation[]> {
+  const readers = trial.readers.map(({ record }) => record);
+  return [
+    ...logs.flatMap(({ generation, payloads }) => judgeLog(generation, payloads)),
+    ...(await judgeReaders(logs, readers)),
+  ];
+}
+
+function blameHanging(trial: Trial, limitMs: number): void {
+  const waiting = trial.readers.filter(({ record }) => !record.isDone);
+  const [first] = waiting;
+  trial.blame(
+    "hung",
+    `not over after ${limitMs} ms; ${waiting.length} of ${trial.readers.length} readers still wait` +
+      (first ? `, ${first.record.name} of ${first.record.generation.id} at seq ${first.record.lastSeq}` : ""),
+  );
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { createClient, type Generations } from "@reprise/client";
+import { type GenerationRequest, parseGenerationId, type Policy, type TerminalType } from "@reprise/protocol";
+import type { SeededRandom } from "@reprise/testkit";
+import { BALANCED_URL, balancedFetch } from "../readers/balanced-fetch.ts";
+import { followRaw } from "../readers/raw-reader.ts";
+import { type Reader, ReaderRecord } from "../readers/reader-record.ts";
+import { followWithSdk } from "../readers/sdk-reader.ts";
+import type { FaultWorld } from "../world/fault-world.ts";
+import type { Tenant } from "../world/tenant.ts";
+import type { TestedGeneration } from "./tested-generation.ts";
+import type { Violation, ViolationKind } from "./violation.ts";
+import { wholeTextOf } from "./whole-text.ts";
+
+export interface GenerationOptions {
+  /** Default: each in turn. */
+  readonly tenant?: Tenant;
+  /** Default 100. */
+  readonly tokens?: number;
+  /** Default 100. */
+  readonly tokensPerSecond?: number;
+  /** Further options of the simulator. */
+  readonly simulator?: Readonly<Record<string, unknown>>;
+  readonly policy?: Policy;
+  /** Default: `generation.completed` only. */
+  readonly mayEnd?: readonly TerminalType[];
+}
+
+export type ReaderKind = "raw" | "sdk";
+
+/** One run of one fault: the load that it makes, what it saw, and what it found wrong before the judge looks. */
+export class Trial {
+  readonly world: FaultWorld;
+  readonly random: SeededRandom;
+  readonly generations: TestedGeneration[] = [];
+  readonly readers: Reader[] = [];
+  readonly violations: Violation[] = [];
+  /** From a fault to the first event that could only come after it was overcome, in milliseconds, for each one affected. */
+  readonly recoveriesMs: number[] = [];
+
+  constructor(world: FaultWorld, random: SeededRandom) {
+    this.world = world;
+    this.random = random;
+  }
+
+  /** Something that the row itself has found. */
+  blame(kind: ViolationKind, what: string): void {
+    this.violations.push({ kind, what });
+  }
+
+  recovered(ms: number): void {
+    this.recoveriesMs.push(ms);
+  }
+
+  /** The SDK of a tenant, over all nodes in turn. */
+  clientOf(tenant: Tenant): Generations {
+    const urls = this.world.deliveries.map(({ url }) => url);
+    const fetch = balancedFetch(urls, this.random.integer(0, urls.length - 1));
+    return createClient({ url: BALANCED_URL, apiKey: tenant.key, fetch }).generations;
+  }
+
+  /** Creates a generation whose text is known beforehand. From its answer on it counts. */
+  async create(options: GenerationOptions = {}): Promise<TestedGeneration> {
+    const { tokens = 100, tokensPerSecond = 100, simulator, policy, mayEnd } = options;
+    const { tenants } = this.world;
+    const tenant = options.tenant ?? tenants[this.generations.length % tenants.length]!;
+    const request: GenerationRequest = {
+      model: "sim",
+      input: "Go on.",
+      options: {
+        tokens,
+        tokens_per_second: tokensPerSecond,
+        seed: this.random.integer(0, 2 ** 31 - 1),
+        ...simulator,
+      },
+      ...(policy && { policy }),
+    };
+    const wholeText = await wholeTextOf(request);
+    const { id } = await this.clientOf(tenant).create(request, { idempotencyKey: randomUUID() });
+    const generation: TestedGeneration = {
+      id,
+      ref: { tenant: tenant.id, generation: parseGenerationId(id) },
+      tenant,
+      request,
+      wholeText,
+      mayEnd: mayEnd ?? ["generation.completed"],
+    };
+    this.generations.push(generation);
+    return generation;
+  }
+
+  /** Begins to read. The trial waits for it in the end, unless it leaves. */
+  read(generation: TestedGeneration, kind: ReaderKind): Reader {
+    const index = this.readers.length;
+    const record = new ReaderRecord(`${kind}-reader ${index}`, generation);
+    const urls = this.world.deliveries.map(({ url }) => url);
+    const options = { urls, first: index, random: this.random.next };
+    const reader = kind === "raw" ? followRaw(record, options) : followWithSdk(record, options);
+    this.readers.push(reader);
+    return reader;
+  }
+
+  /** Resolves when every reading is over. */
+  async ended(): Promise<void> {
+    await Promise.all(this.readers.map(({ record }) => record.done));
+  }
+}

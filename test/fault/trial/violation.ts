@@ -1,0 +1,32 @@
+/**
+ * What may be wrong after a trial.
+ *
+ * - `lost`, `duplicated`, `reordered`: an event that one reader was not shown, was shown twice, or too late
+ * - `foreign`: an event that another tenant's log has, or an answer to another tenant's key
+ * - `unknown`: an event that is not in the log, byte for byte
+ * - `log`: the log itself has a hole or begins or ends wrongly; `ends`: not exactly one end
+ * - `text`: another text, or another usage, than the undisturbed run's
+ * - `answer`: a create or a cancel that was answered is not in the log
+ * - `refused`: a reader or a caller got an error that no fault excuses
+ * - `hung`: the trial was not over within its limit
+ * - `harness`: the row itself failed
+ */
+export type ViolationKind =
+  | "lost"
+  | "duplicated"
+  | "reordered"
+  | "foreign"
+  | "unknown"
+  | "log"
+  | "ends"
+  | "text"
+  | "answer"
+  | "refused"
+  | "hung"
+  | "harness";
+
+export interface Violation {
+  readonly kind: ViolationKind;
+  /** In words, with the ids that it takes to look it up. */
+  readonly what: string;
+}

@@ -1,0 +1,117 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
+import type { GenerationRef } from "@reprise/protocol";
+import { createTempDir, findFreePort, startTcpProxy, type TcpProxy } from "@reprise/testkit";
+import { ServiceSlot } from "./service-slot.ts";
+import { createTenant, encodeTenantsFile, type Tenant } from "./tenant.ts";
+import { startWorldBroker, type WorldBroker } from "./world-broker.ts";
+import { DEFAULT_ACK_WAIT_MS, type Link, type WorldOptions } from "./world-options.ts";
+
+export interface DeliverySlot {
+  readonly slot: ServiceSlot;
+  /** Where clients find it, over its proxy if it has one: the same for all of its processes. */
+  readonly url: string;
+  readonly toClients: TcpProxy | undefined;
+}
+
+/** A whole platform of real processes, made to be broken: every part can be killed, stopped and started again by itself. */
+export interface FaultWorld extends AsyncDisposable {
+  readonly options: WorldOptions;
+  readonly broker: WorldBroker;
+  readonly deliveries: readonly DeliverySlot[];
+  readonly workers: readonly ServiceSlot[];
+  /** Two, who must never see each other's generations. */
+  readonly tenants: readonly Tenant[];
+  /** The log's own word, past all services: exact payloads, seq 0 included. Of a cluster, its leader's. */
+  readLog(ref: GenerationRef): Promise<string[]>;
+  /** The log as the services read it. */
+  readonly log: GenerationLog;
+  /** Takes back whatever a trial has done: afterwards all processes run and no connection is disturbed. */
+  heal(): Promise<void>;
+}
+
+/** Starts broker, delivery nodes and workers. Everything ends with this process, however that ends. */
+export async function startFaultWorld(options: WorldOptions = {}): Promise<FaultWorld> {
+  const { deliveries: deliveryCount = 2, workers: workerCount = 2, broker: kind = "single" } = options;
+  await using stack = new AsyncDisposableStack();
+  const dir = stack.use(await createTempDir("fault"));
+  const broker = stack.use(await startWorldBroker(kind));
+  const connection = stack.use(await connectBroker({ url: broker.url, name: "fault" }));
+  const log = createGenerationLog(connection, rethrow);
+  stack.defer(() => log.close());
+  const tenants = ["acme", "globex"].map(createTenant);
+  const tenantsFile = join(dir.path, "tenants.json");
+  await writeFile(tenantsFile, encodeTenantsFile(tenants));
+
+  const isProxied = (link: Link) => options.proxied?.includes(link) ?? false;
+  const proxyTo = async (port: number) => stack.use(await startTcpProxy({ target: { port } }));
+  const base = {
+    REPRISE_SHARDS: "2",
+    REPRISE_REPLICAS: kind === "cluster" ? "3" : "1",
+    REPRISE_ACK_WAIT_MS: String(options.ackWaitMs ?? DEFAULT_ACK_WAIT_MS),
+    REPRISE_LOG_LEVEL: "info",
+    REPRISE_DRAIN_MS: "3000",
+    ...options.env,
+  };
+  const addSlot = async (
+    name: string,
+    service: "delivery" | "inference-worker",
+    env: Readonly<Record<string, string>>,
+  ) => {
+    const isDelivery = service === "delivery";
+    const toBroker = isProxied(isDelivery ? "delivery-broker" : "worker-broker")
+      ? await proxyTo(broker.server.port)
+      : undefined;
+    const natsUrl = toBroker ? `nats://${toBroker.host}:${toBroker.port}` : broker.url;
+    const readyMessage = isDelivery ? "listening" : "taking jobs";
+    const slot = new ServiceSlot({
+      name,
+      service,
+      env: { ...base, REPRISE_NATS_URL: natsUrl, ...env },
+      readyMessage,
+      toBroker,
+    });
+    return stack.use(slot);
+  };
+
+  const deliveries: DeliverySlot[] = [];
+  for (let index = 1; index <= deliveryCount; index++) {
+    const port = await findFreePort();
+    const slot = await addSlot(`delivery-${index}`, "delivery", {
+      REPRISE_PORT: String(port),
+      REPRISE_TENANTS_FILE: tenantsFile,
+    });
+    const toClients = isProxied("client-delivery") ? await proxyTo(port) : undefined;
+    deliveries.push({ slot, toClients, url: `http://127.0.0.1:${toClients?.port ?? port}` });
+  }
+  const workers: ServiceSlot[] = [];
+  for (let index = 1; index <= workerCount; index++)
+    workers.push(await addSlot(`worker-${index}`, "inference-worker", {}));
+  const slots = [...deliveries.map(({ slot }) => slot), ...workers];
+  await Promise.all(slots.map((slot) => slot.start()));
+
+  const running = stack.move();
+  return {
+    options,
+    broker,
+    deliveries,
+    workers,
+    tenants,
+    log,
+    async readLog(ref) {
+      const stored = await (kind === "cluster" ? log.leader : log.reader).readTail(ref, 0);
+      return stored.map(({ payload }) => Buffer.from(payload).toString());
+    },
+    async heal() {
+      for (const { toClients } of deliveries) toClients?.setFaults({});
+      await broker.heal();
+      await Promise.all(slots.map((slot) => slot.heal()));
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,20 @@
+/** Connections that can be made to go through a chaos proxy. */
+export type Link = "client-delivery" | "delivery-broker" | "worker-broker";
+
+/** What a platform a row needs. */
+export interface WorldOptions {
+  /** Delivery nodes. Default 2. */
+  readonly deliveries?: number;
+  /** Workers. Default 2. */
+  readonly workers?: number;
+  /** `single`: one nats-server. `cluster`: three, and each stream three times. Default `single`. */
+  readonly broker?: "single" | "cluster";
+  /** After how long a silent worker's job goes to another, in milliseconds. Default 1,000; the platform's own is 5,000. */
+  readonly ackWaitMs?: number;
+  /** Which connections go through proxies. Default none. With a cluster, only those of clients. */
+  readonly proxied?: readonly Link[];
+  /** Further environment variables of all services. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export const DEFAULT_ACK_WAIT_MS = 1_000;
