@@ -81,7 +81,7 @@ export function parseGenerationId(value: unknown): GenerationId {
   throw generationNotFound();
 }
 
-/** The same whether the id is malformed, another tenant's, or that of a log which is no longer kept: it tells nobody which. */
+/** The same whether the id is malformed, another tenant's, or that of a log which is long gone: it tells nobody which. */
 export function generationNotFound(): RepriseError {
   return new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
 }

@@ -50,7 +50,8 @@ const OTHERS_MS = 1_000;
  * The job first, then seq 0: whoever dies between the two leaves a job behind, and its worker writes the seq 0 that the job
  * carries. The other way round would leave a generation that nobody ever runs. Both steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and everybody else finds what it wrote.
- * @throws RepriseError `idempotency_conflict`, `invalid_request`, `cursor_invalid` (nothing to join), `broker_unavailable`
+ * @throws RepriseError `idempotency_conflict`, `generation_expired` (the key's), `invalid_request`, `cursor_invalid` (nothing to
+ *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
   const { log, shards, tenant, request, idempotencyKey, joinOnly } = options;

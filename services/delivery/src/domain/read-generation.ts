@@ -9,7 +9,7 @@ import {
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";
 
-/** @throws RepriseError `generation_not_found`, `cursor_expired`, `broker_unavailable` */
+/** @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable` */
 export async function readGeneration(log: GenerationLog, ref: GenerationRef): Promise<Generation> {
   const { events } = await log.reader.readLog(ref);
   const [first] = events;
@@ -21,7 +21,7 @@ export async function readGeneration(log: GenerationLog, ref: GenerationRef): Pr
 
 /**
  * Appends `generation.cancelled`, unless the generation has ended. Whoever wins, the answer is what the log says.
- * @throws RepriseError `generation_not_found`, `cursor_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
  */
 export async function cancelGeneration(
   log: GenerationLog,

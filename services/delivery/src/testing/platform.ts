@@ -67,13 +67,16 @@ export type NodeOptions = Partial<
   Pick<DeliveryOptions, "hubBytes" | "heartbeatMs" | "corsOrigins" | "models" | "drainGraceMs">
 >;
 
-export async function openPlatform(options: NodeOptions = {}): Promise<Platform> {
+export async function openPlatform({
+  retentionMs = HOUR_MS,
+  ...options
+}: NodeOptions & { retentionMs?: number } = {}): Promise<Platform> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const broker = stack.use(await connectBroker({ url: server.url, name: "worker" }));
   const log = createGenerationLog(broker, rethrow);
   stack.defer(() => log.close());
-  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS });
+  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const nodes = stack.use(new AsyncDisposableStack());
   const addNode = async (nodeOptions: NodeOptions = {}) =>
     nodes.use(await startNode(server.url, nodeOptions));
@@ -157,10 +160,11 @@ export async function createGeneration(
   {
     key = KEYS.acme,
     body = REQUEST,
+    headers = {},
     appender = {},
-  }: { key?: string; body?: unknown; appender?: Partial<AppenderOptions> } = {},
+  }: Pick<CallOptions, "key" | "body" | "headers"> & { appender?: Partial<AppenderOptions> } = {},
 ) {
-  const { json } = await call(`${node.url}/v1/generations`, { body, key });
+  const { json } = await call(`${node.url}/v1/generations`, { body, key, headers });
   const generation = json as Generation;
   const tenant = parseTenantId(key.split("_")[1]);
   const ref: GenerationRef = { tenant, generation: parseGenerationId(generation.id) };

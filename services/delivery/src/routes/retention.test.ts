@@ -1,0 +1,40 @@
+import { expect, test, vi } from "vitest";
+import { call, createGeneration, KEYS, openPlatform, REQUEST } from "../testing/platform.ts";
+
+const RETENTION_MS = 2_000;
+
+/** Resolves when a generation is no longer kept. */
+function expiryOf(url: string): Promise<void> {
+  return vi.waitFor(async () => expect((await call(url)).status).toBe(410), {
+    timeout: 10_000,
+    interval: 50,
+  });
+}
+
+test("a generation that has expired says so to every call, and to its owner alone", async () => {
+  await using platform = await openPlatform({ retentionMs: RETENTION_MS });
+  const create = `${platform.node.url}/v1/generations`;
+  const headers = { "idempotency-key": "k" };
+  const { path } = await createGeneration(platform, { headers });
+  const url = `${platform.node.url}${path}`;
+  await call(`${url}/cancel`, { method: "POST" });
+  await expiryOf(url);
+  const json = { accept: "application/json" };
+  const sse = { accept: "text/event-stream" };
+  const answers = [
+    await call(url),
+    await call(`${url}/events`, { headers: sse }),
+    await call(`${url}/events`, { headers: { ...sse, "last-event-id": "0-1" } }),
+    await call(`${url}/events?after=0-1&wait=10000`, { headers: json }),
+    await call(`${url}/cancel`, { method: "POST" }),
+    await call(`${url}/tool-results`, { body: { call_id: "c", output: 1 } }),
+    await call(create, { body: REQUEST, headers }),
+    await call(create, { body: REQUEST, headers: { ...headers, ...sse, "last-event-id": "0-1" } }),
+  ];
+  const error = { code: "generation_expired", message: expect.any(String), param: "id", retryable: false };
+  expect(answers.map(({ status, json: body }) => [status, body])).toEqual(
+    answers.map(() => [410, { error }]),
+  );
+  expect((await call(url, { key: KEYS.beta })).status).toBe(404);
+  expect((await call(create, { body: REQUEST, headers, key: KEYS.beta })).status).toBe(201);
+}, 20_000);
