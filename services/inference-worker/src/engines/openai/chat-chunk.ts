@@ -1,11 +1,13 @@
 import { FINISH_REASONS, type FinishReason, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
+import type { ToolCallDelta } from "./tool-call-assembly.ts";
 
 /** What one chunk of a chat completion's stream says. */
 export interface ChatChunk {
   /** "" when it has none. */
   readonly text: string;
   readonly reasoning: string;
+  readonly toolCalls: readonly ToolCallDelta[];
   readonly finishReason: FinishReason | undefined;
   readonly usage: ChatUsage | undefined;
 }
@@ -20,6 +22,28 @@ export type ChatMessage = { readonly chunk: ChatChunk } | { readonly error: unkn
 
 const tokenCount = z.int().min(0).nullish();
 
+const toolCall = z
+  .object({
+    index: z.int().min(0).nullish(),
+    id: z.string().nullish(),
+    function: z
+      .object({
+        name: z.string().nullish(),
+        // The API has a text; some hand on what their own API has.
+        arguments: z.union([z.string(), z.record(z.string(), z.json())]).nullish(),
+      })
+      .nullish(),
+  })
+  .transform(({ index, id, function: called }): ToolCallDelta => {
+    const args = called?.arguments ?? "";
+    return {
+      index: index ?? undefined,
+      id: id || undefined,
+      name: called?.name || undefined,
+      arguments: typeof args === "string" ? args : JSON.stringify(args),
+    };
+  });
+
 /** No more than is used: upstreams differ in everything else, and nulls and absent fields mean the same to all of them. */
 const chunkSchema = z.object({
   error: z.unknown().optional(),
@@ -32,6 +56,7 @@ const chunkSchema = z.object({
             content: z.string().nullish(),
             reasoning: z.string().nullish(),
             reasoning_content: z.string().nullish(),
+            tool_calls: z.array(toolCall).nullish(),
           })
           .nullish(),
         finish_reason: z.string().nullish(),
@@ -58,6 +83,7 @@ export function parseChatMessage(data: string): ChatMessage {
       text: delta?.content ?? "",
       // Gateways that serve old clients too send both names with the same text.
       reasoning: (delta?.reasoning || delta?.reasoning_content) ?? "",
+      toolCalls: delta?.tool_calls ?? [],
       finishReason: toFinishReason(choice?.finish_reason),
       usage: usage
         ? { promptTokens: usage.prompt_tokens ?? null, completionTokens: usage.completion_tokens ?? null }

@@ -1,14 +1,25 @@
+import type { JsonValue } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { type EngineRequest, NO_PREFIX } from "../engine.ts";
+import { type EngineRequest, NO_PREFIX, NO_PROGRESS, type Progress } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./chat-request.ts";
 
 const MODEL: UpstreamModel = { upstreamModel: "org/m", continuation: "none", maxTokensField: "max_tokens" };
 const REQUEST: EngineRequest = { model: "public", input: "Hi" };
-const PREFIX = { text: "Hello, I", tokens: 3 };
+const CONTINUED: Progress = { turns: [], prefix: { text: "Hello, I", tokens: 3 } };
+
+const ANSWERED: Progress = {
+  turns: [
+    { type: "text", text: "Let me see.", tokens: 4 },
+    { type: "tool_call", call_id: "a", name: "get_time", arguments: "{}" },
+    { type: "tool_result", call_id: "a", output: "noon" },
+  ],
+  prefix: CONTINUED.prefix,
+};
+const ALLOWED = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } };
 
 describe("the body for the upstream", () => {
   test("of the smallest request asks for a stream with usage", () => {
-    expect(toChatRequest(REQUEST, NO_PREFIX, MODEL)).toEqual({
+    expect(toChatRequest(REQUEST, NO_PROGRESS, MODEL)).toEqual({
       model: "org/m",
       messages: [{ role: "user", content: "Hi" }],
       stream: true,
@@ -30,7 +41,7 @@ describe("the body for the upstream", () => {
       metadata: { team: "a" },
       options: { top_p: 0.9, chat_template_kwargs: { enable_thinking: false } },
     };
-    expect(toChatRequest(request, NO_PREFIX, MODEL)).toEqual({
+    expect(toChatRequest(request, NO_PROGRESS, MODEL)).toEqual({
       model: "org/m",
       messages: request.input,
       max_tokens: 9,
@@ -45,7 +56,7 @@ describe("the body for the upstream", () => {
   });
 
   test("names the limit as the model's configuration says", () => {
-    const body = toChatRequest({ ...REQUEST, max_output_tokens: 9 }, NO_PREFIX, {
+    const body = toChatRequest({ ...REQUEST, max_output_tokens: 9 }, NO_PROGRESS, {
       ...MODEL,
       maxTokensField: "max_completion_tokens",
     });
@@ -54,7 +65,7 @@ describe("the body for the upstream", () => {
   });
 
   test("of a continued run ends with the prefix and asks for the rest of the tokens", () => {
-    const body = toChatRequest({ ...REQUEST, max_output_tokens: 9 }, PREFIX, {
+    const body = toChatRequest({ ...REQUEST, max_output_tokens: 9 }, CONTINUED, {
       ...MODEL,
       continuation: "continue_final_message",
     });
@@ -70,15 +81,75 @@ describe("the body for the upstream", () => {
   });
 
   test("of a continued run on an upstream that prefills unasked does not ask", () => {
-    const body = toChatRequest(REQUEST, PREFIX, { ...MODEL, continuation: "assistant_prefill" });
+    const body = toChatRequest(REQUEST, CONTINUED, { ...MODEL, continuation: "assistant_prefill" });
     expect(body).toMatchObject({ messages: [{}, { role: "assistant", content: "Hello, I" }] });
     expect(body).not.toHaveProperty("continue_final_message");
     expect(body).not.toHaveProperty("add_generation_prompt");
   });
 
   test("of a run that begins anew never asks for a continuation", () => {
-    const body = toChatRequest(REQUEST, NO_PREFIX, { ...MODEL, continuation: "continue_final_message" });
+    const body = toChatRequest(REQUEST, NO_PROGRESS, { ...MODEL, continuation: "continue_final_message" });
     expect(body).not.toHaveProperty("continue_final_message");
+  });
+
+  test("offers the request's tools, each with a schema of its arguments", () => {
+    const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const tools = [
+      { name: "get_weather", description: "The weather now.", parameters },
+      { name: "get_time" },
+    ];
+    expect(toChatRequest({ ...REQUEST, tools }, NO_PROGRESS, MODEL)).toMatchObject({
+      tools: [
+        { type: "function", function: { name: "get_weather", description: "The weather now.", parameters } },
+        { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } },
+      ],
+    });
+  });
+
+  test("behind a tool's answer has the turns before the prefix, and asks for the rest of all tokens", () => {
+    const body = toChatRequest({ ...REQUEST, max_output_tokens: 9 }, ANSWERED, {
+      ...MODEL,
+      continuation: "continue_final_message",
+    });
+    expect(body).toMatchObject({
+      messages: [
+        { role: "user" },
+        { role: "assistant", content: "Let me see.", tool_calls: [{ id: "a" }] },
+        { role: "tool", tool_call_id: "a" },
+        { role: "assistant", content: "Hello, I" },
+      ],
+      max_tokens: 2,
+      continue_final_message: true,
+    });
+  });
+
+  test("behind a tool's answer without a prefix does not ask for a continuation", () => {
+    const body = toChatRequest(
+      REQUEST,
+      { ...ANSWERED, prefix: NO_PREFIX },
+      {
+        ...MODEL,
+        continuation: "continue_final_message",
+      },
+    );
+    expect(body).not.toHaveProperty("continue_final_message");
+  });
+
+  test.each<[JsonValue, JsonValue]>([
+    ["required", "auto"],
+    ["any", "auto"],
+    [{ type: "function", function: { name: "get_time" } }, "auto"],
+    [{ type: "allowed_tools", allowed_tools: { mode: "required", tools: [] } }, "auto"],
+    ["auto", "auto"],
+    ["none", "none"],
+    [ALLOWED, ALLOWED],
+  ])("with the tool choice %j has it in the first run, and %j behind a tool's answer", (choice, later) => {
+    const request = { ...REQUEST, options: { tool_choice: choice, parallel_tool_calls: false } };
+    expect(toChatRequest(request, CONTINUED, MODEL)).toMatchObject(request.options);
+    expect(toChatRequest(request, ANSWERED, MODEL)).toMatchObject({
+      tool_choice: later,
+      parallel_tool_calls: false,
+    });
   });
 
   test.each([
@@ -94,7 +165,7 @@ describe("the body for the upstream", () => {
     "priority",
     "kv_transfer_params",
   ])("can't be had with %s among the options", (key) => {
-    expect(() => toChatRequest({ ...REQUEST, options: { [key]: 1 } }, NO_PREFIX, MODEL)).toThrow(
+    expect(() => toChatRequest({ ...REQUEST, options: { [key]: 1 } }, NO_PROGRESS, MODEL)).toThrow(
       expect.objectContaining({ code: "invalid_request", param: `options.${key}` }) as Error,
     );
   });
@@ -110,6 +181,15 @@ describe("a request", () => {
     },
   );
 
+  test.each([{}, { tool_choice: "auto" }, { tool_choice: "none" }, { tool_choice: ALLOWED }])(
+    "with tools and the options %j can be continued",
+    (options) => {
+      expect(canContinueRequest({ ...REQUEST, tools: [{ name: "get_time" }], options }, continuing)).toBe(
+        true,
+      );
+    },
+  );
+
   test.each<[string, Partial<EngineRequest>, UpstreamModel]>([
     ["the model's setting is none", {}, MODEL],
     ["a stop sequence could lie across the seam", { stop: ["END"] }, continuing],
@@ -119,6 +199,7 @@ describe("a request", () => {
       { input: [{ role: "assistant", content: "I" }] },
       continuing,
     ],
+    ["a tool call is forced", { options: { tool_choice: "required" } }, continuing],
     ["its options are wrong", { options: { stream: false } }, continuing],
   ])("can't be continued where %s", (_, fields, model) => {
     expect(canContinueRequest({ ...REQUEST, ...fields }, model)).toBe(false);

@@ -1,6 +1,7 @@
-import type { Message } from "@reprise/protocol";
-import type { EngineRequest, Prefix } from "../engine.ts";
-import { isStructured, parseOpenaiOptions } from "./openai-options.ts";
+import type { Tool } from "@reprise/protocol";
+import { countProduced, type EngineRequest, type Progress } from "../engine.ts";
+import { isForcingCall, isStructured, type OpenaiOptions, parseOpenaiOptions } from "./openai-options.ts";
+import { toInput, toRequestMessages } from "./request-messages.ts";
 
 /**
  * How an upstream goes on behind a trailing assistant message: `continue_final_message` says so in the request (vLLM, SGLang,
@@ -20,22 +21,27 @@ export interface UpstreamModel {
   readonly maxTokensField: MaxTokensField;
 }
 
+/** Some upstreams take no function without a schema of its arguments. */
+const NO_PARAMETERS = { type: "object", properties: {} };
+
 /**
- * The body of `POST /chat/completions` for a request, with the prefix as a trailing assistant message.
+ * The body of `POST /chat/completions` for a request, with what tools have answered as further messages and the prefix as a
+ * trailing assistant message.
  * @throws RepriseError `invalid_request` when `options` are wrong
  */
 export function toChatRequest(
   request: EngineRequest,
-  prefix: Prefix,
+  progress: Progress,
   model: UpstreamModel,
 ): Record<string, unknown> {
-  const continued = prefix.text !== "";
-  const { max_output_tokens: maxTokens, temperature, stop, seed } = request;
+  const continued = progress.prefix.text !== "";
+  const { max_output_tokens: maxTokens, temperature, stop, seed, tools } = request;
   return {
-    ...parseOpenaiOptions(request.options),
+    ...releaseToolChoice(parseOpenaiOptions(request.options), progress),
     model: model.upstreamModel,
-    messages: [...toMessages(request), ...(continued ? [{ role: "assistant", content: prefix.text }] : [])],
-    ...(maxTokens !== undefined && { [model.maxTokensField]: maxTokens - prefix.tokens }),
+    messages: toRequestMessages(request, progress),
+    ...(tools !== undefined && { tools: tools.map(toTool) }),
+    ...(maxTokens !== undefined && { [model.maxTokensField]: maxTokens - countProduced(progress) }),
     ...(temperature !== undefined && { temperature }),
     ...(stop !== undefined && { stop }),
     ...(seed !== undefined && { seed }),
@@ -52,37 +58,30 @@ export function toChatRequest(
 
 /**
  * Whether a continued run of the request is as good as an uninterrupted one. It is not where the upstream looks at what it
- * produces as a whole: a stop sequence across the seam is seen by nobody, and a grammar begins anew. A trailing assistant
- * message in the input leaves open where the model's own text began.
+ * produces as a whole: a stop sequence across the seam is seen by nobody, and a grammar, that of a forced tool call too, begins
+ * anew. A trailing assistant message in the input leaves open where the model's own text began. Tools that the model may call as
+ * it likes are no hindrance: a prefix is text, and a call that was begun behind it is begun again.
  */
 export function canContinueRequest(request: EngineRequest, { continuation }: UpstreamModel): boolean {
   if (continuation === "none" || request.stop !== undefined) return false;
-  if (toMessages(request).at(-1)?.role === "assistant") return false;
+  if (toInput(request).at(-1)?.role === "assistant") return false;
   try {
-    return !isStructured(parseOpenaiOptions(request.options));
+    const options = parseOpenaiOptions(request.options);
+    return !isStructured(options) && !isForcingCall(options);
   } catch {
     // Wrong options are answered by `generate`, where an error ends the generation.
     return false;
   }
 }
 
-/** Every text of a request that must not turn up in a message: what is said, not how it is to be run. */
-export function requestTexts(request: EngineRequest, prefix: Prefix): string[] {
-  const texts = toMessages(request).map(({ content }) => content);
-  return [
-    ...texts,
-    prefix.text,
-    ...(request.stop ?? []),
-    ...stringsIn(request.options),
-    ...stringsIn(request.metadata),
-  ];
+function toTool({ name, description, parameters = NO_PARAMETERS }: Tool): object {
+  return {
+    type: "function",
+    function: { name, ...(description !== undefined && { description }), parameters },
+  };
 }
 
-function toMessages({ input }: EngineRequest): readonly Message[] {
-  return typeof input === "string" ? [{ role: "user", content: input }] : input;
-}
-
-function stringsIn(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsIn) : [];
+/** A choice that forces a call is for the first run: in every later one it would force another call, without end. */
+function releaseToolChoice(options: OpenaiOptions, { turns }: Progress): OpenaiOptions {
+  return turns.length > 0 && isForcingCall(options) ? { ...options, tool_choice: "auto" } : options;
 }

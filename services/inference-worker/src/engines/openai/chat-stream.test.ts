@@ -11,7 +11,7 @@ const BROKEN = new Error("the connection broke");
 /** Runs a stream that comes in these pieces, and then ends or throws. */
 function read(
   pieces: readonly (string | Uint8Array)[],
-  { thrown, prefixTokens = 0 }: { thrown?: Error; prefixTokens?: number } = {},
+  { thrown, producedTokens = 0 }: { thrown?: Error; producedTokens?: number } = {},
 ) {
   async function* body() {
     const utf8 = new TextEncoder();
@@ -19,7 +19,7 @@ function read(
     if (thrown) throw thrown;
   }
   return collect(
-    readChatStream(body(), { signal: new AbortController().signal, prefixTokens, secrets: SECRETS }),
+    readChatStream(body(), { signal: new AbortController().signal, producedTokens, secrets: SECRETS }),
   );
 }
 
@@ -92,7 +92,8 @@ describe("a chat completion's stream", () => {
     ["stop", "stop"],
     ["length", "length"],
     ["content_filter", "content_filter"],
-    ["tool_calls", "tool_calls"],
+    ["tool_calls", "other"],
+    ["function_call", "other"],
     ["eos_token", "other"],
     ["abort", "other"],
   ])("with the finish reason %s finishes with %s", async (said, reason) => {
@@ -151,7 +152,7 @@ describe("a chat completion's stream", () => {
   });
 
   test("of a continued run does not count the prefix as input", async () => {
-    const { events } = await read([content("a"), finish(), usage(50, 1), DONE], { prefixTokens: 30 });
+    const { events } = await read([content("a"), finish(), usage(50, 1), DONE], { producedTokens: 30 });
     expect(events.at(-1)).toEqual(end("stop", 20, 1));
   });
 });

@@ -6,8 +6,10 @@ import {
   type SseMessage,
 } from "@reprise/protocol";
 import type { EngineEvent, FinishEvent } from "../engine.ts";
-import { type ChatUsage, parseChatMessage } from "./chat-chunk.ts";
+import { type ChatChunk, type ChatUsage, parseChatMessage } from "./chat-chunk.ts";
 import { quoteUpstream, type Secrets } from "./quote-upstream.ts";
+import { ToolCallAssembly } from "./tool-call-assembly.ts";
+import { tryJson } from "./try-json.ts";
 
 /** Far above any chunk; a server that never ends its message is stopped here. */
 const MAX_MESSAGE_LENGTH = 1_048_576;
@@ -15,9 +17,11 @@ const DONE = "[DONE]";
 
 export interface ChatStreamOptions {
   readonly signal: AbortSignal;
-  /** How many tokens of the upstream's input are the prefix. */
-  readonly prefixTokens: number;
+  /** How many tokens of the upstream's input this generation has produced itself. */
+  readonly producedTokens: number;
   readonly secrets: Secrets;
+  /** Told of every chunk that has pieces of tool calls. */
+  readonly onPiece?: (() => void) | undefined;
 }
 
 /**
@@ -25,35 +29,41 @@ export interface ChatStreamOptions {
  *
  * A stream is whole once it has given a finish reason: what comes after that is usage, and a connection that breaks then, or a
  * missing `[DONE]`, takes nothing from the text. One that ends without a finish reason has failed, however cleanly it ended.
- * Where usage is absent, every chunk with text counts as one token.
+ * Where usage is absent, every chunk with text or a piece of a tool call counts as one token.
+ *
+ * Tool calls come whole, before the finish, whose reason is `tool_calls` then, whatever name the upstream has for it. Those of an
+ * answer that was cut at its limit or by a filter are left out: nobody can tell how much of them is missing.
  *
  * @throws RepriseError `engine_failed`; the signal's reason
  */
 export async function* readChatStream(
   body: AsyncIterable<Uint8Array>,
-  { signal, prefixTokens, secrets }: ChatStreamOptions,
+  { signal, producedTokens, secrets, onPiece }: ChatStreamOptions,
 ): AsyncGenerator<EngineEvent, void> {
   const messages = readMessages(body);
   let reason: FinishReason | undefined;
   let usage: ChatUsage | undefined;
   let counted = 0;
+  const calls = new ToolCallAssembly();
   try {
     for await (const { event, data } of messages) {
       if (data.startsWith(DONE)) break;
-      const message = event === "error" ? { error: tryJson(data) } : parseChatMessage(data);
+      const message = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data);
       if ("error" in message) throw toStreamError(message.error, secrets);
       const { chunk } = message;
-      reason = chunk.finishReason ?? reason;
       usage = chunk.usage ?? usage;
-      for (const piece of [
-        { type: "reasoning", text: chunk.reasoning } as const,
-        { type: "text", text: chunk.text } as const,
-      ]) {
-        if (piece.text === "") continue;
+      for (const piece of toTextEvents(chunk)) {
         counted++;
         yield piece;
         signal.throwIfAborted();
       }
+      for (const piece of chunk.toolCalls) calls.add(piece);
+      if (chunk.toolCalls.length > 0) {
+        counted++;
+        onPiece?.();
+      }
+      // Last, because what goes wrong in a chunk goes wrong before its finish.
+      reason = chunk.finishReason ?? reason;
     }
   } catch (error) {
     signal.throwIfAborted();
@@ -62,7 +72,24 @@ export async function* readChatStream(
   signal.throwIfAborted();
   if (reason === undefined)
     throw new RepriseError("engine_failed", "The engine's answer ended without a finish reason.");
-  yield toFinish({ reason, usage, counted, prefixTokens });
+  const whole = reason === "length" || reason === "content_filter" ? [] : calls.finish();
+  for (const call of whole) {
+    yield call;
+    signal.throwIfAborted();
+  }
+  yield toFinish({ reason: toReason(reason, whole.length), usage, counted, producedTokens });
+}
+
+function toTextEvents({ reasoning, text }: ChatChunk): EngineEvent[] {
+  return [{ type: "reasoning", text: reasoning } as const, { type: "text", text } as const].filter(
+    (event) => event.text !== "",
+  );
+}
+
+/** Ollama and some versions of llama.cpp end a run that has called tools with `stop`; others say `tool_calls` of a run that has not. */
+function toReason(reason: FinishReason, calls: number): FinishReason {
+  if (calls > 0) return "tool_calls";
+  return reason === "tool_calls" ? "other" : reason;
 }
 
 async function* readMessages(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseMessage> {
@@ -89,29 +116,21 @@ function toStreamError(error: unknown, secrets: Secrets): RepriseError {
   );
 }
 
-function tryJson(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    return data;
-  }
-}
-
 interface Counts {
   reason: FinishReason;
   usage: ChatUsage | undefined;
   counted: number;
-  prefixTokens: number;
+  producedTokens: number;
 }
 
-/** An upstream that continues counts the prefix as part of its input; here the prefix is output of an earlier attempt. */
-function toFinish({ reason, usage, counted, prefixTokens }: Counts): FinishEvent {
+/** An upstream that continues counts what was said before as part of its input; here it is output of an earlier attempt or turn. */
+function toFinish({ reason, usage, counted, producedTokens }: Counts): FinishEvent {
   const { promptTokens = null, completionTokens } = usage ?? {};
   return {
     type: "finish",
     reason,
     usage: {
-      input_tokens: promptTokens === null ? null : Math.max(promptTokens - prefixTokens, 0),
+      input_tokens: promptTokens === null ? null : Math.max(promptTokens - producedTokens, 0),
       output_tokens: completionTokens ?? counted,
     },
   };

@@ -1,5 +1,6 @@
+import type { OutputItem } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { content, DONE, finish, ROLE, usage } from "../testing/chat-frames.ts";
+import { content, DONE, finish, ROLE, toolCalls, usage } from "../testing/chat-frames.ts";
 import { collect } from "../testing/collect.ts";
 import { startMisbehavingServer } from "../testing/misbehaving-server.ts";
 import { REQUEST, startOpenaiWorld } from "../testing/openai-world.ts";
@@ -97,5 +98,44 @@ describe("the OpenAI engine", () => {
     const refusal = { code: "invalid_request", param: "options.stream" };
     expect((await world.run({ ...REQUEST, options })).error).toMatchObject(refusal);
     expect(world.server.requests).toEqual([]);
+  });
+
+  test("offers tools, gives the calls, and goes on behind their answers", async () => {
+    await using world = await startOpenaiWorld();
+    const request = { ...REQUEST, tools: [{ name: "get_weather" }], max_output_tokens: 9 };
+    const asked = toolCalls({ index: 0, id: "a", function: { name: "get_weather", arguments: "{}" } });
+    world.server.willAnswer({
+      body: [ROLE, content("Hm."), asked, finish("tool_calls"), usage(12, 6), DONE],
+    });
+    world.server.willAnswer({ body: [ROLE, content("Sunny."), finish(), usage(30, 2), DONE] });
+
+    expect((await world.run(request)).events).toMatchObject([
+      { text: "Hm." },
+      { type: "tool_call", callId: "a", name: "get_weather", arguments: "{}" },
+      { reason: "tool_calls", usage: { input_tokens: 12, output_tokens: 6 } },
+    ]);
+    const turns: OutputItem[] = [
+      { type: "text", text: "Hm.", tokens: 1 },
+      { type: "tool_call", call_id: "a", name: "get_weather", arguments: "{}" },
+      { type: "tool_result", call_id: "a", output: { sky: "clear" } },
+    ];
+    const { text, events } = await world.run(request, { turns });
+    expect(text).toBe("Sunny.");
+    expect(events.at(-1)).toMatchObject({ reason: "stop", usage: { input_tokens: 29, output_tokens: 2 } });
+    expect(world.server.requests[1]!.body).toMatchObject({
+      max_tokens: 8,
+      tools: [{ function: { name: "get_weather" } }],
+      messages: [{}, { tool_calls: [{ id: "a" }] }, { role: "tool", content: '{"sky":"clear"}' }],
+    });
+  });
+
+  test("says that pieces of a tool call come, which take their time, before it gives the call", async () => {
+    await using world = await startOpenaiWorld();
+    const gate = Promise.withResolvers<void>();
+    const piece = toolCalls({ index: 0, id: "a", function: { name: "f", arguments: "{" } });
+    const rest = toolCalls({ index: 0, function: { arguments: "}" } });
+    world.server.willAnswer({ body: [piece, gate.promise, rest, finish("tool_calls"), DONE] });
+    const { events } = await world.run(REQUEST, { onPiece: () => gate.resolve() });
+    expect(events).toMatchObject([{ type: "tool_call", arguments: "{}" }, { type: "finish" }]);
   });
 });

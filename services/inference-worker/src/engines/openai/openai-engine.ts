@@ -1,6 +1,13 @@
-import type { Engine, EngineEvent, EngineRequest, GenerateOptions } from "../engine.ts";
-import { canContinueRequest, requestTexts, toChatRequest, type UpstreamModel } from "./chat-request.ts";
+import {
+  countProduced,
+  type Engine,
+  type EngineEvent,
+  type EngineRequest,
+  type GenerateOptions,
+} from "../engine.ts";
+import { canContinueRequest, toChatRequest, type UpstreamModel } from "./chat-request.ts";
 import { readChatStream } from "./chat-stream.ts";
+import { requestTexts } from "./request-texts.ts";
 import { isEventStream, toStatusError } from "./status-error.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
@@ -34,22 +41,24 @@ interface Target {
 async function* generate(
   target: Target,
   request: EngineRequest,
-  { prefix, signal }: GenerateOptions,
+  { signal, onPiece, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent> {
   const { upstream, model, key } = target;
   signal.throwIfAborted();
-  const body = JSON.stringify(toChatRequest(request, prefix, model));
-  if (request.max_output_tokens !== undefined && prefix.tokens >= request.max_output_tokens) {
-    // The earlier attempt was lost between its last token and its end; there is nothing left to ask for.
+  const body = JSON.stringify(toChatRequest(request, progress, model));
+  const producedTokens = countProduced(progress);
+  if (request.max_output_tokens !== undefined && producedTokens >= request.max_output_tokens) {
+    // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     yield { type: "finish", reason: "length", usage: { input_tokens: null, output_tokens: 0 } };
     return;
   }
   const answer = await upstream.post("/chat/completions", body, signal);
-  const secrets = { key, texts: requestTexts(request, prefix) };
+  const secrets = { key, texts: requestTexts(request, progress) };
   let complete = false;
   try {
     if (!isEventStream(answer)) throw await toStatusError(answer, secrets, Date.now());
-    for await (const event of readChatStream(answer.body, { signal, prefixTokens: prefix.tokens, secrets })) {
+    const options = { signal, producedTokens, secrets, onPiece };
+    for await (const event of readChatStream(answer.body, options)) {
       complete = event.type === "finish";
       yield event;
     }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type EngineRequest, NO_PROGRESS } from "../engine.ts";
+import type { EngineRequest, Progress } from "../engine.ts";
 import { content, DONE, finish, frame, ROLE } from "../testing/chat-frames.ts";
 import { type Collected, collect } from "../testing/collect.ts";
 import { type Answer, startMisbehavingServer } from "../testing/misbehaving-server.ts";
@@ -16,6 +16,14 @@ const REQUEST: EngineRequest = {
   stop: ["the end of it all"],
   options: { user: "someone@example.org" },
 };
+const ANSWER = "The keeper sleeps under the lamp.";
+const PROGRESS: Progress = {
+  turns: [
+    { type: "tool_call", call_id: "a", name: "find_keeper", arguments: '{"rock":"Slettringen"}' },
+    { type: "tool_result", call_id: "a", output: { found: ANSWER } },
+  ],
+  prefix: { text: "She is", tokens: 2 },
+};
 const JSON_TYPE = { "content-type": "application/json" };
 
 async function runAgainst(answer: Answer, options: Partial<OpenaiEngineOptions> = {}): Promise<Collected> {
@@ -27,7 +35,7 @@ async function runAgainst(answer: Answer, options: Partial<OpenaiEngineOptions> 
 async function runAt(baseUrl: string, options: Partial<OpenaiEngineOptions> = {}): Promise<Collected> {
   const engine = createOpenaiEngine({ baseUrl, upstreamModel: "m", apiKey: KEY, ...options });
   const collected = await collect(
-    engine.generate(REQUEST, { ...NO_PROGRESS, signal: new AbortController().signal }),
+    engine.generate(REQUEST, { ...PROGRESS, signal: new AbortController().signal }),
   );
   await engine.close();
   return collected;
@@ -213,6 +221,8 @@ describe("no error tells a word of the request, nor the key,", () => {
   test.each<[string, Answer, Partial<OpenaiEngineOptions>?]>([
     ["when an error repeats it", { status: 400, headers: JSON_TYPE, body: [echo] }],
     ["when a passing error repeats it", { status: 500, headers: JSON_TYPE, body: [echo] }],
+    ["when a tool's answer is repeated", { status: 400, body: [ANSWER] }],
+    ["when a call's arguments are repeated", { status: 400, body: ["bad rock: Slettringen"] }],
     ["when a text repeats it", { status: 400, body: [PROMPT] }],
     ["when only the key is repeated", { status: 400, body: [`who is ${KEY}?`] }],
     ["when a refused key is repeated", { status: 401, headers: JSON_TYPE, body: [echo] }],
@@ -228,7 +238,16 @@ describe("no error tells a word of the request, nor the key,", () => {
     expect(error).toMatchObject({ code: expect.stringMatching(/^engine_/) });
     const { message, stack, cause } = error as Error;
     const everything = JSON.stringify([message, stack, String(cause), Object.entries(error as Error)]);
-    for (const part of ["4111", "lighthouse", "Ødegård", "the end of it all", "someone@", KEY.slice(0, 8)]) {
+    for (const part of [
+      "4111",
+      "lighthouse",
+      "Ødegård",
+      "the end of it all",
+      "someone@",
+      "Slettringen",
+      "sleeps under",
+      KEY.slice(0, 8),
+    ]) {
       expect(everything).not.toContain(part);
     }
   });

@@ -14,6 +14,7 @@ const RESERVED: Record<string, readonly string[]> = {
     "temperature",
     "stop",
     "seed",
+    "tools",
   ],
   "is set by the platform": [
     "stream",
@@ -25,9 +26,6 @@ const RESERVED: Record<string, readonly string[]> = {
   "asks for what this version can't deliver": [
     "n",
     "best_of",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
     "functions",
     "function_call",
     "modalities",
@@ -84,4 +82,15 @@ export function parseOpenaiOptions(options: EngineRequest["options"]): OpenaiOpt
 
 export function isStructured(options: OpenaiOptions): boolean {
   return STRUCTURED.some((key) => Object.hasOwn(options, key));
+}
+
+/** Whether the model has to call a tool: any, which is `required` or Mistral's `any`, or one of those that are named. */
+export function isForcingCall({ tool_choice: choice }: OpenaiOptions): boolean {
+  if (!isObject(choice)) return choice === "required" || choice === "any";
+  const { allowed_tools: allowed } = choice;
+  return !isObject(allowed) || allowed["mode"] !== "auto";
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }

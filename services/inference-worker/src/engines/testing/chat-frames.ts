@@ -23,6 +23,11 @@ export function content(text: string): string {
   return delta({ content: text });
 }
 
+/** Pieces of tool calls, as they stand in one chunk. */
+export function toolCalls(...pieces: object[]): string {
+  return delta({ tool_calls: pieces });
+}
+
 export function finish(reason = "stop"): string {
   return delta({}, reason);
 }

@@ -1,4 +1,4 @@
-import { type EngineRequest, NO_PROGRESS, type Progress } from "../engine.ts";
+import { type EngineRequest, type GenerateOptions, NO_PROGRESS } from "../engine.ts";
 import { createOpenaiEngine, type OpenaiEngineOptions } from "../openai/openai-engine.ts";
 import { collect } from "./collect.ts";
 import { startMisbehavingServer } from "./misbehaving-server.ts";
@@ -11,17 +11,13 @@ export async function startOpenaiWorld(options: Partial<OpenaiEngineOptions> = {
   const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "org/m", ...options });
 
   /** A run that can be aborted. */
-  const start = (request = REQUEST, progress: Partial<Progress> = {}) => {
+  const start = (request = REQUEST) => {
     const abort = new AbortController();
-    return {
-      abort,
-      events: engine
-        .generate(request, { ...NO_PROGRESS, ...progress, signal: abort.signal })
-        [Symbol.asyncIterator](),
-    };
+    const events = engine.generate(request, { ...NO_PROGRESS, signal: abort.signal });
+    return { abort, events: events[Symbol.asyncIterator]() };
   };
-  const run = (request = REQUEST, progress: Partial<Progress> = {}) =>
-    collect(engine.generate(request, { ...NO_PROGRESS, ...progress, signal: new AbortController().signal }));
+  const run = (request = REQUEST, overrides: Partial<GenerateOptions> = {}) =>
+    collect(engine.generate(request, { ...NO_PROGRESS, signal: new AbortController().signal, ...overrides }));
   const stop = async () => {
     await engine.close();
     await server[Symbol.asyncDispose]();
