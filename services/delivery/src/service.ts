@@ -1,10 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Broker } from "@reprise/log";
-import { createGenerationLog, Hub } from "@reprise/log";
+import { createGenerationLog, createWriterName, Hub } from "@reprise/log";
+import { parseNodeId } from "@reprise/protocol";
 import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthenticate } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
+import { Presence } from "./presence/presence.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./streaming/http-sse-framing.ts";
 import { Readers } from "./streaming/readers.ts";
@@ -22,6 +24,8 @@ export interface DeliveryOptions extends DeliverySettings {
   heartbeatMs?: number;
   /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
   drainGraceMs?: number;
+  /** For how long a node's word that it has readers counts. Default `READER_LEASE_MS`. */
+  readerLeaseMs?: number;
 }
 
 export interface Delivery extends AsyncDisposable {
@@ -44,7 +48,7 @@ const SWEEP_MS = 50;
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
   const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
-  const { heartbeatMs, drainGraceMs = DRAIN_GRACE_MS } = options;
+  const { heartbeatMs, drainGraceMs = DRAIN_GRACE_MS, readerLeaseMs } = options;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
   const log = createGenerationLog(broker, onError);
   const hub = new Hub({
@@ -57,6 +61,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   let served = models;
   const readers = new Readers({ heartbeatMs });
+  const presence = new Presence({
+    publish: log.publish,
+    node: parseNodeId(createWriterName()),
+    leaseMs: readerLeaseMs,
+    onError,
+  });
   const draining = new AbortController();
 
   metrics.observe("reprise_readers", () => readers.count);
@@ -76,6 +86,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       log,
       hub,
       readers,
+      presence,
       shards,
       hasModel: (model) => served.has(model),
       logger,
@@ -90,6 +101,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const drain = () => {
     if (draining.signal.aborted) return;
     draining.abort();
+    presence.drain();
     readers.drain();
   };
   const close = async () => {
@@ -103,6 +115,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     }, SWEEP_MS);
     await app.close();
     clearInterval(sweep);
+    await presence.close();
     hub.close();
     log.close();
   };

@@ -1,6 +1,7 @@
 import type { GenerationLog, Hub } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { Authenticate } from "../auth.ts";
+import type { Presence } from "../presence/presence.ts";
 import type { Readers } from "../streaming/readers.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
@@ -9,6 +10,7 @@ export interface RouteContext {
   readonly log: GenerationLog;
   readonly hub: Hub;
   readonly readers: Readers;
+  readonly presence: Presence;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;

@@ -39,8 +39,16 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     if (reply.raw.destroyed) gone.abort();
     reply.raw.on("close", () => gone.abort());
     const signal = AbortSignal.any([context.draining, gone.signal]);
-    const page = await readEventPage({ hub: context.hub, tail, fromSeq, limit, waitMs: wait, signal });
-    return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(page);
+    const leave = context.presence.enter(tail, () => fromSeq - 1);
+    try {
+      const page = await readEventPage({ hub: context.hub, tail, fromSeq, limit, waitMs: wait, signal });
+      return await reply
+        .header("cache-control", "no-store")
+        .type("application/json; charset=utf-8")
+        .send(page);
+    } finally {
+      leave();
+    }
   });
 }
 
@@ -50,7 +58,7 @@ export async function streamEvents(
   reply: FastifyReply,
   { ref, resume, status }: { ref: GenerationRef; resume: ResumePoint; status: number },
 ): Promise<FastifyReply> {
-  const { hub, readers, logger } = context;
+  const { hub, readers, presence, logger } = context;
   const tail = await hub.open(ref);
   const nextSeq = await resumeFrom(hub, tail, resume);
   await assertKept(hub, tail, nextSeq);
@@ -73,8 +81,12 @@ export async function streamEvents(
         { generation: ref.generation, code: error.code, err: error.cause },
         "a stream was broken off",
       ),
-    onClose: (closed) => readers.remove(closed),
+    onClose(closed) {
+      readers.remove(closed);
+      leave();
+    },
   });
+  const leave = presence.enter(tail, () => stream.takenSeq);
   readers.add(stream);
   stream.start();
   return reply;

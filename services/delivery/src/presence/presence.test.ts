@@ -1,0 +1,154 @@
+import { randomBytes } from "node:crypto";
+import { decodeReaderRecord, type Publish, Tail } from "@reprise/log";
+import {
+  createGenerationId,
+  DEFAULT_POLICY,
+  encodeEvent,
+  type EffectivePolicy,
+  parseNodeId,
+  parseTenantId,
+  readerSubject,
+} from "@reprise/protocol";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { completed } from "../testing/platform.ts";
+import { Presence } from "./presence.ts";
+
+const NODE = parseNodeId("node");
+const LEASE_MS = 6_000;
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+function tailOf(policy: Partial<EffectivePolicy>): Tail {
+  const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+  const requested = encodeEvent(0, {
+    type: "generation.requested",
+    ...ref,
+    created_at: "2026-11-21T00:00:00Z",
+    request: { model: "sim", input: "hello" },
+    policy: { ...DEFAULT_POLICY, ...policy },
+  });
+  return new Tail(ref, httpSseFraming, { events: [requested], streamSeq: 1 });
+}
+
+const watched = () => tailOf({ on_disconnect: { cancel_after: 1_000 } });
+const paced = () => tailOf({ pace: { max_lead_tokens: 10 } });
+
+/** A presence whose broker hears everything, unless it is away. */
+function openPresence() {
+  const words: [string, unknown][] = [];
+  const broker = { away: false };
+  const publish: Publish = async (subject, payload) => {
+    if (broker.away) return { kind: "unavailable", reason: "disconnected" };
+    words.push([subject, decodeReaderRecord(payload)]);
+    return { kind: "stored", streamSeq: words.length, duplicate: false };
+  };
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const presence = new Presence({ publish, node: NODE, leaseMs: LEASE_MS, onError });
+  return { presence, broker, words, said: () => words.map(([, word]) => word) };
+}
+
+describe("presence", () => {
+  test("costs nothing where no policy asks who reads, and where the generation has ended", async () => {
+    const { presence, words } = openPresence();
+    presence.enter(tailOf({}), () => 0)();
+    const ended = watched();
+    ended.acceptLive(encodeEvent(1, completed()), () => 2);
+    presence.enter(ended, () => 0)();
+    expect([vi.getTimerCount(), words]).toEqual([0, []]);
+  });
+
+  test("says at once that somebody reads, repeats it within a lease, and says at once that nobody does", async () => {
+    const { presence, words, said } = openPresence();
+    const tail = watched();
+    const leave = presence.enter(tail, () => 4);
+    expect(words).toEqual([[readerSubject(tail.ref, NODE), { readers: 1, seq: 4 }]]);
+    await vi.advanceTimersByTimeAsync(LEASE_MS - 100);
+    expect(said()).toEqual(Array(3).fill({ readers: 1, seq: 4 }));
+    leave();
+    expect(said().at(-1)).toEqual({ readers: 0, seq: 4 });
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect([said().length, vi.getTimerCount()]).toEqual([4, 0]);
+  });
+
+  test("a thousand readers are one record, and how far they are is not told with every event", async () => {
+    const { presence, said } = openPresence();
+    const tail = watched();
+    let seq = 0;
+    const leaves = Array.from({ length: 1_000 }, () => presence.enter(tail, () => seq));
+    for (; seq < 20; seq++) await vi.advanceTimersByTimeAsync(90);
+    expect(said()).toEqual([{ readers: 1, seq: 0 }]);
+    for (const leave of leaves) leave();
+    expect(said()).toHaveLength(2);
+    expect(said().at(-1)).toMatchObject({ readers: 0 });
+  });
+
+  test("where the generation waits for its readers, the place of the furthest is told as it moves, ten times a second", async () => {
+    const { presence, said } = openPresence();
+    const tail = paced();
+    let furthest = 0;
+    presence.enter(tail, () => furthest);
+    presence.enter(tail, () => 0);
+    for (; furthest < 100; furthest++) await vi.advanceTimersByTimeAsync(10);
+    expect(said().length).toBeLessThanOrEqual(11);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(said().at(-1)).toEqual({ readers: 2, seq: 100 });
+  });
+
+  test("when the furthest has left, the next one counts", async () => {
+    const { presence, said } = openPresence();
+    const tail = paced();
+    const leave = presence.enter(tail, () => 50);
+    presence.enter(tail, () => 7);
+    await vi.advanceTimersByTimeAsync(200);
+    leave();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(said().at(-1)).toEqual({ readers: 1, seq: 7 });
+  });
+
+  test("somebody who comes and goes all the time is heard of ten times a second, and last when he has gone", async () => {
+    const { presence, said } = openPresence();
+    const tail = watched();
+    for (let poll = 0; poll < 100; poll++) {
+      presence.enter(tail, () => 0)();
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    await vi.advanceTimersByTimeAsync(100);
+    expect(said().length).toBeLessThanOrEqual(12);
+    expect(said().length).toBeGreaterThanOrEqual(9);
+    expect(said().at(-1)).toMatchObject({ readers: 0 });
+  });
+
+  test("a word that did not arrive is said again, as it is by then", async () => {
+    const { presence, said, broker } = openPresence();
+    broker.away = true;
+    const leave = presence.enter(watched(), () => 0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    leave();
+    await vi.advanceTimersByTimeAsync(1_000);
+    broker.away = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(said()).toEqual([{ readers: 0, seq: 0 }]);
+  });
+
+  test("once a lease has run out nobody needs to be told any more that they have left", async () => {
+    const { presence, broker } = openPresence();
+    presence.enter(watched(), () => 0)();
+    broker.away = true;
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 200);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("a node that drains gives its readers a lease to arrive elsewhere, and does not say that they have left", async () => {
+    const { presence, said } = openPresence();
+    const leave = presence.enter(watched(), () => 0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    presence.drain();
+    leave();
+    await presence.close();
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect(said()).toEqual(Array(2).fill({ readers: 1, seq: 0 }));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,163 @@
+import { publishReaders, READER_LEASE_MS, type Publish, type Tail } from "@reprise/log";
+import { type EffectivePolicy, type GenerationRef, logSubject, type NodeId } from "@reprise/protocol";
+import { GAP_MS, isWordDue, type Wording } from "./word.ts";
+
+export interface PresenceOptions {
+  publish: Publish;
+  /** No other process has this name, a later start of this one neither. */
+  node: NodeId;
+  /** For how long a word counts. Default `READER_LEASE_MS`; all nodes have to agree. */
+  leaseMs?: number | undefined;
+  /** A monotonic clock in milliseconds. */
+  now?: () => number;
+  onError: (error: unknown) => void;
+}
+
+/** How far a reader's connection has come. */
+type Position = () => number;
+
+/** This node's readers of one generation. */
+interface Audience {
+  readonly ref: GenerationRef;
+  readonly isPaced: boolean;
+  readonly positions: Set<Position>;
+  tail: Tail;
+  said: Wording["said"];
+  triedAtMs: number;
+  visited: boolean;
+  leftAtMs: number;
+  seq: number;
+  sending: Promise<void> | undefined;
+}
+
+/**
+ * Says in `READERS` who reads at this node, for the generations whose policy depends on it: those that end when nobody reads, and
+ * those that wait for their readers. All others cost nothing. What a reader's connection has taken is asked for ten times a
+ * second at most, not told with every event.
+ *
+ * A word that did not reach the broker is said again, the newest one only. One word is in flight per generation, so they are
+ * stored in order.
+ */
+export class Presence {
+  readonly #options: Required<Omit<PresenceOptions, "leaseMs">> & { leaseMs: number };
+  readonly #audiences = new Map<string, Audience>();
+  #timer: NodeJS.Timeout | undefined;
+  #drained = false;
+
+  constructor({ leaseMs = READER_LEASE_MS, now = () => performance.now(), ...options }: PresenceOptions) {
+    this.#options = { ...options, leaseMs, now };
+  }
+
+  /** Takes note of a reader, until what is returned is called. */
+  enter(tail: Tail, position: Position): () => void {
+    if (tail.ended || this.#drained || !isAsked(tail.policy)) return noop;
+    const audience = this.#audienceOf(tail);
+    audience.positions.add(position);
+    this.#say(audience);
+    return () => this.#leave(audience, position);
+  }
+
+  /**
+   * To be called before the readers are sent home. They are on their way to another node, so nobody hears that they have left:
+   * a last word gives them a whole lease to arrive there.
+   */
+  drain(): void {
+    if (this.#drained) return;
+    this.#drained = true;
+    clearInterval(this.#timer);
+    for (const audience of this.#audiences.values())
+      if (audience.positions.size > 0 && !audience.sending) this.#send(audience);
+  }
+
+  /** Waits for the words in flight. */
+  async close(): Promise<void> {
+    this.drain();
+    await Promise.all([...this.#audiences.values()].map(({ sending }) => sending));
+  }
+
+  #audienceOf(tail: Tail): Audience {
+    const { ref, policy } = tail;
+    const key = logSubject(ref);
+    const present = this.#audiences.get(key);
+    if (present) {
+      present.tail = tail;
+      return present;
+    }
+    const audience: Audience = {
+      ref,
+      tail,
+      isPaced: policy?.pace !== undefined,
+      positions: new Set(),
+      said: undefined,
+      triedAtMs: -Infinity,
+      visited: false,
+      leftAtMs: 0,
+      seq: 0,
+      sending: undefined,
+    };
+    this.#audiences.set(key, audience);
+    this.#timer ??= setInterval(() => this.#sweep(), GAP_MS).unref();
+    return audience;
+  }
+
+  #leave(audience: Audience, position: Position): void {
+    const { positions } = audience;
+    if (!positions.delete(position) || positions.size > 0 || this.#drained) return;
+    audience.visited = true;
+    audience.leftAtMs = this.#options.now();
+    this.#say(audience);
+  }
+
+  #sweep(): void {
+    for (const [key, audience] of this.#audiences) {
+      if (this.#isOver(audience)) this.#audiences.delete(key);
+      else this.#say(audience);
+    }
+    if (this.#audiences.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Once nobody is there and everybody knows, or could know: the last word that they heard has run out. */
+  #isOver({ positions, sending, visited, said, leftAtMs, tail }: Audience): boolean {
+    if (positions.size > 0 || sending) return false;
+    const { now, leaseMs } = this.#options;
+    return tail.ended || (!visited && said?.readers === 0) || now() - leftAtMs > leaseMs;
+  }
+
+  #say(audience: Audience): void {
+    const { said, triedAtMs, visited, isPaced, positions, sending, tail } = audience;
+    if (sending || (tail.ended && positions.size === 0)) return;
+    const { leaseMs, now } = this.#options;
+    const paceSeq = isPaced && positions.size > 0 ? furthest(positions) : undefined;
+    const wording = { said, triedAtMs, visited, paceSeq, readers: positions.size };
+    if (isWordDue(wording, { nowMs: now(), leaseMs })) this.#send(audience);
+  }
+
+  #send(audience: Audience): void {
+    const { publish, node, now, onError } = this.#options;
+    const { ref, positions } = audience;
+    if (positions.size > 0) audience.seq = furthest(positions);
+    const record = { readers: positions.size, seq: audience.seq };
+    const atMs = now();
+    audience.triedAtMs = atMs;
+    audience.visited = false;
+    audience.said = undefined;
+    const sending = publishReaders(publish, { ref, node }, record)
+      .then((stored) => void (stored && (audience.said = { ...record, atMs })), onError)
+      .finally(() => void (audience.sending === sending && (audience.sending = undefined)));
+    audience.sending = sending;
+  }
+}
+
+function isAsked(policy: EffectivePolicy | undefined): boolean {
+  return policy !== undefined && (policy.on_disconnect !== "keep" || policy.pace !== undefined);
+}
+
+function furthest(positions: ReadonlySet<Position>): number {
+  let seq = 0;
+  for (const position of positions) seq = Math.max(seq, position());
+  return seq;
+}
+
+const noop = () => {};
