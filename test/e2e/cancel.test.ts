@@ -1,0 +1,76 @@
+import { createClient, type Generation, type Generations } from "@reprise/client";
+import type { KnownEvent } from "@reprise/protocol";
+import { type SeededRandom, withSeed } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const REQUEST = { model: "sim", input: "Tell me a story." };
+const TOKENS = 30;
+
+const endOf = (events: readonly KnownEvent[]) =>
+  events.filter(({ type }) => /completed|failed|cancelled/.test(type)).map(({ type }) => type);
+
+async function startNodes(cluster: Cluster): Promise<[Generations, Generations]> {
+  const clients = await Promise.all(
+    [1, 2].map(async () => {
+      const { url } = await cluster.startDelivery();
+      return createClient({ url, apiKey: cluster.keys["acme"]! }).generations;
+    }),
+  );
+  return [clients[0]!, clients[1]!];
+}
+
+/**
+ * Follows a generation at one node, and cancels it at both when an event that was drawn comes by: its first, its last or any between.
+ * @returns what the two callers were told, and what the reader saw
+ */
+async function cancelMidway([one, two]: [Generations, Generations], random: SeededRandom) {
+  // As fast as it can, the simulator's tokens come a few to an event.
+  const [tokens_per_second, lastSeq] = random.pick([[0, 4] as const, [500, TOKENS + 2] as const]);
+  const options = { tokens: TOKENS, tokens_per_second, seed: random.integer(0, 999) };
+  const cancelAt = random.integer(1, lastSeq);
+  const reader = one.run({ ...REQUEST, options });
+  const answers: Promise<Generation>[] = [];
+  for await (const { seq } of reader) {
+    if (seq === cancelAt) answers.push(one.cancel(reader.id!), two.cancel(reader.id!, { reason: "two" }));
+  }
+  answers.push(two.cancel(reader.id!));
+  return { id: reader.id!, answers: await Promise.all(answers), seen: await reader.done() };
+}
+
+test("whenever it comes and at whichever node, a cancel and the completion have one winner that everybody is told", async () => {
+  await using cluster = await startCluster();
+  const [nodes] = await Promise.all([startNodes(cluster), cluster.startWorker()]);
+  const winners = new Set<string>();
+  await withSeed(7, async (random) => {
+    for (let round = 0; round < 40; round++) {
+      const { id, answers, seen } = await cancelMidway(nodes, random);
+      const events = await cluster.untilLog("acme", id, (log) => endOf(log).length > 0);
+      const ends = endOf(events);
+      expect(ends).toEqual([`generation.${seen.status}`]);
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => seen.status));
+      expect(answers.map(({ text }) => text)).toEqual(answers.map(() => textOf(events)));
+      expect(seen.text).toBe(textOf(events));
+      winners.add(ends[0]!);
+    }
+  });
+  expect([...winners].toSorted((a, b) => a.localeCompare(b))).toEqual([
+    "generation.cancelled",
+    "generation.completed",
+  ]);
+});
+
+test("a generation that is cancelled before a worker comes never meets one", async () => {
+  await using cluster = await startCluster();
+  const [one, two] = await startNodes(cluster);
+  const { id } = await one.create(REQUEST);
+  const answers = await Promise.all([one.cancel(id), two.cancel(id), one.cancel(id)]);
+  expect(answers.map(({ status, cursor }) => [status, cursor])).toEqual(
+    answers.map(() => ["cancelled", "0-1"]),
+  );
+  await cluster.startWorker();
+  await two.run(REQUEST).done();
+  expect(await cluster.readLog("acme", id)).toHaveLength(2);
+});
