@@ -29,14 +29,20 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout, now = Date.now }: Tu
   let limit: TurnTimeout = "first_token";
   let waitingSince: number | undefined;
   let timer: NodeJS.Timeout;
+  let isOver = false;
 
   function check(): void {
     const at = now();
     const since = waitingSince ?? at;
     const dueMs = since + timeouts[limit].after_ms;
-    if (at >= totalAtMs) onTimeout("total");
-    else if (waitingSince !== undefined && at >= dueMs) onTimeout(limit);
+    if (at >= totalAtMs) strike("total");
+    else if (waitingSince !== undefined && at >= dueMs) strike(limit);
     else arm(Math.min(dueMs, totalAtMs) - at);
+  }
+
+  function strike(name: TurnTimeout): void {
+    isOver = true;
+    onTimeout(name);
   }
 
   function arm(delayMs: number): void {
@@ -50,7 +56,7 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout, now = Date.now }: Tu
     },
     arrived() {
       waitingSince = undefined;
-      if (limit === "between_tokens") return;
+      if (limit === "between_tokens" || isOver) return;
       // The timer may be armed for much later than this limit has it.
       limit = "between_tokens";
       clearTimeout(timer);

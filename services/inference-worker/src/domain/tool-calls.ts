@@ -10,10 +10,16 @@ export function toCallDrafts(calls: readonly ToolCallEvent[], transcript: Transc
   const taken = new Set<string>();
   return calls.map(({ callId, name, arguments: text }, i) => {
     const usable = callId && callId.length <= LIMITS.toolCallIdLength && isFree(callId);
-    const id = usable ? callId : `call_${transcript.cursor.seq}_${i}`;
+    const id = usable ? callId : nameOf(i);
     taken.add(id);
     return { type: "tool.call", call_id: id, name, arguments: text };
   });
+
+  /** Even a name like this may be taken: an upstream may make up its names in the same way. */
+  function nameOf(i: number): string {
+    const id = `call_${transcript.cursor.seq}_${i}`;
+    return isFree(id) ? id : nameOf(i + calls.length);
+  }
 
   function isFree(id: string): boolean {
     return !taken.has(id) && !transcript.hasCall(id);

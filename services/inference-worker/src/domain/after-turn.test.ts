@@ -1,0 +1,173 @@
+import {
+  DEFAULT_POLICY,
+  type EffectiveTimeouts,
+  type ErrorCode,
+  type EventDraft,
+  RepriseError,
+  Transcript,
+} from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import type { EngineOutcome } from "../run-engine.ts";
+import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
+import type { EngineChoice } from "./plan-attempt.ts";
+
+const usage = { input_tokens: 3, output_tokens: 2 };
+const started = (attempt: number, reason?: "timeout" | "fallback" | "handover"): EventDraft => ({
+  type: "generation.started",
+  attempt,
+  worker: "w",
+  model: "llama",
+  ...(reason && { reason }),
+});
+const delta: EventDraft = { type: "output.delta", text: "Once" };
+const reasoning: EventDraft = { type: "reasoning.delta", text: "Hm." };
+const call: EventDraft = { type: "tool.call", call_id: "a", name: "look_up", arguments: "{}" };
+const result: EventDraft = { type: "tool.result", call_id: "a", output: 42 };
+
+interface Circumstances {
+  log?: readonly EventDraft[];
+  engine?: EngineChoice;
+  fallbackModel?: string | undefined;
+  continues?: boolean;
+  maxAttempts?: number;
+  timeouts?: Partial<EffectiveTimeouts>;
+}
+
+function toFacts(circumstances: Circumstances = {}): TurnFacts {
+  const { log = [started(1)], engine = "primary", fallbackModel, continues = true } = circumstances;
+  const { maxAttempts = 3, timeouts } = circumstances;
+  const transcript = new Transcript();
+  for (const [i, draft] of log.entries()) transcript.apply({ seq: i + 1, ...draft });
+  const policy = {
+    ...DEFAULT_POLICY,
+    max_attempts: maxAttempts,
+    timeouts: { ...DEFAULT_POLICY.timeouts, ...timeouts },
+  };
+  return { context: { policy, fallbackModel, canContinue: () => continues }, transcript, engine, usage };
+}
+
+const failedWith = (code: ErrorCode): EngineOutcome & { kind: "failed" } => ({
+  kind: "failed",
+  error: new RepriseError(code, "m"),
+  counted: 0,
+});
+const timedOut = (name: "first_token" | "between_tokens" | "total") =>
+  ({ kind: "timeout", name, counted: 0 }) as const;
+const AGAIN = { kind: "again", reason: "timeout" };
+const FALLBACK = { kind: "again", reason: "fallback" };
+const failure = (code: ErrorCode) => ({
+  kind: "end",
+  draft: { type: "generation.failed", error: { code }, usage },
+});
+
+describe("an engine that has finished", () => {
+  const finished = { kind: "finished", reason: "length", usage: undefined, calls: [], counted: 0 } as const;
+
+  test("is the generation's end, with all that it has used", () => {
+    expect(afterTurn(finished, toFacts())).toEqual({
+      kind: "end",
+      draft: { type: "generation.completed", finish_reason: "length", usage },
+    });
+  });
+
+  test("with tools to be called is not", () => {
+    const calls = [{ type: "tool_call", callId: "a", name: "look_up", arguments: "{}" }] as const;
+    expect(afterTurn({ ...finished, reason: "tool_calls", calls }, toFacts())).toEqual({ kind: "proceed" });
+  });
+});
+
+describe("an engine that has failed", () => {
+  const fallbackModel = "small";
+
+  test.each<ErrorCode>(["engine_unavailable", "engine_rejected", "engine_failed"])(
+    "before it has said anything makes way for the fallback: %s",
+    (code) => {
+      expect(afterTurn(failedWith(code), toFacts({ fallbackModel }))).toEqual(FALLBACK);
+      expect(afterTurn(failedWith(code), toFacts())).toMatchObject(failure(code));
+    },
+  );
+
+  test.each<ErrorCode>(["invalid_request", "internal"])(
+    "for another reason than itself does not: %s",
+    (code) => {
+      expect(afterTurn(failedWith(code), toFacts({ fallbackModel }))).toMatchObject(failure(code));
+    },
+  );
+
+  test.each([
+    ["text", delta],
+    ["reasoning", reasoning],
+  ])("after it has shown %s ends the generation: another model would not go on like it", (_, shown) => {
+    const facts = toFacts({ fallbackModel, log: [started(1), shown] });
+    expect(afterTurn(failedWith("engine_failed"), facts)).toMatchObject(failure("engine_failed"));
+  });
+
+  test("behind a tool's answer, with nothing said since, makes way too", () => {
+    const facts = toFacts({ fallbackModel, log: [started(1), delta, call, result] });
+    expect(afterTurn(failedWith("engine_failed"), facts)).toEqual(FALLBACK);
+  });
+
+  test("and is the fallback itself ends the generation, however many attempts are left", () => {
+    const facts = toFacts({ fallbackModel, engine: "fallback", log: [started(1), started(2, "fallback")] });
+    expect(afterTurn(failedWith("engine_failed"), facts)).toMatchObject(failure("engine_failed"));
+  });
+});
+
+describe("a timeout", () => {
+  test("before the first token is tried again, by the fallback where there is one", () => {
+    expect(afterTurn(timedOut("first_token"), toFacts())).toEqual(AGAIN);
+    expect(afterTurn(timedOut("first_token"), toFacts({ fallbackModel: "small" }))).toEqual(FALLBACK);
+  });
+
+  test("makes way for the fallback whatever its answer, and with the last attempt: that is none of the policy's", () => {
+    const timeouts = { first_token: { after_ms: 1, answer: "fail" } } as const;
+    const facts = toFacts({ fallbackModel: "small", timeouts, maxAttempts: 1 });
+    expect(afterTurn(timedOut("first_token"), facts)).toEqual(FALLBACK);
+  });
+
+  test("between tokens is tried again only where the engine goes on behind them, never by the fallback", () => {
+    const log = [started(1), delta];
+    expect(afterTurn(timedOut("between_tokens"), toFacts({ log, fallbackModel: "small" }))).toEqual(AGAIN);
+    expect(afterTurn(timedOut("between_tokens"), toFacts({ log, continues: false }))).toMatchObject(
+      failure("between_tokens_timeout"),
+    );
+  });
+
+  test("between tokens of reasoning alone is final: no engine goes on behind that", () => {
+    const facts = toFacts({ log: [started(1), reasoning] });
+    expect(afterTurn(timedOut("between_tokens"), facts)).toMatchObject(failure("between_tokens_timeout"));
+  });
+
+  test("is final with the last attempt, and handovers and fallbacks are none", () => {
+    const used = toFacts({ maxAttempts: 2, log: [started(1), started(2, "timeout")] });
+    expect(afterTurn(timedOut("first_token"), used)).toMatchObject(failure("first_token_timeout"));
+    const left = toFacts({
+      maxAttempts: 2,
+      log: [started(1), started(2, "handover"), started(3, "fallback")],
+    });
+    expect(afterTurn(timedOut("first_token"), left)).toEqual(AGAIN);
+  });
+
+  test("whose answer is complete ends the generation in order", () => {
+    const timeouts = { between_tokens: { after_ms: 5, answer: "complete" } } as const;
+    expect(afterTurn(timedOut("between_tokens"), toFacts({ timeouts, log: [started(1), delta] }))).toEqual({
+      kind: "end",
+      draft: { type: "generation.completed", finish_reason: "timeout", usage },
+    });
+  });
+
+  test.each(["total", "tool_result", "queue"] as const)("of the %s kind is never tried again", (name) => {
+    expect(afterTimeout(name, toFacts())).toMatchObject(failure(`${name}_timeout`));
+    const timeouts = { [name]: { after_ms: 5, answer: "complete" } };
+    expect(afterTimeout(name, toFacts({ timeouts }))).toMatchObject({
+      draft: { type: "generation.completed", finish_reason: "timeout" },
+    });
+  });
+
+  test("says how long was waited", () => {
+    const timeouts = { total: { after_ms: 1_234, answer: "fail" } } as const;
+    expect(afterTurn(timedOut("total"), toFacts({ timeouts }))).toMatchObject({
+      draft: { error: { message: expect.stringContaining("1234 ms") } },
+    });
+  });
+});

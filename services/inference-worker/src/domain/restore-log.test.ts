@@ -1,0 +1,131 @@
+import {
+  DEFAULT_POLICY,
+  type EventDraft,
+  type KnownEvent,
+  parseWorkerId,
+  Transcript,
+} from "@reprise/protocol";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { toRestoration } from "./restore-log.ts";
+
+const worker = parseWorkerId("worker-survivor");
+const requested: EventDraft = {
+  type: "generation.requested",
+  tenant: "acme",
+  generation: "gen_0_x",
+  created_at: "2026-11-21T00:00:00Z",
+  request: { model: "llama", input: "Hi" },
+  policy: DEFAULT_POLICY,
+};
+const started = (attempt: number, more: object = {}): EventDraft => ({
+  type: "generation.started",
+  attempt,
+  worker: "worker-before",
+  model: "llama",
+  ...more,
+});
+const delta = (text: string, tokens = 1): EventDraft => ({ type: "output.delta", text, tokens });
+const call = (id: string): EventDraft => ({ type: "tool.call", call_id: id, name: "f", arguments: "{}" });
+const result = (id: string): EventDraft => ({ type: "tool.result", call_id: id, output: { of: id } });
+
+const toLog = (drafts: readonly EventDraft[]): KnownEvent[] =>
+  drafts.map((draft, seq) => ({ ...draft, seq }) as KnownEvent);
+
+function fold(events: readonly KnownEvent[]): Transcript {
+  const transcript = new Transcript();
+  for (const event of events) transcript.apply(event);
+  return transcript;
+}
+
+/** What is put back behind the first `kept` events of a log. */
+function restore(log: readonly EventDraft[], kept: number) {
+  const held = toLog(log);
+  const drafts = toRestoration({ held, kept, transcript: fold(held), worker });
+  return { held, drafts, restored: toLog([...log.slice(0, kept), ...drafts]) };
+}
+
+/** What a worker may do next to a log, by a number: every log that is made of these is one that can be. */
+function grow(log: EventDraft[], choice: number): void {
+  const transcript = fold(toLog(log));
+  const [pending] = transcript.pendingCalls;
+  const { length } = log;
+  switch (choice % 6) {
+    case 0:
+    case 1:
+      if (!pending) log.push(delta(`t${length} `, 1 + (choice % 3)));
+      return;
+    case 2:
+      if (!pending) log.push({ type: "reasoning.delta", text: "Hm. " });
+      return;
+    case 3:
+      log.push(started(transcript.attempt + 1, { model: choice % 4 === 0 ? "small" : "llama" }));
+      return;
+    case 4:
+      log.push(pending ? result(pending.call_id) : call(`c${length}`));
+      return;
+    case 5:
+      if (pending || !transcript.turnShown) return;
+      log.push(started(transcript.attempt + 1));
+      log.push({ type: "output.rewind", to_seq: transcript.turnSeq, reason: "worker_lost" });
+  }
+}
+
+const anyLog = fc.array(fc.nat(), { maxLength: 30 }).map((choices) => {
+  const log = [requested, started(1)];
+  for (const choice of choices) grow(log, choice);
+  return log;
+});
+
+test("whatever the store has lost, the log says afterwards what it said before, and is handed over", () => {
+  fc.assert(
+    fc.property(anyLog, fc.nat(), (log, at) => {
+      const { held, drafts, restored } = restore(log, at % log.length);
+      const [before, after] = [fold(held), fold(restored)];
+      expect(after.text).toBe(before.text);
+      expect(after.output).toEqual(before.output);
+      expect(after.pendingCalls).toEqual(before.pendingCalls);
+      expect(after.servedModel).toBe(before.servedModel);
+      expect(after.attemptEnd).toBe("handover");
+      expect(after.worker).toBe(worker);
+      // A cursor of a lost event names an attempt that is not the one at its place any more.
+      expect(after.attempt).toBeGreaterThan(before.attempt);
+      expect(after.countedAttempts).toBeLessThanOrEqual(before.countedAttempts);
+      expect(drafts.filter(({ type }) => type === "generation.started")).toHaveLength(1);
+    }),
+    { seed: 5, numRuns: 500 },
+  );
+});
+
+test("what was produced counts once, whatever part of it was lost", () => {
+  fc.assert(
+    fc.property(anyLog, fc.nat(), (log, at) => {
+      const kept = at % log.length;
+      fc.pre(!log.slice(kept).some(({ type }) => type === "output.rewind"));
+      const { held, restored } = restore(log, kept);
+      expect(fold(restored).usage).toEqual(fold(held).usage);
+    }),
+    { seed: 6, numRuns: 500 },
+  );
+});
+
+test("a log that is lost as a whole begins with its request again", () => {
+  const { drafts } = restore([requested, started(1), delta("Once")], 0);
+  expect(drafts).toEqual([
+    requested,
+    { type: "generation.started", attempt: 2, worker, model: "llama", reason: "log_lost" },
+    delta("Once"),
+    { type: "attempt.ended", attempt: 2, reason: "handover" },
+  ]);
+});
+
+test("where nothing was lost but who had the say, only that is said", () => {
+  const { drafts } = restore([requested, started(1), delta("Once"), started(2)], 3);
+  expect(drafts.map(({ type }) => type)).toEqual(["generation.started", "attempt.ended"]);
+  expect(drafts[0]).toMatchObject({ attempt: 3 });
+});
+
+test("the fallback that has spoken goes on speaking", () => {
+  const { drafts } = restore([requested, started(1), started(2, { model: "small" }), delta("a")], 2);
+  expect(drafts[0]).toMatchObject({ type: "generation.started", attempt: 3, model: "small" });
+});

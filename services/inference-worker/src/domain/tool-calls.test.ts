@@ -1,0 +1,66 @@
+import { LIMITS, Transcript } from "@reprise/protocol";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { ToolCallEvent } from "../engines/engine.ts";
+import { toCallDrafts } from "./tool-calls.ts";
+
+const call = (callId?: string): ToolCallEvent => ({
+  type: "tool_call",
+  callId,
+  name: "look_up",
+  arguments: '{"of":1}',
+});
+
+/** A log whose earlier turn has asked with these ids. */
+function behind(ids: readonly string[]): Transcript {
+  const transcript = new Transcript();
+  for (const [i, id] of ids.entries()) {
+    transcript.apply({ seq: i + 1, type: "tool.call", call_id: id, name: "look_up", arguments: "{}" });
+  }
+  return transcript;
+}
+
+const idsOf = (calls: readonly ToolCallEvent[], transcript: Transcript) =>
+  toCallDrafts(calls, transcript).flatMap((draft) => (draft.type === "tool.call" ? [draft.call_id] : []));
+
+test("a call keeps what the upstream calls it, and what it says", () => {
+  expect(toCallDrafts([call("call_abc")], behind([]))).toEqual([
+    { type: "tool.call", call_id: "call_abc", name: "look_up", arguments: '{"of":1}' },
+  ]);
+});
+
+test("an upstream that counts from 0 in every turn gets other names for what it asks the second time", () => {
+  expect(idsOf([call("0"), call("1")], behind(["0"]))).toEqual(["call_1_0", "1"]);
+});
+
+test("two calls of one turn with the same name are two calls", () => {
+  expect(idsOf([call("0"), call("0")], behind([]))).toEqual(["0", "call_0_1"]);
+});
+
+test("a name that is longer than an answer could repeat is replaced", () => {
+  const longest = "x".repeat(LIMITS.toolCallIdLength);
+  expect(idsOf([call(longest), call(`${longest}x`)], behind([]))).toEqual([longest, "call_0_1"]);
+});
+
+test("whatever an upstream calls its calls, each has a name of its own, and all names can be answered", () => {
+  // Names like ours among them: an upstream may be another Reprise.
+  const name = fc.option(
+    fc.oneof(
+      fc.constantFrom("", "0", "1", "call_2_0", "call_2_1", "call_2_2"),
+      fc.string({ maxLength: 300 }),
+    ),
+    { nil: undefined },
+  );
+  const earlier = fc.constantFrom([], ["0"], ["call_2_1", "0"], ["call_2_2", "call_2_0"]);
+  fc.assert(
+    fc.property(fc.array(name, { maxLength: 5 }), earlier, (names, before) => {
+      const ids = idsOf(names.map(call), behind(before));
+      expect(new Set([...before, ...ids]).size).toBe(before.length + names.length);
+      for (const id of ids) {
+        expect(id.length).toBeGreaterThan(0);
+        expect(id.length).toBeLessThanOrEqual(LIMITS.toolCallIdLength);
+      }
+    }),
+    { seed: 3, numRuns: 1_000 },
+  );
+});

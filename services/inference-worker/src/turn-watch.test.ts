@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type TurnTimeout, watchTurn } from "./turn-watch.ts";
+
+const TIMEOUTS = {
+  first_token: { after_ms: 1_000, answer: "retry" },
+  between_tokens: { after_ms: 100, answer: "retry" },
+  total: { after_ms: 5_000, answer: "fail" },
+} as const;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Begins at 0. `struck` says which timeouts have struck, and when. */
+function watch({
+  totalAtMs = 5_000,
+  timeouts = TIMEOUTS as Parameters<typeof watchTurn>[0]["timeouts"],
+} = {}) {
+  const struck: [name: TurnTimeout, atMs: number][] = [];
+  const watched = watchTurn({ timeouts, totalAtMs, onTimeout: (name) => struck.push([name, Date.now()]) });
+  watched.waiting();
+  return {
+    struck,
+    watched,
+    /** So many milliseconds later a token comes, which is appended at once. */
+    tokenAfter(ms: number) {
+      vi.advanceTimersByTime(ms);
+      watched.arrived();
+      watched.waiting();
+    },
+  };
+}
+
+test("an engine that says nothing is late at the first token's limit, and is told once", () => {
+  const { struck } = watch();
+  vi.advanceTimersByTime(60_000);
+  expect(struck).toEqual([["first_token", 1_000]]);
+});
+
+test("the next token's limit runs from the token before, not from the beginning", () => {
+  const { struck, tokenAfter } = watch();
+  for (const ms of [950, 99, 99, 60]) tokenAfter(ms);
+  expect(struck).toEqual([]);
+  vi.advanceTimersByTime(1_000);
+  expect(struck).toEqual([["between_tokens", 950 + 99 + 99 + 60 + 100]]);
+});
+
+test("a limit between tokens that is longer than the first one's holds too", () => {
+  const timeouts = { ...TIMEOUTS, first_token: { after_ms: 10, answer: "retry" } } as const;
+  const { struck, tokenAfter } = watch({ timeouts });
+  tokenAfter(5);
+  vi.advanceTimersByTime(99);
+  expect(struck).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(struck).toEqual([["between_tokens", 105]]);
+});
+
+test("what takes its time after a token is not the engine", () => {
+  const { struck, watched } = watch();
+  vi.advanceTimersByTime(10);
+  watched.arrived();
+  vi.advanceTimersByTime(3_000);
+  watched.waiting();
+  vi.advanceTimersByTime(99);
+  expect(struck).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(struck).toEqual([["between_tokens", 3_110]]);
+});
+
+test("the generation's own time runs whoever is slow", () => {
+  const { struck, watched } = watch();
+  vi.advanceTimersByTime(10);
+  watched.arrived();
+  vi.advanceTimersByTime(60_000);
+  expect(struck).toEqual([["total", 5_000]]);
+});
+
+test("a generation whose time is over already has none left for its engine", () => {
+  const { struck } = watch({ totalAtMs: -1 });
+  vi.advanceTimersByTime(1);
+  expect(struck).toEqual([["total", 1]]);
+});
+
+test("an engine that goes on after it was late is not late once more", () => {
+  const { struck, tokenAfter } = watch();
+  vi.advanceTimersByTime(1_000);
+  tokenAfter(0);
+  vi.advanceTimersByTime(60_000);
+  expect(struck).toEqual([["first_token", 1_000]]);
+});
+
+test("a token costs no timer", () => {
+  const { tokenAfter } = watch();
+  tokenAfter(1);
+  const arm = vi.spyOn(globalThis, "setTimeout");
+  for (let i = 0; i < 90; i++) tokenAfter(1);
+  expect(arm).not.toHaveBeenCalled();
+  arm.mockRestore();
+});
+
+test("nothing is watched any more after disposal", () => {
+  const { struck, watched } = watch();
+  watched[Symbol.dispose]();
+  vi.advanceTimersByTime(60_000);
+  expect(struck).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});
