@@ -40,7 +40,7 @@ function toTurns(items: readonly OutputItem[]): Turn[] {
   const turns: Turn[] = [];
   for (const item of items) {
     let turn = turns.at(-1);
-    if (turn === undefined || (item.type !== "tool_result" && isAnswered(turn))) {
+    if (turn === undefined || isAnswered(turn)) {
       turn = { text: "", calls: [], outputs: new Map() };
       turns.push(turn);
     }

@@ -1,5 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 import { type Dispatcher, Pool } from "undici";
+import { trackReusedConnections } from "./reused-connections.ts";
 import type { ResponseHeaders } from "./retry-after.ts";
 import { toBrokenOff, toUnreachable } from "./transport-error.ts";
 
@@ -49,19 +50,28 @@ const DEFAULT_HEADERS_TIMEOUT_MS = 60_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
 const DEFAULT_LINGER_MS = 1_000;
 
-/** One model server: a pool of keep-alive connections, one request at a time on each, as many as there are requests. */
+/**
+ * One model server: a pool of keep-alive connections, one request at a time on each, as many as there are requests. A request whose
+ * connection was kept from an earlier one and breaks before the answer's headers is sent once more, on a new connection. On a new one
+ * it is not: what has felled a server would fell it again.
+ */
 export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions): Upstream {
   const { connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS } = timeouts;
   const { headersTimeoutMs = DEFAULT_HEADERS_TIMEOUT_MS, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS } = timeouts;
   const { lingerMs = DEFAULT_LINGER_MS } = timeouts;
   const { origin, pathname } = new URL(baseUrl);
-  const pool = new Pool(origin, {
-    connect: { timeout: connectTimeoutMs },
+  // On HTTP/2 an abort would end a stream, not the connection: one more way for an upstream not to notice.
+  const allowH2 = false;
+  const reused = trackReusedConnections({ timeout: connectTimeoutMs, allowH2 });
+  const options = {
+    connect: reused.connect,
     headersTimeout: headersTimeoutMs,
     bodyTimeout: idleTimeoutMs,
-    // On HTTP/2 an abort would end a stream, not the connection: one more way for an upstream not to notice.
-    allowH2: false,
-  });
+    allowH2,
+  };
+  const pool = new Pool(origin, options);
+  // Without pipelining undici keeps no connection: every request has a new one.
+  const unpooled = new Pool(origin, { ...options, pipelining: 0 });
   const headers = {
     accept: "text/event-stream",
     "content-type": "application/json",
@@ -76,14 +86,20 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
         body,
         signal,
       };
+      const response = pool.request(request).catch((error: unknown) => {
+        if (signal.aborted || !reused.wasBroken(error)) throw error;
+        return unpooled.request(request);
+      });
       try {
-        return toAnswer(await untilAborted(pool.request(request), signal), { idleTimeoutMs, lingerMs });
+        return toAnswer(await untilAborted(response, signal), { idleTimeoutMs, lingerMs });
       } catch (error) {
         signal.throwIfAborted();
         throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
       }
     },
-    close: () => pool.destroy(),
+    async close() {
+      await Promise.all([pool.destroy(), unpooled.destroy()]);
+    },
   };
 }
 

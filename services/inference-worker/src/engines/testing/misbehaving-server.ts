@@ -9,8 +9,11 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Written one after the other; a promise holds back what follows until it resolves. */
   readonly body?: readonly (string | Uint8Array | Promise<unknown>)[];
-  /** `cut` resets the connection, `never` leaves it open, `silent` does not even send headers, `garbage` is not HTTP. */
-  readonly end?: "clean" | "cut" | "never" | "silent" | "garbage";
+  /**
+   * `cut` resets the connection, `never` leaves it open. Without headers even: `silent` says nothing, `dropped` resets the connection,
+   * `closed` closes it, `garbage` is not HTTP.
+   */
+  readonly end?: "clean" | "cut" | "never" | "silent" | "dropped" | "closed" | "garbage";
 }
 
 export interface Received {
@@ -98,10 +101,19 @@ async function play(
   response: ServerResponse,
   socket: Socket,
 ): Promise<void> {
-  if (end === "silent") return;
-  if (end === "garbage") {
-    socket.end("SSH-2.0-OpenSSH_9.6\r\n");
-    return;
+  switch (end) {
+    case "silent":
+      return;
+    case "dropped":
+      socket.resetAndDestroy();
+      return;
+    case "closed":
+      socket.end();
+      return;
+    case "garbage":
+      socket.end("SSH-2.0-OpenSSH_9.6\r\n");
+      return;
+    default:
   }
   response.writeHead(status, { "content-type": "text/event-stream", ...headers });
   response.flushHeaders();
