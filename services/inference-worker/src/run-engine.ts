@@ -63,7 +63,8 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
   const stop = AbortSignal.any([signal, late.signal]);
   try {
     watch.waiting();
-    for await (const event of engine.generate(request, { ...turn, signal: stop })) {
+    const onPiece = () => watch.progressed();
+    for await (const event of engine.generate(request, { ...turn, signal: stop, onPiece })) {
       watch.arrived();
       if (event.type === "finish") {
         last = event;

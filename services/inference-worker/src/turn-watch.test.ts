@@ -70,6 +70,20 @@ test("what takes its time after a token is not the engine", () => {
   expect(struck).toEqual([["between_tokens", 3_110]]);
 });
 
+test("a piece of what it can't say yet gives an engine its time anew, but sets no clock that stands still", () => {
+  const { struck, watched } = watch();
+  vi.advanceTimersByTime(950);
+  watched.progressed();
+  vi.advanceTimersByTime(99);
+  watched.arrived();
+  watched.progressed();
+  vi.advanceTimersByTime(2_000);
+  expect(struck).toEqual([]);
+  watched.waiting();
+  vi.advanceTimersByTime(100);
+  expect(struck).toEqual([["between_tokens", 3_149]]);
+});
+
 test("the generation's own time runs whoever is slow", () => {
   const { struck, watched } = watch();
   vi.advanceTimersByTime(10);

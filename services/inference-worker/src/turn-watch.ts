@@ -8,6 +8,8 @@ export interface TurnWatch extends Disposable {
   waiting(): void;
   /** It has said something; until it is asked again, what takes its time is not the engine. */
   arrived(): void;
+  /** It has made something that it can't say yet: its time begins anew, if it runs. */
+  progressed(): void;
 }
 
 export interface TurnWatchOptions {
@@ -49,18 +51,27 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout, now = Date.now }: Tu
     timer = setTimeout(check, Math.min(Math.max(delayMs, 1), LONGEST_TIMER_MS));
   }
 
+  function waiting(): void {
+    waitingSince = now();
+  }
+
+  function arrived(): void {
+    waitingSince = undefined;
+    if (limit === "between_tokens" || isOver) return;
+    // The timer may be armed for much later than this limit has it.
+    limit = "between_tokens";
+    clearTimeout(timer);
+    arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
+  }
+
   arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
   return {
-    waiting() {
-      waitingSince = now();
-    },
-    arrived() {
-      waitingSince = undefined;
-      if (limit === "between_tokens" || isOver) return;
-      // The timer may be armed for much later than this limit has it.
-      limit = "between_tokens";
-      clearTimeout(timer);
-      arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
+    waiting,
+    arrived,
+    progressed() {
+      if (waitingSince === undefined) return;
+      arrived();
+      waiting();
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   };

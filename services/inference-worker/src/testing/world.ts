@@ -8,6 +8,7 @@ import {
   ensureTopology,
   type GenerationLog,
   headOf,
+  type Job,
 } from "@reprise/log";
 import {
   createGenerationId,
@@ -19,6 +20,7 @@ import {
   type GenerationId,
   type GenerationRef,
   isTerminal,
+  jobQueue,
   JOBS_STREAM,
   type KnownEvent,
   liveSubject,
@@ -29,8 +31,9 @@ import {
   Transcript,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
-import { startTestBroker } from "@reprise/testkit";
+import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
 import type { Engine } from "../engines/engine.ts";
+import type { ServedModel } from "../model-queues.ts";
 import { runGeneration, type RunResult } from "../run-generation.ts";
 import type { RunLog } from "../run-log.ts";
 import { startWorker, type Worker } from "../service.ts";
@@ -47,7 +50,8 @@ export interface Submission {
 }
 
 /** A real broker, and what stands around a worker: whoever creates generations, and whoever reads them. */
-export interface World extends AsyncDisposable {
+export interface World<Server = TestBroker> extends AsyncDisposable {
+  readonly server: Server;
   readonly broker: Broker;
   readonly log: GenerationLog;
   /** Creates a generation as delivery does. */
@@ -60,10 +64,18 @@ export interface World extends AsyncDisposable {
   /** Resolves with the log once it has its end. */
   untilEnded(ref: GenerationRef): Promise<KnownEvent[]>;
   queuedJobs(): Promise<number>;
+  /** How often a job was handed out so far. */
+  jobDeliveries(): Promise<number>;
   /** Runs one generation's job by itself, without a worker around it. */
   run(ref: GenerationRef, engine: Engine, overrides?: RunOverrides): Promise<RunResult>;
   /** A worker in this process that serves one model with one engine, until it or the world is closed. */
-  startWorker(engine: Engine, options?: { slots?: number; ackWaitMs?: number }): Promise<Worker>;
+  startWorker(engine: Engine, options?: StartWorker): Promise<Worker>;
+}
+
+interface StartWorker extends Pick<ServedModel, "fallback"> {
+  slots?: number;
+  /** The last worker that was started says it for all. */
+  ackWaitMs?: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -71,6 +83,21 @@ const HOUR_MS = 3_600_000;
 export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
+  return connectWorld(stack.move(), server);
+}
+
+/** A world whose broker can lose what it has stored. */
+export async function openWorldToRollBack(): Promise<World<StoredBroker>> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startStoredBroker());
+  return connectWorld(stack.move(), server);
+}
+
+async function connectWorld<Server extends TestBroker>(
+  owned: AsyncDisposableStack,
+  server: Server,
+): Promise<World<Server>> {
+  await using stack = owned;
   const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
   await ensureTopology(broker.main, { shards: 1, replicas: 1, retentionMs: HOUR_MS });
   const log = createGenerationLog(broker, rethrow);
@@ -86,6 +113,7 @@ export async function openWorld(): Promise<World> {
   const workers = stack.use(new AsyncDisposableStack());
   const kept = stack.move();
   return {
+    server,
     broker,
     log,
     read,
@@ -97,9 +125,14 @@ export async function openWorld(): Promise<World> {
       const info = await broker.main.request(`$JS.API.STREAM.INFO.${JOBS_STREAM}`);
       return info.json<{ state: { messages: number } }>().state.messages;
     },
+    async jobDeliveries() {
+      const { consumer } = jobQueue(MODEL);
+      const info = await broker.main.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
+      return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
+    },
     run: (ref, engine, overrides) => runOne({ broker, log, ref, engine, ...overrides }),
-    async startWorker(engine, { slots = 10, ackWaitMs = 60_000 } = {}) {
-      const models = new Map([[MODEL, { engine, slots }]]);
+    async startWorker(engine, { slots = 10, ackWaitMs = 60_000, fallback } = {}) {
+      const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
       return workers.use(await startWorker({ broker, models, ackWaitMs, logger, metrics: createMetrics() }));
     },
@@ -111,6 +144,9 @@ interface RunOverrides {
   log?: GenerationLog;
   model?: string;
   onError?: (error: unknown) => void;
+  handover?: AbortSignal;
+  /** What is heard of the job: that it is worked on, done, given back, parked. */
+  job?: Partial<Job>;
 }
 
 interface OneRun extends RunOverrides {
@@ -120,14 +156,16 @@ interface OneRun extends RunOverrides {
   engine: Engine;
 }
 
-function runOne({ broker, log, ref, engine, model = MODEL, onError = rethrow }: OneRun): Promise<RunResult> {
+function runOne(run: OneRun): Promise<RunResult> {
+  const { broker, log, ref, engine, model = MODEL, onError = rethrow } = run;
+  const { handover = new AbortController().signal } = run;
   const context = {
     connection: broker.main,
     log,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     onError,
-    handover: new AbortController().signal,
+    handover,
     running: new Map<GenerationId, RunLog>(),
   };
   const nothing = () => undefined;
@@ -141,6 +179,7 @@ function runOne({ broker, log, ref, engine, model = MODEL, onError = rethrow }: 
     release: nothing,
     park: nothing,
     unpark: async () => nothing(),
+    ...run.job,
   };
   return runGeneration(context, job, { engine, slots: 1 });
 }

@@ -1,0 +1,121 @@
+import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft } from "@reprise/protocol";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Engine, type EngineEvent, NO_PROGRESS } from "./engines/engine.ts";
+import { type EngineRun, runEngine } from "./run-engine.ts";
+import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
+
+/* In virtual time, without a broker: what is the engine's silence and what is not. */
+
+const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
+const FINISH: EngineEvent = { type: "finish", reason: "stop" };
+const TIMEOUTS: EffectiveTimeouts = {
+  ...DEFAULT_POLICY.timeouts,
+  first_token: { after_ms: 1_000, answer: "retry" },
+  between_tokens: { after_ms: 100, answer: "retry" },
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function start(
+  generate: Engine["generate"],
+  { hold = () => undefined, ...run }: Partial<EngineRun> & Partial<EngineRun["sink"]> = {},
+) {
+  const appended: EventDraft[] = [];
+  const outcome = runEngine({
+    engine: createFakeEngine(generate),
+    request: { model: "fake", input: "Hi" },
+    turn: NO_PROGRESS,
+    timeouts: TIMEOUTS,
+    totalAtMs: 60_000,
+    signal: new AbortController().signal,
+    ...run,
+    sink: { append: (draft) => appended.push(draft), hold },
+  });
+  return { appended, outcome };
+}
+
+test("an engine that is silent for too long is let go of, and what it has said counts", async () => {
+  let letGoAtMs: number | undefined;
+  const { appended, outcome } = start(async function* (_request, { signal }) {
+    signal.addEventListener("abort", () => (letGoAtMs = Date.now()));
+    yield { type: "text", text: "two words", tokens: 2 };
+    await untilAborted(signal);
+  });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 2 });
+  expect(letGoAtMs).toBe(100);
+  expect(appended).toEqual([{ type: "output.delta", text: "two words", tokens: 2 }]);
+});
+
+test("a broker that is away, or a reader that sets the pace, is not the engine's silence", async () => {
+  const held = Promise.withResolvers<void>();
+  let holds = 0;
+  const { outcome } = start(
+    async function* () {
+      yield text("a");
+      yield text("b");
+      yield FINISH;
+    },
+    { hold: () => (holds++ === 0 ? held.promise : undefined) },
+  );
+  await vi.advanceTimersByTimeAsync(30_000);
+  held.resolve();
+  expect(await outcome).toMatchObject({ kind: "finished", counted: 2 });
+});
+
+test("an engine that is held is let go of when the generation's time is over", async () => {
+  const { outcome } = start(
+    async function* () {
+      yield text("a");
+      yield FINISH;
+    },
+    { hold: (signal) => untilAborted(signal).catch(() => undefined) },
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "total", counted: 1 });
+});
+
+test("a tool call that is long in the making is no silence, as long as its pieces come", async () => {
+  const { outcome } = start(async function* (_request, { onPiece }) {
+    for (let i = 0; i < 50; i++) {
+      await pause(90);
+      onPiece?.();
+    }
+    yield { type: "tool_call", callId: "a", name: "look_up", arguments: "{}" };
+    yield { type: "finish", reason: "tool_calls" };
+  });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await outcome).toMatchObject({ kind: "finished", reason: "tool_calls", calls: [{ callId: "a" }] });
+});
+
+test("an engine that stops in the middle of a tool call is silent", async () => {
+  const { outcome } = start(async function* (_request, { onPiece, signal }) {
+    await pause(500);
+    onPiece?.();
+    await untilAborted(signal);
+    yield* [];
+  });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 0 });
+});
+
+test("whoever stops the run has the say, though the engine is late at the same moment", async () => {
+  const stop = new AbortController();
+  const { outcome } = start(
+    async function* (_request, { signal }) {
+      signal.addEventListener("abort", () => stop.abort());
+      yield* [];
+      await untilAborted(signal);
+    },
+    { signal: stop.signal },
+  );
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
+});
