@@ -64,16 +64,34 @@ test("a kept connection that is cut behind the headers of an answer has its requ
   expect(world.server.requests).toHaveLength(2);
 });
 
-test("a request that is sent once more goes neither to another kept connection nor to an earlier one of its kind", async () => {
+test("a request that is sent once more does not go to another kept connection, which may be as dead", async () => {
   await using world = await startOpenaiWorld(FOREVER);
-  for (let i = 0; i < 3; i++) world.server.willAnswer(HELLO);
-  await Promise.all([world.run(), world.run(), world.run()]);
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  world.server.willAnswer(HELLO);
+  world.server.willAnswer(HELLO);
+  await Promise.all([world.run(), world.run()]);
+  await nextTurn();
+  world.server.willAnswer({ body: [first.promise, ...HELLO.body!] });
+  world.server.willAnswer({ body: [second.promise], end: "dropped" });
+  world.server.willAnswer(HELLO);
+  const runs = [world.run(), world.run()];
+  first.resolve();
+  await runs[0];
+  await nextTurn();
+  second.resolve();
+  expect((await runs[1]!).text).toBe("Hello");
   expect(world.server.connections).toBe(3);
-  for (const connections of [4, 5]) {
-    await nextTurn();
-    world.server.willAnswer({ end: "dropped" });
-    world.server.willAnswer(HELLO);
-    expect((await world.run()).text).toBe("Hello");
-    expect(world.server.connections).toBe(connections);
-  }
+});
+
+test("a connection that was made for a request's second time is not kept for another one", async () => {
+  await using world = await startUsedWorld({ end: "dropped" }, HELLO, HELLO);
+  await world.run();
+  await world.run();
+  await nextTurn();
+  expect(world.server.connections).toBe(3);
+  world.server.willAnswer({ end: "dropped" });
+  world.server.willAnswer(HELLO);
+  await world.run();
+  expect(world.server.connections).toBe(4);
 });

@@ -10,8 +10,8 @@ export interface Answer {
   /** Written one after the other; a promise holds back what follows until it resolves. */
   readonly body?: readonly (string | Uint8Array | Promise<unknown>)[];
   /**
-   * `cut` resets the connection, `never` leaves it open. Without headers even: `silent` says nothing, `dropped` resets the connection,
-   * `closed` closes it, `garbage` is not HTTP.
+   * `cut` resets the connection, `never` leaves it open. Without headers even, but not before the promises of `body`: `silent` says
+   * nothing, `dropped` resets the connection, `closed` closes it, `garbage` is not HTTP.
    */
   readonly end?: "clean" | "cut" | "never" | "silent" | "dropped" | "closed" | "garbage";
 }
@@ -101,6 +101,9 @@ async function play(
   response: ServerResponse,
   socket: Socket,
 ): Promise<void> {
+  if (end !== "clean" && end !== "cut" && end !== "never") {
+    await Promise.all(body.filter((part) => part instanceof Promise));
+  }
   switch (end) {
     case "silent":
       return;
