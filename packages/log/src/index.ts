@@ -17,6 +17,7 @@ export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export { Tail } from "./tail.ts";
 export type { Remains } from "./rollback.ts";
 export { readPolicy } from "./requested-policy.ts";
+export { type ReaderFeedOptions, subscribeReaders } from "./reader-feed.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,
@@ -30,6 +31,7 @@ export {
 } from "./open-jobs.ts";
 export { abandonedSince, type Readership } from "./abandonment.ts";
 export {
+  assertReadersKept,
   decodeReaderRecord,
   type NodeReaders,
   publishReaders,

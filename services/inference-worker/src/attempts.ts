@@ -12,7 +12,7 @@ import { toCallDrafts } from "./domain/tool-calls.ts";
 import { totalUsage } from "./domain/usage.ts";
 import type { Engine } from "./engines/engine.ts";
 import type { ServedModel } from "./model-queues.ts";
-import type { Pace } from "./pace.ts";
+import { type Pace, tokensOf } from "./pace.ts";
 import { runEngine } from "./run-engine.ts";
 import type { RunLog } from "./run-log.ts";
 import { untilAnswered } from "./tool-wait.ts";
@@ -107,7 +107,10 @@ async function takeTurn(
     timeouts: requested.policy.timeouts,
     totalAtMs: totalAtMs(requested),
     sink: {
-      append: (draft) => log.append(draft),
+      append(draft) {
+        pace?.said(tokensOf(draft));
+        log.append(draft);
+      },
       hold: (signal) => (log.backlog > MAX_BACKLOG ? log.settled() : pace?.hold(signal)),
     },
     signal: stop,

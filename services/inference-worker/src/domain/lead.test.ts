@@ -6,7 +6,10 @@ const LEASE_MS = 1_000;
 
 function openLead(tokens: readonly number[]): Lead {
   const lead = new Lead(LEASE_MS);
-  for (const [i, count] of tokens.entries()) lead.stored(i + 1, count);
+  for (const [i, count] of tokens.entries()) {
+    lead.said(count);
+    lead.stored(i + 1, count);
+  }
   return lead;
 }
 
@@ -36,4 +39,11 @@ test("a node that falls silent has no readers any more", () => {
   lead.heard("a", { readers: 1, seq: 0 }, 0);
   expect(lead.at(LEASE_MS)).toBe(5);
   expect(lead.at(LEASE_MS + 1)).toBe(0);
+});
+
+test("what is not stored yet is ahead of the reader too, whatever it has been sent", () => {
+  const lead = openLead([5]);
+  lead.said(3);
+  lead.heard("a", { readers: 1, seq: 1 }, 0);
+  expect(lead.at(0)).toBe(3);
 });

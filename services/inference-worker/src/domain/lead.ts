@@ -11,17 +11,23 @@ interface Seen extends NodeReaders {
 }
 
 /**
- * How many tokens a generation is ahead of its furthest reader. Nodes repeat what they say; one that has not for `leaseMs` is taken to
+ * How many tokens an engine is ahead of a generation's furthest reader. Nodes repeat what they say; one that has not for `leaseMs` is taken to
  * be gone, and its readers with it. A generation that nobody reads is ahead of nobody.
  */
 export class Lead {
   readonly #leaseMs: number;
   /** By `seq`: how many tokens the log holds up to there. */
   readonly #tokensUpTo: number[] = [0];
+  #said = 0;
   readonly #nodes = new Map<string, Seen>();
 
   constructor(leaseMs: number) {
     this.#leaseMs = leaseMs;
+  }
+
+  /** So many tokens are on their way into the log. */
+  said(tokens: number): void {
+    this.#said += tokens;
   }
 
   /** An event is stored; each once, in the order of the log. */
@@ -43,6 +49,6 @@ export class Lead {
     }
     if (furthest < 0) return 0;
     const last = this.#tokensUpTo.length - 1;
-    return this.#tokensUpTo[last]! - this.#tokensUpTo[Math.min(furthest, last)]!;
+    return this.#said - this.#tokensUpTo[Math.min(furthest, last)]!;
   }
 }
