@@ -11,6 +11,11 @@ export const HUB_FAILURE = {
     retryAfterMs: 1_000,
   }),
   draining: new RepriseError("draining", "This node is shutting down."),
+  /** The store has forgotten what it had acknowledged and readers have seen; the next reader makes a new tail. */
+  lost: new RepriseError(
+    "events_lost",
+    "The broker has lost events of this generation that were sent already. Read it again without a cursor.",
+  ),
   /** Stream and republish disagree for longer than any replica lags. */
   hole: new RepriseError("broker_unavailable", "The log does not show events that the live feed did."),
 } as const;

@@ -10,6 +10,7 @@ import { openTail } from "./open-tail.ts";
 import { readBehind } from "./read-behind.ts";
 import { Repair } from "./repair.ts";
 import type { Tail } from "./tail.ts";
+import { verifyTail } from "./verify-tail.ts";
 
 /** A tail and what the hub knows about it. */
 interface Entry {
@@ -38,6 +39,10 @@ const UNCHECKED_PART = 1 / 16;
  * follows without a hole. Repair, that is reading the log from the last known place, runs when a live event shows a gap, when
  * nothing has come for a while (the last event has no successor that would reveal its loss), and after a reconnect. How often
  * silent generations are compared with their logs follows their own pace and a budget of the node: see `ProbePace`.
+ *
+ * Nor is the log beyond doubt: a store may lose its end and go on with other events. So after a lost connection, and whenever the
+ * feed or the log shows another event than the tail has, a tail takes nothing more until its last event has been seen in the log
+ * again; if the leader does not have it, the tail's readers are broken off with `events_lost`.
  */
 export class Hub {
   readonly #options: Required<HubOptions>;
@@ -55,7 +60,7 @@ export class Hub {
 
   constructor(options: HubOptions) {
     this.#options = { maxBytes: 256 * 1_024 * 1_024, lingerMs: 60_000, probeMs: 1_500, ...options };
-    watchConnection(options.connection, { onUp: () => this.#repairAll() });
+    watchConnection(options.connection, { onDown: () => this.#doubtAll(), onUp: () => this.#repairAll() });
     this.#sweepMs = Math.min(SWEEP_MS, this.#options.probeMs);
     this.#sweeper = setInterval(() => this.#sweep(Date.now()), this.#sweepMs);
     this.#sweeper.unref();
@@ -69,7 +74,9 @@ export class Hub {
   async open(ref: GenerationRef): Promise<Tail> {
     const key = logSubject(ref);
     const existing = this.#entries.get(key);
-    if (existing) {
+    // Nobody follows one that has ended, so nobody would find out that its end is lost. Its readers have all they need.
+    if (existing?.tail.ended && existing.tail.isDoubted) this.#entries.delete(key);
+    else if (existing) {
       existing.idleSince = Date.now();
       return existing.tail;
     }
@@ -84,7 +91,10 @@ export class Hub {
 
   /** Reads the log until the tail has what is stored now. What a replica that lags does not know yet may still be missing. */
   async refresh(tail: Tail): Promise<void> {
-    tail.acceptStored(await this.#options.reader.readTail(tail.ref, tail.lastKnownStreamSeq));
+    const events = await this.#options.reader.readTail(tail.ref, tail.lastKnownStreamSeq - 1);
+    // An event that is known comes first again, unless the log has become another one.
+    if (events[0] && events[0].streamSeq !== tail.lastKnownStreamSeq) tail.doubt();
+    tail.acceptStored(events);
     this.#changed(tail);
   }
 
@@ -94,7 +104,7 @@ export class Hub {
    * @throws RepriseError `broker_unavailable`
    */
   async refreshFromLeader(tail: Tail): Promise<void> {
-    tail.acceptStored(await this.#options.leader.readTail(tail.ref, tail.lastKnownStreamSeq));
+    tail.acceptStored(await this.#options.leader.readTail(tail.ref, tail.lastKnownStreamSeq - 1));
     this.#changed(tail);
   }
 
@@ -130,8 +140,16 @@ export class Hub {
     const repair = new Repair({
       tail,
       refresh: () => this.refresh(tail),
-      // Dropped meanwhile, the tail has its failure, and what the key names now is another one.
-      giveUp: (failure) => this.#entries.get(key)?.tail === tail && this.#drop(key, failure),
+      verify: async () => {
+        const failure = await verifyTail(this.#options.leader, tail);
+        this.#changed(tail);
+        return failure;
+      },
+      giveUp: (failure) => {
+        tail.failure ??= failure;
+        // What the key names now may be another one.
+        if (this.#entries.get(key)?.tail === tail) this.#drop(key, failure);
+      },
     });
     const pace = new ProbePace(this.#options.probeMs, tail.lastSeq, now);
     const entry: Entry = { tail, live, repair, pace, idleSince: now };
@@ -148,9 +166,10 @@ export class Hub {
   }
 
   #receive(entry: Entry, payload: Uint8Array, sequence: () => number): void {
-    const verdict = entry.tail.acceptLive(payload, sequence);
-    if (verdict === "next") this.#changed(entry.tail);
-    else if (verdict === "gap") this.#repair(entry);
+    const judgement = entry.tail.acceptLive(payload, sequence);
+    if (judgement === "next") this.#changed(entry.tail);
+    else if (judgement === "gap") this.#repair(entry);
+    else if (judgement === "differs") this.#suspect(entry);
   }
 
   /** Tells readers, once per tick, after everything that came with one socket read has been taken in. */
@@ -178,6 +197,16 @@ export class Hub {
     if (entry.repair.request()) this.#repairs++;
   }
 
+  /** The log may have become another one. */
+  #suspect(entry: Entry): void {
+    entry.tail.doubt();
+    this.#repair(entry);
+  }
+
+  #doubtAll(): void {
+    for (const { tail } of this.#entries.values()) tail.doubt();
+  }
+
   #repairAll(): void {
     for (const entry of this.#entries.values()) if (entry.live) this.#repair(entry);
   }
@@ -198,7 +227,9 @@ export class Hub {
     pace.probed(now);
     try {
       const last = await this.#options.reader.readLast(tail.ref);
-      if (last && peekSeq(last.payload) > tail.lastSeq) this.#repair(entry);
+      const seq = last ? peekSeq(last.payload) : -1;
+      if (seq > tail.lastSeq) this.#repair(entry);
+      else if (seq < tail.lastSeq || !tail.isKnown(last!.payload)) this.#suspect(entry);
     } catch (thrown) {
       // A broker that is away is no defect: the repair at its return does what the probe could not.
       if (!toRepriseError(thrown).retryable) this.#options.onError(thrown);

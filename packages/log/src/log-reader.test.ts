@@ -145,7 +145,7 @@ describe("reading a whole log", () => {
     await world.server.restoreStore();
     await eventually(() => checkpointUpTo(world, ref, 20, stored));
     const { reader } = world.log;
-    const left = await reader.readLog(ref);
+    const left = await eventually(() => reader.readLog(ref));
     expect(left.events.map(peekSeq)).toEqual(denseSeqs(11));
 
     const other = appenderOf(world.log, ref, { head: headOf(left) });

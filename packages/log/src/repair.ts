@@ -6,17 +6,24 @@ export interface RepairOptions {
   tail: Tail;
   /** Reads the log until the tail has what is stored now. */
   refresh: () => Promise<void>;
-  /** Called when the log can't be read, or does not close the gap, for a minute. */
+  /** Asks the leader whether the log still has the tail's last event. Returns why the tail can't go on, if it can't. */
+  verify: () => Promise<RepriseError | undefined>;
+  /** Called when the log has lost what the tail has; or can't be read, or does not close the gap, for a minute. */
   giveUp: (failure: RepriseError) => void;
 }
 
 const BUDGET_MS = 60_000;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
+/** A replica that does not show the tail's last event mostly lags; after so many tries the leader is asked. */
+const TRIES_BEFORE_VERIFYING = 3;
+/** After so many, some two seconds, a gap that stays is none of a replica that lags: the log may have become another one. */
+const TRIES_BEFORE_DOUBT = 8;
 
 /**
  * Brings one tail in line with its log. However often it is asked for, one repair runs at a time, and one more behind it if it
- * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries.
+ * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries. It goes on until the tail
+ * has no gap and its last event is not doubted any more, or is known to be lost.
  */
 export class Repair {
   readonly #options: RepairOptions;
@@ -37,21 +44,34 @@ export class Repair {
   }
 
   async #run(): Promise<void> {
-    const { tail, refresh, giveUp } = this.#options;
+    const { tail, giveUp } = this.#options;
     const deadline = Date.now() + BUDGET_MS;
-    for (let tries = 0; (this.#again || tail.hasGap) && !tail.failure; tries++) {
+    for (let tries = 0; this.#isNeeded && !tail.failure; tries++) {
       this.#again = false;
       try {
-        await refresh();
+        await this.#tryOnce(tries);
       } catch (thrown) {
         const error = toRepriseError(thrown);
         if (!error.retryable || Date.now() > deadline) giveUp(error);
         this.#again = true;
       }
       if (tail.hasGap && Date.now() > deadline) giveUp(HUB_FAILURE.hole);
-      if (tail.hasGap || this.#again) await pause(tries);
+      if (this.#isNeeded) await pause(tries);
     }
     this.#running = false;
+  }
+
+  get #isNeeded(): boolean {
+    return this.#again || this.#options.tail.hasGap || this.#options.tail.isDoubted;
+  }
+
+  async #tryOnce(tries: number): Promise<void> {
+    const { tail, refresh, verify, giveUp } = this.#options;
+    await refresh();
+    if (tail.hasGap && tries >= TRIES_BEFORE_DOUBT) tail.doubt();
+    if (!tail.isDoubted || tries < TRIES_BEFORE_VERIFYING) return;
+    const failure = await verify();
+    if (failure) giveUp(failure);
   }
 }
 

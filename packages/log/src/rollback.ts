@@ -28,7 +28,7 @@ export interface Remains {
 }
 
 /** A leader that was deposed learns of it with the next heartbeat of its group, which nats-server sends every second. */
-const SECOND_OPINION_MS = 1_000;
+export const SECOND_OPINION_MS = 1_000;
 
 /**
  * Finds out whether a head that was missed at the leader is lost. A leader that has been deposed and does not know it yet answers

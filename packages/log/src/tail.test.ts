@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plainFraming } from "./testing/plain-framing.ts";
 import { cancelled, completed, delta, newRef, requested, started } from "./testing/world.ts";
-import { judgeLive, Tail } from "./tail.ts";
+import { judgePlace, Tail } from "./tail.ts";
 
 const REF = newRef();
 
@@ -40,9 +40,9 @@ function framesOf(tail: Tail): string {
   return text;
 }
 
-describe("judgeLive", () => {
+describe("judgePlace", () => {
   test("takes the successor, ignores what is known, and sees a gap in everything else", () => {
-    expect([judgeLive(4, 5), judgeLive(4, 4), judgeLive(4, 0), judgeLive(4, 6), judgeLive(-1, 0)]).toEqual([
+    expect([judgePlace(4, 5), judgePlace(4, 4), judgePlace(4, 0), judgePlace(4, 6), judgePlace(-1, 0)]).toEqual([
       "next",
       "known",
       "known",
@@ -52,7 +52,7 @@ describe("judgeLive", () => {
   });
 
   test("ignores what is not an event of ours", () => {
-    expect(judgeLive(4, -1)).toBe("known");
+    expect(judgePlace(4, -1)).toBe("known");
   });
 });
 

@@ -1,9 +1,11 @@
 import {
+  type Cursor,
   decodeEvent,
   type EffectivePolicy,
   encodeCursor,
   type GenerationRef,
   isTerminal,
+  type KnownEvent,
   peekSeq,
   peekType,
   type RepriseError,
@@ -12,11 +14,14 @@ import { FrameLog, type Framing } from "./frame-log.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
 import { readPolicy } from "./requested-policy.ts";
 
-/** What a live message is to a tail whose last event is `lastSeq`. */
-export type LiveVerdict = "next" | "known" | "gap";
+/** What an event is to a tail whose last event is `lastSeq`. */
+export type Place = "next" | "known" | "gap";
+
+/** What a live message was to a tail. `differs`: it has the place of a known event and is another one. */
+export type LiveJudgement = Place | "differs";
 
 /** The live feed may lose, repeat and reorder: only the successor of the last event is taken from it. */
-export function judgeLive(lastSeq: number, seq: number): LiveVerdict {
+export function judgePlace(lastSeq: number, seq: number): Place {
   if (seq === lastSeq + 1) return "next";
   return seq <= lastSeq ? "known" : "gap";
 }
@@ -24,6 +29,13 @@ export function judgeLive(lastSeq: number, seq: number): LiveVerdict {
 /** Live events that came too early, while the log is read for those before them. What does not fit is read from the log too. */
 const MAX_HELD = 128;
 const MAX_HELD_BYTES = 256 * 1_024;
+
+/** An attempt, and whether the store had lost events before it. */
+interface Attempt {
+  readonly attempt: number;
+  readonly fromSeq: number;
+  readonly afterLoss: boolean;
+}
 
 /** A place in the log whose stream sequence is known, so that reading can begin there. */
 interface Mark {
@@ -46,12 +58,13 @@ export class Tail {
   failure: RepriseError | undefined;
   ended = false;
   #lastSeq: number;
-  #attempts: { readonly attempt: number; readonly fromSeq: number }[] = [];
+  #attempts: Attempt[] = [];
   #marks: Mark[] = [];
   #held = new Map<number, Uint8Array>();
   #heldBytes = 0;
   /** The newest event that the live feed has shown too early. */
   #shownSeq = -1;
+  #doubted = false;
   readonly #listeners = new Set<() => void>();
 
   /** @param snapshot at least one event */
@@ -89,6 +102,14 @@ export class Tail {
     return this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq)?.attempt ?? 0;
   }
 
+  /**
+   * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt which
+   * says that events had been lost.
+   */
+  hasLost({ attempt, seq }: Cursor): boolean {
+    return this.#attempts.some((later) => later.afterLoss && later.attempt > attempt && later.fromSeq <= seq);
+  }
+
   cursorAt(seq: number): string {
     return encodeCursor({ attempt: this.attemptAt(seq) ?? this.attempt, seq });
   }
@@ -98,26 +119,55 @@ export class Tail {
     return this.#marks.findLast((mark) => mark.seq < seq)?.streamSeq ?? 0;
   }
 
-  /** Takes one message of the live feed. `sequence` reads its stream sequence, which costs parsing headers. */
-  acceptLive(payload: Uint8Array, sequence: () => number): LiveVerdict {
+  /**
+   * Takes one message of the live feed. `sequence` reads its stream sequence, which costs parsing headers. While the last event is
+   * doubted its successor is kept like one that has come too early.
+   */
+  acceptLive(payload: Uint8Array, sequence: () => number): LiveJudgement {
     const seq = peekSeq(payload);
-    const verdict = judgeLive(this.#lastSeq, seq);
-    if (verdict === "next") {
-      this.#append(payload);
-      if (seq % MARK_EVERY === 0) this.#mark(sequence());
-      if (this.#held.size > 0) this.#appendHeld();
-    } else if (verdict === "gap") this.#hold(seq, payload);
-    return verdict;
+    const place = judgePlace(this.#lastSeq, seq);
+    if (place === "known") return this.isKnown(payload) ? "known" : "differs";
+    if (place === "gap" || this.#doubted) {
+      this.#hold(seq, payload);
+      return "gap";
+    }
+    this.#append(payload);
+    if (seq % MARK_EVERY === 0) this.#mark(sequence());
+    if (this.#held.size > 0) this.#appendHeld();
+    return "next";
   }
 
-  /** Takes what was read from the log. */
+  /**
+   * Takes what was read from the log. Where that shows the last event, there is no doubt about it any more; where it shows another
+   * one in a place that is known, there is.
+   */
   acceptStored(events: readonly StoredEvent[]): void {
+    if (events.some(({ payload }) => !this.isKnown(payload))) {
+      this.#doubted = true;
+      return;
+    }
     for (const { payload, streamSeq } of events) {
       const seq = peekSeq(payload);
-      if (judgeLive(this.#lastSeq, seq) === "next") this.#append(payload);
+      if (seq === this.#lastSeq) this.#doubted = false;
+      if (!this.#doubted && judgePlace(this.#lastSeq, seq) === "next") this.#append(payload);
       if (seq === this.#lastSeq) this.#mark(streamSeq);
     }
-    this.#appendHeld();
+    if (!this.#doubted) this.#appendHeld();
+  }
+
+  /** Whether the tail has nothing else in an event's place, as far as it is still in memory. */
+  isKnown(payload: Uint8Array): boolean {
+    const known = this.frames.payloadAt(peekSeq(payload));
+    return known === undefined || Buffer.compare(known, payload) === 0;
+  }
+
+  /** Takes nothing more until the log has shown the last event again: the store may have lost it. */
+  doubt(): void {
+    this.#doubted = true;
+  }
+
+  get isDoubted(): boolean {
+    return this.#doubted;
   }
 
   /** Whether the live feed has shown an event that the tail does not reach yet, kept or not. */
@@ -147,8 +197,8 @@ export class Tail {
     const seq = this.#lastSeq + 1;
     const type = peekType(payload);
     if (type === "generation.started") {
-      const { attempt } = decodeEvent(payload) as { attempt: number; seq: number; type: string };
-      this.#attempts.push({ attempt, fromSeq: seq });
+      const { attempt, reason } = decodeEvent(payload) as StartedEvent;
+      this.#attempts.push({ attempt, fromSeq: seq, afterLoss: reason === "log_lost" });
     }
     if (isTerminal(type)) this.ended = true;
     if (seq > 0) this.frames.append(encodeCursor({ attempt: this.attempt, seq }), payload);
@@ -184,3 +234,5 @@ export class Tail {
 }
 
 const MARK_EVERY = 64;
+
+type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;

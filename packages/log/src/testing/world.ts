@@ -53,6 +53,18 @@ export async function openWorldToRollBack(): Promise<World<StoredBroker>> {
   return connectWorld(stack.move(), server, server.url);
 }
 
+/** Two processes at one broker that can lose what it has stored: one whose connections go through a proxy, one whose do not. */
+export async function openWorldsToRollBack() {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startStoredBroker());
+  const proxy = stack.use(await startTcpProxy({ target: { port: server.port } }));
+  const join = async (url: string) => stack.use(await connectWorld(new AsyncDisposableStack(), server, url));
+  const direct = await join(server.url);
+  const behindProxy = await join(`nats://${proxy.host}:${proxy.port}`);
+  const kept = stack.move();
+  return { server, proxy, direct, behindProxy, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
 async function connectWorld<Server>(
   owned: AsyncDisposableStack,
   server: Server,

@@ -8,7 +8,7 @@ import {
   parseTenantId,
   RepriseError,
 } from "@reprise/protocol";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { httpSseFraming } from "../streaming/http-sse-framing.ts";
 import { resumeFrom } from "./resume.ts";
 
@@ -51,6 +51,40 @@ test("a cursor that another node has shown is good, even if the replicas here la
 test("a cursor beyond what the leader has is invalid", async () => {
   const { resume } = lagging(async (tail) => tail.acceptStored(LOG));
   await expect(resume(4)).rejects.toMatchObject({ code: "cursor_invalid", param: "after" });
+});
+
+describe("in a log that lost events and was taken up again", () => {
+  const taken = [
+    ...DRAFTS.slice(0, 3),
+    { type: "generation.started", attempt: 2, worker: "w", model: "sim", reason: "log_lost" },
+    { type: "output.delta", text: "b" },
+  ] as EventDraft[];
+  const events = taken.map((draft, seq) => encodeEvent(seq, draft));
+  const resume = (attempt: number, seq: number) => {
+    const tail = new Tail(REF, httpSseFraming, { events, streamSeq: events.length });
+    const still = () => Promise.resolve();
+    const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
+    return resumeFrom(hub, tail, { cursor: { attempt, seq }, param: "after" });
+  };
+
+  test("a cursor of an event that is lost is told so, wherever the log is now", async () => {
+    for (const seq of [3, 4, 5, 900])
+      await expect(resume(1, seq)).rejects.toMatchObject({ code: "events_lost", param: "after" });
+  });
+
+  test("a cursor of what is left, or of the attempt behind it, is good", async () => {
+    expect([await resume(1, 2), await resume(2, 3), await resume(2, 4)]).toEqual([3, 4, 5]);
+  });
+
+  test("a cursor that was never issued is invalid, as ever", async () => {
+    for (const [attempt, seq] of [
+      [2, 2],
+      [2, 5],
+      [3, 4],
+    ] as const) {
+      await expect(resume(attempt, seq)).rejects.toMatchObject({ code: "cursor_invalid" });
+    }
+  });
 });
 
 test("without a leader a cursor beyond what is known is not called invalid", async () => {

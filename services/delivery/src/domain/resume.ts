@@ -23,11 +23,12 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
 /**
  * The first event to send to a reader that holds a cursor.
  * @throws RepriseError `cursor_invalid` when the log has no event at the cursor, or a different one than the cursor was made
- *   for; `cursor_expired` when the log no longer begins at its beginning: without the events that begin attempts, no cursor of
+ *   for; `events_lost` when it had the cursor's event, and the store has lost it; `cursor_expired` when the log no longer begins at its beginning: without the events that begin attempts, no cursor of
  *   it can be told from a wrong one; `broker_unavailable` when the log can't be read
  */
 export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
   if (!tail.beginsWhole) throw expired();
+  if (tail.hasLost(cursor)) throw lost(param);
   for (let tries = 1; cursor.seq > tail.lastSeq && tries <= TRIES; tries++) {
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     await hub.refresh(tail);
@@ -35,6 +36,7 @@ export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: Resume
   // That no node can have shown the event, only the leader can say.
   if (cursor.seq > tail.lastSeq) await hub.refreshFromLeader(tail);
   if (tail.attemptAt(cursor.seq) !== cursor.attempt) {
+    if (tail.hasLost(cursor)) throw lost(param);
     throw new RepriseError("cursor_invalid", "The cursor does not belong to this generation's log.", {
       param,
     });
@@ -49,6 +51,11 @@ export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: Resume
  */
 export async function assertKept(hub: Hub, tail: Tail, seq: number): Promise<void> {
   if (seq < tail.frames.firstSeq) await hub.readBehind(tail, seq);
+}
+
+function lost(param: ResumePoint["param"]): RepriseError {
+  const message = "The broker has lost the cursor's event; the log went on from before it.";
+  return new RepriseError("events_lost", message, { param });
 }
 
 function expired(): RepriseError {
