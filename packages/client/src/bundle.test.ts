@@ -3,9 +3,12 @@ import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { describe, expect, it } from "vitest";
 
-/** Minified, and what of it crosses the network. Close above what it is, so that growth is a decision. */
-const MAX_BYTES = 16.5 * 1_024;
-const MAX_GZIP_BYTES = 6.25 * 1_024;
+/**
+ * Minified, and what of it crosses the network. Close above what it is, so that growth is a decision. Of these, 2.3 and 0.7 KiB are
+ * the answers to failures: tool calls and what answers them, attempts in the transcript, and a dozen error codes.
+ */
+const MAX_BYTES = 19 * 1_024;
+const MAX_GZIP_BYTES = 7 * 1_024;
 
 /** The SDK as a browser's page would load it: one minified module. */
 async function bundle() {

@@ -1,10 +1,12 @@
 import { type Generation, type GenerationRequest, RepriseError } from "@reprise/protocol/wire";
 import { callGeneration } from "./call.ts";
-import { GenerationStream, type StreamSource } from "./generation-stream.ts";
+import { GenerationStream } from "./generation-stream.ts";
 import type { FetchLike, HttpRequest, HttpSettings } from "./http.ts";
 import { assertIdempotencyKey, createIdempotencyKey } from "./idempotency-key.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./runtime.ts";
+import type { StreamSource, ToolResult } from "./stream-source.ts";
+import type { ToolHandlers } from "./tool-answers.ts";
 
 export interface ClientOptions {
   /** Where the platform is: `https://…`, with a path if it has one, or a path of the page's own origin. */
@@ -29,10 +31,20 @@ export interface CreateOptions {
   signal?: AbortSignal;
 }
 
+export interface RunOptions extends CreateOptions {
+  /**
+   * Functions that answer the model's tool calls as the stream hands them out, by the names that the request gives them. They run
+   * beside the loop; what one throws is thrown from the loop and by `done()`, and the generation goes on waiting.
+   */
+  tools?: ToolHandlers;
+}
+
 export interface StreamOptions {
   /** A cursor: go on after this position. Default: from the start. */
   after?: string | undefined;
   signal?: AbortSignal;
+  /** As for `run`. A call that lies before `after` is not handed out, and not answered. */
+  tools?: ToolHandlers;
 }
 
 /** Every method throws RepriseError; those that return a promise retry what is retryable, and never run a model twice. */
@@ -43,10 +55,16 @@ export interface Generations {
   get(id: string, options?: { signal?: AbortSignal }): Promise<Generation>;
   /** Ends a generation for everybody. Resolves when that is stored; one that has ended stays as it ended. */
   cancel(id: string, options?: { reason?: string; signal?: AbortSignal }): Promise<Generation>;
+  /**
+   * Answers a tool call; the generation goes on when all that wait are answered. Resolves when the answer is stored.
+   * @throws RepriseError `tool_result_conflict` when the call has an answer: somebody else's, or this one where an earlier try got
+   *   through and the reply to it was lost; `tool_call_not_found`, `generation_ended`
+   */
+  submitToolResult(id: string, result: ToolResult, options?: { signal?: AbortSignal }): Promise<Generation>;
   /** Follows a generation. */
   stream(id: string, options?: StreamOptions): GenerationStream;
   /** Starts a generation and follows it, in one request. */
-  run(request: GenerationRequest, options?: CreateOptions): GenerationStream;
+  run(request: GenerationRequest, options?: RunOptions): GenerationStream;
 }
 
 export interface Client {
@@ -65,17 +83,16 @@ export function createClient(options: ClientOptions): Client {
 function createGenerations(settings: HttpSettings): Generations {
   const get: Generations["get"] = (id, { signal } = {}) =>
     callGeneration(settings, { method: "GET", path: pathOf(id), headers: {} }, signal);
-  const cancel: Generations["cancel"] = (id, { reason, signal } = {}) => {
-    const body = JSON.stringify({ reason });
-    return callGeneration(
-      settings,
-      { method: "POST", path: `${pathOf(id)}/cancel`, headers: {}, body },
-      signal,
-    );
-  };
-  const control: Pick<StreamSource, "get" | "cancel"> = {
+  const post = (path: string, value: object, signal?: AbortSignal) =>
+    callGeneration(settings, { method: "POST", path, headers: {}, body: JSON.stringify(value) }, signal);
+  const cancel: Generations["cancel"] = (id, { reason, signal } = {}) =>
+    post(`${pathOf(id)}/cancel`, { reason }, signal);
+  const submitToolResult: Generations["submitToolResult"] = (id, { callId, output }, { signal } = {}) =>
+    post(`${pathOf(id)}/tool-results`, { call_id: callId, output }, signal);
+  const control: Pick<StreamSource, "get" | "cancel" | "submitToolResult"> = {
     get: (id, signal) => get(id, { signal }),
     cancel: (id, reason) => cancel(id, reason === undefined ? {} : { reason }),
+    submitToolResult: (id, result, signal) => submitToolResult(id, result, { signal }),
   };
 
   function toCreate(request: GenerationRequest, idempotencyKey: string | undefined): HttpRequest {
@@ -91,22 +108,25 @@ function createGenerations(settings: HttpSettings): Generations {
     },
     get,
     cancel,
-    stream(id, { after, signal } = {}) {
+    submitToolResult,
+    stream(id, { after, signal, tools } = {}) {
       const request: StreamSource["request"] = (_id, cursor) => toRead(id, cursor, after);
       return new GenerationStream(settings, {
         ...control,
         id,
         after,
         signal,
+        tools,
         request,
         identify: async () => id,
       });
     },
-    run(request, { idempotencyKey, signal } = {}) {
+    run(request, { idempotencyKey, signal, tools } = {}) {
       const create = toCreate(request, idempotencyKey);
       return new GenerationStream(settings, {
         ...control,
         signal,
+        tools,
         // Where the answer got lost, or a proxy took its id away, the create is repeated: its key joins.
         request: (id, cursor) => (id === undefined ? withStream(create, cursor) : toRead(id, cursor)),
         identify: async () => (await callGeneration(settings, create)).id,

@@ -9,8 +9,13 @@ import { parseErrorAnswer } from "./error-answer.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
 import type { ResumeInput } from "./resume-state.ts";
 
-/** What one connection tells its reader; `opened` brings the generation's id where the server said it. */
-export type ConnectionInput = ResumeInput | { readonly type: "opened"; readonly generation: string | null };
+/** What one connection tells its reader. */
+export type ConnectionInput =
+  | ResumeInput
+  /** With the generation's id, where the server said it. */
+  | { readonly type: "opened"; readonly generation: string | null }
+  /** All that has come was handed out; the next bytes have to be waited for. */
+  | { readonly type: "caught_up" };
 
 const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
@@ -53,7 +58,7 @@ async function assertStream(exchange: Exchange): Promise<void> {
   );
 }
 
-async function* readBody(exchange: Exchange): AsyncGenerator<ResumeInput, void, undefined> {
+async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, void, undefined> {
   const decoder = createSseDecoder();
   let retryMs: number | undefined;
   for (let chunk = await exchange.read(); chunk; chunk = await exchange.read()) {
@@ -67,6 +72,7 @@ async function* readBody(exchange: Exchange): AsyncGenerator<ResumeInput, void, 
       if (message.event === "error") throw parseErrorAnswer(message.data, {});
       if (message.event === "message") yield toInput(message);
     }
+    yield { type: "caught_up" };
   }
   throw new RepriseError("connection_lost", "The stream ended before its generation did.");
 }

@@ -37,6 +37,8 @@ describe("an error that no retry can mend", () => {
     ["401", answer(401, "unauthenticated", false), { code: "unauthenticated", param: "p", retryable: false }],
     ["404", answer(404, "generation_not_found", false), { code: "generation_not_found" }],
     ["410", answer(410, "cursor_expired", false), { code: "cursor_expired" }],
+    ["410 of a generation", answer(410, "generation_expired", false), { code: "generation_expired" }],
+    ["410 of a log that lost its end", answer(410, "events_lost", false), { code: "events_lost" }],
     ["500 of the platform's own", answer(500, "internal", false), { code: "internal" }],
     ["a code of a later version", answer(402, "quota_exhausted", false), { code: "invalid_request" }],
     ["a proxy's 403", { kind: "answer", status: 403, body: "<h1>No</h1>" }, { code: "forbidden" }],
@@ -46,6 +48,7 @@ describe("an error that no retry can mend", () => {
       { code: "protocol_violation" },
     ],
     ["an error frame", errorFrame(0, "cursor_expired", false), { code: "cursor_expired" }],
+    ["a frame that tells of lost events", errorFrame(0, "events_lost", false), { code: "events_lost" }],
     [
       "an event that isn't JSON",
       { kind: "preface", lines: "id: x\ndata: {\n\n" },
@@ -72,6 +75,25 @@ describe("an error that no retry can mend", () => {
     expect([stream.text, stream.cursor, stream.status]).toEqual(["Hello, ", cursorOf(3), "in_progress"]);
     const rest = await generations.stream(FAKE_ID, { after: stream.cursor }).done();
     expect(stream.text + rest.text).toBe(MIXED_TEXTS.join(""));
+  });
+});
+
+describe("a log that has lost events which were handed out", () => {
+  it("ends the stream with what it has, and is not resumed with a cursor that no longer means anything", async () => {
+    await using delivery = await startFakeDelivery({ log, faults: [errorFrame(3, "events_lost", false)] });
+    const { generations } = clientOf(delivery);
+    const stream = generations.stream(FAKE_ID);
+    expect(await failureOf(stream)).toMatchObject({ code: "events_lost", retryable: false });
+    expect([stream.text, stream.status, delivery.requests.length]).toEqual(["Hello, ", "in_progress", 1]);
+    expect((await generations.stream(FAKE_ID).done()).text).toBe(MIXED_TEXTS.join(""));
+  });
+
+  it("ends a stream that comes back after a break, too", async () => {
+    const faults: Fault[] = [{ kind: "end", afterEvents: 3 }, answer(410, "events_lost", false)];
+    await using delivery = await startFakeDelivery({ log, faults });
+    const stream = clientOf(delivery).generations.stream(FAKE_ID);
+    expect(await failureOf(stream)).toMatchObject({ code: "events_lost" });
+    expect([stream.text, delivery.requests.length]).toEqual(["Hello, ", 2]);
   });
 });
 

@@ -7,24 +7,12 @@ import {
 } from "@reprise/protocol/wire";
 import { readConnection } from "./connection.ts";
 import { abortReason, createAbortError, pause } from "./deadline.ts";
-import type { HttpRequest, HttpSettings } from "./http.ts";
+import type { HttpSettings } from "./http.ts";
 import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
 import { nextResume, type ResumeEffect, startResume } from "./resume-state.ts";
 import type { StreamEvent } from "./stream-event.ts";
-
-/** Where a stream gets its connections from and what else it can ask of the platform. */
-export interface StreamSource {
-  /** Undefined while a create-and-stream has not been answered. */
-  readonly id?: string;
-  readonly after?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** The request for the next connection; `cursor` is undefined until an event has been handed out. */
-  request(id: string | undefined, cursor: string | undefined): HttpRequest;
-  /** The id of a generation that has none here yet. */
-  identify(): Promise<string>;
-  get(id: string, signal: AbortSignal): Promise<Generation>;
-  cancel(id: string, reason: string | undefined): Promise<Generation>;
-}
+import type { StreamSource } from "./stream-source.ts";
+import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts";
 
 type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
 
@@ -38,8 +26,9 @@ type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
  * partial text, and `cursor` where `stream(id, { after })` goes on.
  *
  * @throws RepriseError from the loop: `connection_lost` when the retries are used up, with the last failure as its cause;
- *   `protocol_violation`; or what the server said, such as `unauthenticated` or `cursor_expired`. The signal's reason when
- *   that was aborted.
+ *   `protocol_violation`; or what the server said, such as `unauthenticated` or `cursor_expired`. After `events_lost` and
+ *   `cursor_invalid` what was handed out is no part of the log any more, and only a stream without a cursor can follow it. What
+ *   one of the `tools` throws. The signal's reason when that was aborted.
  */
 export class GenerationStream implements AsyncIterable<StreamEvent> {
   readonly #settings: HttpSettings;
@@ -48,6 +37,9 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   /** Aborted by whoever ends the stream early: the app's signal, or the app leaving its loop. */
   readonly #ending = new AbortController();
   readonly #outcome: Promise<GenerationOutcome>;
+  readonly #tools: ToolAnswers | undefined;
+  /** What a tool has thrown. */
+  #toolFailure: { readonly error: unknown } | undefined;
   #resolve!: (outcome: GenerationOutcome) => void;
   #reject!: (reason: unknown) => void;
   #state;
@@ -62,6 +54,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     this.#source = source;
     this.#id = source.id;
     this.#state = startResume(source.after);
+    if (source.tools) this.#tools = this.#createTools(source.tools);
     this.#outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -100,6 +93,11 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   /** What the terminal event says; before it, what the events handed out add up to. */
   get usage(): Usage {
     return this.#record?.usage ?? this.#transcript.usage;
+  }
+
+  /** The tool calls among what was handed out that still wait for `generations.submitToolResult`. */
+  get pendingToolCalls(): readonly ToolCall[] {
+    return this.#transcript.pendingCalls.map(({ type: _type, ...call }) => call);
   }
 
   /** How many connections were opened, or tried, after the first. */
@@ -157,11 +155,14 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
         await pause(effect.delayMs, this.#settings.runtime, this.#ending.signal);
       }
       this.#resolve(await this.#findOutcome());
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.#toolFailure ? this.#toolFailure.error : thrown;
       this.#reject(error);
       if (!this.#wasLeft) throw error;
     } finally {
       signal?.removeEventListener("abort", onAbort);
+      // Tools that are still at work have nobody left to answer.
+      this.#ending.abort();
     }
   }
 
@@ -172,6 +173,11 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     const { cursor } = this.#state;
     const request = this.#source.request(this.#id, cursor === this.#source.after ? undefined : cursor);
     for await (const input of readConnection(this.#settings, request, signal)) {
+      if (input.type === "caught_up") {
+        // Not before: a replay may bring a call together with its answer.
+        this.#tools?.answer(this.pendingToolCalls);
+        continue;
+      }
       if ("generation" in input) this.#id ??= input.generation ?? undefined;
       const context = { nowMs: runtime.now(), random: runtime.random(), policy };
       const { state, effects } = nextResume(this.#state, input, context);
@@ -204,6 +210,22 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
       finishReason: finish_reason ?? undefined,
       error: error ?? undefined,
     };
+  }
+
+  #createTools(handlers: ToolHandlers): ToolAnswers {
+    const { signal } = this.#ending;
+    return new ToolAnswers({
+      handlers,
+      signal,
+      submit: async (result) => {
+        this.#id ??= await this.#source.identify();
+        return this.#source.submitToolResult(this.#id, result, signal);
+      },
+      onFailure: (error) => {
+        this.#toolFailure ??= { error };
+        this.#ending.abort(error);
+      },
+    });
   }
 
   #leave(): void {

@@ -4,6 +4,7 @@ export {
   createClient,
   type CreateOptions,
   type Generations,
+  type RunOptions,
   type StreamOptions,
 } from "./client.ts";
 export type { GenerationStream } from "./generation-stream.ts";
@@ -11,6 +12,8 @@ export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http.t
 export type { GenerationOutcome } from "./outcome.ts";
 export type { RetryOptions } from "./retry-policy.ts";
 export type { ClientRuntime } from "./runtime.ts";
+export type { ToolResult } from "./stream-source.ts";
+export type { ToolCall, ToolContext, ToolHandler, ToolHandlers } from "./tool-answers.ts";
 export { isKnownEvent, type StreamEvent } from "./stream-event.ts";
 export {
   type ErrorCode,
@@ -20,7 +23,9 @@ export {
   type GenerationRequest,
   type GenerationStatus,
   type Message,
+  type Policy,
   RepriseError,
+  type Tool,
   type UnknownEvent,
   type Usage,
 } from "@reprise/protocol/wire";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createClient } from "./client.ts";
-import { completedLog, MIXED_TEXTS } from "./testing/example-log.ts";
+import { completedLog, MIXED_TEXTS, toolLog } from "./testing/example-log.ts";
 import { startFakeDelivery } from "./testing/fake-delivery.ts";
 import { FAKE_ID } from "./testing/fake-log.ts";
 
@@ -29,10 +29,14 @@ async function run(example: string, url: string): Promise<string> {
   return output;
 }
 
+const plainLog = completedLog(MIXED_TEXTS);
+const callingLog = toolLog({ name: "look_up", arguments: '{"word":"log"}' });
+
 it.each([
-  [0, `${text}\n${FAKE_ID} completed, 0 reconnect(s)\n`],
-  [1, `${text} completed\n`],
-])("example %i of the README does what it says", async (index, expected) => {
-  await using delivery = await startFakeDelivery({ log: completedLog(MIXED_TEXTS) });
+  [0, plainLog, `${text}\n${FAKE_ID} completed, 0 reconnect(s)\n`],
+  [1, plainLog, `${text} completed\n`],
+  [2, callingLog, "Let me see. It is 7. completed\n"],
+])("example %i of the README does what it says", async (index, log, expected) => {
+  await using delivery = await startFakeDelivery({ log, awaitsTools: true });
   expect(await run(examples[index]!, delivery.url)).toBe(expected);
 });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { createFakeTools } from "./fake-tools.ts";
 import { encodeFrame, FAKE_ID, generationOf, seqOfCursor } from "./fake-log.ts";
 import type { StreamEvent } from "../stream-event.ts";
 
@@ -51,6 +52,8 @@ export interface FakeDeliveryOptions {
   faults?: readonly Fault[];
   /** Whether an answer to a create names the generation. Default true. */
   tellsId?: boolean;
+  /** Whether the log is sent as far as its tool calls are answered. Default false: all of it is written already. */
+  awaitsTools?: boolean;
 }
 
 /** One generation's delivery service over real HTTP, as PROTOCOL.md has it, that misbehaves by the book of its test. */
@@ -58,10 +61,12 @@ export async function startFakeDelivery({
   log,
   faults = [],
   tellsId = true,
+  awaitsTools = false,
 }: FakeDeliveryOptions): Promise<FakeDelivery> {
   const requests: ReceivedRequest[] = [];
   const requestWaiters: ((request: ReceivedRequest) => void)[] = [];
   const closeWaiters: (() => void)[] = [];
+  const tools = createFakeTools(log, awaitsTools);
   let openStreams = 0;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -76,7 +81,10 @@ export async function startFakeDelivery({
     }
     if (tellsId) response.setHeader("Reprise-Generation-Id", FAKE_ID);
     if (headers.accept === "text/event-stream") return stream(received, response, fault);
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(generationOf(log)));
+    const refusal = url.endsWith("/tool-results") ? tools.take(callIdOf(received)) : undefined;
+    if (refusal) answerError(response, refusal);
+    else
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(generationOf(log)));
   }
 
   async function stream(
@@ -96,7 +104,18 @@ export async function startFakeDelivery({
       for (const resolve of closeWaiters.splice(0)) resolve();
     });
     response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" }).flushHeaders();
-    await send(response, log, seq, fault);
+    if (awaitsTools && fault.kind === "none") await follow(response, seq);
+    else await send(response, log, seq, fault);
+  }
+
+  async function follow(response: ServerResponse, seq: number): Promise<void> {
+    for (let next = seq; next < log.length;) {
+      const events = tools.readable(next);
+      next += events.length;
+      response.write(events.map(encodeFrame).join(""));
+      if (next < log.length) await tools.more();
+    }
+    response.end();
   }
 
   const server = createServer((request, response) => {
@@ -118,6 +137,15 @@ export async function startFakeDelivery({
       await once(server, "close");
     },
   };
+}
+
+function callIdOf({ body }: ReceivedRequest): string {
+  return (JSON.parse(body) as { call_id: string }).call_id;
+}
+
+function answerError(response: ServerResponse, code: "tool_result_conflict" | "tool_call_not_found"): void {
+  const error = { code, message: "No.", param: "call_id", retryable: false };
+  response.writeHead(code === "tool_result_conflict" ? 409 : 404).end(JSON.stringify({ error }));
 }
 
 async function send(
