@@ -1,0 +1,74 @@
+import { createClient, type ToolContext } from "@reprise/client";
+import type { KnownEvent } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { startCluster } from "./testing/cluster.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const TOOLS = [{ name: "look_up", parameters: { type: "object" } }, { name: "add" }];
+const OPTIONS = { tokens: 40, tokens_per_second: 200, seed: 3 };
+const REQUEST = {
+  model: "sim",
+  input: "What is a log?",
+  tools: TOOLS,
+  options: { ...OPTIONS, tool_call_after_tokens: 20, tool_calls: 3 },
+};
+
+const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) => type);
+const isWaiting = (events: readonly KnownEvent[]) =>
+  typesOf(events).filter((type) => type === "tool.call").length === 3;
+const hasEnded = (events: readonly KnownEvent[]) =>
+  typesOf(events).some((type) => /completed|failed/.test(type));
+
+test("an app's functions answer each call once, though two streams at two nodes offer to, and the model goes on", async () => {
+  await using cluster = await startCluster();
+  const [one, two] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startDelivery(),
+    cluster.startWorker(),
+  ]);
+  const apiKey = cluster.keys["acme"]!;
+  const nodes = [one, two].map(({ url }) => createClient({ url, apiKey }).generations);
+  const tools = (who: string) => {
+    const answer = (_args: unknown, { callId }: ToolContext) => ({ who, callId });
+    return { look_up: answer, add: answer };
+  };
+  const { id } = await nodes[0]!.create(REQUEST);
+  const outcomes = await Promise.all(
+    nodes.map((generations, i) => generations.stream(id, { tools: tools(`app ${i}`) }).done()),
+  );
+  const plain = await nodes[0]!.run({ ...REQUEST, options: OPTIONS }).done();
+  expect(outcomes.map(({ status, text }) => [status, text])).toEqual(
+    outcomes.map(() => ["completed", plain.text]),
+  );
+  const events = await cluster.untilLog("acme", id, hasEnded);
+  const results = events.flatMap((event) => (event.type === "tool.result" ? [event] : []));
+  expect(results.map(({ call_id }) => call_id).toSorted()).toEqual(
+    events.flatMap((event) => (event.type === "tool.call" ? [event.call_id] : [])).toSorted(),
+  );
+});
+
+test("a generation that waits for tools survives its worker: nothing is asked again, and what was answered counts", async () => {
+  await using cluster = await startCluster();
+  const [{ url }, victim] = await Promise.all([cluster.startDelivery(), cluster.startWorker()]);
+  const { generations } = createClient({ url, apiKey: cluster.keys["acme"]! });
+  const { id } = await generations.create(REQUEST);
+  const waiting = await cluster.untilLog("acme", id, isWaiting);
+  const calls = waiting.flatMap((event) => (event.type === "tool.call" ? [event.call_id] : []));
+  expect((await generations.get(id)).tool_calls.map(({ call_id }) => call_id)).toEqual(calls);
+  await generations.submitToolResult(id, { callId: calls[1]!, output: "before" });
+  victim.kill("SIGKILL");
+  await generations.submitToolResult(id, { callId: calls[0]!, output: "while nobody runs it" });
+  await cluster.startWorker();
+  await cluster.untilLog(
+    "acme",
+    id,
+    (events) => typesOf(events).filter((type) => type === "generation.started").length === 2,
+  );
+  await generations.submitToolResult(id, { callId: calls[2]!, output: "after" });
+  const events = await cluster.untilLog("acme", id, hasEnded);
+  expect(typesOf(events).filter((type) => type === "tool.call")).toHaveLength(3);
+  expect(typesOf(events).at(-1)).toBe("generation.completed");
+  const { text } = await generations.run({ ...REQUEST, options: OPTIONS }).done();
+  expect((await generations.get(id)).text).toBe(text);
+});
