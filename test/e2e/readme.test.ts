@@ -50,15 +50,16 @@ describe("the README", () => {
     expect(await curl(`-H "Last-Event-ID: ${first[4]!.id}"`)).toEqual(first.slice(5));
   });
 
-  test("its program prints what the model says, and how it ended", async () => {
+  test("its programs print what the model says and how it ended, and answer a tool call", async () => {
     await using dir = await createTempDir("readme");
     await using platform = await startPlatform(dir.path);
     const program = block("ts", "createClient").replace("http://127.0.0.1:8080", platform.url);
-    const code = `const key = ${JSON.stringify(platform.apiKey)};\n${program}`;
+    const code = `const key = ${JSON.stringify(platform.apiKey)};\n${program}\n${block("ts", "look_up")}`;
     const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", code], {
       cwd: ROOT,
     });
-    expect(stdout).toMatch(/\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1-\d+\n$/);
+    expect(stdout).toMatch(/\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1-\d+\n{/);
+    expect(stdout).toMatch(/status: 'completed'[\s\S]*output_tokens: 64 }/);
   });
 
   test("its models file is one", () => {
