@@ -73,6 +73,14 @@ export async function readReaders(
   return { brokerTimeMs: Date.parse(ts), records: (await Promise.all(records)).flat() };
 }
 
+/**
+ * Makes sure that nodes can say who reads at them at this moment.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function assertReadersKept(connection: NatsConnection): Promise<void> {
+  await askStream(connection, READERS_STREAM, "INFO", {});
+}
+
 interface InfoAnswer {
   ts: string;
   state: { subjects?: Record<string, number> };

@@ -6,7 +6,8 @@ interface Metric {
 
 /**
  * Every metric of the platform. Labels have few values, all known beforehand: never a tenant, a generation or a reader.
- * `status` is a terminal event's.
+ * `status` is a terminal event's, `reason` one of
+ * `queue_timeout`, `total_timeout`, `worker_lost` and `abandoned`.
  */
 export const METRICS = {
   reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
@@ -14,6 +15,11 @@ export const METRICS = {
     kind: "counter",
     help: "Generations that this process has ended.",
     labels: ["status"],
+  },
+  reprise_generations_reaped_total: {
+    kind: "counter",
+    help: "Generations that this process has ended because no worker did, or nobody read them.",
+    labels: ["reason"],
   },
   reprise_events_delivered_total: {
     kind: "counter",

@@ -7,6 +7,7 @@ import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthenticate } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
 import { Presence } from "./presence/presence.ts";
+import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./streaming/http-sse-framing.ts";
 import { Readers } from "./streaming/readers.ts";
@@ -97,6 +98,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   const answers = watchAnswers(app.server);
   const url = await app.listen({ host, port });
+  const reaped = metrics.counter("reprise_generations_reaped_total");
+  const reaper = new Reaper({
+    broker,
+    log,
+    logger,
+    leaseMs: readerLeaseMs,
+    onEnded: (reason) => reaped.inc({ reason }),
+  });
 
   const drain = () => {
     if (draining.signal.aborted) return;
@@ -115,7 +124,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     }, SWEEP_MS);
     await app.close();
     clearInterval(sweep);
-    await presence.close();
+    await Promise.all([presence.close(), reaper.close()]);
     hub.close();
     log.close();
   };

@@ -65,7 +65,7 @@ describe("presence", () => {
     const leave = presence.enter(tail, () => 4);
     expect(words).toEqual([[readerSubject(tail.ref, NODE), { readers: 1, seq: 4 }]]);
     await vi.advanceTimersByTimeAsync(LEASE_MS - 100);
-    expect(said()).toEqual(Array(3).fill({ readers: 1, seq: 4 }));
+    expect(said()).toEqual(Array.from({ length: 3 }, () => ({ readers: 1, seq: 4 })));
     leave();
     expect(said().at(-1)).toEqual({ readers: 0, seq: 4 });
     await vi.advanceTimersByTimeAsync(LEASE_MS);
@@ -148,7 +148,7 @@ describe("presence", () => {
     leave();
     await presence.close();
     await vi.advanceTimersByTimeAsync(LEASE_MS);
-    expect(said()).toEqual(Array(2).fill({ readers: 1, seq: 0 }));
+    expect(said()).toEqual(Array.from({ length: 2 }, () => ({ readers: 1, seq: 0 })));
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -72,7 +72,7 @@ export class Presence {
   /** Waits for the words in flight. */
   async close(): Promise<void> {
     this.drain();
-    await Promise.all([...this.#audiences.values()].map(({ sending }) => sending));
+    for (const { sending } of this.#audiences.values()) await sending;
   }
 
   #audienceOf(tail: Tail): Audience {

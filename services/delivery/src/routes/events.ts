@@ -40,15 +40,15 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     reply.raw.on("close", () => gone.abort());
     const signal = AbortSignal.any([context.draining, gone.signal]);
     const leave = context.presence.enter(tail, () => fromSeq - 1);
-    try {
-      const page = await readEventPage({ hub: context.hub, tail, fromSeq, limit, waitMs: wait, signal });
-      return await reply
-        .header("cache-control", "no-store")
-        .type("application/json; charset=utf-8")
-        .send(page);
-    } finally {
-      leave();
-    }
+    const page = await readEventPage({
+      hub: context.hub,
+      tail,
+      fromSeq,
+      limit,
+      waitMs: wait,
+      signal,
+    }).finally(leave);
+    return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(page);
   });
 }
 

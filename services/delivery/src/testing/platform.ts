@@ -64,7 +64,10 @@ export interface Platform extends AsyncDisposable {
 }
 
 export type NodeOptions = Partial<
-  Pick<DeliveryOptions, "hubBytes" | "heartbeatMs" | "corsOrigins" | "models" | "drainGraceMs">
+  Pick<
+    DeliveryOptions,
+    "hubBytes" | "heartbeatMs" | "corsOrigins" | "models" | "drainGraceMs" | "readerLeaseMs"
+  >
 >;
 
 export async function openPlatform({

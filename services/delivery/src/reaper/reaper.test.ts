@@ -1,0 +1,227 @@
+import { enqueueJob, publishReaders, readJob } from "@reprise/log";
+import {
+  encodeEvent,
+  type EventDraft,
+  type Generation,
+  type GenerationRef,
+  parseNodeId,
+  tightenPolicy,
+  type Policy,
+} from "@reprise/protocol";
+import { openSseReader } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import {
+  append,
+  authorization,
+  call,
+  completed,
+  createGeneration,
+  delta,
+  openPlatform,
+  type Platform,
+  REQUEST,
+  started,
+} from "../testing/platform.ts";
+
+const LEASE_MS = 1_000;
+const headers = authorization();
+const create = (platform: Platform, policy: Policy) =>
+  createGeneration(platform, { body: { ...REQUEST, policy } });
+const queueTimeout = (after_ms: number, answer?: "complete" | "fail"): Policy => ({
+  timeouts: { queue: { after_ms, ...(answer && { answer }) } },
+});
+
+async function eventsOf({ log }: Platform, ref: GenerationRef) {
+  const events = await log.leader.readTail(ref, 0);
+  return events.map(({ payload }) => JSON.parse(Buffer.from(payload).toString()) as { type: string });
+}
+
+async function endsOf(platform: Platform, ref: GenerationRef): Promise<string[]> {
+  const types = (await eventsOf(platform, ref)).map(({ type }) => type);
+  return types.filter((type) => /^generation\.(completed|failed|cancelled)$/.test(type));
+}
+
+/** What the generation has become once it has ended, without anybody having read it. */
+async function ended(platform: Platform, ref: GenerationRef): Promise<Generation> {
+  await expect.poll(() => endsOf(platform, ref), { timeout: 15_000 }).toHaveLength(1);
+  const { json } = await call(`${platform.node.url}/v1/generations/${ref.generation}`);
+  return json as Generation;
+}
+
+const isQueued = async ({ broker }: Platform, ref: GenerationRef) =>
+  (await readJob(broker.main, { ref, model: REQUEST.model })) !== undefined;
+
+async function reaped(platform: Platform, reason: string, { url } = platform.node): Promise<number> {
+  const { text } = await call(`${url}/metrics`);
+  return Number(
+    new RegExp(`^reprise_generations_reaped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1] ?? 0,
+  );
+}
+
+describe("a generation that no worker takes", () => {
+  test("fails in bounded time though nobody reads it, and leaves no job behind", async () => {
+    await using platform = await openPlatform();
+    const { ref } = await create(platform, queueTimeout(300));
+    expect(await ended(platform, ref)).toMatchObject({
+      status: "failed",
+      error: { code: "queue_timeout", retryable: true },
+    });
+    await expect.poll(() => isQueued(platform, ref)).toBe(false);
+    expect(await reaped(platform, "queue_timeout")).toBe(1);
+  });
+
+  test("completes, where its policy would rather have that", async () => {
+    await using platform = await openPlatform();
+    const { ref } = await create(platform, queueTimeout(300, "complete"));
+    expect(await ended(platform, ref)).toMatchObject({ status: "completed", finish_reason: "timeout" });
+  });
+
+  test("ends though whoever created it has died before its log began", async () => {
+    await using platform = await openPlatform();
+    const { ref } = await create(platform, {});
+    const orphan = { ...ref, generation: ref.generation.replace(/.$/, "0") as GenerationRef["generation"] };
+    const payload = encodeEvent(0, requestedOf(orphan, queueTimeout(300)));
+    await enqueueJob(platform.log.publish, { model: "sim", ref: orphan, payload });
+    expect(await ended(platform, orphan)).toMatchObject({ error: { code: "queue_timeout" } });
+    expect((await eventsOf(platform, orphan)).map(({ type }) => type)).toEqual([
+      "generation.requested",
+      "generation.failed",
+    ]);
+  });
+
+  test("ends by a node that was started after its time was up", async () => {
+    await using platform = await openPlatform({ models: new Set(["sim"]) });
+    const { ref } = await create(platform, queueTimeout(1));
+    await platform.node[Symbol.asyncDispose]();
+    const later = await platform.addNode();
+    expect(await ended({ ...platform, node: later }, ref)).toMatchObject({
+      error: { code: "queue_timeout" },
+    });
+  });
+
+  test("is left alone once a worker has begun", async () => {
+    await using platform = await openPlatform();
+    const { ref, worker } = await create(platform, queueTimeout(500));
+    await append(worker, started(), delta("a"));
+    const { ref: other } = await create(platform, queueTimeout(800));
+    await ended(platform, other);
+    expect(await endsOf(platform, ref)).toEqual([]);
+    expect(await isQueued(platform, ref)).toBe(true);
+  });
+});
+
+test("a job whose generation has ended is taken out of the queue", async () => {
+  await using platform = await openPlatform();
+  const { ref, worker } = await create(platform, queueTimeout(300));
+  await append(worker, started(), completed());
+  await expect.poll(() => isQueued(platform, ref), { timeout: 10_000 }).toBe(false);
+  expect(await endsOf(platform, ref)).toEqual(["generation.completed"]);
+});
+
+test("three reapers at once end every generation once, each counted once", async () => {
+  await using platform = await openPlatform();
+  const nodes = [platform.node, await platform.addNode(), await platform.addNode()];
+  const created = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => create(platform, queueTimeout(500 + 10 * i))),
+  );
+  // Some begin in the very moment in which they are given up: either the worker or the reapers win, never both.
+  for (const { worker } of created.slice(0, 20)) worker.append(started());
+  for (const { ref } of created.slice(20)) await ended(platform, ref);
+  for (const { ref } of created) expect((await endsOf(platform, ref)).length).toBeLessThanOrEqual(1);
+  const counts = await Promise.all(nodes.map((node) => reaped(platform, "queue_timeout", node)));
+  const ends = await Promise.all(created.map(({ ref }) => endsOf(platform, ref)));
+  expect(counts.reduce((sum, count) => sum + count)).toBe(ends.flat().length);
+}, 60_000);
+
+describe("a generation that ends when nobody reads it", () => {
+  const policy: Policy = { on_disconnect: { cancel_after: 500 } };
+  const abandoned = { type: "generation.cancelled", reason: "abandoned" };
+
+  test("is cancelled when its last reader has left, and not while there is one", async () => {
+    await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
+    const { ref, path, worker } = await create(platform, policy);
+    await append(worker, started());
+    await using staying = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+    await using leaving = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+    await leaving.nextFrame();
+    leaving.cut();
+    // Another one whose time is up proves that the reapers have looked meanwhile.
+    await ended(platform, (await create(platform, policy)).ref);
+    expect(await endsOf(platform, ref)).toEqual([]);
+    staying.cut();
+    expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
+    expect((await eventsOf(platform, ref)).at(-1)).toMatchObject(abandoned);
+    expect(await reaped(platform, "abandoned")).toBe(2);
+  }, 30_000);
+
+  test("counts readers at all nodes, and one that comes back in time, to whichever, prevents it", async () => {
+    await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
+    const other = await platform.addNode({ readerLeaseMs: LEASE_MS });
+    const { ref, path, worker } = await create(platform, policy);
+    await append(worker, started());
+    await using first = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+    await first.nextFrame();
+    first.cut();
+    await using second = await openSseReader(`${other.url}${path}/events`, { headers });
+    await second.nextFrame();
+    await ended(platform, (await create(platform, policy)).ref);
+    expect(await endsOf(platform, ref)).toEqual([]);
+    await append(worker, completed());
+    expect(await second.ended).toBe("clean");
+  }, 30_000);
+
+  test("is cancelled when the node of its readers has died", async () => {
+    await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
+    const { ref, worker } = await create(platform, policy);
+    await append(worker, started());
+    const node = parseNodeId("dead");
+    await publishReaders(platform.log.publish, { ref, node }, { readers: 3, seq: 1 });
+    expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
+  });
+
+  test("is not cancelled under somebody who reads it page by page", async () => {
+    await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
+    const { ref, path, worker } = await create(platform, { on_disconnect: { cancel_after: 1_000 } });
+    await append(worker, started());
+    const done = new AbortController();
+    const polling = (async () => {
+      while (!done.signal.aborted)
+        await call(`${platform.node.url}${path}/events?after=1-1&wait=300`, {
+          headers: { accept: "application/json" },
+        });
+    })();
+    await ended(platform, (await create(platform, { on_disconnect: { cancel_after: 2_500 } })).ref);
+    expect(await endsOf(platform, ref)).toEqual([]);
+    done.abort();
+    await polling;
+    expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
+  }, 30_000);
+
+  test("survives an outage of the broker that is longer than all its times", async () => {
+    await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
+    const { ref, path, worker } = await create(platform, policy);
+    await append(worker, started());
+    await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+    await reader.nextFrame();
+    const { ref: unread } = await create(platform, { on_disconnect: { cancel_after: 4_000 } });
+    await platform.server.kill("SIGSTOP");
+    await expect
+      .poll(() => platform.node.logged, { timeout: 20_000 })
+      .toContain("the reaper waits for the broker");
+    await platform.server.kill("SIGCONT");
+    await ended(platform, unread);
+    expect(await endsOf(platform, ref)).toEqual([]);
+    await append(worker, completed());
+    expect(await reader.ended).toBe("clean");
+  }, 60_000);
+});
+
+function requestedOf(ref: GenerationRef, policy: Policy): EventDraft {
+  return {
+    type: "generation.requested",
+    ...ref,
+    created_at: new Date().toISOString(),
+    request: { ...REQUEST, policy },
+    policy: tightenPolicy({}, policy),
+  };
+}

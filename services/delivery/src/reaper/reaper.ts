@@ -1,0 +1,183 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  assertReadersKept,
+  type Broker,
+  type GenerationLog,
+  type QueuedJob,
+  READER_LEASE_MS,
+  readJobsAfter,
+  readPolicy,
+  readQueueEnd,
+  watchConnection,
+} from "@reprise/log";
+import { effectivePolicySchema, toRepriseError } from "@reprise/protocol";
+import type { Logger } from "@reprise/service";
+import { carryOut } from "./carry-out.ts";
+import { Continuity } from "./continuity.ts";
+import { look } from "./look.ts";
+import { next, type ReapReason, watch, type Watched } from "./next.ts";
+
+export interface ReaperOptions {
+  broker: Broker;
+  log: GenerationLog;
+  logger: Logger;
+  /** For how long a node's word that it has readers counts. Default `READER_LEASE_MS`; all nodes have to agree. */
+  leaseMs?: number | undefined;
+  /** Told of each generation that this reaper has ended. */
+  onEnded: (reason: ReapReason) => void;
+}
+
+/** Between two sweeps; with a short lease a part of it, for the broker must be heard within each. */
+const SWEEP_MS = 1_000;
+const SWEEPS_PER_LEASE = 5;
+/** What one sweep does at most, so that 100,000 open jobs cost a node some seconds of attention and never a second at once. */
+const MAX_MET = 2_000;
+const MAX_LOOKS = 1_000;
+/** Looks at the same time. */
+const LANES = 16;
+/** When so many looks of a lane have failed, the broker is away, and the rest is left for the next sweep. */
+const MAX_FAILURES = 3;
+/** After how long to look again where it has failed. */
+const POSTPONE_MS = 5_000;
+/** A look that leads to an act is followed by another: an end, the seq 0 before it and the job's removal behind it. */
+const MAX_STEPS = 4;
+const CLOSE_MS = 1_000;
+
+/**
+ * Sees to it that every generation ends, even if no worker ever takes it and nobody reads it. A job lies in the queue for as long as
+ * its generation has not ended, so walking along the queue meets each of them once; from then on it is a deadline in memory. When
+ * it is due, the log and the records of its readers say what is the case, `next` what follows, and a compare-and-set does it. The
+ * memory holds nothing that is not in the broker: a reaper that has just started comes to the same conclusions, a little later.
+ */
+export class Reaper {
+  readonly #options: ReaperOptions;
+  readonly #leaseMs: number;
+  readonly #continuity: Continuity;
+  readonly #watched = new Map<number, Watched>();
+  readonly #closed = new AbortController();
+  #sweeping: Promise<void>;
+  #walkedTo = 0;
+  #walksAnew = false;
+  #asksWhoReads = false;
+  #isAway = false;
+
+  constructor(options: ReaperOptions) {
+    const { broker, leaseMs = READER_LEASE_MS } = options;
+    this.#options = options;
+    this.#leaseMs = leaseMs;
+    this.#continuity = new Continuity(leaseMs);
+    // A store that has lost its end gives its sequences away again, to jobs that would not be met.
+    watchConnection(broker.main, { onUp: () => (this.#walksAnew = true) });
+    this.#sweeping = this.#run();
+  }
+
+  /** Open jobs that it has met. */
+  get watched(): number {
+    return this.#watched.size;
+  }
+
+  /** Begins nothing more, and waits for what was begun, a second at most. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.race([this.#sweeping, delay(CLOSE_MS, undefined, { ref: false })]);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closed;
+    const everyMs = Math.min(SWEEP_MS, this.#leaseMs / SWEEPS_PER_LEASE);
+    for (;;) {
+      // Nodes that were started at once are not to look at once.
+      await delay(everyMs * (0.8 + 0.4 * Math.random()), undefined, { signal, ref: false }).catch(noop);
+      if (signal.aborted) return;
+      await this.#sweep().then(
+        () => (this.#isAway = false),
+        (thrown: unknown) => this.#interrupted(thrown),
+      );
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { broker } = this.#options;
+    const { brokerTimeMs: nowMs, streamSeq } = await readQueueEnd(broker.main);
+    if (this.#asksWhoReads) await assertReadersKept(broker.main);
+    this.#continuity.seen(nowMs);
+    await this.#walk(streamSeq, nowMs);
+    const due = [...this.#watched.values()].filter(({ lookAtMs }) => lookAtMs <= nowMs);
+    const queue = due.toSorted((a, b) => a.lookAtMs - b.lookAtMs).slice(0, MAX_LOOKS);
+    await Promise.all(Array.from({ length: LANES }, () => this.#work(queue, nowMs)));
+    this.#asksWhoReads = this.#watched.values().some(({ policy }) => policy.on_disconnect !== "keep");
+  }
+
+  /** Meets the jobs that have come since. */
+  async #walk(endSeq: number, nowMs: number): Promise<void> {
+    if (this.#walksAnew || endSeq < this.#walkedTo) this.#walkedTo = 0;
+    this.#walksAnew = false;
+    for (
+      let met = 0, more = this.#walkedTo < endSeq;
+      more && met < MAX_MET && !this.#closed.signal.aborted;
+    ) {
+      const part = await readJobsAfter(this.#options.broker.reads, this.#walkedTo);
+      for (const job of part.jobs) this.#meet(job, nowMs);
+      met += part.jobs.length;
+      this.#walkedTo = part.streamSeq;
+      more = part.more;
+    }
+  }
+
+  #meet(job: QueuedJob, nowMs: number): void {
+    const known = this.#watched.get(job.streamSeq);
+    if (known?.job.ref.generation === job.ref.generation) return;
+    // What another version has said is not a reason to watch over a generation less.
+    const policy = readPolicy(job.payload) ?? effectivePolicySchema.parse({});
+    this.#watched.set(job.streamSeq, watch(job, policy, nowMs));
+    if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
+  }
+
+  /** One lane. What fails there is put off, so that nothing stands in the way of what follows. */
+  async #work(queue: Watched[], nowMs: number): Promise<void> {
+    let failures = 0;
+    for (let watched = queue.shift(); watched && !this.#closed.signal.aborted; watched = queue.shift()) {
+      try {
+        await this.#attend(watched, nowMs);
+      } catch (thrown) {
+        this.#watched.set(watched.job.streamSeq, { ...watched, lookAtMs: nowMs + POSTPONE_MS });
+        const error = toRepriseError(thrown);
+        if (!error.retryable) this.#options.logger.error({ err: error }, "the reaper failed at a generation");
+        else if (++failures === MAX_FAILURES) queue.length = 0;
+      }
+    }
+  }
+
+  /** Looks, acts, and looks again at what has come of it. */
+  async #attend(watched: Watched, nowMs: number): Promise<void> {
+    const { judgedFromMs } = this.#continuity;
+    const options = { ...this.#options, leaseMs: this.#leaseMs, nowMs, judgedFromMs, onEnded: this.#onEnded };
+    let looked = await look(watched, options);
+    if (looked.absence) this.#continuity.seen(looked.atMs);
+    for (let steps = 0; steps < MAX_STEPS; steps++) {
+      const { watched: kept, effect } = next(watched, looked, this.#leaseMs);
+      if (kept) this.#watched.set(kept.job.streamSeq, kept);
+      else this.#watched.delete(watched.job.streamSeq);
+      if (!effect) return;
+      looked = await carryOut(effect, watched, looked, options);
+    }
+  }
+
+  readonly #onEnded = (reason: ReapReason, { job }: Watched): void => {
+    const { logger, onEnded } = this.#options;
+    logger.info({ generation: job.ref.generation, reason }, "a generation was ended by the reaper");
+    onEnded(reason);
+  };
+
+  #interrupted(thrown: unknown): void {
+    const { logger } = this.#options;
+    const error = toRepriseError(thrown);
+    this.#continuity.broken();
+    if (this.#closed.signal.aborted) return;
+    if (!error.retryable) logger.error({ err: error }, "a sweep of the reaper failed");
+    else if (!this.#isAway) logger.warn({ code: error.code }, "the reaper waits for the broker");
+    this.#isAway = true;
+  }
+}
+
+const noop = () => {};
