@@ -134,6 +134,7 @@ test("a job that is released goes to another worker at once", async () => {
   using second = await work(world, { slots: 1, run: () => hold.promise });
   first.jobs[0]!.release();
   await eventually(() => expect(second.jobs.map(({ ref }) => ref.generation)).toEqual([queued]));
+  expect([first.jobs[0]!.deliveries, second.jobs[0]!.deliveries]).toEqual([1, 2]);
   hold.resolve();
 });
 

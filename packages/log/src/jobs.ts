@@ -1,6 +1,7 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { createInbox } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
+import { deliveriesOf } from "./ack-subject.ts";
 import { watchConnection } from "./connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { type JobSlot, JobSlots } from "./job-slot.ts";
@@ -47,6 +48,10 @@ export interface Puller {
 }
 
 const PULL_EXPIRES_MS = 30_000;
+/** How often the broker says that it still knows of a pull request, and how often requests are renewed. */
+const HEARTBEAT_MS = 1_000;
+/** Pull requests live in the memory of the queue's leader. After so many renewals without a word from it they are lost. */
+const MOST_SILENT_RENEWALS = 3;
 /** Statuses of the broker's answers to a pull request. */
 const HEARTBEAT = 100;
 const EXPIRED = 408;
@@ -63,6 +68,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   const credit = new PullCredit(slots);
   const jobSlots = new JobSlots(credit, () => pull());
   let stopped = false;
+  let silentRenewals = 0;
   let subscription: Subscription = listen();
 
   function listen(): Subscription {
@@ -81,13 +87,18 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   function pull(): void {
     const batch = stopped ? 0 : credit.request(Date.now(), PULL_EXPIRES_MS);
     if (batch === 0) return;
-    const request = JSON.stringify({ batch, expires: PULL_EXPIRES_MS * 1_000_000 });
+    const request = JSON.stringify({
+      batch,
+      expires: PULL_EXPIRES_MS * 1_000_000,
+      idle_heartbeat: HEARTBEAT_MS * 1_000_000,
+    });
     connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${consumer}`, request, {
       reply: subscription.getSubject(),
     });
   }
 
   function receive(msg: Msg): void {
+    silentRenewals = 0;
     const status = msg.headers?.code ?? 0;
     if (status === HEARTBEAT) return;
     if (status !== 0) {
@@ -132,25 +143,34 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     running.add(ended);
   }
 
-  /** The broker forgets pull requests when the connection breaks; a new inbox keeps late answers to old ones apart. */
+  /** The broker forgets pull requests when the connection breaks or a leader dies; a new inbox keeps late answers to old ones apart. */
   function restart(): void {
     subscription.unsubscribe();
     subscription = listen();
     credit.unused(Number.POSITIVE_INFINITY);
+    silentRenewals = 0;
     pull();
   }
 
-  watchConnection(connection, { onUp: () => !stopped && restart() });
-  const renew = setInterval(() => {
+  /**
+   * Counts renewals, not time: a process that was asleep hears what has come meanwhile before its next renewal but one. Only
+   * then would a new inbox throw away jobs that have arrived.
+   */
+  function renew(): void {
     credit.expire(Date.now());
-    pull();
-  }, 1_000);
+    silentRenewals = credit.isAsking ? silentRenewals + 1 : 0;
+    if (silentRenewals > MOST_SILENT_RENEWALS) restart();
+    else pull();
+  }
+
+  watchConnection(connection, { onUp: () => !stopped && restart() });
+  const renewals = setInterval(renew, HEARTBEAT_MS);
   pull();
   return {
     stop() {
       if (stopped) return;
       stopped = true;
-      clearInterval(renew);
+      clearInterval(renewals);
       // Jobs that are on their way still come, and are given back at once.
       if (!connection.isClosed()) void subscription.drain();
     },
@@ -190,12 +210,6 @@ function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefine
     },
     release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
   };
-}
-
-/** The acknowledgement's subject tells: `$JS.ACK.<stream>.<consumer>.<deliveries>.…`, with domain and account before them in its second form. */
-function deliveriesOf(reply: string): number {
-  const tokens = reply.split(".");
-  return Number(tokens[tokens.length > 9 ? 6 : 4]);
 }
 
 function readSubject(subject: string) {

@@ -54,6 +54,11 @@ export class PullCredit {
     this.#asked = this.#asked.filter(({ expiresAt }) => expiresAt > now);
   }
 
+  /** Whether the broker owes an answer. */
+  get isAsking(): boolean {
+    return this.#asked.length > 0;
+  }
+
   get #outstanding(): number {
     return this.#asked.reduce((sum, { count }) => sum + count, 0);
   }

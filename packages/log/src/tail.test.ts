@@ -42,13 +42,13 @@ function framesOf(tail: Tail): string {
 
 describe("judgePlace", () => {
   test("takes the successor, ignores what is known, and sees a gap in everything else", () => {
-    expect([judgePlace(4, 5), judgePlace(4, 4), judgePlace(4, 0), judgePlace(4, 6), judgePlace(-1, 0)]).toEqual([
-      "next",
-      "known",
-      "known",
-      "gap",
-      "next",
-    ]);
+    expect([
+      judgePlace(4, 5),
+      judgePlace(4, 4),
+      judgePlace(4, 0),
+      judgePlace(4, 6),
+      judgePlace(-1, 0),
+    ]).toEqual(["next", "known", "known", "gap", "next"]);
   });
 
   test("ignores what is not an event of ours", () => {
