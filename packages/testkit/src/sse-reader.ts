@@ -3,6 +3,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest 
 import { request as httpsRequest } from "node:https";
 import { TLSSocket } from "node:tls";
 import { createSseDecoder, type SseMessage } from "@reprise/protocol";
+import { resetSocket } from "./reset-socket.ts";
 
 export interface SseReaderOptions {
   method?: "GET" | "POST";
@@ -73,12 +74,11 @@ export async function openSseReader(url: string, options: SseReaderOptions = {})
     });
   });
   const cut = (): void => {
-    // Reset once more, a socket that is closing never is closed, and the process that has it never ends.
     if (isOver) return;
     cutByUs = true;
     // Only a plain socket can be reset; a TLS one can only be dropped.
     if (response.socket instanceof TLSSocket) response.socket.destroy();
-    else response.socket.resetAndDestroy();
+    else resetSocket(response.socket);
   };
   const nextFrame = async (): Promise<SseMessage | undefined> => {
     while (asked === frames.length && !isOver) await news.promise;

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { resetSocket } from "./reset-socket.ts";
 import { type PumpFaults, startPump } from "./tcp-pump.ts";
 
 /** `toServer` is what the one that connected sends, `toClient` what it gets. */
@@ -111,8 +112,8 @@ interface Joint {
 function joinSockets({ client, upstream, index, faults: initial, random }: Joint): ProxyConnection {
   let faults = initial;
   const cut = (): void => {
-    client.resetAndDestroy();
-    upstream.resetAndDestroy();
+    resetSocket(client);
+    resetSocket(upstream);
   };
   const shared = { cut, random };
   const toServer = startPump({ source: client, sink: upstream, faults: faults.toServer ?? {}, ...shared });

@@ -87,11 +87,11 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
 
   async function run(): Promise<ReaderEnd> {
     for (let failures = 0; ;) {
-      const url = urls[(first + record.connections) % urls.length]!;
+      const node = (first + record.connections) % urls.length;
+      record.node = node;
       record.connections++;
-      const ending = await read(url);
+      const ending = await read(urls[node]!);
       if (ending.type !== "broken") return ending;
-      record.broken();
       failures = ending.progressed ? 1 : failures + 1;
       await delay(backoffMs(failures, ending.serverSaidMs, random), undefined, { signal: leaving.signal });
     }

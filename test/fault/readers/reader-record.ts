@@ -24,8 +24,8 @@ export class ReaderRecord {
   readonly seen: Seen[] = [];
   /** Connections made or tried. */
   connections = 0;
-  /** When connections were lost, in order, as the reader noticed it. */
-  readonly breaks: number[] = [];
+  /** The node of the present connection, or the last one, as an index of the world's; undefined where the reader does not choose. */
+  node: number | undefined;
   /** Never rejects. */
   readonly done: Promise<ReaderEnd>;
   readonly #finished = Promise.withResolvers<ReaderEnd>();
@@ -41,10 +41,6 @@ export class ReaderRecord {
   show(seq: number, payload: string): void {
     this.seen.push({ seq, payload, at: performance.now(), connection: this.connections });
     this.#tell();
-  }
-
-  broken(): void {
-    this.breaks.push(performance.now());
   }
 
   finish(end: ReaderEnd): void {

@@ -16,7 +16,7 @@ export function followWithSdk(record: ReaderRecord, { urls, first = 0 }: SdkRead
   const gate = new Gate();
   const balanced = balancedFetch(urls, first);
   const fetch: typeof balanced = (url, init) => {
-    if (record.connections++ > 0) record.broken();
+    record.connections++;
     return balanced(url, init);
   };
 

@@ -1,7 +1,34 @@
+import { ackLost } from "./ack-lost.ts";
+import { brokerSigkill } from "./broker-sigkill.ts";
+import { clusterLeaderRestart, clusterLeaderSigkill, clusterLeaderSigstop } from "./cluster-leader.ts";
+import { cursorFuzz } from "./cursor-fuzz.ts";
+import { deliveryCutOff } from "./delivery-cut-off.ts";
+import { deliveryRollingRestart } from "./delivery-rolling-restart.ts";
+import { deliverySigkill } from "./delivery-sigkill.ts";
+import { readerCut } from "./reader-cut.ts";
+import { readerStalled } from "./reader-stalled.ts";
+import { reconnectStorm } from "./reconnect-storm.ts";
 import type { FaultRow } from "./row.ts";
 import { workerSigkill, workerSigkillDefault } from "./worker-sigkill.ts";
 import { workerSigstop } from "./worker-sigstop.ts";
 import { workerSigterm } from "./worker-sigterm.ts";
 
 /** Every row, in the order of the table. */
-export const ROWS: readonly FaultRow[] = [workerSigkill, workerSigkillDefault, workerSigstop, workerSigterm];
+export const ROWS: readonly FaultRow[] = [
+  workerSigkill,
+  workerSigkillDefault,
+  workerSigstop,
+  workerSigterm,
+  ackLost,
+  deliverySigkill,
+  deliveryRollingRestart,
+  deliveryCutOff,
+  brokerSigkill,
+  clusterLeaderSigkill,
+  clusterLeaderSigstop,
+  clusterLeaderRestart,
+  readerCut,
+  readerStalled,
+  reconnectStorm,
+  cursorFuzz,
+];

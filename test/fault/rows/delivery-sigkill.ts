@@ -1,0 +1,40 @@
+import { startLoad } from "../trial/load.ts";
+import { watchReconnect } from "../trial/recovery.ts";
+import type { FaultRow } from "./row.ts";
+
+/** 25 generations with 20 readers each. */
+const GENERATIONS = 25;
+const READERS_EACH = 20;
+
+export const deliverySigkill: FaultRow = {
+  name: "delivery-sigkill",
+  about:
+    "one of two delivery nodes with 500 readers is killed; until each of its readers has its next event from a node",
+  world: {},
+  async run(trial) {
+    const { random, world } = trial;
+    const { readers } = await startLoad(
+      trial,
+      {
+        generations: GENERATIONS,
+        readers: Array.from({ length: READERS_EACH }, () => "raw" as const),
+        tokens: 45,
+        tokensPerSecond: 15,
+      },
+      10,
+    );
+    const victim = random.integer(0, world.deliveries.length - 1);
+    const killedAt = performance.now();
+    const affected = readers.filter(({ record }) => !record.isDone && record.node === victim);
+    const reconnects = affected.map(({ record }) => watchReconnect(record, killedAt));
+    const { slot } = world.deliveries[victim]!;
+    await slot.kill("SIGKILL");
+    // Half of the time the node is back while its readers still look for another.
+    if (random.chance(0.5)) await slot.start();
+    await trial.ended();
+    for (const timeToReconnect of reconnects) {
+      const ms = timeToReconnect();
+      if (ms !== undefined) trial.recovered(ms);
+    }
+  },
+};

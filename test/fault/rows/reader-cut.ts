@@ -1,0 +1,45 @@
+import type { ConnectionFaults, SeededRandom } from "@reprise/testkit";
+import { startLoad } from "../trial/load.ts";
+import { watchReconnect } from "../trial/recovery.ts";
+import type { FaultRow } from "./row.ts";
+
+/** A stream of this row is some 12,000 bytes long, and its head 300. */
+const LONGEST_LIFE_BYTES = 6_000;
+
+export const readerCut: FaultRow = {
+  name: "reader-cut",
+  about:
+    "every connection between clients and delivery is reset at a random byte, some late and jittery, some in slices of one byte; from the last reset until each reader's next event",
+  world: { proxied: ["client-delivery"] },
+  async run(trial) {
+    const { random, world } = trial;
+    for (const { toClients } of world.deliveries) toClients!.setFaults(() => drawFaults(random));
+    const { readers } = await startLoad(trial, {}, 0);
+    await Promise.all(
+      readers.map(({ record }) => record.until(({ seen }) => seen.length >= random.integer(30, 70))),
+    );
+    const cutAt = performance.now();
+    const reconnects = readers
+      .filter(({ record }) => !record.isDone)
+      .map(({ record }) => watchReconnect(record, cutAt));
+    for (const { toClients } of world.deliveries) {
+      toClients!.cutNow();
+      toClients!.setFaults({});
+    }
+    await trial.ended();
+    for (const timeToReconnect of reconnects) {
+      const ms = timeToReconnect();
+      if (ms !== undefined) trial.recovered(ms);
+    }
+  },
+};
+
+function drawFaults(random: SeededRandom): ConnectionFaults {
+  return {
+    toClient: {
+      cutAfterBytes: random.integer(0, LONGEST_LIFE_BYTES),
+      ...(random.chance(0.3) && { sliceBytes: 1 }),
+      ...(random.chance(0.3) && { latencyMs: random.integer(1, 40), jitterMs: random.integer(1, 40) }),
+    },
+  };
+}
