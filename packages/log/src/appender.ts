@@ -53,10 +53,11 @@ export interface AppenderOptions {
  * The only way to write to a generation's log: a chain of compare-and-set publishes with one in flight.
  *
  * Phases of one event. Publish with the last known stream sequence as the expectation. `stored`: the head moves on, next.
- * Anything else is ambiguous (a lost acknowledgement looks like a conflict once it is retried), so read the head and what
- * follows it from the stream's leader and judge: ours is there: as if acknowledged; somebody else's is there: take the head past
- * it and publish again with the next `seq`, or stop if it is a fence; nothing is there: publish again, same expectation.
- * A publish that was given up may still arrive after that reading; then the second one conflicts, and the judgement repeats.
+ * Nobody there to take it, as during an election: publish again. Anything else is ambiguous (a lost acknowledgement looks like a
+ * conflict once it is retried), so read the head and what follows it from the stream's leader and judge: ours is there: as if
+ * acknowledged; somebody else's is there: take the head past it and publish again with the next `seq`, or stop if it is a fence;
+ * nothing is there, or no leader: publish again, same expectation. A publish that was given up may still arrive after that
+ * reading; then the second one conflicts, and the judgement repeats.
  * The head itself is not there: the store was rolled back, and the appender ends.
  */
 export class Appender {
@@ -135,7 +136,8 @@ export class Appender {
     this.#busy = true;
     try {
       while (this.#state.kind === "open") {
-        const draft = this.#syncWanted || this.#isBehind ? undefined : this.#queue.shift();
+        // What has merely been asked for can wait: a publish finds out by itself whether others have stored anything.
+        const draft = this.#isBehind ? undefined : this.#queue.shift();
         if (draft) await this.#store(draft);
         else if (this.#syncWanted || this.#isBehind) await this.#catchUp();
         else break;
@@ -155,7 +157,8 @@ export class Appender {
       const payload = encodeEvent(seq, draft);
       const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
       if (outcome.kind === "stored") return this.#accept({ payload, streamSeq: outcome.streamSeq, writer });
-      if (await this.#settle(seq, outcome, deadline)) return;
+      if (isUnheard(outcome)) this.#checkBudget(outcome, deadline);
+      else if (await this.#settle(seq, outcome, deadline)) return;
       if (outcome.kind === "unavailable" || tries > 0) await backoff(tries);
     }
   }
@@ -175,6 +178,8 @@ export class Appender {
       } catch (error) {
         if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
         this.#checkBudget(outcome, deadline);
+        // Without a leader there is nobody to ask: the next publish finds out.
+        if (outcome.kind === "unavailable") return false;
         await backoff(tries);
       }
     }
@@ -232,6 +237,11 @@ export class Appender {
     this.#queue.clear();
     this.#options.onEnd?.(state);
   }
+}
+
+/** Whether the message has reached nobody who could store it. An earlier publish of the same event may have. */
+function isUnheard(outcome: PublishOutcome): boolean {
+  return outcome.kind === "unavailable" && outcome.reason === "no_responders";
 }
 
 /** Up to 250 ms, doubling from 5 ms: an election lasts seconds, a replica's lag milliseconds. */
