@@ -4,6 +4,7 @@ import {
   type AppenderState,
   type Broker,
   createWriterName,
+  enqueueJob,
   type GenerationLog,
   isHeld,
   type Job,
@@ -152,13 +153,22 @@ async function carryOut(
     if (state.kind === "rolled_back") {
       const held = log.held();
       if (held) await restoreLog(options, worker, held, state);
-      return "outdated";
+      return (await requeueLostJob(context, job)) ? "handed_over" : "outdated";
     }
     return await finish({ state, end, log, job });
   } finally {
     handover.removeEventListener("abort", stop);
     if (running.get(generation) === log) running.delete(generation);
   }
+}
+
+/**
+ * A store that has lost the end of a log may have lost its job as well: then nobody would come to end the generation if this worker
+ * died. @returns whether it had; the new one is anybody's
+ */
+async function requeueLostJob({ log }: RunContext, { model, ref, payload }: Job): Promise<boolean> {
+  const { duplicate } = await enqueueJob(log.publish, { model, ref, payload });
+  return !duplicate;
 }
 
 /** So that the next worker knows that this one was not lost. */
@@ -217,12 +227,15 @@ function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, pla
   return planAttempt(transcript, plans);
 }
 
-/** Whether the last attempt's worker is alive and at it. Asked only where a job comes again and that worker has not let go of it. */
+/**
+ * Whether the last attempt's worker is alive and at it. Asked wherever that worker has not let go of the generation: a broker that
+ * has lost the end of its store has forgotten how often it has delivered a job, too.
+ */
 async function isHeldElsewhere(
   { connection }: RunContext,
-  { ref, deliveries }: Job,
-  { attempt, attemptEnd, worker }: Transcript,
+  { ref }: Job,
+  { attemptEnd, worker }: Transcript,
 ): Promise<boolean> {
-  if (deliveries === 1 || attempt === 0 || attemptEnd === "handover" || worker === undefined) return false;
+  if (attemptEnd === "handover" || worker === undefined) return false;
   return isHeld(connection, parseWorkerId(worker), ref.generation);
 }

@@ -1,0 +1,151 @@
+import type { GenerationRef, KnownEvent } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { createSimEngine } from "./engines/sim/sim-engine.ts";
+import { answered, attemptsIn, CANCELLED } from "./testing/drafts.ts";
+import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
+import { openWorldToRollBack, textOf, typesOf } from "./testing/world.ts";
+
+/* A store that loses what it has acknowledged, under a worker that still knows it. */
+
+vi.setConfig({ testTimeout: 40_000 });
+
+type World = Awaited<ReturnType<typeof openWorldToRollBack>>;
+
+const OPTIONS = { tokens: 200, tokens_per_second: 100, seed: 4 };
+/** A worker that has nothing to append looks at its log three times as often. */
+const ACK_WAIT_MS = 3_000;
+const POLICY = { max_attempts: 1, on_worker_loss: "fail" } as const;
+const RESTORED = [
+  [1, undefined],
+  [2, "log_lost"],
+  [3, "handover"],
+];
+
+const hasDeltas = (count: number) => (events: readonly KnownEvent[]) =>
+  events.filter(({ type }) => type === "output.delta").length >= count;
+const has =
+  (type: KnownEvent["type"], count = 1) =>
+  (events: readonly KnownEvent[]) =>
+    events.filter((event) => event.type === type).length >= count;
+
+/** What the simulator says when nothing goes wrong, and how much of it. */
+async function undisturbed(world: World) {
+  const events = await world.untilEnded(
+    await world.submit({ options: { ...OPTIONS, tokens_per_second: 0 } }),
+  );
+  return { text: textOf(events), usage: (events.at(-1) as { usage?: object }).usage };
+}
+
+/** What is stored since the snapshot is lost. Resolves when this process can reach the broker again. */
+async function rollBack(world: World, ref: GenerationRef) {
+  await world.server.restoreStore();
+  await vi.waitFor(() => Promise.all([world.log.leader.readLast(ref), world.queuedJobs()]), {
+    timeout: 10_000,
+  });
+}
+
+/** Loses what is stored between the moment that is now and the one at which the log holds what is asked for. */
+async function lose(world: World, ref: GenerationRef, holds: (events: KnownEvent[]) => boolean) {
+  await world.server.snapshotStore();
+  await world.until(ref, holds);
+  await rollBack(world, ref);
+}
+
+test("what the store has lost of a running generation is put back, and the text is that of an undisturbed run", async () => {
+  await using world = await openWorldToRollBack();
+  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const { text, usage } = await undisturbed(world);
+  const ref = await world.submit({ options: OPTIONS, policy: POLICY });
+  await world.until(ref, hasDeltas(20));
+  await lose(world, ref, hasDeltas(60));
+  const events = await world.untilEnded(ref);
+  expect(textOf(events)).toBe(text);
+  expect(attemptsIn(events)).toEqual(RESTORED);
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i));
+  expect(events.at(-1)).toMatchObject({ type: "generation.completed", usage });
+  await expect.poll(() => world.queuedJobs()).toBe(0);
+});
+
+test("a generation of which nothing is left at all, neither request nor job, is put back too, for any worker", async () => {
+  await using world = await openWorldToRollBack();
+  const first = await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const { text, usage } = await undisturbed(world);
+  await world.server.snapshotStore();
+  const ref = await world.submit({ options: { ...OPTIONS, tokens_per_second: 50 }, policy: POLICY });
+  await world.until(ref, hasDeltas(40));
+  await rollBack(world, ref);
+  await world.until(ref, (events) => attemptsIn(events).length === 2);
+  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  await first.close();
+  const events = await world.untilEnded(ref);
+  expect(events[0]).toMatchObject({ type: "generation.requested", ...ref });
+  expect(textOf(events)).toBe(text);
+  expect(attemptsIn(events)).toEqual([
+    [2, "log_lost"],
+    [3, "handover"],
+    [4, "handover"],
+  ]);
+  expect(events.at(-1)).toMatchObject({ type: "generation.completed", usage });
+  await expect.poll(() => world.queuedJobs(), { timeout: 10_000 }).toBe(0);
+});
+
+test("tool calls and their answers that were lost are put back: no tool is called twice", async () => {
+  await using world = await openWorldToRollBack();
+  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const { text, usage } = await undisturbed(world);
+  const ref = await world.submit({
+    options: { ...OPTIONS, tool_call_after_tokens: 30, tool_calls: 2 },
+    policy: POLICY,
+  });
+  await world.until(ref, hasDeltas(10));
+  await world.server.snapshotStore();
+  await world.until(ref, has("tool.call", 2));
+  for (const id of ["sim_call_30_1", "sim_call_30_0"]) await world.append(ref, answered(id));
+  await world.until(ref, hasDeltas(50));
+  await rollBack(world, ref);
+  const events = await world.untilEnded(ref);
+  expect(textOf(events)).toBe(text);
+  expect(attemptsIn(events)).toEqual(RESTORED);
+  expect(typesOf(events).filter((type) => type.startsWith("tool."))).toEqual([
+    "tool.call",
+    "tool.call",
+    "tool.result",
+    "tool.result",
+  ]);
+  expect(events.at(-1)).toMatchObject({ type: "generation.completed", usage });
+});
+
+test("a call that is lost while its answer is waited for is asked again under the same name", async () => {
+  await using world = await openWorldToRollBack();
+  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const { text } = await undisturbed(world);
+  const ref = await world.submit({ options: { ...OPTIONS, tool_call_after_tokens: 30 }, policy: POLICY });
+  await world.until(ref, hasDeltas(10));
+  await lose(world, ref, has("tool.call"));
+  // Nothing is appended meanwhile: the worker notices because the broker was away.
+  await world.until(ref, (events) => attemptsIn(events).length === 3 && has("tool.call")(events));
+  await world.append(ref, answered("sim_call_30_0"));
+  expect(textOf(await world.untilEnded(ref))).toBe(text);
+});
+
+test("a cancel behind the loss stands, and nothing is put back behind it", async () => {
+  await using world = await openWorldToRollBack();
+  const more = Promise.withResolvers<void>();
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    yield { type: "text", text: "a" };
+    await more.promise;
+    yield { type: "text", text: "b" };
+    await untilAborted(signal);
+  });
+  await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
+  const ref = await world.submit();
+  await world.until(ref, hasDeltas(1));
+  const lost = lose(world, ref, hasDeltas(2));
+  more.resolve();
+  await lost;
+  await world.append(ref, CANCELLED);
+  await expect.poll(() => world.queuedJobs(), { timeout: 10_000 }).toBe(0);
+  const types = typesOf(await world.read(ref));
+  expect(types.at(-1)).toBe("generation.cancelled");
+  expect(types.filter((type) => /completed|failed|cancelled/.test(type))).toHaveLength(1);
+});
