@@ -109,8 +109,7 @@ export class Appender {
   observe(seq: number): void {
     const isAgain = seq <= this.#shownSeq;
     this.#shownSeq = seq;
-    if (isAgain) return this.sync();
-    this.#observedSeq = Math.max(this.#observedSeq, seq);
+    this.#observedSeq = isAgain ? Number.POSITIVE_INFINITY : Math.max(this.#observedSeq, seq);
     // While a publish is in flight the event may be ours: its answer tells, and then the loop looks again.
     if (this.#isBehind && !this.#busy) this.sync();
   }
