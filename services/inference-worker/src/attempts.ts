@@ -1,5 +1,5 @@
 import type { Job } from "@reprise/log";
-import type { RequestedEvent, Transcript, Usage, WorkerId } from "@reprise/protocol";
+import type { RequestedEvent, Transcript, WorkerId } from "@reprise/protocol";
 import { afterTimeout, afterTurn, type EndDraft, type Next, type Proceed } from "./domain/after-turn.ts";
 import {
   type AttemptPlan,
@@ -9,7 +9,7 @@ import {
   toTurn,
 } from "./domain/plan-attempt.ts";
 import { toCallDrafts } from "./domain/tool-calls.ts";
-import { totalUsage } from "./domain/usage.ts";
+import { UsageTally } from "./domain/usage.ts";
 import type { Engine } from "./engines/engine.ts";
 import type { ServedModel } from "./model-queues.ts";
 import { type Pace, tokensOf } from "./pace.ts";
@@ -43,9 +43,10 @@ export async function runAttempts(
   first: AttemptPlan,
 ): Promise<EndDraft | undefined> {
   const { log, plans } = context;
+  const tally = new UsageTally();
   for (let plan = first; ;) {
     if (!(await begin(context, plan))) return undefined;
-    const next = await runTurns(context, plan.engine);
+    const next = await runTurns(context, plan.engine, tally);
     if (next.kind === "stopped") return undefined;
     if (next.kind === "end") return next.draft;
     log.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
@@ -74,20 +75,18 @@ async function begin(context: AttemptsContext, plan: AttemptPlan): Promise<boole
 }
 
 /** One attempt: turns of the engine, and waits for the tools that they ask for, until there is something else to do. */
-async function runTurns(context: AttemptsContext, engine: EngineChoice): Promise<Exclude<Next, Proceed>> {
-  // What the engine's own counts of earlier turns add to the log's, which counts chunks.
-  let uncounted = 0;
+async function runTurns(
+  context: AttemptsContext,
+  engine: EngineChoice,
+  tally: UsageTally,
+): Promise<Exclude<Next, Proceed>> {
   for (;;) {
     const transcript = await readSettled(context);
     if (!transcript) return { kind: "stopped" };
-    const before = addOutput(transcript.usage, uncounted);
-    let next: Next;
-    if (transcript.pendingCalls.length > 0) next = await awaitTools(context, engine, before);
-    else {
-      const taken = await takeTurn(context, engine, transcript, before);
-      next = taken.next;
-      uncounted += taken.uncounted;
-    }
+    const next =
+      transcript.pendingCalls.length > 0
+        ? await awaitTools(context, engine, tally)
+        : await takeTurn(context, engine, { transcript, tally });
     if (next.kind !== "proceed") return next;
   }
 }
@@ -96,9 +95,8 @@ async function runTurns(context: AttemptsContext, engine: EngineChoice): Promise
 async function takeTurn(
   context: AttemptsContext,
   engine: EngineChoice,
-  transcript: Transcript,
-  before: Usage,
-): Promise<{ next: Next; uncounted: number }> {
+  { transcript, tally }: { transcript: Transcript; tally: UsageTally },
+): Promise<Next> {
   const { requested, model, plans, log, pace, stop } = context;
   const outcome = await runEngine({
     engine: engineOf(model, engine),
@@ -119,23 +117,21 @@ async function takeTurn(
     for (const draft of toCallDrafts(outcome.calls, transcript)) log.append(draft);
   }
   const after = await readSettled(context);
-  if (!after || outcome.kind === "stopped") return { next: { kind: "stopped" }, uncounted: 0 };
-  const reported = outcome.kind === "finished" ? outcome.usage : undefined;
-  const usage = totalUsage(before, outcome.counted, reported);
-  return {
-    next: afterTurn(outcome, { context: plans, transcript: after, engine, usage }),
-    uncounted: (reported?.output_tokens ?? outcome.counted) - outcome.counted,
-  };
+  if (!after || outcome.kind === "stopped") return { kind: "stopped" };
+  if (outcome.kind === "finished") tally.add(outcome.counted, outcome.usage);
+  const usage = tally.total(after.usage);
+  return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
 }
 
 /** The slot is somebody else's meanwhile: tools, and the people behind them, take their time. */
-async function awaitTools(context: AttemptsContext, engine: EngineChoice, usage: Usage): Promise<Next> {
+async function awaitTools(context: AttemptsContext, engine: EngineChoice, tally: UsageTally): Promise<Next> {
   const { requested, plans, log, job, stop } = context;
   const { after_ms: afterMs } = requested.policy.timeouts.tool_result;
   const result = await untilAnswered({ log, job, stop, afterMs, totalAtMs: totalAtMs(requested) });
   if (result === "answered") return { kind: "proceed" };
   const transcript = result === "stopped" ? undefined : await readSettled(context);
   if (!transcript || result === "stopped") return { kind: "stopped" };
+  const usage = tally.total(transcript.usage);
   return afterTimeout(result, { context: plans, transcript, engine, usage });
 }
 
@@ -152,8 +148,4 @@ function engineOf({ engine, fallback }: ServedModel, choice: EngineChoice): Engi
 /** Clocks of the nodes that create and of those that run are taken to agree within what such a timeout leaves open. */
 function totalAtMs({ created_at: createdAt, policy }: RequestedEvent): number {
   return Date.parse(createdAt) + policy.timeouts.total.after_ms;
-}
-
-function addOutput(usage: Usage, tokens: number): Usage {
-  return { ...usage, output_tokens: usage.output_tokens + tokens };
 }

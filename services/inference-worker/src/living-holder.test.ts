@@ -101,7 +101,7 @@ test("a worker that lives but runs the generation no more is taken over", async 
 test("a worker that does not answer is taken over", async () => {
   await using world = await openWorld();
   let questions = 0;
-  world.broker.main.subscribe(workerSubject(OTHER), { callback: () => questions++ });
+  world.broker.main.subscribe(workerSubject(OTHER), { callback: () => void questions++ });
   const { result } = await runByHand(world, { history: BEGUN, options: { tokens: 3 } }, 2);
   expect(result).toBe("completed");
   expect(questions).toBe(1);

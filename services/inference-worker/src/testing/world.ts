@@ -184,11 +184,13 @@ function runOne(run: OneRun): Promise<RunResult> {
   return runGeneration(context, job, { engine, slots: 1 });
 }
 
-export function textOf(events: readonly KnownEvent[]): string {
+export function transcriptOf(events: readonly KnownEvent[]): Transcript {
   const transcript = new Transcript();
   for (const event of events) transcript.apply(event);
-  return transcript.text;
+  return transcript;
 }
+
+export const textOf = (events: readonly KnownEvent[]) => transcriptOf(events).text;
 
 export const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) => type);
 
