@@ -197,18 +197,26 @@ describe("a generation that ends when nobody reads it", () => {
     expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
   }, 30_000);
 
-  test("survives an outage of the broker that is longer than all its times", async () => {
+  test("survives an outage of the broker that is longer than all its times, though its reader is late to come back", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
+    const { ref: overdue } = await create(platform, queueTimeout(3_000));
+    const { ref: unread } = await create(platform, { on_disconnect: { cancel_after: 4_000 } });
     const { ref, path, worker } = await create(platform, policy);
     await append(worker, started());
-    await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
-    await reader.nextFrame();
-    const { ref: unread } = await create(platform, { on_disconnect: { cancel_after: 4_000 } });
+    const node = parseNodeId("elsewhere");
+    const say = () => publishReaders(platform.log.publish, { ref, node }, { readers: 1, seq: 0 });
+    await say();
+    // That this one ends proves that the reaper knows of the others.
+    await ended(platform, (await create(platform, queueTimeout(1))).ref);
+    await say();
     await platform.server.kill("SIGSTOP");
     await expect
       .poll(() => platform.node.logged, { timeout: 20_000 })
       .toContain("the reaper waits for the broker");
     await platform.server.kill("SIGCONT");
+    // By now the reaper has looked, and the only word that there was has long run out.
+    await ended(platform, overdue);
+    await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
     await ended(platform, unread);
     expect(await endsOf(platform, ref)).toEqual([]);
     await append(worker, completed());
