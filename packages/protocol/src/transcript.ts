@@ -35,6 +35,7 @@ export class Transcript {
   #cursor: Cursor = START;
   #segments: Segment[] = [];
   #pendingCalls = new Map<string, ToolCallItem>();
+  #callIds = new Set<string>();
   #shownSeq = 0;
   #text = "";
   #joined = 0;
@@ -89,9 +90,9 @@ export class Transcript {
     return [...this.#pendingCalls.values()];
   }
 
-  /** Whether a tool was ever called with this id, answered or not. */
+  /** Whether a tool was ever called with this id, answered or not, rewound or not: an id names one call for ever. */
   hasCall(callId: string): boolean {
-    return this.#segments.some(({ item }) => item.type === "tool_call" && item.call_id === callId);
+    return this.#callIds.has(callId);
   }
 
   /** Whether a tool's answer to a call with this id counts. */
@@ -147,6 +148,7 @@ export class Transcript {
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
         this.#add(known.seq, call);
         this.#pendingCalls.set(call_id, call);
+        this.#callIds.add(call_id);
         return;
       }
       case "tool.result":

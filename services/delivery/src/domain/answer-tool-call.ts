@@ -44,6 +44,6 @@ function refusalOf(transcript: Transcript, callId: string): RepriseError | undef
   }
   if (transcript.ended)
     return new RepriseError("generation_ended", `The generation is ${transcript.status}.`);
-  if (transcript.hasCall(callId)) return undefined;
+  if (transcript.pendingCalls.some(({ call_id }) => call_id === callId)) return undefined;
   return new RepriseError("tool_call_not_found", `There is no tool call "${callId}" that waits.`, { param });
 }
