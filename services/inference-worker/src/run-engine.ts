@@ -3,7 +3,7 @@ import {
   type EventDraft,
   type FinishReason,
   type GenerationRequest,
-  RepriseError,
+  type RepriseError,
   toRepriseError,
   type Usage,
 } from "@reprise/protocol";

@@ -63,7 +63,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   watchConnection(broker.main, {
     onUp() {
       stalls.reconnected();
-      for (const log of running.values()) log.sync();
+      for (const run of running.values()) run.sync();
     },
   });
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type TurnTimeout, watchTurn } from "./turn-watch.ts";
+import { type TurnTimeout, type TurnWatchOptions, watchTurn } from "./turn-watch.ts";
 
-const TIMEOUTS = {
+const TIMEOUTS: TurnWatchOptions["timeouts"] = {
   first_token: { after_ms: 1_000, answer: "retry" },
   between_tokens: { after_ms: 100, answer: "retry" },
   total: { after_ms: 5_000, answer: "fail" },
-} as const;
+};
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
@@ -15,10 +15,7 @@ afterEach(() => {
 });
 
 /** Begins at 0. `struck` says which timeouts have struck, and when. */
-function watch({
-  totalAtMs = 5_000,
-  timeouts = TIMEOUTS as Parameters<typeof watchTurn>[0]["timeouts"],
-} = {}) {
+function watch({ totalAtMs = 5_000, timeouts = TIMEOUTS }: Partial<TurnWatchOptions> = {}) {
   const struck: [name: TurnTimeout, atMs: number][] = [];
   const watched = watchTurn({ timeouts, totalAtMs, onTimeout: (name) => struck.push([name, Date.now()]) });
   watched.waiting();
@@ -26,7 +23,7 @@ function watch({
     struck,
     watched,
     /** So many milliseconds later a token comes, which is appended at once. */
-    tokenAfter(ms: number) {
+    tokenAfter: (ms: number) => {
       vi.advanceTimersByTime(ms);
       watched.arrived();
       watched.waiting();
@@ -49,7 +46,7 @@ test("the next token's limit runs from the token before, not from the beginning"
 });
 
 test("a limit between tokens that is longer than the first one's holds too", () => {
-  const timeouts = { ...TIMEOUTS, first_token: { after_ms: 10, answer: "retry" } } as const;
+  const timeouts = { ...TIMEOUTS, first_token: { after_ms: 10, answer: "retry" as const } };
   const { struck, tokenAfter } = watch({ timeouts });
   tokenAfter(5);
   vi.advanceTimersByTime(99);

@@ -1,6 +1,6 @@
 import {
   type EventDraft,
-  RepriseError,
+  type RepriseError,
   timeoutError,
   type TimeoutName,
   type Transcript,

@@ -1,5 +1,4 @@
 import {
-  type AttemptEnd,
   type EffectivePolicy,
   type OutputItem,
   RepriseError,
@@ -101,11 +100,6 @@ export function toTurn({ output }: Transcript): Turn {
     turns: output.slice(0, begin),
     prefix: last?.type === "text" ? { text: last.text, tokens: last.tokens } : NO_PREFIX,
   };
-}
-
-/** A worker's own word before it begins a further attempt by itself. */
-export function toAttemptEnd(reason: TakeoverReason): AttemptEnd | undefined {
-  return reason === "timeout" || reason === "fallback" ? reason : undefined;
 }
 
 function workerLost(attempts: number): RepriseError {

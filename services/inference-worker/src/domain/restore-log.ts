@@ -71,5 +71,5 @@ function toOutput(event: KnownEvent): EventDraft[] {
 }
 
 function withoutSeq({ seq: _seq, ...draft }: KnownEvent): EventDraft {
-  return draft as EventDraft;
+  return draft;
 }
