@@ -1,5 +1,6 @@
 import { ackLost } from "./ack-lost.ts";
 import { brokerSigkill } from "./broker-sigkill.ts";
+import { cancelRaces } from "./cancel-races.ts";
 import { clusterLeaderRestart, clusterLeaderSigkill, clusterLeaderSigstop } from "./cluster-leader.ts";
 import { cursorFuzz } from "./cursor-fuzz.ts";
 import { deliveryCutOff } from "./delivery-cut-off.ts";
@@ -31,4 +32,5 @@ export const ROWS: readonly FaultRow[] = [
   readerStalled,
   reconnectStorm,
   cursorFuzz,
+  cancelRaces,
 ];

@@ -15,6 +15,10 @@ import { wholeTextOf } from "./whole-text.ts";
 export interface GenerationOptions {
   /** Default: each in turn. */
   readonly tenant?: Tenant;
+  /** Default `sim`; `upstream` says the same. */
+  readonly model?: "sim" | "upstream";
+  /** Default: one of its own. */
+  readonly idempotencyKey?: string;
   /** Default 100. */
   readonly tokens?: number;
   /** Default 100. */
@@ -61,22 +65,20 @@ export class Trial {
 
   /** Creates a generation whose text is known beforehand. From its answer on it counts. */
   async create(options: GenerationOptions = {}): Promise<TestedGeneration> {
-    const { tokens = 100, tokensPerSecond = 100, simulator, policy, mayEnd } = options;
+    const { model = "sim", tokens = 100, tokensPerSecond = 100, simulator, policy, mayEnd } = options;
     const { tenants } = this.world;
     const tenant = options.tenant ?? tenants[this.generations.length % tenants.length]!;
     const request: GenerationRequest = {
-      model: "sim",
+      model,
       input: "Go on.",
-      options: {
-        tokens,
-        tokens_per_second: tokensPerSecond,
-        seed: this.random.integer(0, 2 ** 31 - 1),
-        ...simulator,
-      },
+      seed: this.random.integer(0, 2 ** 31 - 1),
+      options: { tokens, tokens_per_second: tokensPerSecond, ...simulator },
       ...(policy && { policy }),
     };
     const wholeText = await wholeTextOf(request);
-    const { id } = await this.clientOf(tenant).create(request, { idempotencyKey: randomUUID() });
+    const { id } = await this.clientOf(tenant).create(request, {
+      idempotencyKey: options.idempotencyKey ?? randomUUID(),
+    });
     const generation: TestedGeneration = {
       id,
       ref: { tenant: tenant.id, generation: parseGenerationId(id) },

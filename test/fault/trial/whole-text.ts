@@ -1,20 +1,29 @@
-import { createEngines, type Engine, parseModelsFile } from "@reprise/inference-worker";
 import type { GenerationRequest } from "@reprise/protocol";
+import { simulatorHere } from "../world/simulator.ts";
 
-const MODELS = JSON.stringify({ models: { sim: { engine: "sim" } } });
 const NOTHING_BEFORE = { turns: [], prefix: { text: "", tokens: 0 } };
+/** What the simulator is asked to do wrong, and when. */
+const DISTURBANCES = [
+  "fail_after_tokens",
+  "stall_after_tokens",
+  "tool_call_after_tokens",
+  "tool_calls",
+] as const;
 
-let simulator: Engine | undefined;
-
-/** What the simulator says to a request when nothing disturbs it: asked in this process, past the platform, without its pauses. */
+/**
+ * What the simulator says to a request when nothing disturbs it: asked in this process, past the platform, without its pauses. Tools
+ * leave the text as it is.
+ */
 export async function wholeTextOf(request: GenerationRequest): Promise<string> {
-  simulator ??= createEngines(parseModelsFile(MODELS, { source: "the fault suite", env: {} }), 1).get(
-    "sim",
-  )!.engine;
-  const unhurried = { ...request, options: { ...request.options, tokens_per_second: 0, first_token_ms: 0 } };
+  const options: GenerationRequest["options"] & object = {
+    ...request.options,
+    tokens_per_second: 0,
+    first_token_ms: 0,
+  };
+  for (const name of DISTURBANCES) delete options[name];
   const settings = { ...NOTHING_BEFORE, signal: new AbortController().signal };
   let text = "";
-  for await (const event of simulator.generate(unhurried, settings))
+  for await (const event of simulatorHere().generate({ ...request, options }, settings))
     if (event.type === "text") text += event.text;
   return text;
 }

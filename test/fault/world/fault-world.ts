@@ -1,10 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
+import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
 import type { GenerationRef } from "@reprise/protocol";
 import { createTempDir, findFreePort, startTcpProxy, type TcpProxy } from "@reprise/testkit";
 import { ServiceSlot } from "./service-slot.ts";
 import { createTenant, encodeTenantsFile, type Tenant } from "./tenant.ts";
+import { encodeModelsFile, startUpstream, type Upstream } from "./upstream.ts";
 import { startWorldBroker, type WorldBroker } from "./world-broker.ts";
 import { DEFAULT_ACK_WAIT_MS, type Link, type WorldOptions } from "./world-options.ts";
 
@@ -27,6 +28,10 @@ export interface FaultWorld extends AsyncDisposable {
   readLog(ref: GenerationRef): Promise<string[]>;
   /** The log as the services read it. */
   readonly log: GenerationLog;
+  /** To the broker, past all proxies. */
+  readonly connection: Broker["main"];
+  /** The model server behind the model `upstream`. Asking for it where the row has not asked for one is a mistake of the row. */
+  readonly upstream: Upstream;
   /** Takes back whatever a trial has done: afterwards all processes run and no connection is disturbed. */
   heal(): Promise<void>;
 }
@@ -44,6 +49,10 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   const tenantsFile = join(dir.path, "tenants.json");
   await writeFile(tenantsFile, encodeTenantsFile(tenants));
 
+  const upstream = options.upstream ? stack.use(await startUpstream()) : undefined;
+  const modelsFile = join(dir.path, "models.json");
+  if (upstream) await writeFile(modelsFile, encodeModelsFile(upstream));
+
   const isProxied = (link: Link) => options.proxied?.includes(link) ?? false;
   const proxyTo = async (port: number) => stack.use(await startTcpProxy({ target: { port } }));
   const base = {
@@ -52,6 +61,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     REPRISE_ACK_WAIT_MS: String(options.ackWaitMs ?? DEFAULT_ACK_WAIT_MS),
     REPRISE_LOG_LEVEL: "info",
     REPRISE_DRAIN_MS: "3000",
+    ...(upstream && { REPRISE_MODELS_FILE: modelsFile }),
     ...options.env,
   };
   const addSlot = async (
@@ -102,6 +112,11 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     workers,
     tenants,
     log,
+    connection: connection.main,
+    get upstream() {
+      if (!upstream) throw new Error("This world has no model server.");
+      return upstream;
+    },
     async readLog(ref) {
       const stored = await (kind === "cluster" ? log.leader : log.reader).readTail(ref, 0);
       return stored.map(({ payload }) => Buffer.from(payload).toString());

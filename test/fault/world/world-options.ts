@@ -13,6 +13,8 @@ export interface WorldOptions {
   readonly ackWaitMs?: number;
   /** Which connections go through proxies. Default none. With a cluster, only those of clients. */
   readonly proxied?: readonly Link[];
+  /** Whether there is the model `upstream` too, on a model server in this process, with `sim` as its fallback. Default false. */
+  readonly upstream?: boolean;
   /** Further environment variables of all services. */
   readonly env?: Readonly<Record<string, string>>;
 }
