@@ -267,6 +267,33 @@ describe("a generation whose stream does not exist", () => {
   });
 });
 
+/** What is asked over it meets a server that hangs, so many times. */
+class HangingInbox extends ReplyInbox {
+  hangs = 0;
+
+  override request(...[subject, payload, options]: Parameters<ReplyInbox["request"]>): void {
+    if (this.hangs-- > 0) options.handler("timeout");
+    else super.request(subject, payload, options);
+  }
+}
+
+describe("reading from a cluster of which one server hangs", () => {
+  test("asks again, which may reach another one, and gives up after the third time", async () => {
+    await using world = await openWorld();
+    const ref = newRef();
+    await writeLog(world.log, ref, 3);
+    const inbox = new HangingInbox(world.broker.reads, (error) => world.errors.push(error));
+    const reader = createLogReader(inbox, world.log.leader);
+    for (const read of [() => reader.readLast(ref), () => reader.readTail(ref, 0)]) {
+      inbox.hangs = 2;
+      expect(await read()).toBeDefined();
+      inbox.hangs = 3;
+      await expect(read()).rejects.toMatchObject({ code: "broker_unavailable" });
+    }
+    inbox.close();
+  });
+});
+
 describe("reading without a broker", () => {
   test("fails as unavailable, at once, and works again when the broker is back", async () => {
     await using world = await openWorld();

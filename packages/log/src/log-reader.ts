@@ -56,7 +56,8 @@ export interface LogReader {
  */
 const BATCH_EVENTS = 64;
 const BATCH_BYTES = 256 * 1_024;
-const TIMEOUT_MS = 5_000;
+/** A server that hangs takes its share of the requests along; the next try may reach another one. Together 5 s. */
+const TRIES_MS = [1_500, 1_500, 2_000] as const;
 
 export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
@@ -101,9 +102,13 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     return all;
   }
 
-  function readBatch(
+  const readBatch: LogReader["readBatch"] = (ref, afterStreamSeq) =>
+    patiently((timeoutMs) => tryBatch(ref, afterStreamSeq, timeoutMs));
+
+  function tryBatch(
     ref: GenerationRef,
     afterStreamSeq: number,
+    timeoutMs: number,
   ): Promise<{ events: StoredEvent[]; more: boolean }> {
     const request = JSON.stringify({
       seq: afterStreamSeq + 1,
@@ -115,7 +120,7 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     const events: StoredEvent[] = [];
     return new Promise((resolve, reject) => {
       inbox.request(`$JS.API.DIRECT.GET.${stream}`, request, {
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs,
         handler: (reply) => {
           if (typeof reply === "string") {
             resolve(unlessAbsent(stream, reply, { events, more: false }));
@@ -140,10 +145,13 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     return msg && toStoredEvent(msg);
   }
 
-  function getLast(stream: string, subject: string): Promise<Msg | undefined> {
+  const getLast = (stream: string, subject: string) =>
+    patiently((timeoutMs) => tryLast(stream, subject, timeoutMs));
+
+  function tryLast(stream: string, subject: string, timeoutMs: number): Promise<Msg | undefined> {
     return new Promise((resolve, reject) => {
       inbox.request(`$JS.API.DIRECT.GET.${stream}.${subject}`, "", {
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs,
         handler: (reply) => {
           if (typeof reply === "string") resolve(unlessAbsent(stream, reply, undefined));
           else if ((reply.headers?.code ?? 0) === 0) resolve(reply);
@@ -186,8 +194,25 @@ function generationExpired(): RepriseError {
   return new RepriseError("generation_expired", "This generation is no longer kept.", { param: "id" });
 }
 
+/** Asks again where nobody has answered in time. What is refused, or nobody is there for, is an answer. */
+async function patiently<T>(
+  ask: (timeoutMs: number) => Promise<T>,
+  [timeoutMs, ...later]: readonly number[] = TRIES_MS,
+): Promise<T> {
+  try {
+    return await ask(timeoutMs!);
+  } catch (error) {
+    const isTimeout = error instanceof RepriseError && error.cause === ("timeout" satisfies NoReply);
+    if (!isTimeout || later.length === 0) throw error;
+    return patiently(ask, later);
+  }
+}
+
 function unavailable(reason: NoReply): RepriseError {
-  return new RepriseError("broker_unavailable", `The log can't be read: ${reason}.`, { retryAfterMs: 1_000 });
+  return new RepriseError("broker_unavailable", `The log can't be read: ${reason}.`, {
+    cause: reason,
+    retryAfterMs: 1_000,
+  });
 }
 
 function refused(reply: Msg): RepriseError {
