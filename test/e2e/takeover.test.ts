@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { createClient } from "@reprise/client";
 import type { KnownEvent } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
@@ -12,8 +13,21 @@ const hasDeltas = (count: number) => (events: readonly KnownEvent[]) =>
   events.filter(({ type }) => type === "output.delta").length >= count;
 const hasEnded = (events: readonly KnownEvent[]) =>
   events.some(({ type }) => /completed|failed|cancelled/.test(type));
+const hasCalls = (count: number) => (events: readonly KnownEvent[]) =>
+  events.filter(({ type }) => type === "tool.call").length >= count;
+/** Each attempt as its number and why it began. */
 const attemptsIn = (events: readonly KnownEvent[]) =>
-  events.flatMap((event) => (event.type === "generation.started" ? [event.attempt] : []));
+  events.flatMap((event) => (event.type === "generation.started" ? [[event.attempt, event.reason]] : []));
+const LOST = [
+  [1, undefined],
+  [2, "worker_lost"],
+];
+const HANDED_OVER = [
+  [1, undefined],
+  [2, "handover"],
+];
+/** Under this policy a lost worker is the end of its generation. */
+const STRICT = { max_attempts: 1, on_worker_loss: "fail" } as const;
 const endsIn = (events: readonly KnownEvent[]) =>
   events.flatMap(({ type }) => (/completed|failed|cancelled/.test(type) ? [type] : []));
 
@@ -50,7 +64,7 @@ test("when a worker is killed, another one goes on, and the text is that of an u
   const read = reader.done();
   victim.kill("SIGKILL");
   const events = await untilEnded();
-  expect(attemptsIn(events)).toEqual([1, 2]);
+  expect(attemptsIn(events)).toEqual(LOST);
   expect(endsIn(events)).toEqual(["generation.completed"]);
 
   const undisturbed = client.generations.run({ ...REQUEST, options: OPTIONS });
@@ -99,7 +113,7 @@ test.each(ABSENCES)(
     // Told to stop, it finishes all that it has in hand.
     await victim.stop();
     expect(await untilEnded()).toEqual(events);
-    expect(attemptsIn(events)).toEqual([1, 2]);
+    expect(attemptsIn(events)).toEqual(LOST);
     expect(endsIn(events)).toEqual(["generation.completed"]);
     const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
     expect(textOf(events)).toBe(text);
@@ -108,13 +122,114 @@ test.each(ABSENCES)(
 
 test("a worker that is told to stop hands over at once, long before its ack wait", async () => {
   await using cluster = await startCluster({ ackWaitMs: 600_000 });
-  const { victim, untilEnded } = await midway(cluster);
+  const { client, victim, untilEnded } = await midway(cluster, { request: { policy: STRICT } });
   const exit = await victim.stop();
   expect(exit).toMatchObject({ code: 0, signal: null });
   const events = await untilEnded();
-  expect(attemptsIn(events)).toEqual([1, 2]);
+  expect(attemptsIn(events)).toEqual(HANDED_OVER);
+  expect(endsIn(events)).toEqual(["generation.completed"]);
+  const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+  expect(textOf(events)).toBe(text);
+});
+
+test("the death of one worker of two costs each of its generations one attempt, and none of the other's", async () => {
+  await using cluster = await startCluster();
+  const [{ url }, ...workers] = await Promise.all([
+    cluster.startDelivery(),
+    startWorker(cluster),
+    startWorker(cluster),
+  ]);
+  const client = createClient({ url, apiKey: cluster.keys["acme"]! });
+  const created = await Promise.all(
+    Array.from({ length: 12 }, () =>
+      client.generations.create({ ...REQUEST, options: { ...OPTIONS, tokens: 300 } }),
+    ),
+  );
+  const firstWorkers = await Promise.all(
+    created.map(async ({ id }) => {
+      const [, first] = await cluster.untilLog("acme", id, hasDeltas(5));
+      return (first as { worker?: string }).worker;
+    }),
+  );
+  workers[0].kill("SIGKILL");
+  const texts = new Set<string>();
+  for (const [i, { id }] of created.entries()) {
+    const events = await cluster.untilLog("acme", id, hasEnded);
+    expect(attemptsIn(events)).toEqual(firstWorkers[i] === workers[0].id ? LOST : LOST.slice(0, 1));
+    expect(endsIn(events)).toEqual(["generation.completed"]);
+    expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 300 } });
+    texts.add(textOf(events));
+  }
+  expect(texts.size).toBe(1);
+});
+
+test("a broker that stands still for longer than the ack wait takes no generation from its living worker", async () => {
+  await using cluster = await startCluster();
+  const { untilEnded } = await midway(cluster, { request: { policy: STRICT } });
+  await cluster.server.kill("SIGSTOP");
+  await pause(3_000);
+  await cluster.server.kill("SIGCONT");
+  const events = await untilEnded();
+  expect(attemptsIn(events)).toEqual(LOST.slice(0, 1));
   expect(endsIn(events)).toEqual(["generation.completed"]);
 });
+
+/** A generation that waits for two tools, with a worker process. */
+async function awaitingTools(cluster: Cluster, request: object = {}) {
+  const [{ url }, first, second] = await Promise.all([
+    cluster.startDelivery(),
+    startWorker(cluster),
+    startWorker(cluster),
+  ]);
+  const client = createClient({ url, apiKey: cluster.keys["acme"]! });
+  const options = { ...OPTIONS, tool_call_after_tokens: 20, tool_calls: 2 };
+  const { id } = await client.generations.create({ ...REQUEST, options, ...request });
+  const events = await cluster.untilLog("acme", id, hasCalls(2));
+  const { worker } = events[1] as { worker?: string };
+  const answer = (call: number) =>
+    client.generations.submitToolResult(id, { callId: `sim_call_20_${call}`, output: { call } });
+  return { client, id, answer, victim: first.id === worker ? first : second };
+}
+
+const LEAVINGS: [
+  name: string,
+  attempts: typeof LOST,
+  policy: object,
+  leave: (victim: Victim) => Promise<unknown>,
+][] = [
+  [
+    "is killed",
+    LOST,
+    {},
+    async (victim) => {
+      victim.kill("SIGKILL");
+      await victim.exited;
+    },
+  ],
+  ["is told to stop", HANDED_OVER, STRICT, (victim) => victim.stop()],
+];
+
+test.each(LEAVINGS)(
+  "when a worker that waits for tools %s, another one waits on: no tool is called twice, and the text goes on",
+  async (_name, attempts, policy, leave) => {
+    await using cluster = await startCluster();
+    const { client, id, answer, victim } = await awaitingTools(cluster, { policy });
+    const read = client.generations.stream(id).done();
+    await leave(victim);
+    // One answer comes while nobody may have the generation, the other one when somebody has.
+    await answer(1);
+    await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
+    expect(await client.generations.get(id)).toMatchObject({ status: "awaiting_tool" });
+    await answer(0);
+    const events = await cluster.untilLog("acme", id, hasEnded);
+    expect(attemptsIn(events)).toEqual(attempts);
+    expect(endsIn(events)).toEqual(["generation.completed"]);
+    expect(events.filter(({ type }) => type === "tool.call")).toHaveLength(2);
+    const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+    expect(textOf(events)).toBe(text);
+    expect((await read).text).toBe(text);
+  },
+);
 
 test("a generation whose last permitted worker is killed fails, once", async () => {
   await using cluster = await startCluster();
