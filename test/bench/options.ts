@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { TARGET_NAMES, type TargetName } from "./targets/all.ts";
 
-export const SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "SCALE"] as const;
+export const SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "STALLED", "SCALE"] as const;
 
 /** What fits in a minute. */
 const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND"] as const;
@@ -25,7 +25,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               about a minute, without SCALE; its figures are a hint
+  --quick               about a minute, without STALLED and SCALE; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

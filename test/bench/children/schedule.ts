@@ -13,7 +13,7 @@ export interface Schedule {
 
 /**
  * Streams share beats 1 ms apart: a model server's step gives a token to each generation of its batch at once, and a wake-up
- * per token would cost more CPU than what is measured.
+ * per token would cost more CPU than what is measured. A stream with more than 1,000 tokens per second gets several in a beat.
  */
 const BEAT_MICROS = 1_000;
 
@@ -25,12 +25,14 @@ export async function runSchedule(
   { streams, tokensPerSecond, startMicros, tokens }: Schedule,
   emit: (stream: number, dueMicros: number) => void,
 ): Promise<void> {
-  const interval = Math.round(1e6 / tokensPerSecond / BEAT_MICROS) * BEAT_MICROS || BEAT_MICROS;
-  const beats = Math.min(interval / BEAT_MICROS, Math.max(1, streams));
+  const interval = Math.round(1e6 / tokensPerSecond / BEAT_MICROS) * BEAT_MICROS || 1e6 / tokensPerSecond;
+  const beats = Math.max(1, Math.min(interval / BEAT_MICROS, streams));
   const every = interval / beats;
   const perBeat = Array.from({ length: beats }, (_, beat) => range(beat, streams, beats));
   let next = 0;
-  await keepTime({ startMicros, everyMicros: every, times: beats * tokens }, () => {
+  const everyMicros = Math.max(BEAT_MICROS, every);
+  const times = Math.ceil((beats * tokens * every) / everyMicros);
+  await keepTime({ startMicros, everyMicros, times }, () => {
     const now = nowMicros();
     for (; next < beats * tokens && startMicros + next * every <= now; next++) {
       const due = Math.round(startMicros + next * every);

@@ -4,7 +4,7 @@ import { nowMicros } from "../measure/clock.ts";
 import type { ReaderSpec } from "../targets/target.ts";
 import type { CatchUpOrder, CollectOrder, ConnectOrder } from "./load-client.ts";
 import { type Measured, Measurement } from "./measurement.ts";
-import { openReader } from "./reader.ts";
+import { openReader, openStalledReader } from "./reader.ts";
 
 const CONNECT_AT_ONCE = 100;
 const POLL_MS = 20;
@@ -21,6 +21,11 @@ async function connect({ specs, copies }: ConnectOrder): Promise<void> {
       .map((spec) => openReader(spec, measurement.createListener()));
     readers.push(...(await Promise.all(batch)));
   }
+}
+
+async function stall({ specs, copies }: ConnectOrder): Promise<void> {
+  const all = specs.flatMap((spec) => Array.from({ length: copies }, () => spec));
+  readers.push(...(await Promise.all(all.map(openStalledReader))));
 }
 
 /** Waits for tokens that are still under way. */
@@ -50,6 +55,7 @@ function disconnect(): void {
 
 serveParent({
   connect,
+  stall,
   collect,
   disconnect,
   measureFrom: ({ fromMicros }: { fromMicros: number }) => measurement.beginAt(fromMicros),

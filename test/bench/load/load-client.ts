@@ -26,6 +26,8 @@ export interface LoadClient extends AsyncDisposable {
   readonly pid: number;
   /** Resolves when all are connected. */
   connect(order: ConnectOrder): Promise<void>;
+  /** Connects readers that read the head of their answer, and nothing else. To be called after `connect`. */
+  stall(order: ConnectOrder): Promise<void>;
   /** Tokens that are due before then count for nothing. */
   measureFrom(fromMicros: number): Promise<void>;
   collect(order: CollectOrder): Promise<Measured>;
@@ -42,6 +44,7 @@ export async function startLoadClient(): Promise<LoadClient> {
   return {
     pid: child.pid,
     connect: (order) => child.call("connect", order),
+    stall: (order) => child.call("stall", order),
     measureFrom: (fromMicros) => child.call("measureFrom", { fromMicros }),
     collect: (order) => child.call("collect", order),
     catchUp: (order) => child.call("catchUp", order),

@@ -28,3 +28,12 @@ export async function openReader(spec: ReaderSpec, { onToken, onLost }: ReaderEv
     },
   };
 }
+
+/** Connects one that reads the head of its answer and leaves the rest to the socket's buffers. */
+export async function openStalledReader(spec: ReaderSpec): Promise<Disposable> {
+  if (spec.transport !== "sse") throw new Error("Only a reader of an event stream can be stalled.");
+  const ignore = () => {};
+  const socket = await openSseConnection({ ...spec, onBytes: ignore, onLost: ignore });
+  socket.pause();
+  return { [Symbol.dispose]: () => void socket.destroy() };
+}

@@ -34,6 +34,18 @@ export function formatResult(result: ScenarioResult): string {
       const rate = Math.round(result.eventsPerSecond).toLocaleString("en");
       return `APPEND: one worker, ${result.generations} generations: ${rate} events/s; CPU µs/event: ${byRole(result.cpuPerEvent)}`;
     }
+    case "STALLED": {
+      const rows = result.rows.map(({ stalled, latency, missing, disordered, growthBytes, cpuPerToken }) => [
+        `${stalled} stalled`,
+        ms(latency.p50),
+        ms(latency.p99),
+        String(missing + disordered),
+        (growthBytes / MIB).toFixed(1),
+        byRole(cpuPerToken),
+      ]);
+      const title = `STALLED: 1 stream x ${result.tokensPerSecond} tokens/s x ${result.readers} readers, beside others that never read`;
+      return `${title}\n${formatTable(["", "p50 ms", "p99 ms", "wrong", "delivery +MB", "CPU µs/token by process"], rows)}`;
+    }
     case "SCALE": {
       const rows = result.rows.map(({ generations, totalCpu, cpuPerToken, latency, missing }) => [
         `${generations} generations`,

@@ -1,6 +1,7 @@
 import type { BacklogResult } from "../scenarios/backlog.ts";
 import type { FanOutResult, FanOutRow } from "../scenarios/fan-out.ts";
 import type { ScenarioResult } from "../scenarios/all.ts";
+import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
 
 /** One sentence of DESIGN.md §8 or of the bench's own aims, against what was measured. */
@@ -33,6 +34,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return [
           atLeast("APPEND", "events stored by one worker process", result.eventsPerSecond, 40_000, "/s"),
         ];
+      case "STALLED":
+        return judgeStalled(result);
       case "SCALE": {
         const costs = result.rows.map(({ totalCpu }) => totalCpu);
         const ratio = costs.at(-1)! / costs[0]!;
@@ -69,6 +72,19 @@ function judgeBacklog({ rows }: BacklogResult): Verdict[] {
   if (!own) return [];
   const peers = rows.flatMap(({ target, caughtUp }) => (caughtUp ? [{ target, latency: caughtUp }] : []));
   return [atMost("S3", "time to caught up, p50", own.p50 / 1e3, 50, "ms"), ...aheadOfPeers("S3", own, peers)];
+}
+
+/** On a machine where they all share two cores, percentiles of one run differ by half from those of the next. */
+const NOISE = 1.5;
+
+function judgeStalled({ rows: [without, beside] }: StalledResult): Verdict[] {
+  const added = beside.latency.p99 / without.latency.p99;
+  const wrong = beside.missing + beside.disordered;
+  return [
+    atMost("STALLED", "delivery's memory grows by", beside.growthBytes / 2 ** 20, 50, "MB"),
+    atMost("STALLED", "p99 of those who read, of that without stalled ones", added, NOISE, "x"),
+    atMost("STALLED", "tokens lost, repeated or out of order", wrong, 0, ""),
+  ];
 }
 
 interface Quantiles {

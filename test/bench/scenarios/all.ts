@@ -5,6 +5,7 @@ import { type FanOutResult, runFanOut } from "./fan-out.ts";
 import { type IdleResult, runIdle } from "./idle.ts";
 import type { RunContext } from "./run-context.ts";
 import { runScale, type ScaleResult } from "./scale.ts";
+import { runStalled, type StalledResult } from "./stalled.ts";
 import type { TraceResult } from "./trace.ts";
 
 export type ScenarioResult =
@@ -12,6 +13,7 @@ export type ScenarioResult =
   | BacklogResult
   | IdleResult
   | AppendResult
+  | StalledResult
   | ScaleResult
   | TraceResult;
 
@@ -22,5 +24,6 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   S3: runBacklog,
   IDLE: runIdle,
   APPEND: runAppend,
+  STALLED: runStalled,
   SCALE: runScale,
 };

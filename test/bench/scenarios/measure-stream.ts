@@ -1,14 +1,16 @@
 import type { LoadClient } from "../load/load-client.ts";
 import type { Measured } from "../load/measurement.ts";
 import { nowMicros, untilMicros } from "../measure/clock.ts";
-import { cpuBetween, readUsage } from "../measure/process-usage.ts";
-import type { RunningTarget } from "../targets/target.ts";
+import { cpuBetween, readUsage, type UsageByRole } from "../measure/process-usage.ts";
+import type { ReaderSpec, RunningTarget } from "../targets/target.ts";
 
 /** A load: so many streams, so many tokens per second in each, so many readers of each. */
 export interface StreamShape {
   readonly streams: number;
   readonly tokensPerSecond: number;
   readonly readersPerStream: number;
+  /** Readers of each stream that don't read. Default 0. */
+  readonly stalledPerStream?: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
@@ -17,6 +19,8 @@ export interface StreamMeasurement extends Measured {
   /** CPU microseconds per delivered token, by process. */
   readonly cpuPerToken: Readonly<Record<string, number>>;
   readonly rssBytes: Readonly<Record<string, number>>;
+  /** The same before the readers came. */
+  readonly rssBytesBefore: Readonly<Record<string, number>>;
   /** Of the load client, in CPU seconds per second: near 1 it is itself what limits. */
   readonly clientLoad: number;
 }
@@ -24,15 +28,21 @@ export interface StreamMeasurement extends Measured {
 const HEAD_START_MICROS = 300_000;
 const PATIENCE_MS = 3_000;
 
-/** Connects the readers, lets tokens flow on schedule, and tells what the readers saw and what it took. */
+/**
+ * Connects the readers, lets tokens flow on schedule, and tells what the readers saw and what it took.
+ * @param opened streams to go on with, as many as the shape says; new ones without it
+ */
 export async function measureStream(
   target: RunningTarget,
   load: LoadClient,
   shape: StreamShape,
   signal: AbortSignal,
+  opened?: readonly ReaderSpec[],
 ): Promise<StreamMeasurement> {
-  const { streams, tokensPerSecond, readersPerStream, warmUpSeconds, seconds } = shape;
-  const specs = await target.openStreams(streams);
+  const { streams, tokensPerSecond, readersPerStream, stalledPerStream = 0, warmUpSeconds, seconds } = shape;
+  const specs = opened ?? (await target.openStreams(streams));
+  const atFirst = await readUsage(target.processes);
+  if (stalledPerStream > 0) await load.stall({ specs, copies: stalledPerStream });
   await load.connect({ specs, copies: readersPerStream });
   const startMicros = nowMicros() + HEAD_START_MICROS;
   const fromMicros = startMicros + warmUpSeconds * 1e6;
@@ -52,11 +62,13 @@ export async function measureStream(
 
   const { "load client": clientMicros = 0, ...cpu } = cpuBetween(before, after);
   const perToken = Object.entries(cpu).map(([role, micros]): [string, number] => [role, micros / expected]);
-  const rss = target.processes.map(({ role }): [string, number] => [role, after[role]?.rssBytes ?? 0]);
+  const rssOf = (usage: UsageByRole) =>
+    Object.fromEntries(target.processes.map(({ role }) => [role, usage[role]?.rssBytes ?? 0]));
   return {
     ...measured,
     cpuPerToken: Object.fromEntries(perToken),
-    rssBytes: Object.fromEntries(rss),
+    rssBytes: rssOf(after),
+    rssBytesBefore: rssOf(atFirst),
     clientLoad: clientMicros / (seconds * 1e6),
   };
 }
