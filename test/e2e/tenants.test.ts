@@ -51,6 +51,10 @@ test("two tenants never see each other's: law 9, over the whole API", async () =
     ],
     ["pages it", call("globex", `/${mine.id}/events`, { headers: { accept: "application/json" } })],
     ["polls it", call("globex", `/${mine.id}/events?wait=100`, { headers: { accept: "application/json" } })],
+    [
+      "answers its tool calls",
+      call("globex", `/${mine.id}/tool-results`, { method: "POST", body: '{"call_id":"c","output":1}' }),
+    ],
     ["cancels it", call("globex", `/${mine.id}/cancel`, { method: "POST", body: "{}" })],
   ];
   for (const [name, answer] of intrusions) {

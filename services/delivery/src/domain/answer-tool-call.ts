@@ -1,4 +1,4 @@
-import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
+import { appendDecision, createWriterName, type GenerationLog, type LogReader } from "@reprise/log";
 import {
   type Generation,
   type GenerationRef,
@@ -18,8 +18,21 @@ import { toRequested } from "./to-requested.ts";
 export async function answerToolCall(
   log: GenerationLog,
   ref: GenerationRef,
-  { call_id, output }: ToolResult,
+  result: ToolResult,
 ): Promise<Generation> {
+  let answer = await tryAnswer(log, ref, result);
+  // A replica that lags may not have the call yet that another one has shown: that there is none, only the leader can say.
+  if (answer.refusal?.code === "tool_call_not_found")
+    answer = await tryAnswer({ ...log, reader: readingFromLeader(log) }, ref, result);
+  if (answer.refusal) throw answer.refusal;
+  return answer.generation;
+}
+
+async function tryAnswer(
+  log: Omit<GenerationLog, "connected" | "close">,
+  ref: GenerationRef,
+  { call_id, output }: ToolResult,
+): Promise<{ refusal: RepriseError | undefined; generation: Generation }> {
   let refusal: RepriseError | undefined;
   const { first, transcript } = await appendDecision({
     ...log,
@@ -30,20 +43,33 @@ export async function answerToolCall(
       return refusal ? undefined : { type: "tool.result", call_id, output };
     },
   });
-  if (refusal) throw refusal;
-  return toGeneration(ref.generation, toRequested(first), transcript);
+  return { refusal, generation: toGeneration(ref.generation, toRequested(first), transcript) };
 }
 
 /** An answered call is one whatever became of its generation: whoever repeats an answer learns that there is one. */
 function refusalOf(transcript: Transcript, callId: string): RepriseError | undefined {
   const param = "call_id";
   if (transcript.hasResult(callId)) {
-    return new RepriseError("tool_result_conflict", `The tool call "${callId}" has its answer already.`, {
-      param,
-    });
+    const message = `The tool call "${callId}" has its answer already.`;
+    return new RepriseError("tool_result_conflict", message, { param });
   }
   if (transcript.ended)
     return new RepriseError("generation_ended", `The generation is ${transcript.status}.`);
   if (transcript.pendingCalls.some(({ call_id }) => call_id === callId)) return undefined;
   return new RepriseError("tool_call_not_found", `There is no tool call "${callId}" that waits.`, { param });
+}
+
+/** Whole logs as a replica has them, and what their leader has beyond that. */
+function readingFromLeader({ reader, leader }: GenerationLog): LogReader {
+  return {
+    ...reader,
+    async readLog(ref) {
+      const { events, streamSeq } = await reader.readLog(ref);
+      const behind = await leader.readTail(ref, streamSeq);
+      return {
+        events: [...events, ...behind.map(({ payload }) => payload)],
+        streamSeq: behind.at(-1)?.streamSeq ?? streamSeq,
+      };
+    },
+  };
 }
