@@ -3,8 +3,21 @@ import type { ClientOptions } from "@reprise/client";
 /** Stands in for every node's address: see `balancedFetch`. */
 export const BALANCED_URL = "http://platform.invalid";
 
-/** What a load balancer does for an SDK: each request goes to the next node, the one that failed the last time or not. */
-export function balancedFetch(urls: readonly string[], first = 0): NonNullable<ClientOptions["fetch"]> {
-  let next = first;
-  return (url, init) => fetch(url.replace(BALANCED_URL, urls[next++ % urls.length]!), init);
+export interface BalancerOptions {
+  readonly urls: readonly string[];
+  /** Where in `urls` the first request goes. */
+  readonly first: number;
+  /** Told where in `urls` each request goes. */
+  readonly onRequest?: (node: number) => void;
+}
+
+/** What a load balancer does for an SDK: each request goes to the next node, whether or not the last one failed. */
+export function balancedFetch(options: BalancerOptions): NonNullable<ClientOptions["fetch"]> {
+  const { urls, first, onRequest } = options;
+  let requests = 0;
+  return (url, init) => {
+    const node = (first + requests++) % urls.length;
+    onRequest?.(node);
+    return fetch(url.replace(BALANCED_URL, urls[node]!), init);
+  };
 }

@@ -9,8 +9,8 @@ import { type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-
 export interface RawReaderOptions {
   /** Nodes to read from; a reader whose connection breaks goes on to the next one. */
   readonly urls: readonly string[];
-  /** Where in `urls` it begins. Default 0. */
-  readonly first?: number;
+  /** Where in `urls` it begins. */
+  readonly first: number;
   readonly random: () => number;
   /** A connection without an event for so long is given up, in milliseconds. Default 45,000, as PROTOCOL.md §8.1.3 says of bytes. */
   readonly idleMs?: number;
@@ -30,7 +30,7 @@ const TERMINAL = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancel
  * thousands. It never gives up on a failure that is retryable; whoever runs it sets the limit.
  */
 export function followRaw(record: ReaderRecord, options: RawReaderOptions): Reader {
-  const { urls, first = 0, random, idleMs = IDLE_MS } = options;
+  const { urls, first, random, idleMs = IDLE_MS } = options;
   const { id, tenant } = record.generation;
   const leaving = new AbortController();
   const gate = new Gate();

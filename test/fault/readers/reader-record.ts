@@ -24,7 +24,7 @@ export class ReaderRecord {
   readonly seen: Seen[] = [];
   /** Connections made or tried. */
   connections = 0;
-  /** The node of the present connection, or the last one, as an index of the world's; undefined where the reader does not choose. */
+  /** The node of the present connection, or of the last one, as an index of the world's. Undefined before the first. */
   node: number | undefined;
   /** Never rejects. */
   readonly done: Promise<ReaderEnd>;

@@ -5,20 +5,20 @@ import { type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-
 
 export interface SdkReaderOptions {
   readonly urls: readonly string[];
-  /** Where in `urls` it begins. Default 0. */
-  readonly first?: number;
+  /** Where in `urls` it begins. */
+  readonly first: number;
 }
 
 /** Follows a generation with the SDK as it comes: its own retries, its own patience, which a fault may use up. */
-export function followWithSdk(record: ReaderRecord, { urls, first = 0 }: SdkReaderOptions): Reader {
+export function followWithSdk(record: ReaderRecord, { urls, first }: SdkReaderOptions): Reader {
   const { id, tenant } = record.generation;
   const leaving = new AbortController();
   const gate = new Gate();
-  const balanced = balancedFetch(urls, first);
-  const fetch: typeof balanced = (url, init) => {
+  const onRequest = (node: number): void => {
+    record.node = node;
     record.connections++;
-    return balanced(url, init);
   };
+  const fetch = balancedFetch({ urls, first, onRequest });
 
   async function run(): Promise<ReaderEnd> {
     const client = createClient({ url: BALANCED_URL, apiKey: tenant.key, fetch });

@@ -59,7 +59,7 @@ export class Trial {
   /** The SDK of a tenant, over all nodes in turn. */
   clientOf(tenant: Tenant): Generations {
     const urls = this.world.deliveries.map(({ url }) => url);
-    const fetch = balancedFetch(urls, this.random.integer(0, urls.length - 1));
+    const fetch = balancedFetch({ urls, first: this.#drawNode() });
     return createClient({ url: BALANCED_URL, apiKey: tenant.key, fetch }).generations;
   }
 
@@ -96,7 +96,7 @@ export class Trial {
     const index = this.readers.length;
     const record = new ReaderRecord(`${kind}-reader ${index}`, generation);
     const urls = this.world.deliveries.map(({ url }) => url);
-    const options = { urls, first: index, random: this.random.next };
+    const options = { urls, first: this.#drawNode(), random: this.random.next };
     const reader = kind === "raw" ? followRaw(record, options) : followWithSdk(record, options);
     this.readers.push(reader);
     return reader;
@@ -105,5 +105,9 @@ export class Trial {
   /** Resolves when every reading is over. */
   async ended(): Promise<void> {
     await Promise.all(this.readers.map(({ record }) => record.done));
+  }
+
+  #drawNode(): number {
+    return this.random.integer(0, this.world.deliveries.length - 1);
   }
 }

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import type { TrialResult } from "../trial/run-trial.ts";
+import { formatTable, formatViolations } from "./format-table.ts";
+import { parseCampaignOptions } from "./options.ts";
+import { toRowResult } from "./row-result.ts";
+
+const ROW = { name: "worker-sigkill", about: "a worker is killed" };
+
+function trialResult(seed: number, changes: Partial<TrialResult> = {}): TrialResult {
+  return { seed, violations: [], recoveriesMs: [], stored: 10, shown: 20, logs: [], hung: false, ...changes };
+}
+
+describe("a campaign's options", () => {
+  test("are all rows in their short form, from one seed, unless they say otherwise", () => {
+    const { rows, trials, seed } = parseCampaignOptions([]);
+    expect([rows.length > 10, trials, seed]).toEqual([true, undefined, 20_261_121]);
+    const some = parseCampaignOptions([
+      "--trials",
+      "50",
+      "--seed",
+      "7",
+      "--rows",
+      "cursor-fuzz,worker-sigkill",
+    ]);
+    expect(some.rows.map(({ name }) => name)).toEqual(["worker-sigkill", "cursor-fuzz"]);
+    expect(some).toMatchObject({ trials: 50, seed: 7 });
+  });
+
+  test.each([
+    [["--rows", "worker-sigkill,thunder"], '--rows: "thunder" is none of worker-sigkill, '],
+    [["--trials", "0"], '--trials: "0" is not a whole number from 1'],
+    [["--trials", "1.5"], '--trials: "1.5" is not'],
+    [["--seed", ""], '--seed: "" is not'],
+    [["--retry"], "--retry"],
+  ])("%j is refused with what it may be", (args, message) => {
+    expect(() => parseCampaignOptions(args)).toThrow(message);
+  });
+});
+
+describe("a row's result", () => {
+  test("has the nearest rank of all recovery times of all trials, and every violation with its seed", () => {
+    const times = Array.from({ length: 100 }, (_, index) => 100 - index);
+    const violation = { kind: "lost", what: "raw-reader 1: seq 3" } as const;
+    const result = toRowResult(
+      ROW,
+      [trialResult(5, { recoveriesMs: times }), trialResult(6, { violations: [violation] })],
+      3,
+    );
+    expect(result).toMatchObject({ trials: 2, stored: 20, shown: 40 });
+    expect(result.recovery).toEqual({ samples: 100, p50: 50, p99: 99, max: 100 });
+    expect(formatViolations([result])).toBe("worker-sigkill, seed 6: lost: raw-reader 1: seq 3");
+  });
+
+  test("is a line of a table, with dashes where nothing had to recover", () => {
+    const [header, rule, line] = formatTable([toRowResult(ROW, [trialResult(5)], 3)]).split("\n");
+    expect(header!.length).toBe(rule!.length);
+    expect(line!.replaceAll(/ +/g, " ")).toBe("| worker-sigkill | 1 | 0 | 10 | 20 | – | – | – |");
+  });
+});
