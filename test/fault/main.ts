@@ -4,6 +4,7 @@ import { formatMs, formatTable, formatViolations } from "./campaign/format-table
 import { type CampaignOptions, parseCampaignOptions, USAGE } from "./campaign/options.ts";
 import { type RowResult, toRowResult } from "./campaign/row-result.ts";
 import { runRow } from "./campaign/run-row.ts";
+import { WorldPool } from "./campaign/world-pool.ts";
 import { writeReport } from "./campaign/write-report.ts";
 import type { TrialResult } from "./trial/run-trial.ts";
 
@@ -26,11 +27,13 @@ async function run({ rows, trials, seed, out }: CampaignOptions): Promise<void> 
   const abort = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
   const results: RowResult[] = [];
+  await using worlds = new WorldPool();
   for (const row of rows) {
     if (abort.signal.aborted) break;
     console.log(`\n${row.name}: ${row.about}`);
     const startedAt = performance.now();
     const done = await runRow(row, {
+      worlds,
       trials: trials ?? row.shortTrials ?? SHORT_TRIALS,
       seed,
       onTrial: printTrial,

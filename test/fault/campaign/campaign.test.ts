@@ -7,7 +7,16 @@ import { toRowResult } from "./row-result.ts";
 const ROW = { name: "worker-sigkill", about: "a worker is killed" };
 
 function trialResult(seed: number, changes: Partial<TrialResult> = {}): TrialResult {
-  return { seed, violations: [], recoveriesMs: [], stored: 10, shown: 20, logs: [], hung: false, ...changes };
+  return {
+    seed,
+    violations: [],
+    recoveriesMs: [],
+    stored: 10,
+    shown: 20,
+    logs: [],
+    spoilt: false,
+    ...changes,
+  };
 }
 
 describe("a campaign's options", () => {

@@ -1,3 +1,4 @@
+import { abandoned, abandonedNodeKilled } from "./abandoned.ts";
 import { ackLost } from "./ack-lost.ts";
 import { brokerSigkill } from "./broker-sigkill.ts";
 import { cancelRaces } from "./cancel-races.ts";
@@ -6,31 +7,34 @@ import { cursorFuzz } from "./cursor-fuzz.ts";
 import { deliveryCutOff } from "./delivery-cut-off.ts";
 import { deliveryRollingRestart } from "./delivery-rolling-restart.ts";
 import { deliverySigkill } from "./delivery-sigkill.ts";
+import { foreignTenant } from "./foreign-tenant.ts";
+import { attemptsUsedUp, noWorker, workersGone } from "./no-worker.ts";
 import { readerCut } from "./reader-cut.ts";
 import { readerStalled } from "./reader-stalled.ts";
 import { reconnectStorm } from "./reconnect-storm.ts";
 import type { FaultRow } from "./row.ts";
+import { toolResultRaces } from "./tool-result-races.ts";
 import { workerSigkill, workerSigkillDefault } from "./worker-sigkill.ts";
 import { workerSigstop } from "./worker-sigstop.ts";
 import { workerSigterm } from "./worker-sigterm.ts";
 
-/** Every row, in the order of the table. */
+/** Every row, in the order of the table. Those that ask for the same world stand together, so that they share it. */
 export const ROWS: readonly FaultRow[] = [
   workerSigkill,
-  workerSigkillDefault,
   workerSigstop,
   workerSigterm,
-  ackLost,
   deliverySigkill,
   deliveryRollingRestart,
-  deliveryCutOff,
   brokerSigkill,
+  readerStalled,
+  cursorFuzz,
+  workerSigkillDefault,
+  ackLost,
+  deliveryCutOff,
+  readerCut,
+  reconnectStorm,
+  cancelRaces,
   clusterLeaderSigkill,
   clusterLeaderSigstop,
   clusterLeaderRestart,
-  readerCut,
-  readerStalled,
-  reconnectStorm,
-  cursorFuzz,
-  cancelRaces,
 ];

@@ -17,8 +17,8 @@ export interface TrialResult {
   readonly stored: number;
   readonly shown: number;
   readonly logs: readonly FinalLog[];
-  /** The trial was not over in time: what it left behind may disturb the next one in the same world. */
-  readonly hung: boolean;
+  /** The trial was not over in time, or could not be healed: what it left behind may disturb the next one in the same world. */
+  readonly spoilt: boolean;
 }
 
 const LIMIT_MS = 45_000;
@@ -31,18 +31,19 @@ export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): 
   const limitMs = row.limitMs ?? LIMIT_MS;
   const intrusion = intrude(trial, over.signal);
   try {
-    const run = attempt(trial, row);
-    const logs = await Promise.race([run, delay(limitMs, undefined, { signal: over.signal, ref: false })]);
-    if (logs === undefined) blameHanging(trial, limitMs);
-    else trial.violations.push(...(await judge(trial, logs)));
+    const limit = delay(limitMs, "late" as const, { signal: over.signal, ref: false });
+    const end = await Promise.race([attempt(trial, row, over.signal), limit]);
+    if (end === "late") blameHanging(trial, limitMs);
+    const logs = typeof end === "string" ? [] : end;
+    if (logs.length > 0) trial.violations.push(...(await judge(trial, logs)));
     return {
       seed,
       violations: trial.violations,
       recoveriesMs: trial.recoveriesMs,
-      stored: (logs ?? []).reduce((sum, { payloads }) => sum + payloads.length - 1, 0),
+      stored: logs.reduce((sum, { payloads }) => sum + payloads.length - 1, 0),
       shown: trial.readers.reduce((sum, { record }) => sum + record.seen.length, 0),
-      logs: logs ?? [],
-      hung: logs === undefined,
+      logs,
+      spoilt: typeof end === "string",
     };
   } finally {
     over.abort();
@@ -51,24 +52,40 @@ export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): 
   }
 }
 
-/** The row's own part, and then everything that has to come to an end. Returns the logs as they are then. */
-async function attempt(trial: Trial, row: FaultRow): Promise<FinalLog[]> {
-  try {
-    await row.run(trial);
-  } catch (error) {
+/**
+ * The row's own part, and then everything that has to come to an end. Returns the logs as they are then, or that the world
+ * could not be healed.
+ */
+async function attempt(
+  trial: Trial,
+  row: FaultRow,
+  over: AbortSignal,
+): Promise<readonly FinalLog[] | "spoilt"> {
+  const blame = (error: unknown) =>
     trial.blame("harness", error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+  await row.run(trial).catch(blame);
+  // Too late: another world may be there by now.
+  if (over.aborted) return "spoilt";
+  try {
+    await trial.world.heal();
+  } catch (error) {
+    blame(error);
+    return "spoilt";
   }
-  await trial.world.heal();
   await trial.ended();
-  return Promise.all(trial.generations.map((generation) => readToEnd(trial, generation)));
+  return Promise.all(trial.generations.map((generation) => readToEnd(trial, generation, over)));
 }
 
 /** A generation that nobody reads has an end too. */
-async function readToEnd({ world }: Trial, generation: TestedGeneration): Promise<FinalLog> {
+async function readToEnd(
+  { world }: Trial,
+  generation: TestedGeneration,
+  over: AbortSignal,
+): Promise<FinalLog> {
   for (;;) {
     const payloads = await world.readLog(generation.ref).catch(() => []);
     if (payloads.some((payload) => END.test(payload))) return { generation, payloads };
-    await delay(POLL_MS);
+    await delay(POLL_MS, undefined, { signal: over });
   }
 }
 
