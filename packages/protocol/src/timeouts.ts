@@ -16,7 +16,8 @@ const afterMs = z.int().min(1).max(MAX_TIMEOUT_MS);
 
 /**
  * `queue`: from the create to the first attempt. `first_token`: from asking the engine to its first token. `between_tokens`: from
- * each token to the next. `total`: from the create to the end, tools included. `tool_result`: from a tool call to its answer.
+ * each token to the next. `total`: from the create to the end, tools included. `tool_result`: from the tool calls of a turn to
+ * the last of their answers.
  */
 export const DEFAULT_TIMEOUTS = {
   queue: { after_ms: 60_000, answer: "fail" },
