@@ -9,6 +9,7 @@ import {
   isHeld,
   type Job,
   type LogSnapshot,
+  storeCheckpoint,
 } from "@reprise/log";
 import {
   decodeEvent,
@@ -109,6 +110,9 @@ async function runPlanned(
   const plans = toPlanContext(requested, model);
   const plan = toPlan(job, requested, transcript, plans);
   if (plan.kind === "done") {
+    // Whoever ended it may have died before the final checkpoint.
+    const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = context.log;
+    await storeCheckpoint({ publish, ref: job.ref, snapshot, maxBytes });
     await job.ack();
     return "nothing_to_do";
   }
