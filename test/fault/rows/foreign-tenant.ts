@@ -1,0 +1,132 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { randomUUID } from "node:crypto";
+import { encodeCursor } from "@reprise/protocol";
+import type { Reader } from "../readers/reader-record.ts";
+import { callNode, type NodeCall } from "../trial/call.ts";
+import type { TestedGeneration } from "../trial/tested-generation.ts";
+import type { Trial } from "../trial/trial.ts";
+import type { Tenant } from "../world/tenant.ts";
+import type { FaultRow } from "./row.ts";
+import { readersServedBy, reportTakeovers } from "./takeover.ts";
+
+type Attack = Pick<NodeCall, "method" | "path" | "headers" | "body">;
+
+interface Target {
+  readonly generation: TestedGeneration;
+  readonly idempotencyKey: string;
+  readonly reader: Reader;
+}
+
+const GENERATIONS = 6;
+const PAUSE_MS = 10;
+/** Of half of the generations; waits until the attack is over. */
+const CALL_ID = "sim_call_20_0";
+const TARGET = { tokens: 150, tokensPerSecond: 60 };
+
+export const foreignTenant: FaultRow = {
+  name: "foreign-tenant",
+  about:
+    "another tenant reads, resumes, cancels, answers tool calls and repeats creates with the ids, cursors, calls and keys of a tenant whose worker is killed: 404, or a generation of its own; until the next attempt's first event",
+  world: {},
+  async run(trial) {
+    const { random, world } = trial;
+    const [owner, stranger] = random.chance(0.5) ? world.tenants : world.tenants.toReversed();
+    const targets = await Promise.all(
+      Array.from({ length: GENERATIONS }, async (_, index): Promise<Target> => {
+        const idempotencyKey = randomUUID();
+        const simulator = index % 2 === 0 ? {} : { tool_call_after_tokens: 20 };
+        const generation = await trial.create({ ...TARGET, tenant: owner!, idempotencyKey, simulator });
+        return { generation, idempotencyKey, reader: trial.read(generation, "raw") };
+      }),
+    );
+    const readers = targets.map(({ reader }) => reader);
+    await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length > 3)));
+    const over = new AbortController();
+    const attacking = attack(trial, stranger!, targets, over.signal);
+    const busy = world.workers.filter((worker) => readersServedBy(worker, readers).length > 0);
+    const victim = random.pick(busy);
+    const affected = readersServedBy(victim, readers);
+    const killedAt = performance.now();
+    await victim.kill("SIGKILL");
+    await Promise.all(
+      readers.map(({ record }) => record.until(({ seen }) => isSettled(seen.at(-1)!.payload))),
+    );
+    over.abort();
+    await attacking;
+    await Promise.all(
+      targets.filter((_, index) => index % 2 === 1).map(({ generation }) => answer(trial, generation)),
+    );
+    await trial.ended();
+    reportTakeovers(trial, affected, killedAt);
+  },
+};
+
+/** Everything that the API offers, with what belongs to others, until told to stop. */
+async function attack(
+  trial: Trial,
+  stranger: Tenant,
+  targets: readonly Target[],
+  over: AbortSignal,
+): Promise<void> {
+  const { random, world } = trial;
+  while (!over.aborted) {
+    const target = random.pick(targets);
+    const node = random.integer(0, world.deliveries.length - 1);
+    const attempt = random.pick(attacksOn(target, random.integer(1, 40)));
+    const answered = await callNode(world, { ...attempt, node, tenant: stranger });
+    if (answered && answered.status !== 404)
+      trial.blame(
+        "foreign",
+        `${stranger.id} was answered ${answered.status} for ${attempt.path} of ${target.generation.id}`,
+      );
+    await joinWithKey(trial, stranger, target, node);
+    await delay(PAUSE_MS);
+  }
+}
+
+function attacksOn({ generation: { id } }: Target, seq: number): readonly Attack[] {
+  const cursor = encodeCursor({ attempt: 1, seq });
+  return [
+    { method: "GET", path: `/${id}` },
+    { method: "GET", path: `/${id}/events` },
+    { method: "GET", path: `/${id}/events`, headers: { "last-event-id": cursor } },
+    {
+      method: "GET",
+      path: `/${id}/events?after=${cursor}&wait=1000`,
+      headers: { accept: "application/json" },
+    },
+    { path: `/${id}/cancel`, body: { reason: "not mine" } },
+    { path: `/${id}/tool-results`, body: { call_id: CALL_ID, output: "not mine" } },
+  ];
+}
+
+/** A key belongs to the tenant that used it: the same one of another tenant names nothing there is, and then something else. */
+async function joinWithKey(
+  trial: Trial,
+  stranger: Tenant,
+  { generation, idempotencyKey }: Target,
+  node: number,
+): Promise<void> {
+  const headers = {
+    "idempotency-key": idempotencyKey,
+    "last-event-id": encodeCursor({ attempt: 1, seq: 1 }),
+  };
+  const call = { node, tenant: stranger, path: "", body: generation.request, headers };
+  const answered = await callNode(trial.world, call);
+  if (answered && (answered.status !== 400 || !answered.body.includes("cursor_invalid")))
+    trial.blame("foreign", `${stranger.id} resumed with the key of ${generation.id}: ${answered.status}`);
+}
+
+async function answer(trial: Trial, { id, tenant }: TestedGeneration): Promise<void> {
+  const body = { call_id: CALL_ID, output: "mine" };
+  const answered = await callNode(trial.world, { node: 0, tenant, path: `/${id}/tool-results`, body });
+  if (answered?.status !== 200)
+    trial.blame(
+      "foreign",
+      `${id}: its owner's tool result was answered ${answered?.status} ${answered?.body}`,
+    );
+}
+
+function isSettled(payload: string): boolean {
+  return payload.includes('"type":"tool.call"') || payload.includes('"type":"generation.completed"');
+}
