@@ -26,7 +26,7 @@ export interface LoadClient extends AsyncDisposable {
   readonly pid: number;
   /** Resolves when all are connected. */
   connect(order: ConnectOrder): Promise<void>;
-  /** Connects readers that read the head of their answer, and nothing else. To be called after `connect`. */
+  /** Connects readers that read the head of their answer, and nothing else. */
   stall(order: ConnectOrder): Promise<void>;
   /** Tokens that are due before then count for nothing. */
   measureFrom(fromMicros: number): Promise<void>;
