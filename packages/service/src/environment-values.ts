@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { SyncInterval } from "./nats-server-config.ts";
 
 /*
  * The kinds of value that an environment variable can hold. Each problem reads on from the variable's name: "must be …".
@@ -40,6 +41,15 @@ export function decimal(min: number, max: number): z.ZodType<number, string> {
       ? number
       : { problem: `must be a number from ${min} to ${max}, not "${input}"` };
   });
+}
+
+/** What nats-server's `sync_interval` takes: `always`, or a duration. */
+export function syncInterval(): z.ZodType<SyncInterval, string> {
+  return value((input) =>
+    input === "always" || /^[1-9][0-9]{0,8}(?:ms|s|m)$/.test(input)
+      ? (input as SyncInterval)
+      : { problem: `must be "always", or a duration such as 500ms, 10s or 2m, not "${input}"` },
+  );
 }
 
 export function oneOf<const T extends string>(options: readonly T[]) {

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { decimal, integer, list, oneOf, origin, text, url } from "./environment-values.ts";
+import { decimal, integer, list, oneOf, origin, syncInterval, text, url } from "./environment-values.ts";
 
 interface Variable<T> {
   readonly schema: z.ZodType<T, string>;
@@ -47,6 +47,11 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_NATS_SERVER: optional(
     text(),
     "Path of the nats-server to run; without it PATH, then the data folder, is searched.",
+  ),
+  REPRISE_SYNC_INTERVAL: defaulted(
+    "2m",
+    syncInterval(),
+    "How long the nats-server that `npm start` runs may keep what it has stored from the disk: `always` is not at all.",
   ),
   REPRISE_REDIS_URL: optional(
     url("redis", "rediss"),

@@ -13,6 +13,7 @@ describe("the environment", () => {
       REPRISE_DATA_DIR: ".reprise",
       REPRISE_NATS_URL: undefined,
       REPRISE_NATS_SERVER: undefined,
+      REPRISE_SYNC_INTERVAL: "2m",
       REPRISE_REDIS_URL: undefined,
       REPRISE_MODELS_FILE: undefined,
       REPRISE_TENANTS_FILE: undefined,

@@ -10,6 +10,7 @@ import {
   type Logger,
   type NatsServer,
   startNatsServer,
+  type SyncInterval,
   topologyOf,
 } from "@reprise/service";
 import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
@@ -55,7 +56,9 @@ export async function startPlatform(
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
   const tenants = createTenantDirectory(dev ? dev.tenancy : await loadTenantsFile(tenantsFile!));
 
-  const nats = env.REPRISE_NATS_URL ? undefined : stack.use(await startOwnNats(processEnv, dataDir));
+  const nats = env.REPRISE_NATS_URL
+    ? undefined
+    : stack.use(await startOwnNats(processEnv, dataDir, env.REPRISE_SYNC_INTERVAL));
   const url = env.REPRISE_NATS_URL?.join(",") ?? nats!.url;
   const broker = stack.use(await openBroker({ url, name: "reprise", ...topologyOf(env) }));
   const metrics = createMetrics();
@@ -88,9 +91,10 @@ export async function startPlatform(
 async function startOwnNats(
   env: Readonly<Record<string, string | undefined>>,
   dataDir: string,
+  syncInterval: SyncInterval,
 ): Promise<NatsServer> {
   const { path } = await findNatsServer(env, dataDir);
-  return startNatsServer({ binary: path, storeDir: join(dataDir, "nats") });
+  return startNatsServer({ binary: path, storeDir: join(dataDir, "nats"), syncInterval });
 }
 
 async function untilCrash(nats: NatsServer): Promise<never> {
