@@ -120,6 +120,18 @@ describe("a stream", () => {
     expect(writes[1]).toMatch(/"a".*\n\n.*\n.*"b"/);
   });
 
+  test("tells how far its connection has come: what a full socket was handed last is not taken yet", () => {
+    const { feed, stream, drain } = openStream({ room: 2 });
+    expect(stream.takenSeq).toBe(0);
+    feed(started(), delta("a"));
+    expect(stream.takenSeq).toBe(2);
+    feed(delta("b"));
+    feed(delta("c"));
+    expect(stream.takenSeq).toBe(2);
+    drain();
+    expect(stream.takenSeq).toBe(4);
+  });
+
   test("reads from the log what the hub has let go of, and returns to the hub's memory", async () => {
     const half = Array.from({ length: 50 }, (_, i) => delta(`${i} ${"x".repeat(3_000)}`));
     const drafts = [started(1), ...half, started(2), ...half, completed()];

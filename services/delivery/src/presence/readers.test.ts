@@ -1,0 +1,92 @@
+import { readReaders } from "@reprise/log";
+import type { GenerationRef } from "@reprise/protocol";
+import { openSseReader } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import {
+  append,
+  authorization,
+  call,
+  completed,
+  createGeneration,
+  delta,
+  openPlatform,
+  type Platform,
+  REQUEST,
+  started,
+} from "../testing/platform.ts";
+
+const headers = authorization();
+const PACED = { ...REQUEST, policy: { pace: { max_lead_tokens: 100 } } };
+const WATCHED = { ...REQUEST, policy: { on_disconnect: { cancel_after: 60_000 } } };
+
+async function said({ broker }: Platform, ref: GenerationRef) {
+  const { records } = await readReaders(broker.main, ref);
+  return records.map(({ readers, seq }) => ({ readers, seq })).toSorted((a, b) => a.seq - b.seq);
+}
+
+test("where a generation waits for its readers, each node says how far its furthest one is", async () => {
+  await using platform = await openPlatform();
+  const other = await platform.addNode();
+  const { ref, path, worker } = await createGeneration(platform, { body: PACED });
+  await append(worker, started(), delta("a"));
+  await using here = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  await using there = await openSseReader(`${other.url}${path}/events`, { headers });
+  await expect
+    .poll(() => said(platform, ref))
+    .toEqual([
+      { readers: 1, seq: 2 },
+      { readers: 1, seq: 2 },
+    ]);
+  there.cut();
+  await expect
+    .poll(async () => (await said(platform, ref)).map(({ readers }) => readers).toSorted())
+    .toEqual([0, 1]);
+  await append(worker, delta("b"), delta("c"));
+  await expect
+    .poll(() => said(platform, ref))
+    .toEqual([
+      { readers: 0, seq: 2 },
+      { readers: 1, seq: 4 },
+    ]);
+  await append(worker, completed());
+  expect(await here.ended).toBe("clean");
+});
+
+test("a reader that does not read has not taken what waits for it", async () => {
+  await using platform = await openPlatform();
+  const { ref, path, worker } = await createGeneration(platform, { body: PACED });
+  await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  reader.pause();
+  const events = 120;
+  await append(worker, started(), ...Array.from({ length: events }, () => delta("x".repeat(60_000))));
+  await expect.poll(async () => (await said(platform, ref))[0]?.seq).toBeGreaterThan(1);
+  const [{ seq } = { seq: 0 }] = await said(platform, ref);
+  expect(seq).toBeLessThan(events);
+  reader.resume();
+  await expect.poll(async () => (await said(platform, ref))[0]?.seq).toBe(events + 1);
+}, 20_000);
+
+test("somebody who reads page by page is a reader while he waits, and was one when he has gone", async () => {
+  await using platform = await openPlatform();
+  const { ref, path } = await createGeneration(platform, { body: WATCHED });
+  const accept = { accept: "application/json" };
+  const waiting = call(`${platform.node.url}${path}/events?wait=500`, { headers: accept });
+  await expect.poll(() => said(platform, ref)).toEqual([{ readers: 1, seq: 0 }]);
+  await waiting;
+  await expect.poll(() => said(platform, ref)).toEqual([{ readers: 0, seq: 0 }]);
+});
+
+test("nobody hears of the readers of a generation whose policy does not ask, and of those that a node sends home", async () => {
+  await using platform = await openPlatform();
+  const { ref, path, worker } = await createGeneration(platform);
+  const { ref: watched, path: watchedPath } = await createGeneration(platform, { body: WATCHED });
+  await append(worker, started());
+  await using silent = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  await using reader = await openSseReader(`${platform.node.url}${watchedPath}/events`, { headers });
+  await silent.nextFrame();
+  await expect.poll(() => said(platform, watched)).toEqual([{ readers: 1, seq: 0 }]);
+  await platform.node[Symbol.asyncDispose]();
+  expect(await reader.ended).not.toBe("clean");
+  expect(await said(platform, watched)).toEqual([{ readers: 1, seq: 0 }]);
+  expect(await said(platform, ref)).toEqual([]);
+});
