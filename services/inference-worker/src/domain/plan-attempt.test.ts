@@ -170,7 +170,9 @@ describe("behind tools", () => {
   });
 
   test("whoever takes over while a call waits withdraws nothing", () => {
-    expect(plan(after(...turn.slice(0, 4)), { continuing: [] })).toMatchObject({ rewindTo: undefined });
+    const waiting = after(...turn.slice(0, 4));
+    expect(plan(waiting, { continuing: [] })).toMatchObject({ rewindTo: undefined });
+    expect(plan(waiting, { policy: { on_worker_loss: "restart" } })).toMatchObject({ rewindTo: undefined });
   });
 });
 

@@ -59,13 +59,13 @@ export function planNext(
 ): AttemptPlan {
   const usesFallback = reason === "fallback" || transcript.servedModel === fallbackModel;
   const engine = fallbackModel !== undefined && usesFallback ? "fallback" : "primary";
-  const restarts = reason === "worker_lost" && policy.on_worker_loss === "restart";
+  const mayContinue = reason !== "worker_lost" || policy.on_worker_loss !== "restart";
   return {
     kind: "begin",
     attempt: transcript.attempt + 1,
     reason,
     engine,
-    rewindTo: !restarts && goesOn(transcript, canContinue(engine)) ? undefined : transcript.turnSeq,
+    rewindTo: goesOn(transcript, mayContinue && canContinue(engine)) ? undefined : transcript.turnSeq,
   };
 }
 
