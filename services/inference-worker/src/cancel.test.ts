@@ -1,13 +1,7 @@
-import type { EventDraft } from "@reprise/protocol";
 import { expect, test } from "vitest";
+import { CANCELLED } from "./testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
 import { openWorld, typesOf } from "./testing/world.ts";
-
-const CANCELLED: EventDraft = {
-  type: "generation.cancelled",
-  reason: "requested",
-  usage: { input_tokens: null, output_tokens: 0 },
-};
 
 test("a cancel lets go of an engine that is silent, and nothing follows it", async () => {
   await using world = await openWorld();

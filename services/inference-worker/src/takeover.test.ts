@@ -2,6 +2,7 @@ import type { EventDraft } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Prefix } from "./engines/engine.ts";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
+import { delta, started } from "./testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
 import { openWorld, textOf, typesOf } from "./testing/world.ts";
 
@@ -9,15 +10,6 @@ import { openWorld, textOf, typesOf } from "./testing/world.ts";
  * What a worker makes of a log that an earlier one left behind. The workers that die here have died before the test began, or
  * hand over in order; test/e2e/takeover.test.ts kills real processes.
  */
-
-const started = (attempt: number): EventDraft => ({
-  type: "generation.started",
-  attempt,
-  worker: "worker-dead",
-  model: "fake",
-  input_tokens: 2,
-});
-const delta = (text: string, tokens = 1): EventDraft => ({ type: "output.delta", text, tokens });
 
 test("a second attempt goes on behind the exact prefix, and the counts of both add up", async () => {
   await using world = await openWorld();

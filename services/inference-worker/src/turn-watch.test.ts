@@ -45,6 +45,13 @@ test("the next token's limit runs from the token before, not from the beginning"
   expect(struck).toEqual([["between_tokens", 950 + 99 + 99 + 60 + 100]]);
 });
 
+test("a first token that comes early leaves no time of its limit to the second", () => {
+  const { struck, tokenAfter } = watch();
+  tokenAfter(10);
+  vi.advanceTimersByTime(60_000);
+  expect(struck).toEqual([["between_tokens", 110]]);
+});
+
 test("a limit between tokens that is longer than the first one's holds too", () => {
   const timeouts = { ...TIMEOUTS, first_token: { after_ms: 10, answer: "retry" as const } };
   const { struck, tokenAfter } = watch({ timeouts });
