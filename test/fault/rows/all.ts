@@ -13,6 +13,7 @@ import { readerCut } from "./reader-cut.ts";
 import { readerStalled } from "./reader-stalled.ts";
 import { reconnectStorm } from "./reconnect-storm.ts";
 import type { FaultRow } from "./row.ts";
+import { storeRolledBack } from "./store-rolled-back.ts";
 import { toolResultRaces } from "./tool-result-races.ts";
 import { workerSigkill, workerSigkillDefault } from "./worker-sigkill.ts";
 import { workerSigstop } from "./worker-sigstop.ts";
@@ -26,7 +27,6 @@ export const ROWS: readonly FaultRow[] = [
   deliverySigkill,
   deliveryRollingRestart,
   brokerSigkill,
-  readerStalled,
   cursorFuzz,
   toolResultRaces,
   foreignTenant,
@@ -35,10 +35,12 @@ export const ROWS: readonly FaultRow[] = [
   noWorker,
   attemptsUsedUp,
   workersGone,
+  storeRolledBack,
   workerSigkillDefault,
   ackLost,
   deliveryCutOff,
   readerCut,
+  readerStalled,
   reconnectStorm,
   cancelRaces,
   clusterLeaderSigkill,

@@ -117,12 +117,15 @@ async function judgeAnswers(
   if (new Set(calls.map(({ call_id }) => call_id)).size !== calls.length) blame("a tool call is there twice");
   for (const { call_id: callId } of calls) {
     const mine = submissions.filter((submission) => submission.callId === callId);
-    const stored = results.filter(({ call_id }) => call_id === callId).map(({ output }) => output);
-    const taken = mine.filter(({ answer }) => answer?.status === 200).map(({ output }) => output);
+    const stored = results
+      .filter(({ call_id }) => call_id === callId)
+      .map(({ output }) => JSON.stringify(output));
+    const taken = mine
+      .filter(({ answer }) => answer?.status === 200)
+      .map(({ output }) => JSON.stringify(output));
     const least = isCancelled ? 0 : 1;
     if (stored.length > 1 || stored.length < least) blame(`${callId} has ${stored.length} results`);
-    if (taken.join() !== stored.join())
-      blame(`${callId}: taken "${taken.join()}", stored "${stored.join()}"`);
+    if (taken.join() !== stored.join()) blame(`${callId}: taken ${taken.join()}, stored ${stored.join()}`);
     for (const { answer } of mine) {
       const code = answer && codeOf(answer);
       const isRight =

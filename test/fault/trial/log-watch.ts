@@ -6,6 +6,8 @@ import type { TestedGeneration } from "./tested-generation.ts";
 /** An event, and when the broker told of it: right after it was stored, by `performance.now()`. */
 export interface Told {
   readonly event: KnownEvent;
+  /** As it was stored, byte for byte. */
+  readonly payload: string;
   readonly at: number;
 }
 
@@ -25,7 +27,8 @@ export class LogWatch implements Disposable {
   constructor({ connection }: FaultWorld, { ref }: TestedGeneration) {
     const feed = subscribeLive(connection, ref, {
       onEvent: (payload) => {
-        this.told.push({ event: decodeEvent(payload) as KnownEvent, at: performance.now() });
+        const text = Buffer.from(payload).toString();
+        this.told.push({ event: decodeEvent(text) as KnownEvent, payload: text, at: performance.now() });
         this.#news.resolve();
         this.#news = Promise.withResolvers();
       },

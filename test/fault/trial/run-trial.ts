@@ -16,6 +16,7 @@ export interface TrialResult {
   /** Events that were stored, and events that readers were shown: how much the verdict is about. */
   readonly stored: number;
   readonly shown: number;
+  /** Those that the broker still keeps. */
   readonly logs: readonly FinalLog[];
   /** The trial was not over in time, or could not be healed: what it left behind may disturb the next one in the same world. */
   readonly spoilt: boolean;
@@ -42,12 +43,12 @@ export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): 
       recoveriesMs: trial.recoveriesMs,
       stored: logs.reduce((sum, { payloads }) => sum + payloads.length - 1, 0),
       shown: trial.readers.reduce((sum, { record }) => sum + record.seen.length, 0),
-      logs,
+      logs: logs.filter(({ generation }) => !trial.sealed.has(generation)),
       spoilt: typeof end === "string",
     };
   } finally {
     over.abort();
-    for (const reader of trial.readers) reader.leave();
+    for (const reader of [...trial.readers, ...trial.disowned]) reader.leave();
     await intrusion;
   }
 }
@@ -78,12 +79,12 @@ async function attempt(
 
 /** A generation that nobody reads has an end too. */
 async function readToEnd(
-  { world }: Trial,
+  { world, sealed }: Trial,
   generation: TestedGeneration,
   over: AbortSignal,
 ): Promise<FinalLog> {
   for (;;) {
-    const payloads = await world.readLog(generation.ref).catch(() => []);
+    const payloads = sealed.get(generation) ?? (await world.readLog(generation.ref).catch(() => []));
     if (payloads.some((payload) => END.test(payload))) return { generation, payloads };
     await delay(POLL_MS, undefined, { signal: over });
   }

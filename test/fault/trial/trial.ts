@@ -38,6 +38,10 @@ export class Trial {
   readonly random: SeededRandom;
   readonly generations: TestedGeneration[] = [];
   readonly readers: Reader[] = [];
+  /** Readers whose row judges them itself. */
+  readonly disowned: Reader[] = [];
+  /** Logs that the row has read to their ends itself, by their generations. */
+  readonly sealed = new Map<TestedGeneration, readonly string[]>();
   readonly violations: Violation[] = [];
   /** From a fault to the first event that could only come after it was overcome, in milliseconds, for each one affected. */
   readonly recoveriesMs: number[] = [];
@@ -93,13 +97,29 @@ export class Trial {
 
   /** Begins to read. The trial waits for it in the end, unless it leaves. */
   read(generation: TestedGeneration, kind: ReaderKind): Reader {
-    const index = this.readers.length;
+    const index = this.readers.length + this.disowned.length;
     const record = new ReaderRecord(`${kind}-reader ${index}`, generation);
     const urls = this.world.deliveries.map(({ url }) => url);
     const options = { urls, first: this.#drawNode(), random: this.random.next };
     const reader = kind === "raw" ? followRaw(record, options) : followWithSdk(record, options);
     this.readers.push(reader);
     return reader;
+  }
+
+  /** Takes a reader from the judge, who holds against any reader what only some faults permit. The row judges it. */
+  disown(reader: Reader): void {
+    this.readers.splice(this.readers.indexOf(reader), 1);
+    this.disowned.push(reader);
+  }
+
+  /** Hands the judge a whole log, its seq 0 included, that the broker will not keep for as long as the trial takes. */
+  seal(generation: TestedGeneration, payloads: readonly string[]): void {
+    this.sealed.set(generation, payloads);
+  }
+
+  /** Nothing is left of a generation, as the fault permits: the judge does not ask for its log. */
+  forget(generation: TestedGeneration): void {
+    this.generations.splice(this.generations.indexOf(generation), 1);
   }
 
   /** Resolves when every reading is over. */
