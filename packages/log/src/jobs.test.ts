@@ -220,6 +220,21 @@ test("jobs go on coming after the broker was away", async () => {
   await eventually(() => expect(worker.jobs.length).toBeGreaterThanOrEqual(6));
 }, 30_000);
 
+test("a job that the broker has lost meanwhile can be ended like any other", async () => {
+  await using world = await openWorld();
+  const manager = await jetstreamManager(world.broker.main);
+  const run = async (job: Job) => {
+    // Nobody is there to hear it.
+    await manager.streams.delete(JOBS_STREAM);
+    await job.ack();
+  };
+  using worker = await work(world, { run });
+  await enqueue(world, 1);
+  await eventually(() => expect(worker.jobs).toHaveLength(1));
+  await worker.puller.idle();
+  expect(world.errors).toEqual([]);
+});
+
 test("a stopped worker takes no more jobs, and is idle when those that run have ended", async () => {
   await using world = await openWorld();
   const hold = Promise.withResolvers<void>();

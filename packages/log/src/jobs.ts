@@ -17,7 +17,7 @@ export interface Job {
   readonly deliveries: number;
   /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
   working(): void;
-  /** The job is done for good. */
+  /** The job is done for good. Resolves when the broker has heard it, or has not for 2 s: then the job comes back. */
   ack(): Promise<void>;
   /** Gives the job back, to be handed out again at once or after a while. */
   release(delayMs?: number): void;
@@ -206,7 +206,11 @@ function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefine
     deliveries: deliveriesOf(reply),
     working: () => say("+WPI"),
     async ack() {
-      await connection.request(reply, "+ACK", { timeout: 2_000 });
+      try {
+        await connection.request(reply, "+ACK", { timeout: 2_000 });
+      } catch {
+        // The broker is away, or has lost the job. It comes back if it is there, and is found to be done.
+      }
     },
     release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
   };
