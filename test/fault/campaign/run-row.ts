@@ -20,9 +20,12 @@ export async function runRow(row: FaultRow, options: RunRowOptions): Promise<Tri
   const { worlds, trials, seed, onTrial, signal } = options;
   const results: TrialResult[] = [];
   while (results.length < trials && signal?.aborted !== true) {
-    const world = await worlds.take(row.world);
-    let result = await runTrial(world, row, seed + results.length);
-    if (result.spoilt) await worlds.discard();
+    const world = await worlds.take(row.world).catch((error: unknown) => String(error));
+    let result =
+      typeof world === "string"
+        ? toUnstarted(seed + results.length, world)
+        : await runTrial(world, row, seed + results.length);
+    if (typeof world === "string" || result.spoilt) await worlds.discard();
     else if (results.length === trials - 1) {
       const logs = [...results, result].flatMap((each) => each.logs);
       result = { ...result, violations: [...result.violations, ...(await judgeAftermath(world, logs))] };
@@ -31,6 +34,12 @@ export async function runRow(row: FaultRow, options: RunRowOptions): Promise<Tri
     onTrial?.(result);
   }
   return results;
+}
+
+/** A platform that did not start has failed its trial. */
+function toUnstarted(seed: number, why: string): TrialResult {
+  const violations: readonly Violation[] = [{ kind: "harness", what: `the world did not start: ${why}` }];
+  return { seed, violations, recoveriesMs: [], stored: 0, shown: 0, logs: [], spoilt: true };
 }
 
 /** A log that has ended stays as it is: a worker that was away for long might think otherwise. */

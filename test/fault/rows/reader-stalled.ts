@@ -8,24 +8,33 @@ const LONGEST_MS = 2_000;
 export const readerStalled: FaultRow = {
   name: "reader-stalled",
   about:
-    "half of the readers stop reading for up to 2 s, beside others of the same generations that go on; from reading again until each is where the others were",
-  world: {},
+    "half of the readers stop reading, and half of the connections carry nothing, for up to 2 s, beside others of the same generations; then they go on, or break; until each one that was behind is where the others were",
+  world: { proxied: ["client-delivery"] },
   async run(trial) {
-    const { random } = trial;
+    const { random, world } = trial;
     const { generations, readers } = await startLoad(trial, { readers: ["raw", "raw", "sdk"], tokens: 300 });
-    const stalled = readers.filter(() => random.chance(0.5));
-    for (const reader of stalled) reader.pause();
+    const paused = readers.filter(() => random.chance(0.5));
+    const connections = world.deliveries.flatMap(({ toClients }) => toClients!.connections);
+    const stalled = connections.filter(() => random.chance(0.5));
+    for (const reader of paused) reader.pause();
+    for (const connection of stalled) connection.setFaults({ toClient: { stalled: true } });
     await delay(random.integer(1, LONGEST_MS));
+
     const heads = new Map(
       generations.map((generation) => {
         const own = readers.filter(({ record }) => record.generation === generation);
         return [generation, Math.max(...own.map(({ record }) => record.lastSeq))] as const;
       }),
     );
+    const behind = readers.filter(({ record }) => record.lastSeq < heads.get(record.generation)!);
     const resumedAt = performance.now();
-    for (const reader of stalled) reader.resume();
+    for (const connection of stalled) {
+      if (random.chance(0.5)) connection.cut();
+      else connection.setFaults({});
+    }
+    for (const reader of paused) reader.resume();
     await trial.ended();
-    for (const { record } of stalled) {
+    for (const { record } of behind) {
       const ms = timeToEvent(record, resumedAt, ({ seq }) => seq >= heads.get(record.generation)!);
       if (ms !== undefined) trial.recovered(ms);
     }
