@@ -26,7 +26,11 @@ if (options) await run(options);
 async function run({ rows, trials, seed, out }: CampaignOptions): Promise<void> {
   const abort = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
+  const file = resolve(
+    out ?? join(ROOT, ".reprise/fault", `${new Date().toISOString().replaceAll(":", "-")}.json`),
+  );
   const results: RowResult[] = [];
+  let written: readonly string[] = [];
   await using worlds = new WorldPool();
   for (const row of rows) {
     if (abort.signal.aborted) break;
@@ -40,16 +44,17 @@ async function run({ rows, trials, seed, out }: CampaignOptions): Promise<void> 
       signal: abort.signal,
     });
     results.push(toRowResult(row, done, (performance.now() - startedAt) / 1_000));
+    // After each row: a campaign may last for hours, and something may end it.
+    written = await writeReport(file, { seed, results });
   }
-  const file = out ?? join(ROOT, ".reprise/fault", `${new Date().toISOString().replaceAll(":", "-")}.json`);
-  const written = await writeReport(resolve(file), { seed, results });
   const violations = formatViolations(results);
   console.log(`\n${formatTable(results)}\n\n${violations || "No violations."}\n\n${written.join("\n")}`);
   if (violations !== "") process.exitCode = 1;
 }
 
-function printTrial({ seed, violations, recoveriesMs, shown }: TrialResult): void {
+function printTrial({ seed, violations, recoveriesMs, shown, complaints }: TrialResult): void {
   const slowest = recoveriesMs.length > 0 ? `, slowest recovery ${formatMs(Math.max(...recoveriesMs))}` : "";
   console.log(`  seed ${seed}: ${shown} events shown${slowest}, ${violations.length} violation(s)`);
   for (const { kind, what } of violations) console.log(`    ${kind}: ${what}`);
+  for (const line of complaints) console.log(`    ${line}`);
 }

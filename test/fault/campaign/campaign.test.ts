@@ -10,6 +10,7 @@ function trialResult(seed: number, changes: Partial<TrialResult> = {}): TrialRes
   return {
     seed,
     violations: [],
+    complaints: [],
     recoveriesMs: [],
     stored: 10,
     shown: 20,

@@ -39,7 +39,7 @@ export async function runRow(row: FaultRow, options: RunRowOptions): Promise<Tri
 /** A platform that did not start has failed its trial. */
 function toUnstarted(seed: number, why: string): TrialResult {
   const violations: readonly Violation[] = [{ kind: "harness", what: `the world did not start: ${why}` }];
-  return { seed, violations, recoveriesMs: [], stored: 0, shown: 0, logs: [], spoilt: true };
+  return { seed, violations, complaints: [], recoveriesMs: [], stored: 0, shown: 0, logs: [], spoilt: true };
 }
 
 /** A log that has ended stays as it is: a worker that was away for long might think otherwise. */

@@ -12,6 +12,8 @@ import type { Violation } from "./violation.ts";
 export interface TrialResult {
   readonly seed: number;
   readonly violations: readonly Violation[];
+  /** What the services have logged as warnings and errors lately, where something was wrong. */
+  readonly complaints: readonly string[];
   readonly recoveriesMs: readonly number[];
   /** Events that were stored, and events that readers were shown: how much the verdict is about. */
   readonly stored: number;
@@ -24,6 +26,8 @@ export interface TrialResult {
 
 const LIMIT_MS = 45_000;
 const POLL_MS = 50;
+/** Of each service. */
+const MOST_COMPLAINTS = 5;
 
 /** Runs one trial and judges it. Never throws for what the platform, or the row, does wrong: that is the result. */
 export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): Promise<TrialResult> {
@@ -40,6 +44,7 @@ export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): 
     return {
       seed,
       violations: trial.violations,
+      complaints: trial.violations.length > 0 ? collectComplaints(world) : [],
       recoveriesMs: trial.recoveriesMs,
       stored: logs.reduce((sum, { payloads }) => sum + payloads.length - 1, 0),
       shown: trial.readers.reduce((sum, { record }) => sum + record.seen.length, 0),
@@ -98,6 +103,15 @@ async function judge(trial: Trial, logs: readonly FinalLog[]): Promise<Violation
     ...logs.flatMap(({ generation, payloads }) => judgeLog(generation, payloads)),
     ...(await judgeReaders(logs, readers)),
   ];
+}
+
+function collectComplaints({ deliveries, workers }: FaultWorld): string[] {
+  return [...deliveries.map(({ slot }) => slot), ...workers].flatMap(({ name, lines }) =>
+    lines
+      .filter(({ level }) => level !== "info" && level !== "debug")
+      .slice(-MOST_COMPLAINTS)
+      .map((line) => `${name} said ${JSON.stringify(line)}`),
+  );
 }
 
 function blameHanging(trial: Trial, limitMs: number): void {
