@@ -24,6 +24,7 @@ import {
 } from "../testing/platform.ts";
 
 const LEASE_MS = 1_000;
+const PATIENCE = { timeout: 15_000 };
 const headers = authorization();
 const create = (platform: Platform, policy: Policy) =>
   createGeneration(platform, { body: { ...REQUEST, policy } });
@@ -43,7 +44,7 @@ async function endsOf(platform: Platform, ref: GenerationRef): Promise<string[]>
 
 /** What the generation has become once it has ended, without anybody having read it. */
 async function ended(platform: Platform, ref: GenerationRef): Promise<Generation> {
-  await expect.poll(() => endsOf(platform, ref), { timeout: 15_000 }).toHaveLength(1);
+  await expect.poll(() => endsOf(platform, ref), PATIENCE).toHaveLength(1);
   const { json } = await call(`${platform.node.url}/v1/generations/${ref.generation}`);
   return json as Generation;
 }
@@ -66,7 +67,7 @@ describe("a generation that no worker takes", () => {
       status: "failed",
       error: { code: "queue_timeout", retryable: true },
     });
-    await expect.poll(() => isQueued(platform, ref)).toBe(false);
+    await expect.poll(() => isQueued(platform, ref), PATIENCE).toBe(false);
     expect(await reaped(platform, "queue_timeout")).toBe(1);
   });
 
@@ -101,9 +102,9 @@ describe("a generation that no worker takes", () => {
 
   test("is left alone once a worker has begun", async () => {
     await using platform = await openPlatform();
-    const { ref, worker } = await create(platform, queueTimeout(500));
+    const { ref, worker } = await create(platform, queueTimeout(1_500));
     await append(worker, started(), delta("a"));
-    const { ref: other } = await create(platform, queueTimeout(800));
+    const { ref: other } = await create(platform, queueTimeout(1_800));
     await ended(platform, other);
     expect(await endsOf(platform, ref)).toEqual([]);
     expect(await isQueued(platform, ref)).toBe(true);
@@ -114,7 +115,7 @@ test("a job whose generation has ended is taken out of the queue", async () => {
   await using platform = await openPlatform();
   const { ref, worker } = await create(platform, queueTimeout(300));
   await append(worker, started(), completed());
-  await expect.poll(() => isQueued(platform, ref), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isQueued(platform, ref), PATIENCE).toBe(false);
   expect(await endsOf(platform, ref)).toEqual(["generation.completed"]);
 });
 
@@ -157,14 +158,15 @@ describe("a generation that ends when nobody reads it", () => {
   test("counts readers at all nodes, and one that comes back in time, to whichever, prevents it", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
     const other = await platform.addNode({ readerLeaseMs: LEASE_MS });
-    const { ref, path, worker } = await create(platform, policy);
+    const unhurried: Policy = { on_disconnect: { cancel_after: 1_500 } };
+    const { ref, path, worker } = await create(platform, unhurried);
     await append(worker, started());
     await using first = await openSseReader(`${platform.node.url}${path}/events`, { headers });
     await first.nextFrame();
     first.cut();
     await using second = await openSseReader(`${other.url}${path}/events`, { headers });
     await second.nextFrame();
-    await ended(platform, (await create(platform, policy)).ref);
+    await ended(platform, (await create(platform, unhurried)).ref);
     expect(await endsOf(platform, ref)).toEqual([]);
     await append(worker, completed());
     expect(await second.ended).toBe("clean");
@@ -181,7 +183,7 @@ describe("a generation that ends when nobody reads it", () => {
 
   test("is not cancelled under somebody who reads it page by page", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
-    const { ref, path, worker } = await create(platform, { on_disconnect: { cancel_after: 1_000 } });
+    const { ref, path, worker } = await create(platform, { on_disconnect: { cancel_after: 1_500 } });
     await append(worker, started());
     const done = new AbortController();
     const polling = (async () => {
@@ -190,7 +192,7 @@ describe("a generation that ends when nobody reads it", () => {
           headers: { accept: "application/json" },
         });
     })();
-    await ended(platform, (await create(platform, { on_disconnect: { cancel_after: 2_500 } })).ref);
+    await ended(platform, (await create(platform, { on_disconnect: { cancel_after: 3_000 } })).ref);
     expect(await endsOf(platform, ref)).toEqual([]);
     done.abort();
     await polling;
@@ -210,9 +212,7 @@ describe("a generation that ends when nobody reads it", () => {
     await ended(platform, (await create(platform, queueTimeout(1))).ref);
     await say();
     await platform.server.kill("SIGSTOP");
-    await expect
-      .poll(() => platform.node.logged, { timeout: 20_000 })
-      .toContain("the reaper waits for the broker");
+    await expect.poll(() => platform.node.logged, PATIENCE).toContain("the reaper waits for the broker");
     await platform.server.kill("SIGCONT");
     // By now the reaper has looked, and the only word that there was has long run out.
     await ended(platform, overdue);
