@@ -1,7 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Reader } from "../readers/reader-record.ts";
-import { readersServedBy } from "../rows/takeover.ts";
-import type { ServiceSlot } from "../world/service-slot.ts";
+import { findBusiest } from "../rows/takeover.ts";
 import type { WorldOptions } from "../world/world-options.ts";
 import { count, readingNow, type Scene, waited } from "./scene.ts";
 
@@ -22,8 +20,8 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     title: "kills the busiest worker in mid-stream; another takes over what it had",
     world: {},
     async strike(scene) {
-      const { say } = scene;
-      const { victim, affected } = findBusiest(scene);
+      const { trial, load, say } = scene;
+      const { busiest: victim, served: affected } = findBusiest(trial.world.workers, load.readers);
       const { size } = new Set(affected.map(({ record }) => record.generation));
       say(`✂ SIGKILL to ${victim.name} (process ${victim.pid}), which runs ${count(size, "generation")}`);
       const since = performance.now();
@@ -109,15 +107,6 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
 
 export function isFaultName(name: string): name is FaultName {
   return Object.hasOwn(FAULTS, name);
-}
-
-/** The worker with the most to lose, and those who read what it writes. */
-function findBusiest({ trial, load }: Scene): { victim: ServiceSlot; affected: readonly Reader[] } {
-  const candidates = trial.world.workers.map((victim) => ({
-    victim,
-    affected: readersServedBy(victim, load.readers),
-  }));
-  return candidates.reduce((best, other) => (other.affected.length > best.affected.length ? other : best));
 }
 
 function isTakeover({ payload }: { readonly payload: string }): boolean {

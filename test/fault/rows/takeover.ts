@@ -11,6 +11,16 @@ export function readersServedBy(worker: ServiceSlot, readers: readonly Reader[])
   return readers.filter(({ record }) => !record.isDone && record.worker === id);
 }
 
+/** The worker with the most to lose, and those who read what it writes. */
+export function findBusiest(
+  workers: readonly ServiceSlot[],
+  readers: readonly Reader[],
+): { busiest: ServiceSlot; served: Reader[] } {
+  return workers
+    .map((worker) => ({ busiest: worker, served: readersServedBy(worker, readers) }))
+    .reduce((best, other) => (other.served.length > best.served.length ? other : best));
+}
+
 /** What counts as recovery from a worker's absence: the first event of the next attempt. None, for one that had just ended. */
 export function reportTakeovers(trial: Trial, readers: readonly Reader[], since: number): void {
   for (const { record } of readers) {

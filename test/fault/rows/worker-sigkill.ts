@@ -1,19 +1,18 @@
 import { startLoad } from "../trial/load.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
-import { readersServedBy, reportTakeovers } from "./takeover.ts";
+import { findBusiest, reportTakeovers } from "./takeover.ts";
 
 async function run(trial: Trial): Promise<void> {
   const { readers } = await startLoad(trial);
-  const victim = trial.random.pick(trial.world.workers);
-  const affected = readersServedBy(victim, readers);
+  const { busiest: victim, served } = findBusiest(trial.world.workers, readers);
   const killedAt = performance.now();
   await victim.kill("SIGKILL");
   await trial.ended();
-  reportTakeovers(trial, affected, killedAt);
+  reportTakeovers(trial, served, killedAt);
 }
 
-const ABOUT = "a worker is killed in mid-stream; until the next attempt's first event";
+const ABOUT = "the busiest worker is killed in mid-stream; until the next attempt's first event";
 
 export const workerSigkill: FaultRow = { name: "worker-sigkill", about: ABOUT, world: {}, run };
 

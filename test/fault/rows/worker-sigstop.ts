@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { startLoad } from "../trial/load.ts";
 import type { FaultRow } from "./row.ts";
-import { readersServedBy, reportTakeovers } from "./takeover.ts";
+import { findBusiest, reportTakeovers } from "./takeover.ts";
 
 /** The ack wait is 1 s: some wake up before it is over, some long after, most around the takeover. */
 const SHORTEST_MS = 800;
@@ -10,18 +10,17 @@ const LONGEST_MS = 2_200;
 export const workerSigstop: FaultRow = {
   name: "worker-sigstop",
   about:
-    "a worker sleeps around its ack wait and wakes up, perhaps replaced; until the next attempt's first event",
+    "the busiest worker sleeps around its ack wait and wakes up, perhaps replaced; until the next attempt's first event",
   world: {},
   async run(trial) {
     const { random, world } = trial;
     const { readers } = await startLoad(trial, { tokens: 150 });
-    const victim = random.pick(world.workers);
-    const affected = readersServedBy(victim, readers);
+    const { busiest: victim, served } = findBusiest(world.workers, readers);
     const stoppedAt = performance.now();
     await victim.kill("SIGSTOP");
     await delay(random.integer(SHORTEST_MS, LONGEST_MS));
     await victim.kill("SIGCONT");
     await trial.ended();
-    reportTakeovers(trial, affected, stoppedAt);
+    reportTakeovers(trial, served, stoppedAt);
   },
 };
