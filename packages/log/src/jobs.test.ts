@@ -125,6 +125,25 @@ test("a silent worker's job goes to another, one that says that it works keeps i
   hold.resolve();
 }, 20_000);
 
+test("a worker that sleeps is given nothing any more before its own jobs go to others", async () => {
+  await using world = await openWorldBehindProxy();
+  await using direct = await connectBroker({ url: world.server.url, name: "awake" });
+  using sleeping = await work(world, { ackWaitMs: 1_000 });
+  await enqueue(world, 1);
+  await eventually(() => expect(sleeping.jobs).toHaveLength(1));
+  const manager = await jetstreamManager(direct.main);
+  const waiting = async () =>
+    (await manager.consumers.info(JOBS_STREAM, jobQueue(MODEL).consumer)).num_waiting;
+  expect(await waiting()).toBeGreaterThan(0);
+  world.proxy.setFaults({ toServer: { stalled: true }, toClient: { stalled: true } });
+  await eventually(async () => expect(await waiting()).toBe(0));
+  using awake = await work(world, { connection: direct.main, ackWaitMs: 1_000 });
+  await eventually(() => expect(awake.jobs).toHaveLength(1));
+  // The sleeping one has not had it a second time in between.
+  expect(awake.jobs[0]!.deliveries).toBe(2);
+  world.proxy.setFaults({});
+});
+
 test("a job that is released goes to another worker at once", async () => {
   await using world = await openWorld();
   const hold = Promise.withResolvers<void>();

@@ -47,6 +47,10 @@ export interface Puller {
   readonly running: number;
 }
 
+/**
+ * The longest that a pull request waits; and no longer than half the ack wait, lest the jobs of a worker that has fallen asleep be
+ * handed to that same worker again.
+ */
 const PULL_EXPIRES_MS = 30_000;
 /** How often the broker says that it still knows of a pull request, and how often requests are renewed. */
 const HEARTBEAT_MS = 1_000;
@@ -64,6 +68,7 @@ const EXPIRED = 408;
 export async function pullJobs(options: PullOptions): Promise<Puller> {
   const { connection, model, slots, ackWaitMs, run, onError } = options;
   const consumer = await ensureJobConsumer(connection, model, ackWaitMs);
+  const expiresMs = Math.min(PULL_EXPIRES_MS, ackWaitMs / 2);
   const running = new Set<Promise<void>>();
   const credit = new PullCredit(slots);
   const jobSlots = new JobSlots(credit, () => pull());
@@ -85,12 +90,13 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   }
 
   function pull(): void {
-    const batch = stopped ? 0 : credit.request(Date.now(), PULL_EXPIRES_MS);
+    const batch = stopped ? 0 : credit.request(Date.now(), expiresMs);
     if (batch === 0) return;
     const request = JSON.stringify({
       batch,
-      expires: PULL_EXPIRES_MS * 1_000_000,
-      idle_heartbeat: HEARTBEAT_MS * 1_000_000,
+      expires: expiresMs * 1_000_000,
+      // The broker refuses a request that would expire before its second heartbeat.
+      idle_heartbeat: Math.min(HEARTBEAT_MS, expiresMs / 2) * 1_000_000,
     });
     connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${consumer}`, request, {
       reply: subscription.getSubject(),
