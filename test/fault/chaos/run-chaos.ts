@@ -37,6 +37,8 @@ export async function runChaos({ fault, times }: ChaosOptions, seed: number, out
         generations: GENERATIONS,
         tokens,
         tokensPerSecond: TOKENS_PER_SECOND,
+        // Every strike may hit the same generation, which by default ends after its third worker.
+        policy: { max_attempts: times + 1 },
       });
       for (let strikes = 0; strikes < times && readingNow(load).length > 0; strikes++) {
         await strike({ trial, load, say });
