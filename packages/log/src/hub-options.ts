@@ -11,7 +11,7 @@ export interface HubOptions {
   framing: Framing;
   /** Memory for events, over all generations. Default 256 MiB. */
   maxBytes?: number;
-  /** How long a generation stays in memory after its last reader left. Default 60 s. */
+  /** How long a generation stays in memory after its last reader left, and after its end whoever reads it. Default 60 s. */
   lingerMs?: number;
   /** After how long without an event a generation with readers is compared with its log, at the least. Default 1.5 s. */
   probeMs?: number;

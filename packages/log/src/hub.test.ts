@@ -94,6 +94,17 @@ test("a tail that nobody reads is dropped after a while, one that is read is kep
   expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([false, true]);
 });
 
+test("a log that has ended is read again after a while though somebody always asks for it: it may have expired", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { lingerMs: 100 });
+  const ref = newRef();
+  await appendOne(await writeLog(world.log, ref, 1), completed());
+  const tail = await opened.hub.open(ref);
+  expect(await opened.hub.open(ref)).toBe(tail);
+  await eventually(async () => expect(await opened.hub.open(ref)).not.toBe(tail));
+  expect(tail.failure).toBeUndefined();
+});
+
 test("a tail that was dropped says so to whoever still holds it", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { lingerMs: 20 });

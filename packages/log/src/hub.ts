@@ -19,6 +19,8 @@ interface Entry {
   readonly repair: Repair;
   readonly pace: ProbePace;
   idleSince: number;
+  /** Since when the tail has its end. */
+  endedSince?: number;
 }
 
 const SWEEP_MS = 500;
@@ -74,8 +76,7 @@ export class Hub {
   async open(ref: GenerationRef): Promise<Tail> {
     const key = logSubject(ref);
     const existing = this.#entries.get(key);
-    // Nobody follows one that has ended, so nobody would find out that its end is lost. Its readers have all they need.
-    if (existing?.tail.ended && existing.tail.isDoubted) this.#entries.delete(key);
+    if (existing && this.#isOutdated(existing)) this.#entries.delete(key);
     else if (existing) {
       existing.idleSince = Date.now();
       return existing.tail;
@@ -87,6 +88,14 @@ export class Hub {
       this.#opening.set(key, opening);
     }
     return (await opening).tail;
+  }
+
+  /**
+   * Nobody follows a log that has ended, so nobody would find out that its end is lost, or that it has expired. Its readers have all
+   * they need.
+   */
+  #isOutdated({ tail, endedSince = Infinity }: Entry): boolean {
+    return tail.ended && (tail.isDoubted || Date.now() - endedSince > this.#options.lingerMs);
   }
 
   /** Reads the log until the tail has what is stored now. What a replica that lags does not know yet may still be missing. */
@@ -186,7 +195,7 @@ export class Hub {
       const entry = this.#entries.get(logSubject(tail.ref));
       if (entry?.tail === tail) {
         entry.pace.observe(tail.lastSeq, Date.now());
-        if (tail.ended) this.#stopLive(entry);
+        if (tail.ended) this.#ended(entry);
       }
       tail.notify(this.#options.onError);
     }
@@ -245,6 +254,11 @@ export class Hub {
       if (keepBytes === 0) this.#drop(key);
       else tail.frames.trim(keepBytes);
     }
+  }
+
+  #ended(entry: Entry): void {
+    entry.endedSince ??= Date.now();
+    this.#stopLive(entry);
   }
 
   #stopLive(entry: Entry): void {
