@@ -1,6 +1,7 @@
 import { abandoned, abandonedNodeKilled } from "./abandoned.ts";
 import { ackLost } from "./ack-lost.ts";
 import { brokerSigkill } from "./broker-sigkill.ts";
+import { brokerSigstop } from "./broker-sigstop.ts";
 import { cancelRaces } from "./cancel-races.ts";
 import { clusterLeaderRestart, clusterLeaderSigkill, clusterLeaderSigstop } from "./cluster-leader.ts";
 import { cursorFuzz } from "./cursor-fuzz.ts";
@@ -9,11 +10,14 @@ import { deliveryRollingRestart } from "./delivery-rolling-restart.ts";
 import { deliverySigkill } from "./delivery-sigkill.ts";
 import { foreignTenant } from "./foreign-tenant.ts";
 import { attemptsUsedUp, noWorker, workersGone } from "./no-worker.ts";
+import { pace } from "./pace.ts";
 import { readerCut } from "./reader-cut.ts";
 import { readerStalled } from "./reader-stalled.ts";
 import { reconnectStorm } from "./reconnect-storm.ts";
+import { retentionExpired } from "./retention-expired.ts";
 import type { FaultRow } from "./row.ts";
 import { storeRolledBack } from "./store-rolled-back.ts";
+import { timeouts } from "./timeouts.ts";
 import { toolResultRaces } from "./tool-result-races.ts";
 import { workerSigkill, workerSigkillDefault } from "./worker-sigkill.ts";
 import { workerSigstop } from "./worker-sigstop.ts";
@@ -27,6 +31,7 @@ export const ROWS: readonly FaultRow[] = [
   deliverySigkill,
   deliveryRollingRestart,
   brokerSigkill,
+  brokerSigstop,
   cursorFuzz,
   toolResultRaces,
   foreignTenant,
@@ -43,6 +48,9 @@ export const ROWS: readonly FaultRow[] = [
   readerStalled,
   reconnectStorm,
   cancelRaces,
+  timeouts,
+  pace,
+  retentionExpired,
   clusterLeaderSigkill,
   clusterLeaderSigstop,
   clusterLeaderRestart,

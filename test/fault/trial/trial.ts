@@ -26,6 +26,8 @@ export interface GenerationOptions {
   /** Further options of the simulator. */
   readonly simulator?: Readonly<Record<string, unknown>>;
   readonly policy?: Policy;
+  /** Called with the request before it is sent. */
+  readonly prepare?: (request: GenerationRequest) => void;
   /** Default: `generation.completed` only. */
   readonly mayEnd?: readonly TerminalType[];
 }
@@ -79,6 +81,7 @@ export class Trial {
       options: { tokens, tokens_per_second: tokensPerSecond, ...simulator },
       ...(policy && { policy }),
     };
+    options.prepare?.(request);
     const wholeText = await wholeTextOf(request);
     const { id } = await this.clientOf(tenant).create(request, {
       idempotencyKey: options.idempotencyKey ?? randomUUID(),

@@ -12,7 +12,7 @@ const DISTURBANCES = [
 
 /**
  * What the simulator says to a request when nothing disturbs it: asked in this process, past the platform, without its pauses. Tools
- * leave the text as it is.
+ * leave the text as it is. `repeats` is an option of the upstream's own.
  */
 export async function wholeTextOf(request: GenerationRequest): Promise<string> {
   const options: GenerationRequest["options"] & object = {
@@ -21,9 +21,11 @@ export async function wholeTextOf(request: GenerationRequest): Promise<string> {
     first_token_ms: 0,
   };
   for (const name of DISTURBANCES) delete options[name];
+  const repeats = Number(options["repeats"] ?? 1);
+  delete options["repeats"];
   const settings = { ...NOTHING_BEFORE, signal: new AbortController().signal };
   let text = "";
   for await (const event of simulatorHere().generate({ ...request, options }, settings))
-    if (event.type === "text") text += event.text;
+    if (event.type === "text") text += event.text.repeat(repeats);
   return text;
 }

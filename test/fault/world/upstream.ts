@@ -26,7 +26,8 @@ export interface Upstream extends AsyncDisposable {
 
 interface ChatBody {
   readonly seed: number;
-  readonly model: string;
+  /** How often to say each token, for tokens that are large. Default 1. */
+  readonly repeats?: number;
   /** The simulator's options, which the engine hands through. */
   readonly [option: string]: unknown;
 }
@@ -83,7 +84,7 @@ export function encodeModelsFile({ baseUrl }: Upstream): string {
 }
 
 async function say(
-  { seed, tokens, tokens_per_second, first_token_ms = 0 }: ChatBody,
+  { seed, tokens, tokens_per_second, first_token_ms = 0, repeats = 1 }: ChatBody,
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
@@ -94,7 +95,7 @@ async function say(
     signal,
   });
   for await (const event of run) {
-    if (event.type === "text") response.write(encodeChunk({ content: event.text }));
+    if (event.type === "text") response.write(encodeChunk({ content: event.text.repeat(repeats) }));
     else if (event.type === "finish") response.write(encodeChunk({}, event.reason));
   }
   response.write("data: [DONE]\n\n");
