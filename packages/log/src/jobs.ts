@@ -59,6 +59,8 @@ const MOST_SILENT_RENEWALS = 3;
 /** Statuses of the broker's answers to a pull request. */
 const HEARTBEAT = 100;
 const EXPIRED = 408;
+/** Nobody listens: the queue has no leader at the moment, or a store that was rolled back has lost the consumer. */
+const UNHEARD = 503;
 
 /**
  * Works off one model's queue. A pull request waits at the broker for every free slot, so that a job is handed out the moment
@@ -74,6 +76,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   const jobSlots = new JobSlots(credit, () => pull());
   let stopped = false;
   let silentRenewals = 0;
+  let reopening = false;
   let subscription: Subscription = listen();
 
   function listen(): Subscription {
@@ -112,6 +115,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       credit.unused(Number(msg.headers?.get("Nats-Pending-Messages") || Number.POSITIVE_INFINITY));
       // What has merely expired is asked for again at once; after an error the next renewal is soon enough.
       if (status === EXPIRED) pull();
+      if (status === UNHEARD) void reopen();
       return;
     }
     const delivered = toDelivered(connection, msg);
@@ -129,6 +133,14 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     const slot = stopped ? undefined : jobSlots.take();
     if (slot) start(delivered, slot);
     else delivered.release();
+  }
+
+  async function reopen(): Promise<void> {
+    if (reopening || stopped) return;
+    reopening = true;
+    // A broker that does not answer yet is asked again after the next pull that nobody hears.
+    await ensureJobConsumer(connection, model, ackWaitMs).catch(() => undefined);
+    reopening = false;
   }
 
   function start(delivered: Delivered, slot: JobSlot): void {

@@ -1,5 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, jobQueue, JOBS_STREAM } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
 import { type Job, pullJobs } from "./jobs.ts";
@@ -62,4 +62,26 @@ test("pull requests that the broker knows of are left alone, however long no job
   await eventually(() => expect(heartbeats).toBeGreaterThan(5));
   expect([pulls(), world.errors]).toEqual([1, []]);
   puller.stop();
+}, 20_000);
+
+test("a queue whose consumer the broker has lost is opened again, and its jobs come", async () => {
+  await using world = await openWorld();
+  const { main } = world.broker;
+  const jobs: Job[] = [];
+  const puller = await pullJobs({
+    connection: main,
+    model: "m",
+    slots: 2,
+    ackWaitMs: 1_000,
+    run: (job) => (jobs.push(job), job.ack()),
+    onError: (error) => world.errors.push(error),
+  });
+  const { consumer } = jobQueue("m");
+  await main.request(`$JS.API.CONSUMER.DELETE.${JOBS_STREAM}.${consumer}`);
+  const ref = newRef();
+  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(0, requested(ref)) });
+  await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));
+  await puller.idle();
+  puller.stop();
+  expect(world.errors).toEqual([]);
 }, 20_000);
