@@ -12,7 +12,6 @@ import type { Logger, Metrics } from "@reprise/service";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run-generation.ts";
 import type { RunLog } from "./run-log.ts";
-import { watchStalls } from "./stall-watch.ts";
 
 export { parseWorkerEnvironment, type WorkerEnvironment } from "./config.ts";
 export type { Engine } from "./engines/engine.ts";
@@ -59,10 +58,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     running,
   };
   const stopAnswering = answerHolders(broker.main, worker, (generation) => running.has(generation));
-  const stalls = watchStalls(broker.main, ackWaitMs / 2);
   watchConnection(broker.main, {
     onUp() {
-      stalls.reconnected();
       for (const run of running.values()) run.sync();
     },
   });
@@ -70,8 +67,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const runs = metrics.gauge("reprise_generations_running");
   const ended = metrics.counter("reprise_generations_ended_total");
   const run = async (job: Job, model: ServedModel) => {
-    // Unanswered, it comes back after the ack wait, if it is nobody else's.
-    if (stalls.doubtful) return;
     runs.inc();
     try {
       const result = await runGeneration(context, job, model);
@@ -94,7 +89,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const queues = await ModelQueues.open(models, serve);
   const close = async () => {
     handover.abort();
-    stalls[Symbol.dispose]();
     await queues.close();
     stopAnswering();
     log.close();
