@@ -21,6 +21,7 @@ export const abandoned: FaultRow = {
   about:
     "readers of two nodes leave a generation with cancel_after 1.5 s for good, or come back in time, or never come: cancelled, or not; from the moment at which it is to be cancelled until the cancel is stored",
   world: {},
+  shortTrials: 1,
   async run(trial) {
     const cases = [left, left, left, cameBack, cameBack, neverRead];
     await Promise.all(cases.map((play) => play(trial)));
@@ -32,6 +33,7 @@ export const abandonedNodeKilled: FaultRow = {
   about:
     "a node dies with the readers of generations with cancel_after 1.5 s; those of half of them go on to the other node; from 1.5 s after the death, of which a node's word of up to 6 s has to run out, until the cancel is stored",
   world: {},
+  shortTrials: 1,
   async run(trial) {
     const { random, world } = trial;
     const loads = await Promise.all(

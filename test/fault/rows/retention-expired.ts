@@ -4,7 +4,7 @@ import { encodeCursor, isTerminal } from "@reprise/protocol";
 import { callNode, codeOf, type NodeAnswer, type NodeCall } from "../trial/call.ts";
 import { watchLog } from "../trial/log-watch.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
-import type { Trial } from "../trial/trial.ts";
+import type { GenerationOptions, Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
 
 const RETENTION_HOURS = 0.001;
@@ -20,8 +20,13 @@ export const retentionExpired: FaultRow = {
   about:
     "logs are kept for 3.6 s: generations that ended before are 410 to every call, at both nodes, but for events that a node still has in memory, and those that run for longer go on to their end for whoever reads them; from 3.6 s after a generation's end until it is generation_expired",
   world: { env: { REPRISE_RETENTION_HOURS: String(RETENTION_HOURS) } },
+  shortTrials: 1,
   async run(trial) {
-    await Promise.all([...Array.from({ length: 4 }, () => expires(trial)), outlives(trial), outlives(trial)]);
+    await Promise.all([
+      ...Array.from({ length: 4 }, () => expires(trial)),
+      outlives(trial, LONG),
+      cancelled(trial),
+    ]);
   },
 };
 
@@ -80,9 +85,13 @@ function callsTo(
 }
 
 /** Those who read from the start lose nothing; whoever comes late, or with an old cursor, is told, or gets all of it. */
-async function outlives(trial: Trial): Promise<void> {
+async function outlives(
+  trial: Trial,
+  options: GenerationOptions,
+  meanwhile?: (generation: TestedGeneration) => Promise<void>,
+): Promise<void> {
   const { random, world } = trial;
-  const generation = await trial.create(LONG);
+  const generation = await trial.create(options);
   using watch = await watchLog(world, generation);
   const [first] = [trial.read(generation, "raw"), trial.read(generation, "sdk")];
   const payloads = await world.readLog(generation.ref);
@@ -96,6 +105,7 @@ async function outlives(trial: Trial): Promise<void> {
     path: `/${generation.id}/events?after=${OLD_CURSOR}`,
     headers: { accept: "application/json" },
   });
+  await meanwhile?.(generation);
   const end = await watch.next(({ type }) => isTerminal(type));
   for (const { event, payload } of watch.told) payloads[event.seq] = payload;
   trial.seal(generation, payloads);
@@ -105,6 +115,19 @@ async function outlives(trial: Trial): Promise<void> {
   const isRight = answer && (answer.status === 200 || codeOf(answer) === "cursor_expired");
   if (!isRight)
     trial.blame("answer", `${generation.id}: an old cursor got ${answer?.status} ${answer?.body}`);
+}
+
+/** One whose beginning has expired is cancelled as any other. */
+function cancelled(trial: Trial): Promise<void> {
+  return outlives(
+    trial,
+    { ...LONG, tokens: 2_000, mayEnd: ["generation.cancelled"] },
+    async ({ id, tenant }) => {
+      const answer = await callNode(trial.world, { node: 0, tenant, path: `/${id}/cancel` });
+      if (answer?.status !== 200)
+        trial.blame("answer", `a cancel of ${id} got ${answer?.status} ${answer?.body}`);
+    },
+  );
 }
 
 async function judgeLate(

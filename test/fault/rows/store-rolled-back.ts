@@ -44,6 +44,7 @@ export const storeRolledBack: FaultRow = {
   about:
     "the broker's store goes back by up to 1.5 s under load, half of the time a worker dies as well; from the loss until the broker has the next event of each generation",
   world: {},
+  shortTrials: 1,
   limitMs: 60_000,
   async run(trial) {
     const { random, world } = trial;
