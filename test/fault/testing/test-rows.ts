@@ -27,7 +27,7 @@ export function testRows(rows: readonly FaultRow[]): void {
       async () => {
         const results = await runRow(row, { worlds, trials: TRIALS, seed: DEFAULT_SEED });
         const result = toRowResult(row, results, 0);
-        const complaints = results.flatMap((result) => result.complaints);
+        const complaints = results.flatMap((each) => each.complaints);
         expect(formatViolations([result]), complaints.join("\n")).toBe("");
         expect(result.trials).toBe(TRIALS);
         expect(result.stored).toBeGreaterThan(0);
