@@ -23,7 +23,7 @@ export interface PublishOptions {
   messageId?: string;
   /** Further headers to store. */
   extra?: Record<string, string>;
-  /** Default 2 s: an election is better waited out by publishing again. */
+  /** Default 1.2 s: an election is better waited out by publishing again. */
   timeoutMs?: number;
 }
 
@@ -41,7 +41,7 @@ const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
  * Rejects with `internal` for a subject that `protocol` can't have made.
  */
 export function createPublish(inbox: ReplyInbox): Publish {
-  return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 2_000 }) => {
+  return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 1_200 }) => {
     if (!ONE_ADDRESS.test(subject))
       return Promise.reject(new RepriseError("internal", `"${subject}" is no address to publish to.`));
     const hdrs = headers();

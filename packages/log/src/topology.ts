@@ -19,7 +19,9 @@ import {
   READERS_SUBJECTS,
   RepriseError,
   shardSubjects,
+  toRepriseError,
 } from "@reprise/protocol";
+import { setTimeout as pause } from "node:timers/promises";
 import { assertNotWeakened } from "./assert-not-weakened.ts";
 import { STREAM_NOT_FOUND } from "./stream-existence.ts";
 
@@ -36,20 +38,38 @@ const OLDEST_SERVER = [2, 12] as const;
 /** The largest event, its headers, and room to spare. */
 const SMALLEST_MAX_PAYLOAD = LIMITS.eventBytes + 65_536;
 const MS = 1_000_000;
+const REQUEST_MS = 2_000;
+const BUDGET_MS = 20_000;
+const PAUSE_MS = 100;
+/** What the API answers while it has no leader. */
+const UNAVAILABLE = 503;
 
 /**
  * Creates the streams, or brings existing ones in line, but never weakens one. Any number of processes may do it at once.
  * @throws RepriseError `broker_incompatible` when the server is too old, has no JetStream or allows payloads that are too small,
- *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for
+ *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for;
+ *   `broker_unavailable` when JetStream does not answer for 20 s
  */
 export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
   assertCompatible(connection);
-  const manager = await jetstreamManager(connection, { timeout: 10_000 }).catch((cause: unknown) => {
-    throw new RepriseError("broker_incompatible", "JetStream does not answer on this NATS server.", {
-      cause,
-    });
-  });
-  await Promise.all(streamConfigs(options).map((config) => ensureStream(manager, config)));
+  const manager = await jetstreamManager(connection, { timeout: REQUEST_MS, checkAPI: false });
+  const deadline = Date.now() + BUDGET_MS;
+  await Promise.all(
+    streamConfigs(options).map((config) => insist(() => ensureStream(manager, config), deadline)),
+  );
+}
+
+/** A cluster that has just begun leaves requests unanswered until it has leaders: asked again soon, it answers soon. */
+async function insist(task: () => Promise<void>, deadline: number): Promise<void> {
+  for (;;) {
+    try {
+      return await task();
+    } catch (thrown) {
+      const error = toRepriseError(thrown);
+      if (!error.retryable || Date.now() > deadline) throw error;
+      await pause(PAUSE_MS);
+    }
+  }
 }
 
 /** @throws RepriseError `broker_incompatible` */
@@ -142,7 +162,7 @@ async function ensureStream(manager: JetStreamManager, config: Config): Promise<
     } else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
   } catch (cause) {
     if (cause instanceof RepriseError) throw cause;
-    if (!(cause instanceof JetStreamApiError)) {
+    if (!(cause instanceof JetStreamApiError) || cause.status === UNAVAILABLE) {
       throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, {
         cause,
       });

@@ -10,9 +10,12 @@ const policy = { on_disconnect: { cancel_after: CANCEL_AFTER_MS } } as const;
 /** Would go on for half a minute. */
 const LEFT: GenerationOptions = { policy, tokens: 3_000, mayEnd: ["generation.cancelled"] };
 /** Somebody comes back in time: they end as if nobody had left. */
-const KEPT: GenerationOptions = { policy, tokens: 400 };
+const KEPT: GenerationOptions = { policy, tokens: 500 };
 const FEW_EVENTS = 5;
 const MOST_READERS = 3;
+/** Of somebody who comes and goes while a reaper looks. */
+const VISITS = 4;
+const LONGEST_VISIT_MS = 500;
 /** What a clock in another process, and a word on its way, may make of a moment. */
 const TOLERANCE_MS = 50;
 
@@ -23,7 +26,7 @@ export const abandoned: FaultRow = {
   world: {},
   shortTrials: 1,
   async run(trial) {
-    const cases = [left, left, left, cameBack, cameBack, neverRead];
+    const cases = [left, left, left, cameBack, cameBack, cameBack, neverRead];
     await Promise.all(cases.map((play) => play(trial)));
   },
 };
@@ -69,11 +72,15 @@ async function left(trial: Trial): Promise<void> {
 }
 
 async function cameBack(trial: Trial): Promise<void> {
+  const { random } = trial;
   const generation = await trial.create(KEPT);
-  const first = trial.read(generation, "raw");
-  await first.record.until(({ seen }) => seen.length > FEW_EVENTS);
-  first.leave();
-  await delay(trial.random.integer(0, CANCEL_AFTER_MS * 0.7));
+  for (let visits = 0; visits < VISITS; visits++) {
+    const reader = trial.read(generation, "raw");
+    await reader.record.until(({ seen }) => seen.length > FEW_EVENTS);
+    await delay(random.integer(0, LONGEST_VISIT_MS));
+    reader.leave();
+    await delay(random.integer(0, CANCEL_AFTER_MS * 0.7));
+  }
   await trial.read(generation, "raw").record.done;
 }
 

@@ -5,7 +5,7 @@ import type { FaultRow } from "./row.ts";
 
 const GENERATIONS = 8;
 /** As the reaper has it: workers end their generations themselves when the total time is up. */
-const REAPER_GRACE_MS = 30_000;
+const REAPER_GRACE_MS = 10_000;
 const STARTED = '"type":"generation.started"';
 /** After the create's answer the job's own time, from which the timeout counts, lies a little back. */
 const TOLERANCE_MS = 200;
@@ -55,7 +55,7 @@ async function waitInVain(trial: Trial, queue: QueueTimeout, isRead: boolean): P
 export const workersGone: FaultRow = {
   name: "workers-gone",
   about:
-    "all workers are killed in mid-stream and none comes back: worker_lost by a reaper when the total time of 3 s is up and 30 s more; from then until the end is stored",
+    "all workers are killed in mid-stream and none comes back: worker_lost by a reaper when the total time of 3 s is up and 10 s more; from then until the end is stored",
   world: {},
   limitMs: 90_000,
   shortTrials: 1,

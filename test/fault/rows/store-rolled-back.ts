@@ -21,6 +21,7 @@ const TOKENS = { least: 30, most: 250 };
 const BEFORE = 8;
 const AFTER = 3;
 const LONGEST_LOSS_MS = 1_500;
+const LOG_LOST = '"reason":"log_lost"';
 /** The last events before the loss have been told by then, and no server that has lost any is up. */
 const LAST_WORDS_MS = 20;
 /** By then whoever holds a generation of which nothing is left has put it back. */
@@ -66,8 +67,8 @@ export const storeRolledBack: FaultRow = {
       all.map((load) => {
         const told = before.get(load.generation)!;
         const hadEnded = told.some(({ event }) => isTerminal(event.type));
-        const mayBeGone = young.includes(load) && (hadEnded || orphans.includes(load));
-        return followUp(trial, load, { lostAt, told, mayBeGone });
+        const isHeld = !hadEnded && !orphans.includes(load);
+        return followUp(trial, load, { lostAt, told, isHeld, isYoung: young.includes(load) });
       }),
     );
   },
@@ -77,7 +78,10 @@ export const storeRolledBack: FaultRow = {
 interface Before {
   readonly lostAt: number;
   readonly told: readonly Told[];
-  readonly mayBeGone: boolean;
+  /** Whether a worker still had it. */
+  readonly isHeld: boolean;
+  /** Whether it was created after the copy. */
+  readonly isYoung: boolean;
 }
 
 function startLoads(trial: Trial, count: number): Promise<Load[]> {
@@ -107,17 +111,20 @@ async function killWorker({ random, world }: Trial, loads: readonly Load[]): Pro
 async function followUp(
   trial: Trial,
   { generation, readers, watch }: Load,
-  { lostAt, told, mayBeGone }: Before,
+  { lostAt, told, isHeld, isYoung }: Before,
 ): Promise<void> {
   using _ = watch;
   const mine = readers.map(({ record }) => record);
   if (await isThere(trial, generation)) mine.push(...(await readAnew(trial, generation)));
   else {
     trial.forget(generation);
-    if (mayBeGone) await judgeGone(trial, generation);
+    if (isYoung && !isHeld) await judgeGone(trial, generation);
     else trial.blame("answer", `${generation.id} is gone, though its worker held it`);
   }
   const payloads = await trial.world.readLog(generation.ref);
+  const hasLost = told.some(({ event, payload }) => payloads[event.seq] !== payload);
+  if (hasLost && isHeld && !payloads.some((payload) => payload.includes(LOG_LOST)))
+    trial.blame("log", `${generation.id}: its worker has not put back what was lost`);
   for (const record of mine) judgeShown(trial, record, await record.done, { payloads, told });
   const next = watch.told.find(({ at }) => at > lostAt && !told.some((each) => each.at === at));
   if (next) trial.recovered(next.at - lostAt);

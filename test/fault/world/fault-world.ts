@@ -9,8 +9,6 @@ import { encodeModelsFile, startUpstream, type Upstream } from "./upstream.ts";
 import { startWorldBroker, type WorldBroker } from "./world-broker.ts";
 import { DEFAULT_ACK_WAIT_MS, type Link, type WorldOptions } from "./world-options.ts";
 
-const MOST_FIRST_STARTS = 3;
-
 export interface DeliverySlot {
   readonly slot: ServiceSlot;
   /** Where clients find it, over its proxy if it has one: the same for all of its processes. */
@@ -101,9 +99,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   for (let index = 1; index <= workerCount; index++)
     workers.push(await addSlot(`worker-${index}`, "inference-worker", {}));
   const slots = [...deliveries.map(({ slot }) => slot), ...workers];
-  const [first, ...others] = slots;
-  await startFirst(first);
-  await Promise.all(others.map((slot) => slot.start()));
+  await Promise.all(slots.map((slot) => slot.start()));
 
   const running = stack.move();
   return {
@@ -129,20 +125,6 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-/**
- * Alone, for it makes the streams. A cluster that has just begun now and then leaves the request for one unanswered, and the
- * process ends with `broker_unavailable`; it is started again then, as whatever supervises it would.
- */
-async function startFirst(slot: ServiceSlot | undefined): Promise<void> {
-  for (let starts = 1; ; starts++) {
-    try {
-      return await slot?.start();
-    } catch (error) {
-      if (starts === MOST_FIRST_STARTS) throw error;
-    }
-  }
 }
 
 function rethrow(error: unknown): never {
