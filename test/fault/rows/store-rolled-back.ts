@@ -39,6 +39,9 @@ const TOLD = new Set(["events_lost", "cursor_invalid"]);
  * - A reader that was shown lost events is shown nothing of what took their place: it is refused with `events_lost` or
  *   `cursor_invalid` (404 where nothing is left), unless it had read to an end before the loss, whose text then is right all the
  *   same. A reader that was shown none of them reads on and notices nothing.
+ *
+ * Not tried here: a cursor names an attempt by its number, so where every process dies with the store and the lost attempt's number is
+ * given to another one, a node that has never seen the lost events takes their cursors for its log's own.
  */
 export const storeRolledBack: FaultRow = {
   name: "store-rolled-back",
