@@ -23,8 +23,9 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
 /**
  * The first event to send to a reader that holds a cursor.
  * @throws RepriseError `cursor_invalid` when the log has no event at the cursor, or a different one than the cursor was made
- *   for; `events_lost` when it had the cursor's event, and the store has lost it; `cursor_expired` when the log no longer begins at its beginning: without the events that begin attempts, no cursor of
- *   it can be told from a wrong one; `broker_unavailable` when the log can't be read
+ *   for; `events_lost` when it had the cursor's event, and the store has lost it; `cursor_expired` when the log no longer begins at
+ *   its beginning: without the events that begin attempts, no cursor of it can be told from a wrong one; `broker_unavailable` when
+ *   the log can't be read
  */
 export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
   if (!tail.beginsWhole) throw expired();

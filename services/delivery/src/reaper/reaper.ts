@@ -153,7 +153,11 @@ export class Reaper {
     const { judgedFromMs } = this.#continuity;
     const options = { ...this.#options, leaseMs: this.#leaseMs, nowMs, judgedFromMs, onEnded: this.#onEnded };
     let looked = await look(watched, options);
-    if (looked.absence) this.#continuity.seen(looked.atMs);
+    if (looked.absence) {
+      this.#continuity.seen(looked.atMs);
+      // The broker may have stood still within the look itself.
+      looked = { ...looked, absence: { ...looked.absence, judgedFromMs: this.#continuity.judgedFromMs } };
+    }
     for (let steps = 0; steps < MAX_STEPS; steps++) {
       const { watched: kept, effect } = next(watched, looked, this.#leaseMs);
       if (kept) this.#watched.set(kept.job.streamSeq, kept);
