@@ -151,4 +151,17 @@ describe("presence", () => {
     expect(said()).toEqual(Array.from({ length: 2 }, () => ({ readers: 1, seq: 0 })));
     expect(vi.getTimerCount()).toBe(0);
   });
+
+  test("a node that drains while a word is on its way says the last one behind it", async () => {
+    const { presence, said } = openPresence();
+    const tail = watched();
+    const leave = presence.enter(tail, () => 0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    leave();
+    // The word that nobody reads is still on its way when somebody comes and the node drains.
+    presence.enter(tail, () => 3);
+    presence.drain();
+    await presence.close();
+    expect(said().at(-1)).toEqual({ readers: 1, seq: 3 });
+  });
 });

@@ -1,4 +1,4 @@
-import { publishReaders, READER_LEASE_MS, type Publish, type Tail } from "@reprise/log";
+import { type Publish, publishReaders, READER_LEASE_MS, type ReaderRecord, type Tail } from "@reprise/log";
 import { type EffectivePolicy, type GenerationRef, logSubject, type NodeId } from "@reprise/protocol";
 import { GAP_MS, isWordDue, type Wording } from "./word.ts";
 
@@ -65,8 +65,14 @@ export class Presence {
     if (this.#drained) return;
     this.#drained = true;
     clearInterval(this.#timer);
-    for (const audience of this.#audiences.values())
-      if (audience.positions.size > 0 && !audience.sending) this.#send(audience);
+    for (const audience of this.#audiences.values()) {
+      if (audience.positions.size === 0) continue;
+      const last = recordOf(audience);
+      const { sending } = audience;
+      if (!sending) void this.#send(audience, last);
+      // The word in flight may be an older one, that nobody reads, and it may get lost.
+      else audience.sending = sending.then(() => this.#send(audience, last));
+    }
   }
 
   /** Waits for the words in flight. */
@@ -131,14 +137,13 @@ export class Presence {
     const { leaseMs, now } = this.#options;
     const paceSeq = isPaced && positions.size > 0 ? furthest(positions) : undefined;
     const wording = { said, triedAtMs, visited, paceSeq, readers: positions.size };
-    if (isWordDue(wording, { nowMs: now(), leaseMs })) this.#send(audience);
+    if (isWordDue(wording, { nowMs: now(), leaseMs })) void this.#send(audience);
   }
 
-  #send(audience: Audience): void {
+  #send(audience: Audience, record = recordOf(audience)): Promise<void> {
     const { publish, node, now, onError } = this.#options;
-    const { ref, positions } = audience;
-    if (positions.size > 0) audience.seq = furthest(positions);
-    const record = { readers: positions.size, seq: audience.seq };
+    const { ref } = audience;
+    audience.seq = record.seq;
     const atMs = now();
     audience.triedAtMs = atMs;
     audience.visited = false;
@@ -147,11 +152,17 @@ export class Presence {
       .then((stored) => void (stored && (audience.said = { ...record, atMs })), onError)
       .finally(() => void (audience.sending === sending && (audience.sending = undefined)));
     audience.sending = sending;
+    return sending;
   }
 }
 
 function isAsked(policy: EffectivePolicy | undefined): boolean {
   return policy !== undefined && (policy.on_disconnect !== "keep" || policy.pace !== undefined);
+}
+
+/** The furthest place stays said when the last reader has left. */
+function recordOf({ positions, seq }: Audience): ReaderRecord {
+  return { readers: positions.size, seq: positions.size > 0 ? furthest(positions) : seq };
 }
 
 function furthest(positions: ReadonlySet<Position>): number {

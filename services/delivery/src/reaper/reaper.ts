@@ -33,6 +33,8 @@ const SWEEPS_PER_LEASE = 5;
 /** What one sweep does at most, so that 100,000 open jobs cost a node some seconds of attention and never a second at once. */
 const MAX_MET = 2_000;
 const MAX_LOOKS = 1_000;
+/** The most open jobs it holds, 0.8 KB each. Those behind them wait in the queue until others have gone. */
+const MAX_WATCHED = 200_000;
 /** Looks at the same time. */
 const LANES = 16;
 /** When so many looks of a lane have failed, the broker is away, and the rest is left for the next sweep. */
@@ -114,7 +116,7 @@ export class Reaper {
     this.#walksAnew = false;
     for (
       let met = 0, more = this.#walkedTo < endSeq;
-      more && met < MAX_MET && !this.#closed.signal.aborted;
+      more && met < MAX_MET && this.#watched.size < MAX_WATCHED && !this.#closed.signal.aborted;
     ) {
       const part = await readJobsAfter(this.#options.broker.reads, this.#walkedTo);
       for (const job of part.jobs) this.#meet(job, nowMs);
