@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } from "@reprise/protocol";
 
@@ -12,6 +13,9 @@ const HELD = "+";
 const NOT_HELD = "-";
 /** A worker that sleeps does not answer; one that is dead has no subscription, which the broker says at once. */
 const ASK_MS = 500;
+/** All workers of a broker that was away come back within this time of each other. */
+const RECONNECTING_MS = 1_000;
+const PAUSE_MS = 50;
 
 /** Answers other workers' question whether this one runs a generation. @returns how to stop answering */
 export function answerHolders(
@@ -28,18 +32,26 @@ export function answerHolders(
   return () => subscription.unsubscribe();
 }
 
-/** Whether a worker runs a generation at this moment. False when it does not answer within half a second. */
+/**
+ * Whether a worker runs a generation at this moment. False when it does not answer within half a second.
+ * @param connectedAtMs when the connection was last made anew, by `performance.now()`: right after that the other worker may not be
+ *   back yet, so for a second it is asked again
+ */
 export async function isHeld(
   connection: NatsConnection,
   worker: WorkerId,
   generation: GenerationId,
+  connectedAtMs = Number.NEGATIVE_INFINITY,
 ): Promise<boolean> {
-  try {
-    const answer = await connection.request(workerSubject(worker), generation, { timeout: ASK_MS });
-    return answer.string() === HELD;
-  } catch {
-    // Nobody there, or nobody awake; of a broken connection the append that follows tells.
-    return false;
+  for (;;) {
+    try {
+      const answer = await connection.request(workerSubject(worker), generation, { timeout: ASK_MS });
+      return answer.string() === HELD;
+    } catch {
+      // Nobody there, or nobody awake; of a broken connection the append that follows tells.
+      if (performance.now() > connectedAtMs + RECONNECTING_MS) return false;
+      await pause(PAUSE_MS);
+    }
   }
 }
 

@@ -39,6 +39,8 @@ export interface RunContext {
   readonly onError: (error: unknown) => void;
   /** Aborted when the worker is to hand its jobs over. */
   readonly handover: AbortSignal;
+  /** When the connection was last made anew, by `performance.now()`. */
+  readonly connectedAtMs: () => number;
   /** What this worker runs: to be synced when the connection comes back, and named to other workers that ask. */
   readonly running: Map<GenerationId, RunLog>;
 }
@@ -236,10 +238,10 @@ function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, pla
  * has lost the end of its store has forgotten how often it has delivered a job, too.
  */
 async function isHeldElsewhere(
-  { connection }: RunContext,
+  { connection, connectedAtMs }: RunContext,
   { ref }: Job,
   { attemptEnd, worker }: Transcript,
 ): Promise<boolean> {
   if (attemptEnd === "handover" || worker === undefined) return false;
-  return isHeld(connection, parseWorkerId(worker), ref.generation);
+  return isHeld(connection, parseWorkerId(worker), ref.generation, connectedAtMs());
 }

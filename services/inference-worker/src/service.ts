@@ -48,6 +48,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const worker = parseWorkerId(`worker-${randomUUID()}`);
   const handover = new AbortController();
   const running = new Map<GenerationId, RunLog>();
+  let connectedAtMs = Number.NEGATIVE_INFINITY;
   const context = {
     connection: broker.main,
     log,
@@ -56,10 +57,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     onError,
     handover: handover.signal,
     running,
+    connectedAtMs: () => connectedAtMs,
   };
   const stopAnswering = answerHolders(broker.main, worker, (generation) => running.has(generation));
   watchConnection(broker.main, {
     onUp() {
+      connectedAtMs = performance.now();
       for (const run of running.values()) run.sync();
     },
   });

@@ -167,6 +167,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     onError,
     handover,
     running: new Map<GenerationId, RunLog>(),
+    connectedAtMs: () => Number.NEGATIVE_INFINITY,
   };
   const nothing = () => undefined;
   const job = {

@@ -1,0 +1,27 @@
+import { createGenerationId, parseWorkerId } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { answerHolders, isHeld } from "./job-holder.ts";
+import { eventually } from "./testing/eventually.ts";
+import { openWorld } from "./testing/world.ts";
+
+const worker = parseWorkerId("worker-1");
+const generation = createGenerationId(new Uint8Array(17).fill(7), 1);
+const other = createGenerationId(new Uint8Array(17).fill(9), 1);
+
+test("a worker that runs a generation says so, and of no other one", async () => {
+  await using world = await openWorld();
+  const stop = answerHolders(world.broker.reads, worker, (asked) => asked === generation);
+  await eventually(async () => expect(await isHeld(world.broker.main, worker, generation)).toBe(true));
+  expect(await isHeld(world.broker.main, worker, other)).toBe(false);
+  stop();
+});
+
+test("a worker that is not there is not waited for, unless everybody has just come back", async () => {
+  await using world = await openWorld();
+  expect(await isHeld(world.broker.main, worker, generation)).toBe(false);
+  const asked = isHeld(world.broker.main, worker, generation, performance.now());
+  // The broker has said once that nobody is there before this one is back.
+  await isHeld(world.broker.main, worker, generation);
+  answerHolders(world.broker.reads, worker, () => true);
+  expect(await asked).toBe(true);
+});
