@@ -26,8 +26,10 @@ const LOG_LOST = '"reason":"log_lost"';
 const LAST_WORDS_MS = 20;
 /** By then whoever holds a generation of which nothing is left has put it back. */
 const PUT_BACK_MS = 10_000;
-/** What a reader is told whose cursor's event is lost; without a log there is no generation either. */
+/** What a reader is told whose cursor's event is lost. */
 const TOLD = new Set(["events_lost", "cursor_invalid"]);
+/** And while there is nothing left of the log, or nothing but its checkpoint. */
+const GONE = new Set(["generation_not_found", "generation_expired"]);
 
 /**
  * A store that goes back to an earlier moment, as after a power loss with a lazy fsync. What is promised, and checked here:
@@ -37,8 +39,8 @@ const TOLD = new Set(["events_lost", "cursor_invalid"]);
  * - A generation that was created after the copy is put back by its worker. Where the worker had ended it, or has died too, no party
  *   holds it any more: it is lost, with its create, and is answered 404.
  * - A reader that was shown lost events is shown nothing of what took their place: it is refused with `events_lost` or
- *   `cursor_invalid` (404 where nothing is left), unless it had read to an end before the loss, whose text then is right all the
- *   same. A reader that was shown none of them reads on and notices nothing.
+ *   `cursor_invalid`, and where nothing is left of the log with 404 or 410 until the worker has put it back. Unless it had read to
+ *   an end before the loss, whose text then is right all the same. A reader that was shown none of them notices nothing.
  *
  * Not tried here: a cursor names an attempt by its number, so where every process dies with the store and the lost attempt's number is
  * given to another one, a node that has never seen the lost events takes their cursors for its log's own.
@@ -180,7 +182,7 @@ function judgeShown(
   const mixed = lost.find(({ seq, payload }) => (old.get(seq) ?? payload) !== payload);
   if (mixed) blame("unknown", `seq ${mixed.seq} is no lost event, behind lost ones from ${lost[0]!.seq} on`);
   if (end.type === "refused") {
-    const isTold = TOLD.has(end.code) || (payloads.length === 0 && end.code === "generation_not_found");
+    const isTold = TOLD.has(end.code) || (GONE.has(end.code) && lost.length === seen.length);
     if (!isTold || lost.length === 0)
       blame("refused", `${end.code} after ${seen.length}, ${lost.length} lost`);
   } else if (lost.length === 0) {
