@@ -74,7 +74,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     try {
       const result = await runGeneration(context, job, model);
       if (result === "completed" || result === "failed") ended.inc({ status: result });
-      logger.debug({ generation: job.ref.generation, result }, "a run has ended");
+      logger.debug({ generation: job.ref.generation, deliveries: job.deliveries, result }, "a run has ended");
     } finally {
       runs.dec();
     }

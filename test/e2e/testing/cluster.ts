@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
 import {
   decodeEvent,
-  jobQueue,
-  JOBS_STREAM,
   type KnownEvent,
   liveSubject,
   parseGenerationId,
@@ -39,8 +37,6 @@ export interface Cluster extends AsyncDisposable {
   startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
   /** Resolves once it takes jobs. */
   startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
-  /** How often a job of this model was handed out so far. */
-  jobDeliveries(model: string): Promise<number>;
   /** Disposes of something together with the services, before the broker. */
   use<T extends AsyncDisposable>(resource: T): T;
   /** What the log holds, read from its leader: exact payloads, seq 0 included. */
@@ -95,11 +91,6 @@ export async function startCluster({
       const service = processes.use(await startService("inference-worker", { ...base, ...env }));
       const { worker } = await service.logged("taking jobs");
       return { ...service, id: String(worker) };
-    },
-    async jobDeliveries(model) {
-      const { consumer } = jobQueue(model);
-      const info = await broker.main.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
-      return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
     use: (resource) => processes.use(resource),
     readLog: (tenant, id) => readLog(log, tenant, id),
