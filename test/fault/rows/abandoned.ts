@@ -64,11 +64,13 @@ async function left(trial: Trial): Promise<void> {
     trial.read(generation, "raw"),
   );
   await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length > FEW_EVENTS)));
+  let leftAt = 0;
   for (const reader of readers) {
     await delay(random.integer(0, CANCEL_AFTER_MS / MOST_READERS));
+    leftAt = performance.now();
     reader.leave();
   }
-  await reportCancel(trial, generation, watch, performance.now());
+  await reportCancel(trial, generation, watch, leftAt);
 }
 
 async function cameBack(trial: Trial): Promise<void> {
@@ -86,9 +88,10 @@ async function cameBack(trial: Trial): Promise<void> {
 
 /** Whoever created it is given a lease to come. */
 async function neverRead(trial: Trial): Promise<void> {
+  const createdAt = performance.now();
   const generation = await trial.create(LEFT);
   using watch = await watchLog(trial.world, generation);
-  await reportCancel(trial, generation, watch, performance.now() + READER_LEASE_MS - CANCEL_AFTER_MS);
+  await reportCancel(trial, generation, watch, createdAt + READER_LEASE_MS - CANCEL_AFTER_MS);
 }
 
 async function reportCancel(
