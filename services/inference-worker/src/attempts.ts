@@ -116,7 +116,9 @@ async function takeTurn(
   if (outcome.kind === "finished") {
     for (const draft of toCallDrafts(outcome.calls, transcript)) log.append(draft);
   }
-  const after = await readSettled(context);
+  // What the engine has said to its end is not given up because the worker is to stop: nothing but the end is left to append.
+  const isWhole = outcome.kind === "finished" && outcome.calls.length === 0;
+  const after = isWhole ? await readOpen(log) : await readSettled(context);
   if (!after || outcome.kind === "stopped") return { kind: "stopped" };
   if (outcome.kind === "finished") tally.add(outcome.counted, outcome.usage);
   const usage = tally.total(after.usage);
@@ -137,8 +139,13 @@ async function awaitTools(context: AttemptsContext, engine: EngineChoice, tally:
 
 /** What the log says once everything that was appended is in it; undefined when the work is to stop. */
 async function readSettled({ log, stop }: AttemptsContext): Promise<Transcript | undefined> {
-  if ((await log.settled()).kind !== "open" || stop.aborted) return undefined;
-  return log.transcript();
+  const transcript = await readOpen(log);
+  return stop.aborted ? undefined : transcript;
+}
+
+/** The same; undefined when the log is no longer this worker's to write. */
+async function readOpen(log: RunLog): Promise<Transcript | undefined> {
+  return (await log.settled()).kind === "open" ? log.transcript() : undefined;
 }
 
 function engineOf({ engine, fallback }: ServedModel, choice: EngineChoice): Engine {

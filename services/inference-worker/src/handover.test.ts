@@ -126,3 +126,32 @@ test("a worker that is told to stop as its generation ends gives back no job, an
   expect(heard).toEqual(["ack"]);
   expect(typesOf(events).slice(2)).toEqual(["generation.cancelled"]);
 });
+
+test("what an engine has said to its end is not given up because the worker closes before it is stored", async () => {
+  await using world = await openWorld();
+  const said = Promise.withResolvers<void>();
+  const storing = Promise.withResolvers<void>();
+  const engine = createFakeEngine(async function* () {
+    yield { type: "text", text: "All of it." };
+    said.resolve();
+    yield { type: "finish", reason: "stop" };
+  });
+  const publish: typeof world.log.publish = async (subject, payload, options) => {
+    if (Buffer.from(payload).includes("output.delta")) await storing.promise;
+    return world.log.publish(subject, payload, options);
+  };
+  const ref = await world.submit({ policy: STRICT });
+  const handover = new AbortController();
+  const run = world.run(ref, engine, { log: { ...world.log, publish }, handover: handover.signal });
+  await said.promise;
+  // The engine's end has been taken up by the next turn of the event loop; its text still waits for the broker.
+  await new Promise((resolve) => setImmediate(resolve));
+  handover.abort();
+  storing.resolve();
+  expect(await run).toBe("completed");
+  expect(typesOf(await world.read(ref)).slice(1)).toEqual([
+    "generation.started",
+    "output.delta",
+    "generation.completed",
+  ]);
+});

@@ -36,12 +36,14 @@ export function toRestoration({ held, kept, transcript, worker }: Restoration): 
       model: transcript.servedModel ?? requested.request.model,
       reason: "log_lost",
     },
-    ...(lost.some(({ type }) => type === "output.rewind") ? retold(transcript) : lost.flatMap(toOutput)),
+    ...(lost.some((event) => event.type === "output.rewind" && event.to_seq >= kept)
+      ? retold(transcript)
+      : lost.flatMap(toOutput)),
     { type: "attempt.ended", attempt, reason: "handover" },
   ];
 }
 
-/** A lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning. */
+/** Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning. */
 function retold({ output }: Transcript): EventDraft[] {
   return [{ type: "output.rewind", to_seq: 0, reason: "log_lost" }, ...output.map(toDraft)];
 }
@@ -62,6 +64,7 @@ function toOutput(event: KnownEvent): EventDraft[] {
   switch (event.type) {
     case "output.delta":
     case "reasoning.delta":
+    case "output.rewind":
     case "tool.call":
     case "tool.result":
       return [withoutSeq(event)];
