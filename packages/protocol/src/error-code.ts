@@ -44,11 +44,17 @@ export const ERROR_CATALOGUE = {
   cursor_expired: { retryable: false },
   /** The broker has lost events that readers had seen, this cursor's among them: the log goes on from before them. */
   events_lost: { retryable: false },
+  /** The tenant has no review with this id. */
+  review_not_found: { retryable: false },
+  /** The review was decided otherwise already. */
+  review_conflict: { retryable: false },
   // The platform can't answer now.
   /** This node is shutting down; another node, or this one later, will answer. */
   draining: { retryable: true },
   /** The log can't be reached or did not answer in time. */
   broker_unavailable: { retryable: true },
+  /** Nobody judges what was generated, and the policy shows nothing that was not judged. */
+  moderation_unavailable: { retryable: true },
   /** A defect in the platform; its log says more. */
   internal: { retryable: false },
   // A generation failed: `generation.failed` carries one of these.

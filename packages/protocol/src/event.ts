@@ -28,6 +28,10 @@ export const ATTEMPT_ENDS = ["handover", "timeout", "fallback"] as const;
 /** Why an attempt after the first began: the worker's own word, or its loss, or the loss of events that it had written. */
 export const TAKEOVER_REASONS = [...ATTEMPT_ENDS, "worker_lost", "log_lost"] as const;
 
+/** What a reviewer may decide: show the text, show another one, or stop the generation. */
+export const REVIEW_DECISIONS = ["approve", "edit", "halt"] as const;
+export type ReviewDecision = (typeof REVIEW_DECISIONS)[number];
+
 /** seq 0: the request itself. It never leaves the platform except to auditors and workers. */
 const requested = z.object({
   seq: z.literal(0),
@@ -124,6 +128,71 @@ const cancelled = z.object({
   usage: usageSchema,
 });
 
+/** Which text a range is of; `channelOf` names them. Default `"0"`, the first output. */
+const channel = z.string().optional();
+
+/**
+ * Moderation has withdrawn text: what the events `from_seq` to `to_seq` of the channel said, joined, reads `replacement` from now on.
+ * A range never overlaps an earlier one in part: it takes it in.
+ */
+const redacted = z.object({
+  seq,
+  type: z.literal("moderation.redacted"),
+  from_seq: seq,
+  to_seq: seq,
+  replacement: z.string(),
+  /** The rule that has matched; the leftmost, when there are several. */
+  rule: z.string(),
+  category: z.string(),
+  channel,
+  /** The review that has led to it. */
+  review_id: z.string().optional(),
+});
+
+/** Moderation has stopped the generation: from `from_seq` on no text counts, and `replacement` stands in its place. An end follows. */
+const halted = z.object({
+  seq,
+  type: z.literal("moderation.halted"),
+  from_seq: seq,
+  replacement: z.string(),
+  rule: z.string(),
+  category: z.string(),
+  review_id: z.string().optional(),
+});
+
+/** A person is to decide about a range of text. */
+const review = z.object({
+  seq,
+  type: z.literal("moderation.review"),
+  review_id: z.string(),
+  from_seq: seq,
+  to_seq: seq,
+  rule: z.string(),
+  category: z.string(),
+  channel,
+  /** When the policy decides if nobody has. RFC 3339, UTC. */
+  expires_at: z.string(),
+});
+
+/** What was decided, by a person or, `reviewer: "timeout"`, by the policy. What it leads to follows as an event of its own. */
+const reviewed = z.object({
+  seq,
+  type: z.literal("moderation.reviewed"),
+  review_id: z.string(),
+  decision: z.enum(REVIEW_DECISIONS),
+  reviewer: z.string(),
+  /** For `edit`: what stands in place of the range. */
+  replacement: z.string().optional(),
+});
+
+/** Nobody has judged what came after `judged_seq` for as long as the policy waits. Readers are shown it, or not, until somebody does. */
+const unavailable = z.object({
+  seq,
+  type: z.literal("moderation.unavailable"),
+  answer: z.enum(["fail_open", "fail_closed"]),
+  judged_seq: seq,
+});
+
 export const eventSchema = z.discriminatedUnion("type", [
   requested,
   started,
@@ -133,6 +202,11 @@ export const eventSchema = z.discriminatedUnion("type", [
   outputRewind,
   toolCall,
   toolResult,
+  redacted,
+  halted,
+  review,
+  reviewed,
+  unavailable,
   completed,
   failed,
   cancelled,

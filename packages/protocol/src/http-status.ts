@@ -15,6 +15,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "model_not_found":
     case "generation_not_found":
     case "tool_call_not_found":
+    case "review_not_found":
       return 404;
     case "method_not_allowed":
       return 405;
@@ -23,6 +24,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "idempotency_conflict":
     case "generation_ended":
     case "tool_result_conflict":
+    case "review_conflict":
       return 409;
     case "cursor_expired":
     case "generation_expired":
@@ -34,6 +36,7 @@ export function toHttpStatus(code: ErrorCode): number {
       return 415;
     case "draining":
     case "broker_unavailable":
+    case "moderation_unavailable":
     case "connection_lost":
       return 503;
     case "engine_unavailable":

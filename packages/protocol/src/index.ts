@@ -4,6 +4,8 @@ export {
   type EventDraft,
   FINISH_REASONS,
   type RequestedEvent,
+  REVIEW_DECISIONS,
+  type ReviewDecision,
   type TakeoverReason,
 } from "./event.ts";
 export { encodeEvent, peekSeq, peekType } from "./event-codec.ts";
@@ -23,6 +25,7 @@ export {
   type WorkerId,
 } from "./id.ts";
 export { encodeModelName } from "./model-name.ts";
+export * from "./moderation-policy.ts";
 export {
   DEFAULT_POLICY,
   type EffectivePolicy,
@@ -42,3 +45,5 @@ export { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEADERS, SSE_HEARTB
 export * from "./subject.ts";
 export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";
 export { timeoutError } from "./timeout-error.ts";
+export * from "./verdict.ts";
+export { channelOf, textOf, Withdrawals } from "./withdrawals.ts";

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { effectiveModerationSchema, moderationSchema } from "./moderation-policy.ts";
 import { DEFAULT_TIMEOUTS, effectiveTimeoutsSchema, tightenTimeouts, timeoutsSchema } from "./timeouts.ts";
 
 /** What to do when a worker died in the middle of a generation, from the most to the least permissive. */
@@ -35,6 +36,8 @@ export const policySchema = z.strictObject({
   pace: pace.optional(),
   /** A reader is sent what has come at most once in so many milliseconds. Default 0: at once. */
   delivery: delivery.optional(),
+  /** Whether and by which rules the output is judged, and what readers see of it. Default: it is not. */
+  moderation: moderationSchema.optional(),
 });
 
 export const DEFAULT_POLICY = {
@@ -53,6 +56,8 @@ export const effectivePolicySchema = z.object({
   timeouts: effectiveTimeoutsSchema,
   pace: pace.optional(),
   delivery: delivery.default(DEFAULT_POLICY.delivery),
+  /** Undefined: off. Its rules are stored apart, so `tightenPolicy` leaves it to `tightenModeration`. */
+  moderation: effectiveModerationSchema.optional(),
 });
 
 export type Policy = z.infer<typeof policySchema>;

@@ -7,6 +7,7 @@ import {
   isTenantId,
   type NodeId,
   shardOf,
+  type TenantId,
   type WorkerId,
 } from "./id.ts";
 import { decodeModelName, encodeModelName } from "./model-name.ts";
@@ -20,6 +21,14 @@ import { RepriseError } from "./reprise-error.ts";
 export const JOBS_STREAM = "JOBS";
 export const CHECKPOINTS_STREAM = "CHECKPOINTS";
 export const READERS_STREAM = "READERS";
+export const VERDICTS_STREAM = "VERDICTS";
+export const RULES_STREAM = "RULES";
+export const REVIEWS_STREAM = "REVIEWS";
+export const RULES_SUBJECTS = "rules.>";
+export const REVIEWS_SUBJECTS = "review.>";
+export const VERDICTS_SUBJECTS = "mod.>";
+/** Where VERDICTS republishes what it stores; verdicts that are not worth storing go there directly. */
+export const LIVE_VERDICTS_SUBJECTS = "live.mod.>";
 export const JOBS_SUBJECTS = "job.>";
 export const READERS_SUBJECTS = "reader.>";
 export const CHECKPOINTS_SUBJECTS = "ckpt.>";
@@ -116,4 +125,74 @@ export function parseReaderSubject(subject: string): GenerationRef & { node: Nod
 /** Where a worker answers whether it runs a generation. */
 export function workerSubject(worker: WorkerId): string {
   return `worker.${worker}`;
+}
+
+/** Where moderation says what it has judged of a generation. */
+export function verdictSubject({ tenant, generation }: GenerationRef): string {
+  return `mod.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export function liveVerdictSubject(ref: GenerationRef): string {
+  return `live.${verdictSubject(ref)}`;
+}
+
+/**
+ * Where a set of rules is kept.
+ * @throws TypeError unless `id` is one that `ruleSetId` has made
+ */
+export function ruleSetSubject(tenant: TenantId, id: string): string {
+  if (!/^[0-9a-f]{26}$/.test(id)) throw new TypeError(`"${id}" does not name a set of rules`);
+  return `rules.${tenant}.${id}`;
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `logSubject` makes */
+export function parseLogSubject(subject: string): GenerationRef {
+  const [kind, shard, tenant, generation, ...rest] = subject.split(".");
+  if (
+    kind !== "gen" ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    shard !== `${shardOf(generation)}` ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a log's subject.`);
+  }
+  return { tenant, generation };
+}
+
+const REVIEW_ID = /^rev_[0-9]{1,9}$/;
+
+/** A review's id is of its generation alone: the event that asks for it has this seq. */
+export function reviewIdOf(seq: number): string {
+  return `rev_${seq}`;
+}
+
+/**
+ * Where a review that waits for its answer is listed.
+ * @throws RepriseError `review_not_found` unless `reviewId` is one that `reviewIdOf` makes
+ */
+export function reviewSubject({ tenant, generation }: GenerationRef, reviewId: string): string {
+  if (!REVIEW_ID.test(reviewId))
+    throw new RepriseError("review_not_found", "There is no review with this id.");
+  return `review.${tenant}.${generation}.${reviewId}`;
+}
+
+export function tenantReviewSubjects(tenant: TenantId): string {
+  return `review.${tenant}.>`;
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `reviewSubject` makes */
+export function parseReviewSubject(subject: string): { ref: GenerationRef; reviewId: string } {
+  const [kind, tenant, generation, reviewId, ...rest] = subject.split(".");
+  if (
+    kind !== "review" ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    reviewId === undefined ||
+    !REVIEW_ID.test(reviewId) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a review's subject.`);
+  }
+  return { ref: { tenant, generation }, reviewId };
 }

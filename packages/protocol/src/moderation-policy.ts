@@ -1,0 +1,169 @@
+import * as z from "zod";
+
+/** What moderation may do, from the most to the least permissive. */
+export const MODERATION_MODES = ["off", "observe", "retract", "gate"] as const;
+export type ModerationMode = (typeof MODERATION_MODES)[number];
+
+/** What follows when a rule matches, from the mildest to the strictest. */
+export const MODERATION_ACTIONS = ["flag", "redact", "review", "halt"] as const;
+export type ModerationAction = (typeof MODERATION_ACTIONS)[number];
+
+/** Rules that come with the platform. */
+export const BUILT_IN_RULES = ["cards", "secrets", "personal-data"] as const;
+export type BuiltInRules = (typeof BUILT_IN_RULES)[number];
+
+const UNAVAILABLE_ANSWERS = ["fail_open", "fail_closed"] as const;
+const REVIEW_ANSWERS = ["approve", "redact", "halt"] as const;
+
+export const MODERATION_LIMITS = {
+  rules: 100,
+  terms: 20_000,
+  termLength: 128,
+  patternLength: 1_000,
+  /** The longest match that a pattern may have, in characters, and the default. */
+  matchLength: 1_024,
+  defaultMatchLength: 128,
+  nameLength: 64,
+  replacementLength: 64,
+  waitMs: 86_400_000,
+} as const;
+
+const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+const name = z.string().regex(NAME, { error: "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -" });
+const action = z.enum(MODERATION_ACTIONS);
+const waitMs = z.int().min(1).max(MODERATION_LIMITS.waitMs);
+
+const builtIn = z.strictObject({ set: z.enum(BUILT_IN_RULES), action: action.optional() });
+const terms = z.strictObject({
+  terms: z.array(z.string().min(1).max(MODERATION_LIMITS.termLength)).min(1).max(MODERATION_LIMITS.terms),
+  /** Default `redact`. */
+  action: action.optional(),
+  name: name.optional(),
+  category: name.optional(),
+  /** Whether a term has to begin and end where words do. Default `word`. */
+  match: z.enum(["word", "anywhere"]).optional(),
+});
+const pattern = z.strictObject({
+  /** RE2 syntax; matched without regard to case. */
+  pattern: z.string().min(1).max(MODERATION_LIMITS.patternLength),
+  action: action.optional(),
+  name: name.optional(),
+  category: name.optional(),
+  /** What is longer is not found. */
+  max_length: z.int().min(1).max(MODERATION_LIMITS.matchLength).optional(),
+});
+const classifier = z.strictObject({
+  /** A name from the classifiers file. */
+  classifier: name,
+  /** Default `flag`. */
+  action: action.optional(),
+  /** Only these of its categories count. Default: all. */
+  categories: z.array(name).min(1).max(64).optional(),
+  /** From which score on a category counts, 0 to 1. Default: what the classifier itself calls flagged. */
+  threshold: z.number().min(0).max(1).optional(),
+});
+
+export const moderationRuleSchema = z.union([z.enum(BUILT_IN_RULES), builtIn, terms, pattern, classifier], {
+  error: `must be one of ${BUILT_IN_RULES.join(", ")}, or {set}, {terms}, {pattern} or {classifier} with an action`,
+});
+export type ModerationRule = z.infer<typeof moderationRuleSchema>;
+
+export const moderationSchema = z.strictObject({
+  /**
+   * `observe`: verdicts only. `retract`: text is shown at once and withdrawn when it is found out. `gate`: an event is shown only once
+   * it is cleared. Default `off`.
+   */
+  mode: z.enum(MODERATION_MODES).optional(),
+  rules: z.array(moderationRuleSchema).max(MODERATION_LIMITS.rules).optional(),
+  /** What stands where text was redacted. Default `[redacted]`. */
+  replacement: z.string().max(MODERATION_LIMITS.replacementLength).optional(),
+  /** What readers get while nobody judges. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
+  on_unavailable: z
+    .strictObject({ answer: z.enum(UNAVAILABLE_ANSWERS).optional(), after_ms: waitMs.optional() })
+    .optional(),
+  /** What becomes of a review that nobody answers. Defaults: `redact` after an hour. */
+  review: z
+    .strictObject({ answer: z.enum(REVIEW_ANSWERS).optional(), after_ms: waitMs.optional() })
+    .optional(),
+});
+export type ModerationPolicy = z.infer<typeof moderationSchema>;
+
+/** As a log keeps it. The rules are kept apart, by their id: `ruleSetId`. */
+export const effectiveModerationSchema = z.object({
+  mode: z.enum(["observe", "retract", "gate"]),
+  rule_set: z.string(),
+  replacement: z.string(),
+  on_unavailable: z.object({ answer: z.enum(UNAVAILABLE_ANSWERS), after_ms: waitMs }),
+  review: z.object({ answer: z.enum(REVIEW_ANSWERS), after_ms: waitMs }),
+});
+export type EffectiveModeration = z.infer<typeof effectiveModerationSchema>;
+
+const DEFAULTS = {
+  replacement: "[redacted]",
+  unavailableAfterMs: 5_000,
+  review: { answer: "redact", after_ms: 3_600_000 },
+} as const;
+
+/** A generation's moderation before its rules have been stored. */
+export type OpenModeration = Omit<EffectiveModeration, "rule_set"> & {
+  readonly rules: readonly ModerationRule[];
+};
+
+/**
+ * What applies when a tenant says one thing and a request another: the stricter mode and answers, the shorter times, the rules of
+ * both. Undefined where nothing is to be moderated.
+ */
+export function tightenModeration(
+  tenant: ModerationPolicy = {},
+  request: ModerationPolicy = {},
+): OpenModeration | undefined {
+  const both = [tenant, request];
+  const mode =
+    strictest(
+      MODERATION_MODES,
+      both.map(({ mode: said }) => said),
+    ) ?? "off";
+  if (mode === "off") return undefined;
+  const unavailable = both.map(({ on_unavailable: said }) => said);
+  const review = both.map((said) => said.review);
+  return {
+    mode,
+    rules: both.flatMap(({ rules = [] }) => rules),
+    replacement: tenant.replacement ?? request.replacement ?? DEFAULTS.replacement,
+    on_unavailable: {
+      answer:
+        strictest(
+          UNAVAILABLE_ANSWERS,
+          unavailable.map((said) => said?.answer),
+        ) ?? (mode === "gate" ? "fail_closed" : "fail_open"),
+      after_ms: least(unavailable.map((said) => said?.after_ms)) ?? DEFAULTS.unavailableAfterMs,
+    },
+    review: {
+      answer:
+        strictest(
+          REVIEW_ANSWERS,
+          review.map((said) => said?.answer),
+        ) ?? DEFAULTS.review.answer,
+      after_ms: least(review.map((said) => said?.after_ms)) ?? DEFAULTS.review.after_ms,
+    },
+  };
+}
+
+/**
+ * The name of a set of rules: the same rules have the same name, everywhere and always.
+ * @returns 26 characters
+ */
+export async function ruleSetId(rules: readonly ModerationRule[]): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(rules));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest.subarray(0, 13), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function strictest<T extends string>(order: readonly T[], said: readonly (T | undefined)[]): T | undefined {
+  return order[Math.max(...said.map((value) => (value === undefined ? -1 : order.indexOf(value))))];
+}
+
+function least(said: readonly (number | undefined)[]): number | undefined {
+  const numbers = said.filter((value) => value !== undefined);
+  return numbers.length > 0 ? Math.min(...numbers) : undefined;
+}

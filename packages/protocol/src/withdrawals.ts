@@ -1,0 +1,98 @@
+import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { decodeEvent, encodeEvent } from "./event-codec.ts";
+
+/** What an event says of moderation's withdrawals: a range of text that was replaced, or the end of all text. */
+interface Withdrawal {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  /** Undefined for a halt, which takes the text of every channel. */
+  readonly channel: string | undefined;
+  readonly replacement: string;
+}
+
+/**
+ * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
+ * Undefined for events without text.
+ */
+export function channelOf(event: KnownEvent | UnknownEvent): string | undefined {
+  const known = event as KnownEvent;
+  switch (known.type) {
+    case "output.delta":
+      return `${known.output ?? 0}`;
+    case "reasoning.delta":
+      return "reasoning";
+    case "tool.call":
+      return "tool";
+    default:
+      return undefined;
+  }
+}
+
+/** The text of an event that has a channel. */
+export function textOf(event: KnownEvent | UnknownEvent): string {
+  const known = event as KnownEvent;
+  if (known.type === "output.delta" || known.type === "reasoning.delta") return known.text;
+  return known.type === "tool.call" ? known.arguments : "";
+}
+
+/**
+ * What moderation has withdrawn of one log, and how the log reads without it. A range is replaced as a whole: its first event carries
+ * the replacement and the others nothing, so whoever joins the texts of the events has what was not withdrawn. Where ranges overlap,
+ * the last one counts.
+ */
+export class Withdrawals {
+  #list: Withdrawal[] = [];
+  #lowest = Number.POSITIVE_INFINITY;
+
+  get isEmpty(): boolean {
+    return this.#list.length === 0;
+  }
+
+  /**
+   * Takes one event of the log, in the log's order.
+   * @returns the events that read differently from now on; undefined when none do
+   */
+  apply(event: KnownEvent | UnknownEvent): { readonly fromSeq: number; readonly toSeq: number } | undefined {
+    const withdrawal = toWithdrawal(event as KnownEvent);
+    if (!withdrawal) return undefined;
+    this.#list.push(withdrawal);
+    this.#lowest = Math.min(this.#lowest, withdrawal.fromSeq);
+    return withdrawal;
+  }
+
+  /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
+  replacementOf(seq: number, channel: string): string | undefined {
+    if (seq < this.#lowest) return undefined;
+    const found = this.#list.findLast(
+      (one) => seq >= one.fromSeq && seq <= one.toSeq && (one.channel ?? channel) === channel,
+    );
+    if (!found) return undefined;
+    return seq === found.fromSeq ? found.replacement : "";
+  }
+
+  /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
+  project(seq: number, payload: Uint8Array): Uint8Array {
+    if (seq < this.#lowest) return payload;
+    const event = decodeEvent(payload) as KnownEvent;
+    const channel = channelOf(event);
+    const text = channel === undefined ? undefined : this.replacementOf(seq, channel);
+    if (text === undefined) return payload;
+    const shown =
+      event.type === "tool.call"
+        ? { ...event, arguments: text, redacted: true }
+        : { ...event, text, redacted: true };
+    return encodeEvent(seq, shown as KnownEvent);
+  }
+}
+
+function toWithdrawal(event: KnownEvent): Withdrawal | undefined {
+  if (event.type === "moderation.redacted") {
+    const { from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0" } = event;
+    return { fromSeq, toSeq, channel, replacement };
+  }
+  if (event.type === "moderation.halted") {
+    const { from_seq: fromSeq, replacement } = event;
+    return { fromSeq, toSeq: Number.POSITIVE_INFINITY, channel: undefined, replacement };
+  }
+  return undefined;
+}
