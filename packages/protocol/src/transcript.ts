@@ -1,6 +1,8 @@
 import { type Cursor, START } from "./cursor.ts";
 import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
+import { Segments } from "./segments.ts";
+import { Withdrawals } from "./withdrawals.ts";
 
 export type GenerationStatus =
   | "queued"
@@ -10,16 +12,18 @@ export type GenerationStatus =
   | "failed"
   | "cancelled";
 
-/** A part of the output and the event that it came with. */
-interface Segment {
-  readonly seq: number;
-  readonly item: OutputItem;
+type Said<T extends KnownEvent["type"]> = Extract<KnownEvent, { type: T }>;
+
+export interface TranscriptOptions {
+  /** Whether `text` and `output` are what was produced, for workers and auditors, not what may be shown. Default false. */
+  readonly original?: boolean;
 }
 
 /**
  * What a log says so far, folded event by event. Deterministic: the same events in the same order give the same transcript
  * everywhere. Events must come in the order of the log; one that was already folded is ignored, and so is seq 0, which says
- * nothing that a reader may see.
+ * nothing that a reader may see. An event that moderation has withdrawn says the same whether it comes as it was or as
+ * `Withdrawals` projects it.
  */
 export class Transcript {
   finishReason: FinishReason | undefined;
@@ -31,17 +35,24 @@ export class Transcript {
   /** The worker of the current attempt, and the model whose engine it uses. */
   worker: string | undefined;
   servedModel: string | undefined;
+  /** How moderation has stopped the generation; undefined while it has not. An end follows, or was there before. */
+  halted: Said<"moderation.halted"> | undefined;
+  /** When a reader last had to do without moderation, and what was answered. */
+  lastUnavailable: Said<"moderation.unavailable"> | undefined;
+  readonly #reviews = new Map<string, Said<"moderation.review">>();
+  readonly #segments: Segments;
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
-  #segments: Segment[] = [];
-  #pendingCalls = new Map<string, ToolCallItem>();
+  #pendingCalls = new Set<string>();
   #callIds = new Set<string>();
   #shownSeq = 0;
-  #text = "";
-  #joined = 0;
   #inputTokens: number | null = null;
   #outputTokens = 0;
   #finalUsage: Usage | undefined;
+
+  constructor({ original = false }: TranscriptOptions = {}) {
+    this.#segments = new Segments(original ? undefined : new Withdrawals());
+  }
 
   get status(): GenerationStatus {
     return this.#pendingCalls.size > 0 ? "awaiting_tool" : this.#phase;
@@ -60,34 +71,28 @@ export class Transcript {
     return this.#phase === "completed" || this.#phase === "failed" || this.#phase === "cancelled";
   }
 
-  /** The text of output 0, without what was rewound. */
+  /** The text of output 0, without what was rewound, and with what stands where text was withdrawn. */
   get text(): string {
-    for (; this.#joined < this.#segments.length; this.#joined++) {
-      const { item } = this.#segments[this.#joined]!;
-      if (item.type === "text") this.#text += item.text;
-    }
-    return this.#text;
+    return this.#segments.text;
   }
 
-  /** What was produced and answered, in order, without what was rewound; neighbouring texts are one. */
+  /** What was produced and answered, in order, as `text` has it; neighbouring texts are one. */
   get output(): OutputItem[] {
-    const items: OutputItem[] = [];
-    for (const { item } of this.#segments) {
-      const last = items.at(-1);
-      if (item.type === "text" && last?.type === "text") {
-        items[items.length - 1] = {
-          type: "text",
-          text: last.text + item.text,
-          tokens: last.tokens + item.tokens,
-        };
-      } else items.push(item);
-    }
-    return items;
+    return this.#segments.output;
   }
 
   /** The tool calls that wait for their answers; none do once the generation has ended. */
   get pendingCalls(): ToolCallItem[] {
-    return [...this.#pendingCalls.values()];
+    if (this.#pendingCalls.size === 0) return [];
+    const isPending = (callId: string) => this.#pendingCalls.has(callId);
+    return this.#segments.items.flatMap((item) =>
+      item.type === "tool_call" && isPending(item.call_id) ? [item] : [],
+    );
+  }
+
+  /** The reviews that nobody has decided yet, by their ids. They outlast the end. */
+  get reviews(): ReadonlyMap<string, Said<"moderation.review">> {
+    return this.#reviews;
   }
 
   /** Whether a tool was ever called with this id, answered or not, rewound or not: an id names one call for ever. */
@@ -97,12 +102,12 @@ export class Transcript {
 
   /** Whether a tool's answer to a call with this id counts. */
   hasResult(callId: string): boolean {
-    return this.#segments.some(({ item }) => item.type === "tool_result" && item.call_id === callId);
+    return this.#segments.items.some((item) => item.type === "tool_result" && item.call_id === callId);
   }
 
   /** The `seq` of the last tool's answer, behind which an engine begins anew; 0 without one. */
   get turnSeq(): number {
-    return this.#segments.findLast(({ item }) => item.type === "tool_result")?.seq ?? 0;
+    return this.#segments.turnSeq;
   }
 
   /** Whether readers have been shown anything since then, text or reasoning, that was not rewound. */
@@ -133,7 +138,7 @@ export class Transcript {
         this.#outputTokens += known.tokens ?? 1;
         this.#shownSeq = known.seq;
         if ((known.output ?? 0) === 0) {
-          this.#add(known.seq, { type: "text", text: known.text, tokens: known.tokens ?? 1 });
+          this.#segments.add(known.seq, { type: "text", text: known.text, tokens: known.tokens ?? 1 });
         }
         return;
       case "reasoning.delta":
@@ -146,14 +151,30 @@ export class Transcript {
       case "tool.call": {
         const { call_id, name, arguments: text } = known;
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
-        this.#add(known.seq, call);
-        this.#pendingCalls.set(call_id, call);
+        this.#segments.add(known.seq, call);
+        this.#pendingCalls.add(call_id);
         this.#callIds.add(call_id);
         return;
       }
       case "tool.result":
         if (!this.#pendingCalls.delete(known.call_id)) return;
-        this.#add(known.seq, { type: "tool_result", call_id: known.call_id, output: known.output });
+        this.#segments.add(known.seq, { type: "tool_result", call_id: known.call_id, output: known.output });
+        return;
+      case "moderation.redacted":
+        this.#segments.withdraw(known);
+        return;
+      case "moderation.halted":
+        this.halted ??= known;
+        this.#segments.withdraw(known);
+        return;
+      case "moderation.review":
+        this.#reviews.set(known.review_id, known);
+        return;
+      case "moderation.reviewed":
+        this.#reviews.delete(known.review_id);
+        return;
+      case "moderation.unavailable":
+        this.lastUnavailable = known;
         return;
       case "generation.completed":
         this.#end("completed", known.usage);
@@ -169,7 +190,7 @@ export class Transcript {
     }
   }
 
-  #begin(started: Extract<KnownEvent, { type: "generation.started" }>): void {
+  #begin(started: Said<"generation.started">): void {
     const { attempt, reason = "worker_lost" } = started;
     if (attempt === 1 || reason === "worker_lost" || reason === "timeout") this.countedAttempts++;
     this.#phase = "in_progress";
@@ -185,17 +206,10 @@ export class Transcript {
     this.#pendingCalls.clear();
   }
 
-  #add(seq: number, item: OutputItem): void {
-    this.#segments.push({ seq, item });
-  }
-
   #rewind(toSeq: number): void {
-    for (const { seq, item } of this.#segments) {
-      if (seq > toSeq && item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
+    for (const item of this.#segments.rewind(toSeq)) {
+      if (item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
     }
-    this.#segments = this.#segments.filter(({ seq }) => seq <= toSeq);
     this.#shownSeq = Math.min(this.#shownSeq, toSeq);
-    this.#text = "";
-    this.#joined = 0;
   }
 }
