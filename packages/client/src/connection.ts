@@ -20,8 +20,7 @@ export type ConnectionInput =
 const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
 /**
- * One connection from its request to its end, as inputs for `nextResume`. The last is `nothing_left` or `broken`: a server
- * ends a response cleanly after the terminal event only, at which the reader has gone, so any end seen here is too early.
+ * One connection from its request to its end, as inputs for `nextResume`. The last is `nothing_left`, `closed` or `broken`.
  * Bytes are read when the next input is asked for: a slow reader holds up the socket and fills no memory. Closes with the
  * iteration.
  * @throws the signal's reason, and nothing else
@@ -74,7 +73,7 @@ async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, vo
     }
     yield { type: "caught_up" };
   }
-  throw new RepriseError("connection_lost", "The stream ended before its generation did.");
+  yield { type: "closed" };
 }
 
 /** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */

@@ -19,8 +19,8 @@ type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
 /**
  * The events of one generation in the order of its log, each exactly once, over as many connections as it takes. Lazy:
  * nothing is sent before the first event, or `done()`, is asked for. Can be iterated once. The loop ends after the terminal
- * event, and after nothing else: breaks are repaired, and what can't be repaired is thrown. Leaving the loop closes the
- * connection and cancels nothing.
+ * event and what moderation says behind it, and after nothing else: breaks are repaired, and what can't be repaired is thrown.
+ * Leaving the loop closes the connection and cancels nothing.
  *
  * The properties show what was handed out up to now, and stay readable when the stream has failed: `text` is then the
  * partial text, and `cursor` where `stream(id, { after })` goes on.
@@ -68,7 +68,10 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     return this.#id;
   }
 
-  /** The text of output 0, rewinds applied. On a stream that began at a cursor: only what came after it. */
+  /**
+   * The text of output 0 as it is to be shown: rewinds applied, and with what stands where moderation has withdrawn text. On a
+   * stream that began at a cursor: only what came after it.
+   */
   get text(): string {
     return this.#transcript.text;
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createClient } from "./client.ts";
-import { completedLog, MIXED_TEXTS, toolLog } from "./testing/example-log.ts";
+import { completedLog, MIXED_TEXTS, numbered, toolLog } from "./testing/example-log.ts";
 import { startFakeDelivery } from "./testing/fake-delivery.ts";
 import { FAKE_ID } from "./testing/fake-log.ts";
 
@@ -31,11 +31,20 @@ async function run(example: string, url: string): Promise<string> {
 
 const plainLog = completedLog(MIXED_TEXTS);
 const callingLog = toolLog({ name: "look_up", arguments: '{"word":"log"}' });
+const withdrawal = { type: "moderation.redacted", from_seq: 2, to_seq: 2, replacement: "…" };
+const moderatedLog = numbered([...completedLog(["Psst."]), withdrawal]);
+const moderatedOutput = [
+  "generation.started ",
+  "output.delta Psst.",
+  "generation.completed Psst.",
+  "moderation.redacted …",
+];
 
 it.each([
   [0, plainLog, `${text}\n${FAKE_ID} completed, 0 reconnect(s)\n`],
   [1, plainLog, `${text} completed\n`],
   [2, callingLog, "Let me see. It is 7. completed\n"],
+  [3, moderatedLog, `${moderatedOutput.join("\n")}\n`],
 ])("example %i of the README does what it says", async (index, log, expected) => {
   await using delivery = await startFakeDelivery({ log, awaitsTools: true });
   expect(await run(examples[index]!, delivery.url)).toBe(expected);

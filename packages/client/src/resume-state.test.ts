@@ -70,9 +70,44 @@ describe("whatever the connections do", () => {
     fc.assert(run, { seed: SEED, numRuns: 500 });
   });
 
-  it("ends after the terminal event, and hands that out first", () => {
-    const { effects } = feed(startResume(), [event(1), event(2, "generation.cancelled")]);
-    expect(effects.map(({ type }) => type)).toEqual(["deliver", "deliver", "end"]);
+  it("ends with the clean end behind the terminal event, and hands out first what comes between them", () => {
+    const { effects } = feed(startResume(), [
+      event(1),
+      event(2, "generation.cancelled"),
+      event(3, "moderation.redacted"),
+      { type: "closed" },
+    ]);
+    expect(effects.map(({ type }) => type)).toEqual(["deliver", "deliver", "deliver", "end"]);
+  });
+});
+
+describe("a clean end", () => {
+  it("before the terminal event is a break", () => {
+    const { effects } = feed(startResume(), [event(1), { type: "closed" }]);
+    expect(effects.at(-1)).toEqual({ type: "reconnect", delayMs: 125 });
+  });
+});
+
+describe("a break behind the terminal event", () => {
+  const ended: ResumeInput[] = [event(1), event(2, "generation.completed")];
+  const typesAfter = (inputs: readonly ResumeInput[], overrides: Partial<typeof context> = {}) =>
+    feed(startResume(), [...ended, ...inputs], overrides).effects.map(({ type }) => type);
+
+  it("is mended once, and is the end then", () => {
+    expect(typesAfter([broken])).toEqual(["deliver", "deliver", "reconnect"]);
+    expect(typesAfter([broken, broken])).toEqual(["deliver", "deliver", "reconnect", "end"]);
+  });
+
+  it("is mended again where that has brought something", () => {
+    const types = typesAfter([broken, event(3, "moderation.redacted"), broken]);
+    expect(types).toEqual(["deliver", "deliver", "reconnect", "deliver", "reconnect"]);
+  });
+
+  it("is the end at once where the app wants no retries, or none can mend it", () => {
+    const policy = createRetryPolicy({ maxFailures: 1 });
+    const gone: ResumeInput = { type: "broken", error: new RepriseError("cursor_expired", "Gone.") };
+    expect(typesAfter([broken], { policy })).toEqual(["deliver", "deliver", "end"]);
+    expect(typesAfter([gone])).toEqual(["deliver", "deliver", "end"]);
   });
 });
 

@@ -4,7 +4,7 @@ import { planRetry, type RetryPolicy } from "./retry-policy.ts";
 
 /*
  * What a reader does about everything that can happen to it, without I/O. A stream is a chain of connections; each is opened
- * with the cursor of the last event that was handed out, and ends in `broken` or `nothing_left`, or by our own hand.
+ * with the cursor of the last event that was handed out, and ends in `broken`, `closed` or `nothing_left`, or by our own hand.
  *
  * Invariant, whatever the inputs: the delivered events are a gapless, repetition-free run of the log, and `cursor` is the
  * position right after the last of them.
@@ -17,6 +17,8 @@ export interface ResumeState {
   readonly lastSeq: number | undefined;
   /** In a row, since the last progress. */
   readonly failures: number;
+  /** Whether the terminal event was handed out. What moderation withdraws may follow it, up to the response's clean end. */
+  readonly hasEnded: boolean;
   /** Whether the last connection was dropped for a hole, and no event has come since. */
   readonly sawHole: boolean;
   /** When the present connection's headers came, in milliseconds. */
@@ -36,7 +38,9 @@ export type ResumeInput =
   | { readonly type: "event"; readonly cursor: string; readonly event: StreamEvent }
   /** 204: the generation has ended and the cursor is that of its last event. */
   | { readonly type: "nothing_left" }
-  /** The connection failed, went silent, ended too early, or said what is wrong. */
+  /** The response has ended in order, as it does when the generation has ended and all of the log was sent. */
+  | { readonly type: "closed" }
+  /** The connection failed, went silent, or said what is wrong. */
   | { readonly type: "broken"; readonly error: RepriseError };
 
 /** `reconnect`, `end` and `fail` close the present connection; the latter two are final. */
@@ -65,11 +69,14 @@ export interface ResumeContext {
  */
 const STABLE_AFTER_MS = 30_000;
 
+const CLOSED_EARLY = "The stream ended before its generation did.";
+
 export function startResume(after?: string): ResumeState {
   return {
     cursor: after,
     lastSeq: after === undefined ? 0 : undefined,
     failures: 0,
+    hasEnded: false,
     sawHole: false,
     openedAtMs: undefined,
     floorMs: 0,
@@ -92,6 +99,9 @@ export function nextResume(state: ResumeState, input: ResumeInput, context: Resu
     case "nothing_left":
       if (state.cursor !== undefined) return { state, effects: [{ type: "end" }] };
       return fail(state, "The server has nothing left for a reader that has read nothing.");
+    case "closed":
+      if (state.hasEnded) return { state, effects: [{ type: "end" }] };
+      return recover(state, new RepriseError("connection_lost", CLOSED_EARLY), context);
     case "broken":
       return recover(state, input.error, context);
   }
@@ -109,16 +119,19 @@ function takeEvent(
     if (state.sawHole) return fail(state, hole);
     return recover({ ...state, sawHole: true }, new RepriseError("connection_lost", hole), context);
   }
-  const deliver: ResumeEffect = { type: "deliver", event };
+  const hasEnded = state.hasEnded || isTerminal(event.type);
   return {
-    state: { ...state, cursor, lastSeq: event.seq, failures: 0, sawHole: false },
-    effects: isTerminal(event.type) ? [deliver, { type: "end" }] : [deliver],
+    state: { ...state, cursor, lastSeq: event.seq, failures: 0, sawHole: false, hasEnded },
+    effects: [{ type: "deliver", event }],
   };
 }
 
+/** Behind the terminal event one try has to do: what the app waits for is there. */
 function recover(state: ResumeState, error: RepriseError, { policy, random }: ResumeContext): ResumeStep {
   const failures = state.failures + 1;
   const plan = planRetry(error, { policy, failures, floorMs: state.floorMs, random });
+  if (state.hasEnded && (plan.type === "give_up" || failures > 1))
+    return { state, effects: [{ type: "end" }] };
   if (plan.type === "give_up") return { state, effects: [{ type: "fail", error: plan.error }] };
   return {
     state: { ...state, failures, openedAtMs: undefined, reconnects: state.reconnects + 1 },
