@@ -3,6 +3,7 @@ import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
 import { createPublish, type Publish } from "./publisher.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
+import { createVerdictReader, type VerdictReader } from "./verdicts.ts";
 
 /** What it takes to read and write logs over one broker's connections. */
 export interface GenerationLog {
@@ -11,6 +12,7 @@ export interface GenerationLog {
   readonly publishCheckpoint: Publish;
   readonly reader: LogReader;
   readonly leader: LeaderReader;
+  readonly verdicts: VerdictReader;
   /** The largest checkpoint that the broker takes. */
   readonly maxCheckpointBytes: number;
   /** Whether both connections stand at this moment. */
@@ -32,6 +34,7 @@ export function createGenerationLog(broker: Broker, onError: (error: unknown) =>
     publishCheckpoint: createPublish(reads),
     reader: createLogReader(reads, leader),
     leader,
+    verdicts: createVerdictReader(reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
     get connected() {
       return writes.connected && reads.connected;

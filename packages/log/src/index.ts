@@ -40,4 +40,12 @@ export {
   type ReaderRecord,
 } from "./reader-presence.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
+export {
+  publishLiveVerdict,
+  type StoredVerdict,
+  storeVerdict,
+  subscribeVerdicts,
+  type VerdictFeedOptions,
+  type VerdictReader,
+} from "./verdicts.ts";
 export { createWriterName } from "./writer-name.ts";
