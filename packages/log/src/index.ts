@@ -39,6 +39,15 @@ export {
   readReaders,
   type ReaderRecord,
 } from "./reader-presence.ts";
+export {
+  listReview,
+  type ListedReview,
+  readExpiredReviews,
+  readReviews,
+  removeReview,
+  type ReviewRecord,
+  type ReviewsPage,
+} from "./reviews.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
 export {
   publishLiveVerdict,

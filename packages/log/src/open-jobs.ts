@@ -6,8 +6,9 @@ import {
   JOBS_SUBJECTS,
   parseJobSubject,
 } from "@reprise/protocol";
+import { readDirectBatch, streamSeqOf } from "./direct-batch.ts";
 import { HEADER } from "./header.ts";
-import { askStream, type StoredMessage, streamUnavailable } from "./stream-api.ts";
+import { askStream, type StoredMessage } from "./stream-api.ts";
 
 /*
  * The queue as whoever tidies up sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs
@@ -48,9 +49,6 @@ export interface QueuePart {
 
 const BATCH_JOBS = 128;
 const BATCH_BYTES = 512 * 1_024;
-const TIMEOUT_MS = 5_000;
-const END_OF_BATCH = 204;
-const NOTHING_THERE = 404;
 
 /** @throws RepriseError `broker_unavailable` */
 export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd> {
@@ -69,32 +67,14 @@ export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd
  * @throws RepriseError `broker_unavailable`
  */
 export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: number): Promise<QueuePart> {
-  const request = JSON.stringify({
-    seq: afterStreamSeq + 1,
-    next_by_subj: JOBS_SUBJECTS,
-    batch: BATCH_JOBS,
-    max_bytes: BATCH_BYTES,
+  const { messages, more } = await readDirectBatch(connection, JOBS_STREAM, {
+    afterStreamSeq,
+    subject: JOBS_SUBJECTS,
+    maxMessages: BATCH_JOBS,
+    maxBytes: BATCH_BYTES,
   });
-  const jobs: QueuedJob[] = [];
-  let streamSeq = afterStreamSeq;
-  try {
-    const replies = await connection.requestMany(`$JS.API.DIRECT.GET.${JOBS_STREAM}`, request, {
-      strategy: "sentinel",
-      maxWait: TIMEOUT_MS,
-    });
-    for await (const reply of replies) {
-      const status = reply.headers?.code ?? 0;
-      if (status === END_OF_BATCH)
-        return { jobs, streamSeq, more: Number(reply.headers?.get(HEADER.pending)) > 0 };
-      if (status === NOTHING_THERE) return { jobs, streamSeq, more: false };
-      if (status !== 0) throw streamUnavailable(JOBS_STREAM, `${status} ${reply.headers?.description}`);
-      streamSeq = Number(reply.headers?.get(HEADER.sequence));
-      jobs.push(...toQueuedJob(reply, streamSeq));
-    }
-  } catch (cause) {
-    throw streamUnavailable(JOBS_STREAM, "no whole answer", cause);
-  }
-  throw streamUnavailable(JOBS_STREAM, "no whole answer in time");
+  const last = messages.at(-1);
+  return { jobs: messages.flatMap(toQueuedJob), streamSeq: last ? streamSeqOf(last) : afterStreamSeq, more };
 }
 
 /**
@@ -129,11 +109,13 @@ export async function deleteJob(
   await askStream(connection, JOBS_STREAM, "MSG.DELETE", { seq: streamSeq, no_erase: true });
 }
 
-function toQueuedJob({ headers, data }: Msg, streamSeq: number): QueuedJob[] {
+function toQueuedJob(message: Msg): QueuedJob[] {
+  const { headers, data } = message;
   try {
     const { model, tenant, generation } = parseJobSubject(headers?.get(HEADER.subject) ?? "");
     const queuedAtMs = Date.parse(headers?.get(HEADER.timeStamp) ?? "");
-    return [{ ref: { tenant, generation }, model, payload: Uint8Array.from(data), queuedAtMs, streamSeq }];
+    const [payload, streamSeq] = [Uint8Array.from(data), streamSeqOf(message)];
+    return [{ ref: { tenant, generation }, model, payload, queuedAtMs, streamSeq }];
   } catch {
     return [];
   }

@@ -17,7 +17,7 @@ const NOT_THERE: ReadonlySet<number | undefined> = new Set([10_037, 10_043, 10_0
 export async function askStream<T extends object>(
   connection: NatsConnection,
   stream: string,
-  what: "INFO" | "MSG.GET" | "MSG.DELETE",
+  what: "INFO" | "MSG.GET" | "MSG.DELETE" | "PURGE",
   request: object,
 ): Promise<T> {
   let reply: Msg;
