@@ -1,7 +1,7 @@
 import type { Remains } from "@reprise/log";
-import { decodeEvent, type KnownEvent, type WorkerId } from "@reprise/protocol";
+import type { WorkerId } from "@reprise/protocol";
 import { toRestoration } from "./domain/restore-log.ts";
-import { foldLog, RunLog, type RunLogOptions } from "./run-log.ts";
+import { RunLog, type RunLogOptions } from "./run-log.ts";
 
 /**
  * Appends what the broker has lost and this worker still holds. Nothing is to be put back where somebody else has gone on behind the
@@ -18,13 +18,7 @@ export async function restoreLog(
   if (!isPrefix) return;
   const kept = events.map(({ payload }) => payload);
   using log = new RunLog({ ...options, snapshot: { events: kept, streamSeq: head.streamSeq } });
-  const drafts = toRestoration({
-    held: held.map((payload) => decodeEvent(payload) as KnownEvent),
-    kept: events.length,
-    transcript: foldLog(held),
-    worker,
-  });
-  for (const draft of drafts) log.append(draft);
+  for (const draft of toRestoration({ held, kept: events.length, worker })) log.append(draft);
   // Who else has the say by now, or that the broker is away again, the next plan finds out.
   await log.settled();
   await log.flush();

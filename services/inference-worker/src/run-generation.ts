@@ -65,7 +65,7 @@ const REPLAN_PAUSE_MS = 50;
 /**
  * Runs one generation: from the job to its end in the log, or to the point where somebody else has the say.
  *
- * The run follows its own log. Whatever ends it from outside (a cancel, a higher attempt) is an event there, seen on the live
+ * The run follows its own log. Whatever ends it from outside (a cancel, a higher attempt, a halt) is an event there, seen on the live
  * feed or by the next append; it aborts the engine's request, and nothing more is written.
  *
  * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
@@ -87,7 +87,8 @@ export async function runGeneration(context: RunContext, job: Job, model: Served
 
 /**
  * A plan is made for what the log said when it was read. Should the log have grown before the plan's first event is stored (a worker
- * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made.
+ * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made; so it is when moderation
+ * halts what runs.
  */
 async function runUntilPlanned(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
   for (let tries = 0; tries < MAX_REPLANS; tries++) {
@@ -144,15 +145,16 @@ async function carryOut(
   const { generation } = job.ref;
   running.set(generation, log);
   const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  handover.addEventListener("abort", stop);
-  log.signal.addEventListener("abort", stop);
-  if (handover.aborted) stop();
+  const onStop = () => stopping.abort();
+  handover.addEventListener("abort", onStop);
+  log.signal.addEventListener("abort", onStop);
+  if (handover.aborted) onStop();
   try {
+    const { signal: stop } = stopping;
     const end =
-      plan.kind === "fail"
-        ? failed(plan.error, transcript.usage)
-        : await runAttempts({ worker, job, requested, model, plans, log, pace, stop: stopping.signal }, plan);
+      plan.kind === "begin"
+        ? await runAttempts({ worker, job, requested, model, plans, log, pace, stop }, plan)
+        : endOf(plan, transcript);
     if (end) log.append(end);
     else await sayHandover(log, worker);
     const state = await log.settled();
@@ -163,9 +165,14 @@ async function carryOut(
     }
     return await finish({ state, end, log, job });
   } finally {
-    handover.removeEventListener("abort", stop);
+    handover.removeEventListener("abort", onStop);
     if (running.get(generation) === log) running.delete(generation);
   }
+}
+
+function endOf(plan: Extract<Plan, { kind: "fail" | "halt" }>, { usage }: Transcript): EndDraft {
+  if (plan.kind === "fail") return failed(plan.error, usage);
+  return { type: "generation.completed", finish_reason: "content_filter", usage };
 }
 
 /**

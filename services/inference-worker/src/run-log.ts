@@ -39,7 +39,7 @@ export interface RunLogOptions {
  * feed that reveals what others append, and the signs of life that keep the job.
  *
  * Until an event of its own is stored, any event of somebody else fences it: its plan was made for another log. After that only an
- * end does, and a higher attempt.
+ * end does, a higher attempt, and moderation's halt, behind which nothing but the end is left to plan.
  */
 export class RunLog implements Disposable {
   readonly #options: RunLogOptions;
@@ -67,7 +67,7 @@ export class RunLog implements Disposable {
       head: headOf(snapshot),
       writer: this.#writer,
       onStored: (event) => this.#stored(event),
-      isFence: (event) => !this.#begun || isFence(event),
+      isFence: (event) => !this.#begun || isFence(event) || event.type === "moderation.halted",
       onEnd: () => this.#ended.abort(),
     });
     const live = subscribeLive(connection, job.ref, {
@@ -150,8 +150,9 @@ export class RunLog implements Disposable {
   }
 }
 
+/** What a log says to whoever goes on with it: what was produced, withdrawn from readers or not. */
 export function foldLog(events: readonly Uint8Array[]): Transcript {
-  const transcript = new Transcript();
+  const transcript = new Transcript({ original: true });
   for (const payload of events) transcript.apply(decodeEvent(payload));
   return transcript;
 }

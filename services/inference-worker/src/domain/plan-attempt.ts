@@ -25,6 +25,8 @@ export interface AttemptPlan {
 export type Plan =
   /** It has ended; only the job is left. */
   | { readonly kind: "done" }
+  /** Moderation has stopped it: only its end is missing. */
+  | { readonly kind: "halt" }
   /** End it: it can't be run (any more). */
   | { readonly kind: "fail"; readonly error: RepriseError }
   | AttemptPlan;
@@ -40,6 +42,7 @@ export interface PlanContext {
 /** What a worker does that has taken a job: whether it is the first, takes over, or finds that nothing is left to try. */
 export function planAttempt(transcript: Transcript, context: PlanContext): Plan {
   if (transcript.ended) return { kind: "done" };
+  if (transcript.halted) return { kind: "halt" };
   if (transcript.attempt === 0) {
     return { kind: "begin", attempt: 1, reason: undefined, engine: "primary", rewindTo: undefined };
   }

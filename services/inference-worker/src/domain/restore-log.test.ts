@@ -1,9 +1,14 @@
 import {
+  channelOf,
+  decodeEvent,
   DEFAULT_POLICY,
+  encodeEvent,
   type EventDraft,
   type KnownEvent,
   parseWorkerId,
+  textOf,
   Transcript,
+  Withdrawals,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -40,9 +45,28 @@ function fold(events: readonly KnownEvent[]): Transcript {
 
 /** What is put back behind the first `kept` events of a log. */
 function restore(log: readonly EventDraft[], kept: number) {
-  const held = toLog(log);
-  const drafts = toRestoration({ held, kept, transcript: fold(held), worker });
-  return { held, drafts, restored: toLog([...log.slice(0, kept), ...drafts]) };
+  const drafts = toRestoration({ held: log.map((draft, seq) => encodeEvent(seq, draft)), kept, worker });
+  return { held: toLog(log), drafts, restored: toLog([...log.slice(0, kept), ...drafts]) };
+}
+
+const found = { rule: "cards", category: "cards" };
+
+/** Withdraws some of the text that there is. */
+function redactionOf(log: readonly EventDraft[], choice: number): EventDraft[] {
+  const deltas = toLog(log).flatMap(({ type, seq }) => (type === "output.delta" ? [seq] : []));
+  if (deltas.length === 0) return [];
+  const at = choice % deltas.length;
+  const [from_seq, to_seq] = [deltas[at]!, deltas[Math.min(at + (choice % 4), deltas.length - 1)]!];
+  return [{ type: "moderation.redacted", from_seq, to_seq, replacement: `[${choice}]`, ...found }];
+}
+
+/** Every text of a log as somebody gets it who reads it from the beginning. */
+function shownTexts(log: readonly KnownEvent[]): string[] {
+  const withdrawals = new Withdrawals();
+  for (const event of log) withdrawals.apply(event);
+  return log
+    .map((event) => decodeEvent(withdrawals.project(event.seq, encodeEvent(event.seq, event))))
+    .flatMap((event) => (channelOf(event) === undefined ? [] : [textOf(event)]));
 }
 
 /** What a worker may do next to a log, by a number: every log that is made of these is one that can be. */
@@ -50,7 +74,7 @@ function grow(log: EventDraft[], choice: number): void {
   const transcript = fold(toLog(log));
   const [pending] = transcript.pendingCalls;
   const { length } = log;
-  switch (choice % 6) {
+  switch (choice % 7) {
     case 0:
     case 1:
       if (!pending) log.push(delta(`t${length} `, 1 + (choice % 3)));
@@ -68,6 +92,9 @@ function grow(log: EventDraft[], choice: number): void {
       if (pending || !transcript.turnShown) return;
       log.push(started(transcript.attempt + 1));
       log.push({ type: "output.rewind", to_seq: transcript.turnSeq, reason: "worker_lost" });
+      return;
+    case 6:
+      log.push(...redactionOf(log, choice));
   }
 }
 
@@ -95,6 +122,54 @@ test("whatever the store has lost, the log says afterwards what it said before, 
     }),
     { seed: 5, numRuns: 500 },
   );
+});
+
+/** Texts with a name each, some of them withdrawn; perhaps a halt, and what had slipped in behind it. */
+const anyModeratedLog = fc
+  .record({ before: fc.array(fc.nat(), { maxLength: 20 }), halt: fc.option(fc.nat()), slipped: fc.nat(3) })
+  .map(({ before, halt, slipped }) => {
+    const log = [requested, started(1)];
+    const say = () => log.push(delta(`<${log.length}>`));
+    for (const choice of before) {
+      if (choice % 3 === 0) log.push(...redactionOf(log, choice));
+      else say();
+    }
+    if (halt === null) return log;
+    const from_seq = 1 + (halt % log.length);
+    log.push({ type: "moderation.halted", from_seq, replacement: "[halted]", ...found });
+    for (let i = 0; i < slipped; i++) say();
+    return log;
+  });
+
+test("what moderation has withdrawn stays so, in what is left and in what is put back, and a halt stands", () => {
+  fc.assert(
+    fc.property(anyModeratedLog, fc.nat(), (log, at) => {
+      const { held, restored } = restore(log, at % log.length);
+      expect(fold(restored).text).toBe(fold(held).text);
+      expect(shownTexts(restored).join("")).toBe(shownTexts(held).join(""));
+      expect(fold(restored).halted?.rule).toBe(fold(held).halted?.rule);
+    }),
+    { seed: 7, numRuns: 1_000 },
+  );
+});
+
+test("a lost review is not asked again with numbers that mean something else now", () => {
+  const review: EventDraft = {
+    type: "moderation.review",
+    review_id: "rev_3",
+    from_seq: 2,
+    to_seq: 2,
+    expires_at: "2026-11-21T01:00:00Z",
+    ...found,
+  };
+  const { restored } = restore([requested, started(1), delta("Once"), review], 2);
+  expect(restored.map(({ type }) => type)).toEqual([
+    "generation.requested",
+    "generation.started",
+    "generation.started",
+    "output.delta",
+    "attempt.ended",
+  ]);
 });
 
 test("what was produced counts once, whatever part of it was lost", () => {
