@@ -6,6 +6,8 @@ import type { Role, TenancyConfig } from "./tenants-file.ts";
 export interface Principal {
   readonly tenant: TenantId;
   readonly roles: ReadonlySet<Role>;
+  /** Who stands in a log for what is done with the key. No secret, and of this tenant alone. */
+  readonly holder: string;
   /** The tenant's own policy: a request's can only tighten it. */
   readonly policy: Policy;
 }
@@ -33,7 +35,7 @@ export function createTenantDirectory(config: TenancyConfig): TenantDirectory {
 function index({ tenants }: TenancyConfig): ReadonlyMap<string, Principal> {
   return new Map(
     tenants.flatMap(({ id, keys, policy }) =>
-      keys.map(({ sha256, roles }) => [sha256, { tenant: id, roles, policy }] as const),
+      keys.map(({ sha256, roles, holder }) => [sha256, { tenant: id, roles, holder, policy }] as const),
     ),
   );
 }

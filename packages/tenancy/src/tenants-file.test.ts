@@ -29,7 +29,7 @@ describe("a tenants file", () => {
       tenants: [
         {
           id: "acme",
-          keys: [{ secret: SECRET, roles: ["create", "read"] }],
+          keys: [{ secret: SECRET, roles: ["create", "read"], name: "web" }],
           policy: { max_attempts: 2, on_disconnect: "keep" },
         },
         { id: "globex", keys: [{ sha256: SHA256, roles: ["read"] }] },
@@ -38,10 +38,20 @@ describe("a tenants file", () => {
     expect(tenants).toEqual([
       {
         id: "acme",
-        keys: [{ sha256: expect.stringMatching(/^[0-9a-f]{64}$/), roles: new Set(["create", "read"]) }],
+        keys: [
+          {
+            sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+            roles: new Set(["create", "read"]),
+            holder: "web",
+          },
+        ],
         policy: { max_attempts: 2, on_disconnect: "keep" },
       },
-      { id: "globex", keys: [{ sha256: SHA256, roles: new Set(["read"]) }], policy: {} },
+      {
+        id: "globex",
+        keys: [{ sha256: SHA256, roles: new Set(["read"]), holder: SHA256.slice(0, 12) }],
+        policy: {},
+      },
     ]);
   });
 
@@ -53,7 +63,7 @@ describe("a tenants file", () => {
     const message = messageOf({
       tenants: [
         { id: "a.b", keys: [{ secret: SECRET, roles: ["admin"] }] },
-        { id: "acme", keys: [], policy: { max_attempts: 99, moderation: {} }, plan: "gold" },
+        { id: "acme", keys: [], policy: { max_attempts: 99, retries: 3 }, plan: "gold" },
       ],
       version: 1,
     });
@@ -90,6 +100,16 @@ describe("a tenants file", () => {
       { secret: SECRET, roles: ["read", "read"] },
       "tenants[0].keys[0].roles: names a role twice",
     ],
+    [
+      "no name but blanks",
+      { secret: SECRET, roles: ["read"], name: " " },
+      "tenants[0].keys[0].name: must be",
+    ],
+    [
+      "a name that logs have for nobody",
+      { secret: SECRET, roles: ["read"], name: "timeout" },
+      'tenants[0].keys[0].name: must not be "timeout"',
+    ],
   ])("is refused for a key with %s", (_, key, problem) => {
     expect(messageOf(withKey(key))).toContain(problem);
   });
@@ -110,6 +130,17 @@ describe("a tenants file", () => {
       ],
     });
     expect(message).toContain("tenants[1].keys[0]: is the same key as an earlier one");
+  });
+
+  test("is refused when two keys of a tenant have one name; those of two tenants may", () => {
+    const key = (secret: string) => ({ secret, roles: ["review"], name: "ann" });
+    const tenants = (...keys: ReturnType<typeof key>[][]) => ({
+      tenants: keys.map((of, i) => ({ id: `t${i}`, keys: of })),
+    });
+    expect(parse(tenants([key(SECRET)], [key(`${SECRET}2`)])).tenants).toHaveLength(2);
+    expect(messageOf(tenants([key(SECRET), key(`${SECRET}2`)]))).toContain(
+      'tenants[0].keys[1].name: "ann" is there twice',
+    );
   });
 
   test("is refused when it has no tenants, which would let nobody in", () => {

@@ -6,15 +6,17 @@ import { hashKey } from "./key-hash.ts";
 
 /**
  * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
- * tool calls.
+ * tool calls, `review` decides what moderation has left to people, and sees original text for it.
  */
-export const ROLES = ["create", "read", "cancel", "tool"] as const;
+export const ROLES = ["create", "read", "cancel", "tool", "review"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface TenantKey {
   /** The lower-case hex SHA-256 of the secret; the secret itself is never kept. */
   readonly sha256: string;
   readonly roles: ReadonlySet<Role>;
+  /** Who stands in a log for what was done with the key: `name` in the file, or the first 12 characters of the hash. */
+  readonly holder: string;
 }
 
 export interface TenantConfig {
@@ -33,6 +35,10 @@ const MAX_SECRET_CHARS = 256;
 const MAX_TENANTS = 10_000;
 const MAX_KEYS = 100;
 
+/** Logs have it where a policy has decided, because nobody did. */
+const NO_HOLDER = "timeout";
+const HASH_CHARS_SHOWN = 12;
+
 const roles = z
   .array(z.enum(ROLES))
   .min(1)
@@ -45,8 +51,14 @@ const secret = z
   .max(MAX_SECRET_CHARS)
   .regex(/^[\x21-\x7e]*$/, "must hold visible ASCII characters only");
 
+const holder = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -")
+  .refine((name) => name !== NO_HOLDER, `must not be "${NO_HOLDER}"`);
+
 const keySchema = z
   .strictObject({
+    name: holder.optional(),
     secret: secret.optional(),
     sha256: z
       .string()
@@ -58,10 +70,10 @@ const keySchema = z
     (key) => (key.secret === undefined) !== (key.sha256 === undefined),
     "must have one of secret and sha256",
   )
-  .transform((key): TenantKey => ({
-    sha256: key.sha256 ?? hashKey(key.secret ?? ""),
-    roles: new Set(key.roles),
-  }));
+  .transform((key): TenantKey => {
+    const sha256 = key.sha256 ?? hashKey(key.secret ?? "");
+    return { sha256, roles: new Set(key.roles), holder: key.name ?? sha256.slice(0, HASH_CHARS_SHOWN) };
+  });
 
 const tenantIdSchema = z.string().transform((id, context): TenantId => {
   try {
@@ -93,14 +105,22 @@ function refuseDuplicates({ tenants }: TenancyConfig, context: z.RefinementCtx):
         message: `"${tenant.id}" is there twice`,
       });
     ids.add(tenant.id);
-    for (const [k, { sha256 }] of tenant.keys.entries()) {
+    const holders = new Set<string>();
+    for (const [k, { sha256, holder: name }] of tenant.keys.entries()) {
       if (keys.has(sha256))
         context.addIssue({
           code: "custom",
           path: ["tenants", t, "keys", k],
           message: "is the same key as an earlier one",
         });
+      else if (holders.has(name))
+        context.addIssue({
+          code: "custom",
+          path: ["tenants", t, "keys", k, "name"],
+          message: `"${name}" is there twice`,
+        });
       keys.add(sha256);
+      holders.add(name);
     }
   }
 }

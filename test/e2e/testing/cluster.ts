@@ -147,7 +147,7 @@ function toTenantsFile(keys: Readonly<Record<string, string>>): string {
     keys: [
       {
         sha256: createHash("sha256").update(secret).digest("hex"),
-        roles: ["create", "read", "cancel", "tool"],
+        roles: ["create", "read", "cancel", "tool", "review"],
       },
     ],
   }));

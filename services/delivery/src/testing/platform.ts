@@ -25,6 +25,7 @@ export const KEYS = {
   acme: "rk_acme_0123456789abcdef",
   acmeReader: "rk_acme_reads_only_012345",
   acmeCreator: "rk_acme_creates_only_0123",
+  acmeReviewer: "rk_acme_reviews_only_0123",
   beta: "rk_beta_0123456789abcdef",
 } as const;
 
@@ -33,12 +34,13 @@ const TENANTS = {
     {
       id: "acme",
       keys: [
-        { secret: KEYS.acme, roles: ["create", "read", "cancel", "tool"] },
+        { secret: KEYS.acme, roles: ["create", "read", "cancel", "tool", "review"], name: "ann" },
         { secret: KEYS.acmeReader, roles: ["read"] },
         { secret: KEYS.acmeCreator, roles: ["create"] },
+        { secret: KEYS.acmeReviewer, roles: ["review"], name: "bob" },
       ],
     },
-    { id: "beta", keys: [{ secret: KEYS.beta, roles: ["create", "read", "cancel", "tool"] }] },
+    { id: "beta", keys: [{ secret: KEYS.beta, roles: ["create", "read", "cancel", "tool", "review"] }] },
   ],
 };
 
