@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import type { KnownEvent } from "./event.ts";
 import { DEFAULT_POLICY } from "./policy.ts";
 
+const FOUND = { rule: "cards", category: "personal-data", review_id: "rev_10" };
 const usage = { input_tokens: 3, output_tokens: 5 };
 
 /** One event of every type with every field, in an order that a log could have. */
@@ -32,14 +33,34 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
   { seq: 5, type: "attempt.ended", attempt: 2, reason: "handover" },
   { seq: 6, type: "tool.call", call_id: "call_1", name: "look_up", arguments: '{"word":"log"}' },
   { seq: 7, type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
-  { seq: 8, type: "generation.completed", finish_reason: "stop", usage },
+  { seq: 8, type: "moderation.redacted", from_seq: 3, to_seq: 3, replacement: "…", channel: "0", ...FOUND },
+  { seq: 9, type: "moderation.halted", from_seq: 6, replacement: "", ...FOUND },
   {
-    seq: 9,
+    seq: 10,
+    type: "moderation.review",
+    from_seq: 6,
+    to_seq: 6,
+    channel: "tool",
+    expires_at: "2026-11-21T03:00:00.000Z",
+    ...FOUND,
+  },
+  {
+    seq: 11,
+    type: "moderation.reviewed",
+    review_id: "rev_10",
+    decision: "edit",
+    reviewer: "ann",
+    replacement: "{}",
+  },
+  { seq: 12, type: "moderation.unavailable", answer: "fail_open", judged_seq: 5 },
+  { seq: 13, type: "generation.completed", finish_reason: "stop", usage },
+  {
+    seq: 14,
     type: "generation.failed",
     error: { code: "worker_lost", message: "No worker left.", retryable: true },
     usage,
   },
-  { seq: 10, type: "generation.cancelled", reason: "asked", usage: { input_tokens: null, output_tokens: 0 } },
+  { seq: 15, type: "generation.cancelled", reason: "asked", usage: { input_tokens: null, output_tokens: 0 } },
 ];
 
 const anySeq = fc.integer({ min: 1, max: 999_999_999_999_999 });

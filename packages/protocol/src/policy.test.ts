@@ -87,7 +87,9 @@ describe("a policy", () => {
     { pace: {} },
     { pace: { max_lead_tokens: 0 } },
     { delivery: { min_interval_ms: 10_001 } },
-    { moderation: {} },
+    { moderation: { mode: "block" } },
+    { moderation: { rules: ["everything"] } },
+    { audit: {} },
   ])("that this version can't act on is refused: %j", (policy) =>
     expect(policySchema.safeParse(policy).success).toBe(false),
   );

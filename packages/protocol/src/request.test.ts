@@ -153,7 +153,8 @@ describe("a request", () => {
 
   it.each([
     [{ ...BASE, inputs: "x" }, "inputs"],
-    [{ ...BASE, policy: { moderation: {} } }, "policy.moderation"],
+    [{ ...BASE, policy: { audit: {} } }, "policy.audit"],
+    [{ ...BASE, policy: { moderation: { modes: "gate" } } }, "policy.moderation.modes"],
     [JSON.parse('{"model":"sim","input":"Hi","__proto__":{}}'), "__proto__"],
   ])("with an unknown field is refused: %j", (body, param) => {
     expect(refusalOf(body)).toMatchObject({
