@@ -35,6 +35,8 @@ export interface DecisionOptions {
 export interface Decision {
   readonly appended: boolean;
   readonly transcript: Transcript;
+  /** What the log keeps, oldest first; at least one. */
+  readonly events: readonly Uint8Array[];
   /** The oldest event that the log keeps. */
   readonly first: Uint8Array;
 }
@@ -137,7 +139,7 @@ class LogView {
       const snapshot = { events: this.#events, streamSeq: head.streamSeq };
       void storeCheckpoint({ publish: publishCheckpoint, ref, snapshot, maxBytes: maxCheckpointBytes });
     }
-    return { appended, transcript, first: this.#events[0]! };
+    return { appended, transcript, events: this.#events, first: this.#events[0]! };
   }
 }
 

@@ -8,6 +8,7 @@ import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes, drainingError } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
 import { addOpsRoutes } from "./routes/ops.ts";
+import { addReviewRoutes } from "./routes/reviews.ts";
 
 export interface ServerOptions {
   context: RouteContext;
@@ -79,12 +80,16 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
 
   addGenerationRoutes(app, context);
   addEventRoutes(app, context);
+  addReviewRoutes(app, context);
   addOpsRoutes(app, ops);
   refuseOtherMethods(app, "/v1/generations", "POST");
   refuseOtherMethods(app, "/v1/generations/:id", "GET");
   refuseOtherMethods(app, "/v1/generations/:id/events", "GET");
   refuseOtherMethods(app, "/v1/generations/:id/cancel", "POST");
   refuseOtherMethods(app, "/v1/generations/:id/tool-results", "POST");
+  refuseOtherMethods(app, "/v1/generations/:id/moderation", "GET");
+  refuseOtherMethods(app, "/v1/reviews", "GET");
+  refuseOtherMethods(app, "/v1/reviews/:id", "POST");
   return app;
 }
 

@@ -84,6 +84,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const app = await buildServer({
     context: {
       authenticate: createAuthenticate(tenants),
+      broker,
       log,
       hub,
       readers,

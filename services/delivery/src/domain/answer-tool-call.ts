@@ -1,4 +1,4 @@
-import { appendDecision, createWriterName, type GenerationLog, type LogReader } from "@reprise/log";
+import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
 import {
   type Generation,
   type GenerationRef,
@@ -6,6 +6,7 @@ import {
   type ToolResult,
   type Transcript,
 } from "@reprise/protocol";
+import { readingFromLeader } from "./reading-from-leader.ts";
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";
 
@@ -57,19 +58,4 @@ function refusalOf(transcript: Transcript, callId: string): RepriseError | undef
     return new RepriseError("generation_ended", `The generation is ${transcript.status}.`);
   if (transcript.pendingCalls.some(({ call_id }) => call_id === callId)) return undefined;
   return new RepriseError("tool_call_not_found", `There is no tool call "${callId}" that waits.`, { param });
-}
-
-/** Whole logs as a replica has them, and what their leader has beyond that. */
-function readingFromLeader({ reader, leader }: GenerationLog): LogReader {
-  return {
-    ...reader,
-    async readLog(ref) {
-      const { events, streamSeq } = await reader.readLog(ref);
-      const behind = await leader.readTail(ref, streamSeq);
-      return {
-        events: [...events, ...behind.map(({ payload }) => payload)],
-        streamSeq: behind.at(-1)?.streamSeq ?? streamSeq,
-      };
-    },
-  };
 }

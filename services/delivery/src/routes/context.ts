@@ -1,4 +1,4 @@
-import type { GenerationLog, Hub } from "@reprise/log";
+import type { Broker, GenerationLog, Hub } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { Authenticate } from "../auth.ts";
 import type { Presence } from "../presence/presence.ts";
@@ -7,6 +7,7 @@ import type { Readers } from "../streaming/readers.ts";
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
   readonly authenticate: Authenticate;
+  readonly broker: Broker;
   readonly log: GenerationLog;
   readonly hub: Hub;
   readonly readers: Readers;

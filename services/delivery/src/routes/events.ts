@@ -14,6 +14,7 @@ import { openSseSocket } from "../streaming/sse-socket.ts";
 import { SseStream } from "../streaming/sse-stream.ts";
 import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
+import { whole } from "./whole.ts";
 
 /** Clients add jitter to it; a node that drains tells each reader a time of its own. */
 const RECONNECT_MS = 250;
@@ -101,13 +102,4 @@ function plainHeaders(reply: FastifyReply): Record<string, string> {
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) headers[name] = String(value);
   return headers;
-}
-
-function whole(least: number, most: number) {
-  const error = `must be a whole number from ${least} to ${most}`;
-  return z
-    .string()
-    .regex(/^[0-9]{1,9}$/, { error })
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, { error });
 }

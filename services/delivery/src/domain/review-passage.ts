@@ -1,0 +1,47 @@
+import { channelOf, type KnownEvent, textOf, type UnknownEvent, Withdrawals } from "@reprise/protocol";
+import type { ReviewEvent } from "./review.ts";
+
+/** What a reviewer is shown. */
+export interface ReviewPassage {
+  /** The text of the range as it was produced, whatever has become of it since. */
+  readonly text: string;
+  /** What stands around it, as readers have it: what was withdrawn or rewound there is nobody's business here. */
+  readonly before: string;
+  readonly after: string;
+}
+
+const CONTEXT_CHARS = 200;
+
+/** @param events the whole log, in order */
+export function passageOf(
+  events: readonly (KnownEvent | UnknownEvent)[],
+  { from_seq, to_seq, channel = "0" }: Pick<ReviewEvent, "from_seq" | "to_seq" | "channel">,
+): ReviewPassage {
+  const withdrawals = new Withdrawals();
+  const inside: string[] = [];
+  let around: (KnownEvent | UnknownEvent)[] = [];
+  for (const event of events) {
+    withdrawals.apply(event);
+    const known = event as KnownEvent;
+    if (known.type === "output.rewind") around = around.filter(({ seq }) => seq <= known.to_seq);
+    else if (channelOf(event) !== channel) continue;
+    else if (event.seq >= from_seq && event.seq <= to_seq) inside.push(textOf(event));
+    else around.push(event);
+  }
+  const shown = (part: typeof around) =>
+    part.map((event) => withdrawals.replacementOf(event.seq, channel) ?? textOf(event)).join("");
+  return {
+    text: inside.join(""),
+    before: lastChars(shown(around.filter(({ seq }) => seq < from_seq))),
+    after: firstChars(shown(around.filter(({ seq }) => seq > to_seq))),
+  };
+}
+
+/** Neither leaves half of a character at its cut. */
+function lastChars(text: string): string {
+  return text.slice(-CONTEXT_CHARS).replace(/^[\uDC00-\uDFFF]/, "");
+}
+
+function firstChars(text: string): string {
+  return text.slice(0, CONTEXT_CHARS).replace(/[\uD800-\uDBFF]$/, "");
+}

@@ -1,0 +1,79 @@
+import {
+  decodeEvent,
+  type GenerationId,
+  type GenerationRef,
+  type KnownEvent,
+  parseGenerationId,
+  RepriseError,
+  type ReviewDecision,
+  type TenantId,
+  type UnknownEvent,
+} from "@reprise/protocol";
+
+export type ReviewEvent = Extract<KnownEvent, { type: "moderation.review" }>;
+export type ReviewedEvent = Extract<KnownEvent, { type: "moderation.reviewed" }>;
+
+/** What the API says of every review. */
+export interface Review {
+  /** `<generation>.<review id>`: a review's own id is one of its generation alone. */
+  readonly id: string;
+  readonly object: "review";
+  readonly generation: GenerationId;
+  readonly rule: string;
+  readonly category: string;
+  readonly channel: string;
+  readonly from_seq: number;
+  readonly to_seq: number;
+  readonly expires_at: string;
+}
+
+/** A person's decision. */
+export interface ReviewAnswer {
+  readonly decision: ReviewDecision;
+  /** For `edit` alone: what stands in place of the range. */
+  readonly replacement?: string | undefined;
+}
+
+/** One review of a log, and the first decision about it. */
+export interface ReviewHistory {
+  readonly review: ReviewEvent;
+  readonly reviewed: ReviewedEvent | undefined;
+}
+
+export function toReview(generation: GenerationId, event: ReviewEvent): Review {
+  const { review_id, rule, category, channel = "0", from_seq, to_seq, expires_at } = event;
+  const id = `${generation}.${review_id}`;
+  return { id, object: "review", generation, rule, category, channel, from_seq, to_seq, expires_at };
+}
+
+/** @throws RepriseError `review_not_found`: an id that we did not make is an id that nobody has */
+export function parseReviewId(tenant: TenantId, id: string): { ref: GenerationRef; reviewId: string } {
+  const dot = id.indexOf(".");
+  try {
+    return { ref: { tenant, generation: parseGenerationId(id.slice(0, dot)) }, reviewId: id.slice(dot + 1) };
+  } catch {
+    throw reviewNotFound();
+  }
+}
+
+export function decodeAll(payloads: readonly Uint8Array[]): (KnownEvent | UnknownEvent)[] {
+  return payloads.map((payload) => decodeEvent(payload));
+}
+
+/** What a log says of one review; undefined when it does not have it. */
+export function historyOf(
+  events: readonly (KnownEvent | UnknownEvent)[],
+  reviewId: string,
+): ReviewHistory | undefined {
+  let review: ReviewEvent | undefined;
+  for (const event of events as readonly KnownEvent[]) {
+    if (event.type === "moderation.review" && event.review_id === reviewId) review = event;
+    else if (event.type === "moderation.reviewed" && event.review_id === reviewId && review)
+      return { review, reviewed: event };
+  }
+  return review && { review, reviewed: undefined };
+}
+
+export function reviewNotFound(): RepriseError {
+  return new RepriseError("review_not_found", "There is no review with this id.", { param: "id" });
+}

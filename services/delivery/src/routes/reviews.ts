@@ -1,0 +1,54 @@
+import { parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { answerReview } from "../domain/answer-review.ts";
+import { listReviews } from "../domain/list-reviews.ts";
+import { readModeration } from "../domain/read-moderation.ts";
+import { parseReviewId } from "../domain/review.ts";
+import type { RouteContext } from "./context.ts";
+import { whole } from "./whole.ts";
+
+const MAX_PAGE = 100;
+const MAX_REPLACEMENT_LENGTH = 4_096;
+
+const noQuery = z.strictObject({});
+const listSchema = z.strictObject({
+  limit: whole(1, MAX_PAGE).prefault("20"),
+  after: z.string().optional(),
+});
+const answerSchema = z
+  .strictObject({
+    decision: z.enum(REVIEW_DECISIONS),
+    replacement: z.string().max(MAX_REPLACEMENT_LENGTH).optional(),
+  })
+  .refine(({ decision, replacement }) => (decision === "edit") === (replacement !== undefined), {
+    path: ["replacement"],
+    error: "must be there for the decision edit, and for no other",
+  });
+
+/** What people see and decide of moderation. Nothing of it is to be kept on the way: it holds text that was withdrawn. */
+export function addReviewRoutes(app: FastifyInstance, { authenticate, log, broker }: RouteContext): void {
+  app.get("/v1/reviews", async (request, reply) => {
+    const { tenant } = authenticate(request, "review");
+    const { limit, after } = parseWith(listSchema, request.query, "query");
+    void reply.header("cache-control", "no-store");
+    return listReviews({ log, broker, tenant, limit, after });
+  });
+
+  app.post<{ Params: { id: string } }>("/v1/reviews/:id", async (request, reply) => {
+    const { tenant, holder } = authenticate(request, "review");
+    parseWith(noQuery, request.query, "query");
+    const { ref, reviewId } = parseReviewId(tenant, request.params.id);
+    const answer = parseWith(answerSchema, request.body);
+    void reply.header("cache-control", "no-store");
+    return answerReview(log, { ref, reviewId, answer, reviewer: holder });
+  });
+
+  app.get<{ Params: { id: string } }>("/v1/generations/:id/moderation", async (request, reply) => {
+    const { tenant } = authenticate(request, "review");
+    parseWith(noQuery, request.query, "query");
+    const ref = { tenant, generation: parseGenerationId(request.params.id) };
+    void reply.header("cache-control", "no-store");
+    return readModeration(log, ref);
+  });
+}
