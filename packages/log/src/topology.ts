@@ -1,43 +1,21 @@
 import {
-  DiscardPolicy,
   type JetStreamManager,
   JetStreamApiError,
   jetstreamManager,
-  RetentionPolicy,
-  StorageType,
   type StreamConfig,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import {
-  CHECKPOINTS_STREAM,
-  CHECKPOINTS_SUBJECTS,
-  generationsStream,
-  JOBS_STREAM,
-  JOBS_SUBJECTS,
-  LIMITS,
-  READERS_STREAM,
-  READERS_SUBJECTS,
-  RepriseError,
-  shardSubjects,
-  toRepriseError,
-} from "@reprise/protocol";
+import { LIMITS, RepriseError, toRepriseError } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
 import { assertNotWeakened } from "./assert-not-weakened.ts";
+import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
 import { STREAM_NOT_FOUND } from "./stream-existence.ts";
 
-export interface TopologyOptions {
-  /** How many streams the logs are spread over, 1 to 1,000. May grow; must not shrink while logs are kept. */
-  shards: number;
-  /** Copies of every stream: 1 for a single server, 3 or 5 in a cluster. */
-  replicas: number;
-  /** How long logs and checkpoints are kept, and after that the marker that there was one: at least a second. */
-  retentionMs: number;
-}
+export type { TopologyOptions } from "./stream-configs.ts";
 
 const OLDEST_SERVER = [2, 12] as const;
 /** The largest event, its headers, and room to spare. */
 const SMALLEST_MAX_PAYLOAD = LIMITS.eventBytes + 65_536;
-const MS = 1_000_000;
 const REQUEST_MS = 2_000;
 const BUDGET_MS = 20_000;
 const PAUSE_MS = 100;
@@ -91,66 +69,6 @@ function assertCompatible({ info }: NatsConnection): void {
       `max_payload of this NATS server is ${info.max_payload} bytes; at least ${SMALLEST_MAX_PAYLOAD} are needed, 8 MiB are recommended.`,
     );
   }
-}
-
-type Config = Partial<StreamConfig> & Pick<StreamConfig, "name" | "subjects" | "num_replicas" | "max_age">;
-
-function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Config[] {
-  const kept = {
-    storage: StorageType.File,
-    num_replicas: replicas,
-    max_age: retentionMs * MS,
-    discard: DiscardPolicy.Old,
-  };
-  const logs = Array.from({ length: shards }, (_, shard): Config => {
-    const { stored, live } = shardSubjects(shard);
-    return {
-      ...kept,
-      name: generationsStream(shard),
-      subjects: [stored],
-      retention: RetentionPolicy.Limits,
-      allow_direct: true,
-      deny_delete: true,
-      republish: { src: stored, dest: live },
-      // Compare-and-set makes message ids unnecessary; the server's memory for them is not.
-      duplicate_window: 1_000 * MS,
-    };
-  });
-  return [
-    ...logs,
-    {
-      ...kept,
-      name: CHECKPOINTS_STREAM,
-      subjects: [CHECKPOINTS_SUBJECTS],
-      retention: RetentionPolicy.Limits,
-      max_msgs_per_subject: 1,
-      allow_direct: true,
-      duplicate_window: 1_000 * MS,
-      // What tells a generation that has expired from one that never was: the broker leaves an empty message in place of a
-      // checkpoint that has expired. The broker counts in seconds, and lets no marker outlive `max_age`.
-      subject_delete_marker_ttl: Math.max(1, Math.floor(retentionMs / 1_000)) * 1_000 * MS,
-    },
-    {
-      // In a file and kept as long as the logs: a broker that comes back without it would have forgotten who reads, and who left.
-      ...kept,
-      name: READERS_STREAM,
-      subjects: [READERS_SUBJECTS],
-      retention: RetentionPolicy.Limits,
-      max_msgs_per_subject: 1,
-      allow_direct: true,
-      duplicate_window: 1_000 * MS,
-    },
-    {
-      ...kept,
-      name: JOBS_STREAM,
-      subjects: [JOBS_SUBJECTS],
-      retention: RetentionPolicy.Workqueue,
-      allow_direct: true,
-      // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
-      max_consumers: 10_000,
-      duplicate_window: Math.min(120_000, retentionMs) * MS,
-    },
-  ];
 }
 
 async function ensureStream(manager: JetStreamManager, config: Config): Promise<void> {

@@ -31,6 +31,8 @@ export const verdictSchema = z.object({
   /** What was found, the first 100. Only in what is stored. */
   findings: z.array(findingSchema).optional(),
   finding_count: z.int().min(0).optional(),
+  /** Every window of a classifier up to this event is done with. Only in what is stored. */
+  classified: seq.optional(),
   /** Windows that a classifier has not judged: it was away, or too slow. Only in what is stored. */
   unjudged: z.array(z.object({ from_seq: seq, to_seq: seq, classifier: z.string() })).optional(),
 });

@@ -1,0 +1,99 @@
+import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
+import {
+  CHECKPOINTS_STREAM,
+  CHECKPOINTS_SUBJECTS,
+  generationsStream,
+  JOBS_STREAM,
+  JOBS_SUBJECTS,
+  LIVE_VERDICTS_SUBJECTS,
+  READERS_STREAM,
+  READERS_SUBJECTS,
+  REVIEWS_STREAM,
+  REVIEWS_SUBJECTS,
+  RULES_STREAM,
+  RULES_SUBJECTS,
+  shardSubjects,
+  VERDICTS_STREAM,
+  VERDICTS_SUBJECTS,
+} from "@reprise/protocol";
+
+export interface TopologyOptions {
+  /** How many streams the logs are spread over, 1 to 1,000. May grow; must not shrink while logs are kept. */
+  shards: number;
+  /** Copies of every stream: 1 for a single server, 3 or 5 in a cluster. */
+  replicas: number;
+  /** How long logs and checkpoints are kept, and after that the marker that there was one: at least a second. */
+  retentionMs: number;
+}
+
+const MS = 1_000_000;
+
+export type Config = Partial<StreamConfig> &
+  Pick<StreamConfig, "name" | "subjects" | "num_replicas" | "max_age">;
+
+/** Everything that the broker holds, and how. */
+export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions): Config[] {
+  const kept = {
+    storage: StorageType.File,
+    num_replicas: replicas,
+    max_age: retentionMs * MS,
+    discard: DiscardPolicy.Old,
+  };
+  const lastValues = {
+    ...kept,
+    retention: RetentionPolicy.Limits,
+    max_msgs_per_subject: 1,
+    allow_direct: true,
+    duplicate_window: 1_000 * MS,
+  };
+  const logs = Array.from({ length: shards }, (_, shard): Config => {
+    const { stored, live } = shardSubjects(shard);
+    return {
+      ...kept,
+      name: generationsStream(shard),
+      subjects: [stored],
+      retention: RetentionPolicy.Limits,
+      allow_direct: true,
+      deny_delete: true,
+      republish: { src: stored, dest: live },
+      // Compare-and-set makes message ids unnecessary; the server's memory for them is not.
+      duplicate_window: 1_000 * MS,
+    };
+  });
+  return [
+    ...logs,
+    {
+      ...lastValues,
+      name: CHECKPOINTS_STREAM,
+      subjects: [CHECKPOINTS_SUBJECTS],
+      // What tells a generation that has expired from one that never was: the broker leaves an empty message in place of a
+      // checkpoint that has expired. The broker counts in seconds, and lets no marker outlive `max_age`.
+      subject_delete_marker_ttl: Math.max(1, Math.floor(retentionMs / 1_000)) * 1_000 * MS,
+    },
+    {
+      // In a file and kept as long as the logs: a broker that comes back without it would have forgotten who reads, and who left.
+      ...lastValues,
+      name: READERS_STREAM,
+      subjects: [READERS_SUBJECTS],
+    },
+    {
+      ...lastValues,
+      name: VERDICTS_STREAM,
+      subjects: [VERDICTS_SUBJECTS],
+      republish: { src: VERDICTS_SUBJECTS, dest: LIVE_VERDICTS_SUBJECTS },
+    },
+    // Kept for longer than any log that was made by them: whoever makes one stores them again before half of this is over.
+    { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
+    { ...lastValues, name: REVIEWS_STREAM, subjects: [REVIEWS_SUBJECTS] },
+    {
+      ...kept,
+      name: JOBS_STREAM,
+      subjects: [JOBS_SUBJECTS],
+      retention: RetentionPolicy.Workqueue,
+      allow_direct: true,
+      // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
+      max_consumers: 10_000,
+      duplicate_window: Math.min(120_000, retentionMs) * MS,
+    },
+  ];
+}

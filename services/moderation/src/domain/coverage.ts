@@ -1,0 +1,25 @@
+import type { JudgedSpan } from "@reprise/protocol";
+
+/** Adds the events up to `judged` to what was judged before: those that nobody has judged yet, by these rules. */
+export function addSpan(spans: readonly JudgedSpan[], judged: number, ruleSet: string): JudgedSpan[] {
+  const last = spans.at(-1);
+  const fromSeq = last ? last.to_seq + 1 : 1;
+  if (judged < fromSeq) return [...spans];
+  if (last?.rule_set === ruleSet) return [...spans.slice(0, -1), { ...last, to_seq: judged }];
+  return [...spans, { from_seq: fromSeq, to_seq: judged, rule_set: ruleSet }];
+}
+
+/** What of the events up to `lastSeq` nobody has judged: empty where every event was looked at. */
+export function uncovered(
+  spans: readonly JudgedSpan[],
+  lastSeq: number,
+): { from_seq: number; to_seq: number }[] {
+  const gaps: { from_seq: number; to_seq: number }[] = [];
+  let next = 1;
+  for (const { from_seq, to_seq } of spans.toSorted((a, b) => a.from_seq - b.from_seq)) {
+    if (from_seq > next) gaps.push({ from_seq: next, to_seq: from_seq - 1 });
+    next = Math.max(next, to_seq + 1);
+  }
+  if (next <= lastSeq) gaps.push({ from_seq: next, to_seq: lastSeq });
+  return gaps;
+}

@@ -1,0 +1,166 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { COMPLETED, delta, GATE, JudgedLog } from "../testing/log-of.ts";
+import { wordRules } from "../testing/word-rules.ts";
+
+const RULES = wordRules({ secret: "redact", hush: "redact", poison: "halt", doubt: "review", odd: "flag" });
+
+function chunks(text: string, cuts: readonly number[]): string[] {
+  const at = [0, ...new Set(cuts.map((cut) => cut % (text.length + 1))), text.length].toSorted((a, b) => a - b);
+  return at.slice(1).map((end, i) => text.slice(at[i], end));
+}
+
+const words = fc.array(fc.constantFrom("secret", "hush", "odd", "a ", "sec", "hus", "ret ", "x"), { maxLength: 12 });
+const masked = (text: string) => text.replaceAll(/secret|hush/g, "***");
+
+test("however a text is split, what is redacted is exactly what matches", () => {
+  fc.assert(
+    fc.property(words, fc.array(fc.nat(1_000), { maxLength: 12 }), (parts, cuts) => {
+      const text = parts.join("");
+      const log = new JudgedLog(RULES);
+      log.append(...chunks(text, cuts).map(delta), COMPLETED);
+      expect(log.shown()).toEqual({ text: masked(text), joined: masked(text) });
+      expect(log.judge.cleared).toBe(log.events.length);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("what is cleared never holds a match, nor the beginning of one", () => {
+  fc.assert(
+    fc.property(words, fc.array(fc.nat(1_000), { maxLength: 12 }), (parts, cuts) => {
+      const text = parts.join("");
+      const log = new JudgedLog(RULES);
+      let cleared = 0;
+      for (const draft of [...chunks(text, cuts).map(delta), COMPLETED]) {
+        log.append(draft);
+        expect(log.judge.cleared).toBeGreaterThanOrEqual(cleared);
+        cleared = log.judge.cleared;
+        const { joined } = log.shown(cleared);
+        expect(masked(text).startsWith(joined) || joined.includes("***")).toBe(true);
+        expect(joined).not.toMatch(/secret|hush/);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a judge that is lost at any moment is replaced by one that decides the same, and nothing twice", () => {
+  fc.assert(
+    fc.property(
+      words,
+      fc.array(fc.nat(1_000), { maxLength: 12 }),
+      fc.infiniteStream(fc.constantFrom("go on", "restart", "restart unsettled")),
+      (parts, cuts, fates) => {
+        const text = parts.join("");
+        const [log, undisturbed] = [new JudgedLog(RULES), new JudgedLog(RULES)];
+        for (const draft of [...chunks(text, cuts).map(delta), COMPLETED]) {
+          undisturbed.append(draft);
+          const fate = fates.next().value;
+          log.store(draft);
+          if (fate === "restart unsettled") log.restart();
+          log.settle();
+          if (fate === "restart") log.restart();
+          log.settle();
+        }
+        expect(log.events).toEqual(undisturbed.events);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("a judge that fell behind decides for the log as it is then", () => {
+  fc.assert(
+    fc.property(words, fc.array(fc.nat(1_000), { maxLength: 12 }), fc.infiniteStream(fc.boolean()), (parts, cuts, lags) => {
+      const text = parts.join("");
+      const log = new JudgedLog(RULES);
+      for (const draft of [...chunks(text, cuts).map(delta), COMPLETED]) {
+        log.store(draft);
+        if (lags.next().value) log.settle();
+      }
+      log.settle();
+      expect(log.shown().text).toBe(masked(text));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a range takes in what an earlier one of the same events has withdrawn", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a secret b se"), delta("cret c hu"), delta("sh d"));
+  expect(log.shown()).toEqual({ text: "a *** b *** c *** d", joined: "a *** b *** c *** d" });
+});
+
+test("a half match at the end is released", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a sec"));
+  expect(log.judge.cleared).toBe(1);
+  log.append(COMPLETED);
+  expect(log.judge.cleared).toBe(3);
+  expect(log.decisions).toEqual([]);
+});
+
+test("text before a rewind goes on behind it", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("sec"), delta("ond hush"), { type: "output.rewind", to_seq: 2, reason: "worker_lost" }, delta("ret"));
+  expect(log.shown().text).toBe("***");
+  expect(log.decisions).toEqual(["moderation.redacted", "moderation.redacted"]);
+});
+
+test("a halt withdraws the text from the match on, and keeps what was before", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a secret, po"), delta("ison and more"), delta("late"));
+  expect(log.shown()).toEqual({ text: "a ***, ***", joined: "a ***, ***" });
+  expect([log.judge.halted, log.judge.ended]).toEqual([true, false]);
+});
+
+test("in a gate a review holds what comes behind it, until somebody has decided", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a "), delta("dou"), delta("bt b"), delta(" c"));
+  expect([log.decisions, log.judge.cleared]).toEqual([["moderation.review"], 2]);
+  const [{ reviewId }] = log.judge.reviews.open as [{ reviewId: string }];
+  log.append({ type: "moderation.reviewed", review_id: reviewId, decision: "approve", reviewer: "r" });
+  expect([log.judge.cleared, log.shown().text]).toEqual([log.events.length, "a doubt b c"]);
+});
+
+test.each([
+  ["edit", "a [fine] b c", false],
+  ["halt", "a ***", true],
+] as const)("a reviewer's %s is carried out", (decision, text, halted) => {
+  for (const restart of [false, true]) {
+    const log = new JudgedLog(RULES, { ...GATE, mode: "retract" });
+    log.append(delta("a "), delta("dou"), delta("bt b"), delta(" c"));
+    expect(log.judge.cleared).toBe(log.events.length);
+    const [{ reviewId }] = log.judge.reviews.open as [{ reviewId: string }];
+    if (restart) log.restart();
+    const replacement = decision === "edit" ? { replacement: "[fine]" } : {};
+    log.append({ type: "moderation.reviewed", review_id: reviewId, decision, reviewer: "r", ...replacement });
+    expect([log.shown().text, log.judge.halted, log.judge.hasOpenReviews]).toEqual([text, halted, false]);
+  }
+});
+
+test("what only a classifier found stays withdrawn when a later match lies in the same events", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("nasty "), delta("words se"));
+  log.judge.report({ rule: "c", category: "hate", action: "redact", channel: "0", fromSeq: 2, toSeq: 3 });
+  log.settle();
+  log.restart();
+  log.append(delta("cret on"));
+  expect(log.shown().text).toBe("*** on");
+});
+
+test("an observer finds and decides nothing", () => {
+  const log = new JudgedLog(RULES, { ...GATE, mode: "observe" });
+  log.append(delta("a secret poison"), COMPLETED);
+  expect([log.decisions, log.judge.findings.map(({ rule }) => rule)]).toEqual([[], ["secret", "poison"]]);
+});
+
+test("the arguments of a tool call are a text of their own", () => {
+  const log = new JudgedLog(RULES);
+  const call = { type: "tool.call", call_id: "1", name: "f", arguments: '{"a":"secret hush sec"}' } as const;
+  log.append(delta("se"), call, delta("ret"));
+  expect(log.events.filter(({ type }) => type.startsWith("moderation."))).toMatchObject([
+    { type: "moderation.redacted", from_seq: 3, to_seq: 3, channel: "tool", replacement: '{"a":"*** *** sec"}' },
+  ]);
+});

@@ -1,0 +1,19 @@
+import { channelOf, decodeEvent, type KnownEvent, textOf } from "@reprise/protocol";
+import type { KeptText } from "./judge.ts";
+
+/**
+ * What counts of a log's text before a rewind that ends it.
+ * @param events from the beginning up to the rewind, which may be among them
+ */
+export function keptTexts(events: readonly Uint8Array[], rewindSeq: number): KeptText[] {
+  let kept: KeptText[] = [];
+  for (const payload of events) {
+    const event = decodeEvent(payload) as KnownEvent;
+    if (event.seq > rewindSeq) break;
+    if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
+    const channel = channelOf(event);
+    // A call's arguments are a text of their own: nothing goes on behind them.
+    if (channel !== undefined && channel !== "tool") kept.push({ seq: event.seq, channel, text: textOf(event) });
+  }
+  return kept;
+}

@@ -1,0 +1,61 @@
+import type { KnownEvent } from "@reprise/protocol";
+import type { ChannelText, SeqRange } from "./channel-text.ts";
+
+/** Exactly what was found, in UTF-16 offsets of its channel's text. */
+export interface Place {
+  readonly channel: ChannelText;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Something that a person is asked about. */
+export interface Review extends SeqRange {
+  readonly reviewId: string;
+  readonly rule: string;
+  readonly category: string;
+  readonly channelName: string;
+  readonly expiresAtMs: number;
+  /** Undefined when the rules of today don't find it any more. */
+  readonly place: Place | undefined;
+}
+
+/** The reviews of one generation: those that the log asks for, and which of them wait. */
+export class Reviews {
+  readonly #all = new Map<string, Review>();
+  readonly #open = new Set<string>();
+
+  get open(): Review[] {
+    return [...this.#open].map((id) => this.#all.get(id)!);
+  }
+
+  asked(event: Extract<KnownEvent, { type: "moderation.review" }>, place: Place | undefined): void {
+    const { review_id: reviewId, from_seq: fromSeq, to_seq: toSeq, rule, category } = event;
+    this.#all.set(reviewId, {
+      reviewId,
+      fromSeq,
+      toSeq,
+      rule,
+      category,
+      channelName: event.channel ?? "0",
+      expiresAtMs: Date.parse(event.expires_at),
+      place,
+    });
+    this.#open.add(reviewId);
+  }
+
+  /** The review that an answer is for; undefined for an unknown one, and for the second answer. */
+  answered(reviewId: string): Review | undefined {
+    return this.#open.delete(reviewId) ? this.#all.get(reviewId) : undefined;
+  }
+
+  /** Whether the log has asked about this before. */
+  wasAsked(channelName: string, { rule, range }: { rule: string; range: SeqRange }): boolean {
+    return [...this.#all.values()].some(
+      (review) =>
+        review.channelName === channelName &&
+        review.rule === rule &&
+        review.fromSeq === range.fromSeq &&
+        review.toSeq === range.toSeq,
+    );
+  }
+}
