@@ -1,3 +1,10 @@
+export {
+  apiBaseUrl,
+  apiKeyEnv,
+  type KeyEnvironment,
+  parseConfigFile,
+  readConfigFile,
+} from "./config-file.ts";
 export { type Environment, parseEnvironment } from "./environment.ts";
 export { ENVIRONMENT_TABLE, type EnvironmentName, type EnvironmentRow } from "./environment-variables.ts";
 export { findNatsServer, MIN_NATS_SERVER_VERSION, type NatsServerBinary } from "./find-nats-server.ts";

@@ -1,0 +1,87 @@
+import { readFile } from "node:fs/promises";
+import { RepriseError } from "@reprise/protocol";
+import * as z from "zod";
+
+/*
+ * Configuration files: JSON, looked at by a zod schema, every problem told at once and by its path. Keys of other services are not in
+ * them: a file names the environment variable that holds one.
+ */
+
+export type KeyEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** The URL of somebody's API, such as `http://127.0.0.1:8000/v1`. */
+export const apiBaseUrl = z
+  .string()
+  .refine(isBaseUrl, "must be an http or https URL without credentials, query and fragment");
+
+/** The name of an environment variable, parsed to the key that it holds. No problem repeats the key. */
+export function apiKeyEnv(env: KeyEnvironment): z.ZodType<string, string> {
+  return z.string().transform((name, context) => {
+    const key = env[name];
+    if (key !== undefined && /^[\x21-\x7e]+$/.test(key)) return key;
+    const problem = key ? "is not visible ASCII" : "the environment does not have";
+    context.addIssue({ code: "custom", message: `names ${name}, which ${problem}` });
+    return z.NEVER;
+  });
+}
+
+/**
+ * @param source what to call the file in messages
+ * @throws RepriseError `config_invalid` that lists every problem
+ */
+export function parseConfigFile<T>(
+  text: string,
+  { source, schema }: { source: string; schema: z.ZodType<T> },
+): T {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new RepriseError("config_invalid", `${source} is not JSON: ${(error as Error).message}`, {
+      param: source,
+      cause: error,
+    });
+  }
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  const lines = result.error.issues.flatMap(toProblems).map((problem) => `  ${problem}`);
+  throw new RepriseError("config_invalid", `${source} is wrong:\n${lines.join("\n")}`, { param: source });
+}
+
+/** @throws RepriseError `config_invalid` when it can't be read */
+export async function readConfigFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new RepriseError("config_invalid", `${path} can't be read: ${(error as Error).message}`, {
+      param: path,
+      cause: error,
+    });
+  }
+}
+
+function isBaseUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return false;
+  return url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+}
+
+function toProblems(issue: z.core.$ZodIssue): string[] {
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => `${toPath([...issue.path, key])}: is not a known field`);
+    case "invalid_key":
+      return issue.issues.map(({ message }) => `${toPath(issue.path)}: ${message}`);
+    default:
+      return [`${toPath(issue.path)}: ${issue.message}`];
+  }
+}
+
+/** `models["meta/llama"].base_url`, as one would write it in a program. */
+function toPath(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return "the file";
+  const parts = path
+    .map(String)
+    .map((part) => (/^[\w$]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`));
+  return parts.join("").replace(/^\./, "");
+}
