@@ -1,0 +1,15 @@
+import type { Classifier } from "./classifier.ts";
+import type { ClassifierConfig, ClassifiersConfig } from "./classifiers-file.ts";
+import { createGuardModel } from "./guard-model.ts";
+import { createOpenaiModerations } from "./openai-moderations.ts";
+import { protectClassifier } from "./protect-classifier.ts";
+
+/** One for each of the file, by its name, protected from its outside; without I/O. Close them. */
+export function createClassifiers(config: ClassifiersConfig): ReadonlyMap<string, Classifier> {
+  return new Map([...config].map(([name, one]) => [name, protectClassifier(createAdapter(name, one), one)]));
+}
+
+function createAdapter(name: string, { kind, timeoutMs, ...options }: ClassifierConfig): Classifier {
+  const create = kind === "guard" ? createGuardModel : createOpenaiModerations;
+  return create({ ...options, name, connectTimeoutMs: timeoutMs });
+}

@@ -1,0 +1,30 @@
+import type { Judged } from "./classifier.ts";
+
+/** What a rule says of a classifier's categories. */
+export interface CategoryBar {
+  /** Only these count. Default: all. */
+  readonly categories?: readonly string[] | undefined;
+  /** From which score on a category counts. Default: what the classifier itself calls flagged. */
+  readonly threshold?: number | undefined;
+}
+
+export interface Hit {
+  readonly category: string;
+  readonly score: number;
+}
+
+/** The category with the highest score of those that count, or undefined: nothing to act upon. A flag without a score counts as 1. */
+export function judgeWindow(
+  { categories, threshold }: CategoryBar,
+  { flagged, scores }: Judged,
+): Hit | undefined {
+  const scoreOf = (category: string) =>
+    Object.hasOwn(scores, category) ? scores[category]! : Number(flagged.includes(category));
+  return [...new Set([...flagged, ...Object.keys(scores)])]
+    .filter((category) => categories?.includes(category) ?? true)
+    .map((category) => ({ category, score: scoreOf(category) }))
+    .filter(({ category, score }) =>
+      threshold === undefined ? flagged.includes(category) : score >= threshold,
+    )
+    .reduce<Hit | undefined>((best, hit) => (best && best.score >= hit.score ? best : hit), undefined);
+}
