@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Judgement } from "./classifier.ts";
 
 /** The category of what is unsafe in any way; its score is the whole judgement's. */
-export const UNSAFE = "unsafe";
+const UNSAFE = "unsafe";
 
 const CATEGORY = /^[A-Za-z0-9._-]{1,64}$/;
 const MAX_CATEGORIES = 64;
