@@ -78,6 +78,16 @@ describe("a window", () => {
     expect(ranges(events)[0]).toEqual([0, 19]);
   });
 
+  test("that is still open tells where it begins, and what is new in it", () => {
+    const windows = createWindows({ maxTokens: 3, overlapTokens: 1 });
+    const places = toEvents(["a", "b", "c", "d"]).map((event) => {
+      windows.push(event);
+      return [windows.nextFromSeq, windows.uncutSeq];
+    });
+    expect([windows.end().length, ...places]).toEqual([1, [1, 1], [1, 1], [3, undefined], [3, 4]]);
+    expect(createWindows(LIMITS)).toMatchObject({ nextFromSeq: undefined, uncutSeq: undefined });
+  });
+
   test("is not made of nothing", () => {
     expect(cut([])).toEqual([]);
     expect(cut([{ seq: 1, text: "", tokens: 3 }])).toEqual([]);

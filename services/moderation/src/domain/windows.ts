@@ -24,6 +24,10 @@ export interface WindowLimits {
 }
 
 export interface Windows {
+  /** The first event that the next window may hold, its overlap included. */
+  readonly nextFromSeq: number | undefined;
+  /** The first event that no window has held yet: up to the one before it everything was cut. */
+  readonly uncutSeq: number | undefined;
   /** @returns the windows that this event closes: at most two, in order */
   push(event: WindowEvent): Window[];
   /** @returns the window that is left, if anything is new in it */
@@ -59,6 +63,12 @@ export function createWindows({
   }
 
   return {
+    get nextFromSeq() {
+      return (overlap.events[0] ?? fresh.events[0])?.seq;
+    },
+    get uncutSeq() {
+      return fresh.events[0]?.seq;
+    },
     push({ seq, text, tokens: counted }) {
       if (text === "") return [];
       const event = { seq, text, tokens: Math.max(counted, Math.ceil(text.length / MAX_TOKEN_LENGTH)) };
