@@ -3,6 +3,12 @@ import { describe, expect, it } from "vitest";
 import { ERROR_CATALOGUE, type ErrorCode } from "./error-code.ts";
 import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event.ts";
 import { toHttpStatus } from "./http-status.ts";
+import {
+  MODERATION_LIMITS,
+  MODERATION_MODES,
+  moderationSchema,
+  tightenModeration,
+} from "./moderation-policy.ts";
 import { DEFAULT_POLICY, effectivePolicySchema } from "./policy.ts";
 import { generationRequestSchema, LIMITS } from "./request.ts";
 import { DEFAULT_TIMEOUTS } from "./timeouts.ts";
@@ -36,10 +42,7 @@ describe("PROTOCOL.md", () => {
   });
 
   it("lists every limit with its value, and no other", () => {
-    const documented = tableUnder("| limit | value | of what |").map(([name, value]) => [
-      name,
-      Number(value!.replaceAll(",", "")),
-    ]);
+    const documented = tableUnder("| limit | value | of what |").map(toLimit);
     expect(Object.fromEntries(documented)).toEqual(LIMITS);
   });
 
@@ -52,18 +55,44 @@ describe("PROTOCOL.md", () => {
 
   it("lists every field of a policy with its default, and no other", () => {
     const { timeouts: _, ...fields } = effectivePolicySchema.shape;
-    const defaults = { ...DEFAULT_POLICY, pace: "none", delivery: "0 ms" };
+    const defaults = { ...DEFAULT_POLICY, pace: "none", delivery: "0 ms", moderation: "off" };
     const known = Object.keys(fields).map((name) => [name, String(defaults[name as keyof typeof fields])]);
     const timeouts = Object.entries(DEFAULT_TIMEOUTS).map(([name, { after_ms, answer }]) => [
       `timeouts.${name}`,
       `${after_ms} ms, ${answer}`,
     ]);
-    const documented = tableUnder("| field | default | meaning |").map(([name, fallback]) => [
-      name,
-      fallback!.replaceAll(/(?<=\d),(?=\d)/g, ""),
-    ]);
+    const documented = tableUnder("| field | default | meaning |").map(toDefault);
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries([...known, ...timeouts]));
     expect(DEFAULT_POLICY.delivery).toEqual({ min_interval_ms: 0 });
+  });
+
+  it("lists every mode of moderation, and no other", () => {
+    const head = "| mode | what readers see | what follows when a rule matches |";
+    expect(tableUnder(head).map(([mode]) => mode)).toEqual([...MODERATION_MODES]);
+  });
+
+  it("lists every field of moderation with its default, and no other", () => {
+    const documented = Object.fromEntries(
+      tableUnder("| field of moderation | default | meaning |").map(toDefault),
+    );
+    const { replacement, review, on_unavailable: unavailable } = tightenModeration({ mode: "retract" })!;
+    const shut = tightenModeration({ mode: "gate" })!.on_unavailable;
+    expect(documented).toEqual({
+      mode: "off",
+      rules: "none",
+      replacement,
+      "on_unavailable.answer": `${shut.answer} for gate, else ${unavailable.answer}`,
+      "on_unavailable.after_ms": `${unavailable.after_ms}`,
+      "review.answer": review.answer,
+      "review.after_ms": `${review.after_ms}`,
+    });
+    const names = Object.keys(documented).map((name) => name.split(".")[0]);
+    expect(new Set(names)).toEqual(new Set(Object.keys(moderationSchema.shape)));
+  });
+
+  it("lists every limit of moderation with its value, and no other", () => {
+    const documented = tableUnder("| moderation limit | value | of what |").map(toLimit);
+    expect(Object.fromEntries(documented)).toEqual(MODERATION_LIMITS);
   });
 
   it("lists every reason of a further attempt and whether it counts, and no other", () => {
@@ -91,6 +120,14 @@ describe("PROTOCOL.md", () => {
     expect(references.filter((number) => !sections.has(number))).toEqual([]);
   });
 });
+
+function toLimit([name, value]: string[]): [name: string, value: number] {
+  return [name!, Number(value!.replaceAll(",", ""))];
+}
+
+function toDefault([name, value]: string[]): [name: string, value: string] {
+  return [name!, value!.replaceAll(/(?<=\d),(?=\d)/g, "")];
+}
 
 /** The cells of the table with this head, row by row, without their backticks. */
 function tableUnder(head: string): string[][] {
