@@ -26,7 +26,7 @@ test("a long tail that is read loses its head when memory runs short, and the lo
   tail.listen(() => {});
   await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
   expect(tail.frames.firstSeq).toBeGreaterThan(1);
-  expect(tail.frames.view(1, 1_000)).toBeUndefined();
+  expect(tail.view(1, 1_000)).toBeUndefined();
   expect(tail.lastSeq).toBe(201);
   const { events } = await world.log.reader.readBatch(ref, tail.streamSeqBefore(1));
   expect(events.length).toBeGreaterThan(1);

@@ -27,6 +27,7 @@ function hostileHub(world: World, fateOf: (seq: number) => FeedFate, options: Pa
     connection: feed.connection,
     reader: world.log.reader,
     leader: world.log.leader,
+    verdicts: world.log.verdicts,
     framing: plainFraming,
     probeMs: 600_000,
     onError: (error) => world.errors.push(error),

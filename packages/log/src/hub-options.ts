@@ -2,12 +2,15 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Framing } from "./frame-log.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogReader } from "./log-reader.ts";
+import type { Tail } from "./tail.ts";
+import type { VerdictReader } from "./verdicts.ts";
 
 export interface HubOptions {
   /** Carries the live feed. */
   connection: NatsConnection;
   reader: LogReader;
   leader: LeaderReader;
+  verdicts: Pick<VerdictReader, "readVerdict">;
   framing: Framing;
   /** Memory for events, over all generations. Default 256 MiB. */
   maxBytes?: number;
@@ -15,8 +18,20 @@ export interface HubOptions {
   lingerMs?: number;
   /** After how long without an event a generation with readers is compared with its log, at the least. Default 1.5 s. */
   probeMs?: number;
+  /**
+   * Called when nobody judges what the readers of a moderated generation wait for, for as long as its policy lets them; to be recorded
+   * in the log. Called again while it rejects. Default: nothing is done.
+   */
+  onUnjudged?: (tail: Tail) => Promise<void>;
   onError: (error: unknown) => void;
 }
+
+export const HUB_DEFAULTS = {
+  maxBytes: 256 * 1_024 * 1_024,
+  lingerMs: 60_000,
+  probeMs: 1_500,
+  onUnjudged: () => Promise.resolve(),
+} as const satisfies Partial<HubOptions>;
 
 export interface HubStats {
   tails: number;

@@ -4,12 +4,15 @@ import { watchConnection } from "./connection.ts";
 import { Gate } from "./gate.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
-import type { HubOptions, HubStats } from "./hub-options.ts";
+import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
 import { dueForProbe, ProbePace } from "./idle-probe.ts";
 import { openTail } from "./open-tail.ts";
+import { OncePerTick } from "./once-per-tick.ts";
 import { readBehind } from "./read-behind.ts";
 import { Repair } from "./repair.ts";
+import { RecentCheck } from "./recent-check.ts";
 import type { Tail } from "./tail.ts";
+import { VerdictWatch } from "./verdict-watch.ts";
 import { verifyTail } from "./verify-tail.ts";
 
 /** A tail and what the hub knows about it. */
@@ -18,14 +21,20 @@ interface Entry {
   live: Subscription | undefined;
   readonly repair: Repair;
   readonly pace: ProbePace;
+  /** For tails whose readers may have to wait for moderation. */
+  readonly verdicts: VerdictWatch | undefined;
   idleSince: number;
-  /** Since when the tail has its end. */
+  /** Since when readers have had all there is to the end. */
   endedSince?: number;
+  /** Asks the log for all it has. */
+  readonly check: RecentCheck;
 }
 
 const SWEEP_MS = 500;
 /** Whoever has just opened a tail is about to listen to it: for so long it counts as read. */
 const OPENED_MS = 1_000;
+/** A moderated tail is not opened for a further reader without having asked the log for withdrawals as recently as that. */
+const CHECKED_MS = 1_000;
 /** Logs that are read at once; each is in memory as a whole until it has become a tail. */
 const LOADS = 16;
 /** How long to wait for one's turn: with a broker that is mute, each of them takes its whole time to fail. */
@@ -45,23 +54,26 @@ const UNCHECKED_PART = 1 / 16;
  * Nor is the log beyond doubt: a store may lose its end and go on with other events. So after a lost connection, and whenever the
  * feed or the log shows another event than the tail has, a tail takes nothing more until its last event has been seen in the log
  * again; if the leader does not have it, the tail's readers are broken off with `events_lost`.
+ *
+ * Where readers may have to wait for moderation the hub also follows what that says, and goes on following the log behind its end:
+ * text may be withdrawn later, and whoever comes after that never gets it.
  */
 export class Hub {
   readonly #options: Required<HubOptions>;
   readonly #entries = new Map<string, Entry>();
   readonly #opening = new Map<string, Promise<Entry>>();
-  readonly #dirty = new Set<Tail>();
+  /** Readers are told once per tick, after everything that came with one socket read has been taken in. */
+  readonly #changes = new OncePerTick<Tail>((tail) => this.#tell(tail));
   readonly #loads = new Gate(LOADS);
   readonly #sweeper: NodeJS.Timeout;
   readonly #sweepMs: number;
   #loadedBytes = 0;
-  #flushing = false;
   #closed = false;
   #repairs = 0;
   #probes = 0;
 
   constructor(options: HubOptions) {
-    this.#options = { maxBytes: 256 * 1_024 * 1_024, lingerMs: 60_000, probeMs: 1_500, ...options };
+    this.#options = { ...HUB_DEFAULTS, ...options };
     watchConnection(options.connection, { onDown: () => this.#doubtAll(), onUp: () => this.#repairAll() });
     this.#sweepMs = Math.min(SWEEP_MS, this.#options.probeMs);
     this.#sweeper = setInterval(() => this.#sweep(Date.now()), this.#sweepMs);
@@ -76,9 +88,10 @@ export class Hub {
   async open(ref: GenerationRef): Promise<Tail> {
     const key = logSubject(ref);
     const existing = this.#entries.get(key);
-    if (existing && this.#isOutdated(existing)) this.#entries.delete(key);
+    if (existing && this.#isOutdated(existing)) this.#forget(key, existing);
     else if (existing) {
       existing.idleSince = Date.now();
+      if (existing.verdicts) await existing.check.ensure();
       return existing.tail;
     }
     let opening = this.#opening.get(key);
@@ -98,13 +111,19 @@ export class Hub {
     return tail.ended && (tail.isDoubted || Date.now() - endedSince > this.#options.lingerMs);
   }
 
+  /** Readers of a moderated tail would not learn of late withdrawals any more: they come back. */
+  #forget(key: string, { verdicts }: Entry): void {
+    if (verdicts) this.#drop(key);
+    else this.#entries.delete(key);
+  }
+
   /** Reads the log until the tail has what is stored now. What a replica that lags does not know yet may still be missing. */
   async refresh(tail: Tail): Promise<void> {
     const events = await this.#options.reader.readTail(tail.ref, tail.lastKnownStreamSeq - 1);
     // An event that is known comes first again, unless the log has become another one.
     if (events[0] && events[0].streamSeq !== tail.lastKnownStreamSeq) tail.doubt();
     tail.acceptStored(events);
-    this.#changed(tail);
+    this.#changes.add(tail);
   }
 
   /**
@@ -114,7 +133,7 @@ export class Hub {
    */
   async refreshFromLeader(tail: Tail): Promise<void> {
     tail.acceptStored(await this.#options.leader.readTail(tail.ref, tail.lastKnownStreamSeq - 1));
-    this.#changed(tail);
+    this.#changes.add(tail);
   }
 
   /**
@@ -141,8 +160,13 @@ export class Hub {
     if (this.#closed) throw HUB_FAILURE.draining;
     if (Date.now() > latest) throw HUB_FAILURE.busy;
     const { tail, live, follow } = await openTail(this.#options, ref);
+    const verdicts = await this.#watchVerdicts(tail).catch((error: unknown) => {
+      live.unsubscribe();
+      throw error;
+    });
     if (this.#closed) {
       live.unsubscribe();
+      verdicts?.stop();
       throw HUB_FAILURE.draining;
     }
     const now = Date.now();
@@ -151,7 +175,7 @@ export class Hub {
       refresh: () => this.refresh(tail),
       verify: async () => {
         const failure = await verifyTail(this.#options.leader, tail);
-        this.#changed(tail);
+        this.#changes.add(tail);
         return failure;
       },
       giveUp: (failure) => {
@@ -161,12 +185,18 @@ export class Hub {
       },
     });
     const pace = new ProbePace(this.#options.probeMs, tail.lastSeq, now);
-    const entry: Entry = { tail, live, repair, pace, idleSince: now };
+    const check = new RecentCheck(() => this.refresh(tail), CHECKED_MS);
+    const entry: Entry = { tail, live, repair, pace, verdicts, check, idleSince: now };
     this.#entries.set(key, entry);
-    this.#changed(tail);
+    this.#changes.add(tail);
     if (follow((payload, sequence) => this.#receive(entry, payload, sequence))) this.#repair(entry);
     this.#loaded(tail);
     return entry;
+  }
+
+  async #watchVerdicts(tail: Tail): Promise<VerdictWatch | undefined> {
+    if (!tail.visibility) return undefined;
+    return VerdictWatch.open({ ...this.#options, onShown: (shown) => this.#changes.add(shown) }, tail);
   }
 
   #loaded({ frames }: Tail): void {
@@ -176,30 +206,18 @@ export class Hub {
 
   #receive(entry: Entry, payload: Uint8Array, sequence: () => number): void {
     const judgement = entry.tail.acceptLive(payload, sequence);
-    if (judgement === "next") this.#changed(entry.tail);
+    if (judgement === "next") this.#changes.add(entry.tail);
     else if (judgement === "gap") this.#repair(entry);
     else if (judgement === "differs") this.#suspect(entry);
   }
 
-  /** Tells readers, once per tick, after everything that came with one socket read has been taken in. */
-  #changed(tail: Tail): void {
-    this.#dirty.add(tail);
-    if (this.#flushing) return;
-    this.#flushing = true;
-    queueMicrotask(() => this.#flush());
-  }
-
-  #flush(): void {
-    this.#flushing = false;
-    for (const tail of this.#dirty) {
-      const entry = this.#entries.get(logSubject(tail.ref));
-      if (entry?.tail === tail) {
-        entry.pace.observe(tail.lastSeq, Date.now());
-        if (tail.ended) this.#ended(entry);
-      }
-      tail.notify(this.#options.onError);
+  #tell(tail: Tail): void {
+    const entry = this.#entries.get(logSubject(tail.ref));
+    if (entry?.tail === tail) {
+      entry.pace.observe(tail.lastSeq, Date.now());
+      if (tail.isOver) this.#over(entry);
     }
-    this.#dirty.clear();
+    tail.notify(this.#options.onError);
   }
 
   #repair(entry: Entry): void {
@@ -225,6 +243,7 @@ export class Hub {
       if (entry.tail.readers > 0) entry.idleSince = now;
       else if (now - entry.idleSince > this.#options.lingerMs) this.#drop(key);
     }
+    for (const { verdicts } of this.#entries.values()) verdicts?.sweep(now, this.#sweepMs);
     const followed = [...this.#entries.values()].filter(({ tail, live }) => live && tail.readers > 0);
     for (const entry of dueForProbe(followed, now, this.#sweepMs)) void this.#probe(entry, now);
     this.#enforceBudget(now);
@@ -256,9 +275,9 @@ export class Hub {
     }
   }
 
-  #ended(entry: Entry): void {
+  #over(entry: Entry): void {
     entry.endedSince ??= Date.now();
-    this.#stopLive(entry);
+    if (!entry.verdicts) this.#stopLive(entry);
   }
 
   #stopLive(entry: Entry): void {
@@ -271,6 +290,7 @@ export class Hub {
     const entry = this.#entries.get(key);
     if (!entry) return;
     this.#stopLive(entry);
+    entry.verdicts?.stop();
     this.#entries.delete(key);
     entry.tail.failure = failure;
     entry.tail.notify(this.#options.onError);

@@ -9,7 +9,7 @@ interface Sources {
 }
 
 /**
- * Events that a tail has let go of, from `fromSeq` on: one small batch, read from the log.
+ * Events that a tail has let go of and may show, from `fromSeq` on: one small batch, read from the log, as they are to be shown.
  * @throws RepriseError `cursor_expired` when the log no longer keeps them; `broker_unavailable`, also when the replica that
  *   answers does not have them yet
  */
@@ -23,7 +23,7 @@ export async function readBehind(
     const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
     if (wanted.length > 0) {
       if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
-      return wanted.map(({ payload }) => payload);
+      return tail.show(wanted.map(({ payload }) => payload));
     }
     after = events.at(-1)?.streamSeq ?? after;
     if (more && events.length > 0) continue;

@@ -9,10 +9,15 @@ import {
   peekSeq,
   peekType,
   type RepriseError,
+  type Verdict,
+  Withdrawals,
 } from "@reprise/protocol";
+import { EarlyEvents } from "./early-events.ts";
 import { FrameLog, type Framing } from "./frame-log.ts";
+import { LogMarks, MARK_EVERY } from "./log-marks.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
 import { readPolicy } from "./requested-policy.ts";
+import { holdingModeration, Visibility } from "./visibility.ts";
 
 /** What an event is to a tail whose last event is `lastSeq`. */
 export type Place = "next" | "known" | "gap";
@@ -26,10 +31,6 @@ export function judgePlace(lastSeq: number, seq: number): Place {
   return seq <= lastSeq ? "known" : "gap";
 }
 
-/** Live events that came too early, while the log is read for those before them. What does not fit is read from the log too. */
-const MAX_HELD = 128;
-const MAX_HELD_BYTES = 256 * 1_024;
-
 /** An attempt, and whether the store had lost events before it. */
 interface Attempt {
   readonly attempt: number;
@@ -37,33 +38,30 @@ interface Attempt {
   readonly afterLoss: boolean;
 }
 
-/** A place in the log whose stream sequence is known, so that reading can begin there. */
-interface Mark {
-  readonly seq: number;
-  readonly streamSeq: number;
-}
-
 /**
  * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
  * this node is served from. A tail does no I/O; the hub feeds it from the live feed and from the log, in any order.
+ *
+ * What readers get of it is what moderation lets them have: nothing beyond `shownSeq`, and nothing that was withdrawn as it was.
  */
 export class Tail {
   readonly ref: GenerationRef;
-  readonly frames: FrameLog;
   /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
   readonly beginsWhole: boolean;
   /** What its seq 0 says; undefined for a log that has lost it. */
   readonly policy: EffectivePolicy | undefined;
   /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
+  /** Whether the log has its end, shown or not. Of a moderated one, more may follow that: `isOver`. */
   ended = false;
+  readonly #frames: FrameLog;
+  readonly #visibility: Visibility | undefined;
+  /** Undefined while nothing has been withdrawn. */
+  #withdrawals: Withdrawals | undefined;
   #lastSeq: number;
   #attempts: Attempt[] = [];
-  #marks: Mark[] = [];
-  #held = new Map<number, Uint8Array>();
-  #heldBytes = 0;
-  /** The newest event that the live feed has shown too early. */
-  #shownSeq = -1;
+  readonly #marks = new LogMarks();
+  readonly #early = new EarlyEvents();
   #doubted = false;
   readonly #listeners = new Set<() => void>();
 
@@ -74,13 +72,58 @@ export class Tail {
     this.beginsWhole = firstSeq === 0;
     this.policy = this.beginsWhole ? readPolicy(snapshot.events[0]!) : undefined;
     this.#lastSeq = firstSeq - 1;
-    this.frames = new FrameLog(framing, Math.max(1, firstSeq));
+    const moderation = holdingModeration(this.policy);
+    this.#visibility = moderation && new Visibility(moderation);
+    this.#frames = new FrameLog(framing, Math.max(1, firstSeq));
     for (const payload of snapshot.events) this.#append(payload);
     this.#mark(snapshot.streamSeq);
   }
 
   get lastSeq(): number {
     return this.#lastSeq;
+  }
+
+  /** The last event that readers may be sent. */
+  get shownSeq(): number {
+    return this.#visibility === undefined ? this.#lastSeq : this.#visibility.shownSeq(this.#lastSeq);
+  }
+
+  /** Whether readers that have come to `shownSeq` have everything there will be. */
+  get isOver(): boolean {
+    return this.ended && this.shownSeq === this.#lastSeq;
+  }
+
+  /** How much readers may see; undefined where they don't have to wait for moderation. */
+  get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged"> | undefined {
+    return this.#visibility;
+  }
+
+  /** What is kept in memory. The events themselves are had through `view` and `payloadAt`. */
+  get frames(): Pick<FrameLog, "bytes" | "firstSeq" | "trim"> {
+    return this.#frames;
+  }
+
+  /** `FrameLog.view` of what readers may be sent. */
+  view(seq: number, maxBytes: number): { bytes: Buffer; next: number } | undefined {
+    return this.#frames.view(seq, maxBytes, this.shownSeq);
+  }
+
+  /** One event that is kept and may be shown, as it is to be shown. */
+  payloadAt(seq: number): Buffer | undefined {
+    return seq > this.shownSeq ? undefined : this.#frames.payloadAt(seq);
+  }
+
+  /** Those of consecutive events of the log that may be shown, as they are to be shown. */
+  show(payloads: readonly Uint8Array[]): Uint8Array[] {
+    const shown = payloads.filter((payload) => peekSeq(payload) <= this.shownSeq);
+    return this.#withdrawals ? shown.map((payload) => this.#project(payload)) : shown;
+  }
+
+  /** Takes what moderation says, in any order. Returns whether readers can be sent anything new. */
+  acceptVerdict(verdict: Verdict): boolean {
+    const before = this.shownSeq;
+    this.#visibility?.accept(verdict, this.#lastSeq);
+    return this.shownSeq > before;
   }
 
   get attempt(): number {
@@ -93,7 +136,7 @@ export class Tail {
 
   /** The stream sequence to read on from: everything up to it is in the tail. */
   get lastKnownStreamSeq(): number {
-    return this.#marks.at(-1)?.streamSeq ?? 0;
+    return this.#marks.lastStreamSeq;
   }
 
   /** During which attempt an event was written; undefined for one that the tail does not reach. */
@@ -116,7 +159,7 @@ export class Tail {
 
   /** The nearest place before an event from which the log can be read towards it. */
   streamSeqBefore(seq: number): number {
-    return this.#marks.findLast((mark) => mark.seq < seq)?.streamSeq ?? 0;
+    return this.#marks.streamSeqBefore(seq);
   }
 
   /**
@@ -128,12 +171,12 @@ export class Tail {
     const place = judgePlace(this.#lastSeq, seq);
     if (place === "known") return this.isKnown(payload) ? "known" : "differs";
     if (place === "gap" || this.#doubted) {
-      this.#hold(seq, payload);
+      this.#early.add(seq, payload);
       return "gap";
     }
     this.#append(payload);
     if (seq % MARK_EVERY === 0) this.#mark(sequence());
-    if (this.#held.size > 0) this.#appendHeld();
+    if (this.#early.size > 0) this.#appendEarly();
     return "next";
   }
 
@@ -152,13 +195,16 @@ export class Tail {
       if (!this.#doubted && judgePlace(this.#lastSeq, seq) === "next") this.#append(payload);
       if (seq === this.#lastSeq) this.#mark(streamSeq);
     }
-    if (!this.#doubted) this.#appendHeld();
+    if (!this.#doubted) this.#appendEarly();
   }
 
-  /** Whether the tail has nothing else in an event's place, as far as it is still in memory. */
+  /**
+   * Whether the tail has nothing else in an event's place, as far as it is still in memory. Of what was withdrawn only the rest is
+   * compared.
+   */
   isKnown(payload: Uint8Array): boolean {
-    const known = this.frames.payloadAt(peekSeq(payload));
-    return known === undefined || Buffer.compare(known, payload) === 0;
+    const known = this.#frames.payloadAt(peekSeq(payload));
+    return known === undefined || Buffer.compare(known, this.#project(payload)) === 0;
   }
 
   /** Takes nothing more until the log has shown the last event again: the store may have lost it. */
@@ -172,7 +218,7 @@ export class Tail {
 
   /** Whether the live feed has shown an event that the tail does not reach yet, kept or not. */
   get hasGap(): boolean {
-    return this.#shownSeq > this.#lastSeq;
+    return this.#early.newestSeq > this.#lastSeq;
   }
 
   /** Calls back, once per tick at most, when there are new frames or the tail has failed. Returns how to stop that. */
@@ -196,43 +242,47 @@ export class Tail {
   #append(payload: Uint8Array): void {
     const seq = this.#lastSeq + 1;
     const type = peekType(payload);
-    if (type === "generation.started") {
-      const { attempt, reason } = decodeEvent(payload) as StartedEvent;
-      this.#attempts.push({ attempt, fromSeq: seq, afterLoss: reason === "log_lost" });
-    }
-    if (isTerminal(type)) this.ended = true;
-    if (seq > 0) this.frames.append(encodeCursor({ attempt: this.attempt, seq }), payload);
+    if (type !== "output.delta") this.#note(seq, type, payload);
+    if (seq > 0) this.#frames.append(encodeCursor({ attempt: this.attempt, seq }), this.#project(payload));
     this.#lastSeq = seq;
+    this.#visibility?.reached(seq);
   }
 
-  #hold(seq: number, payload: Uint8Array): void {
-    this.#shownSeq = Math.max(this.#shownSeq, seq);
-    if (this.#held.has(seq) || this.#held.size === MAX_HELD) return;
-    if (this.#heldBytes + payload.length > MAX_HELD_BYTES) return;
-    this.#held.set(seq, Uint8Array.from(payload));
-    this.#heldBytes += payload.length;
+  /** What an event says of the log itself. */
+  #note(seq: number, type: string, payload: Uint8Array): void {
+    const decode = () => decodeEvent(payload) as KnownEvent;
+    if (type === "generation.started") {
+      const { attempt, reason } = decode() as StartedEvent;
+      this.#attempts.push({ attempt, fromSeq: seq, afterLoss: reason === "log_lost" });
+    } else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
+    else if (isTerminal(type)) this.ended = true;
+    this.#visibility?.took(seq, type, decode);
   }
 
-  #release(seq: number): Uint8Array | undefined {
-    const payload = this.#held.get(seq);
-    if (this.#held.delete(seq)) this.#heldBytes -= payload!.length;
-    return payload;
+  /** From now on nobody is sent what was withdrawn, whoever comes and whatever the cursor. */
+  #withdraw(event: KnownEvent): void {
+    this.#withdrawals ??= new Withdrawals();
+    const range = this.#withdrawals.apply(event);
+    if (!range) return;
+    this.#frames.replace(range.fromSeq, range.toSeq, (seq, payload) => {
+      return { cursor: this.cursorAt(seq), payload: this.#project(payload) };
+    });
   }
 
-  #appendHeld(): void {
-    for (const [seq] of this.#held) if (seq <= this.#lastSeq) this.#release(seq);
-    for (let next = this.#release(this.#lastSeq + 1); next; next = this.#release(this.#lastSeq + 1))
+  #project(payload: Uint8Array): Uint8Array {
+    return this.#withdrawals ? this.#withdrawals.project(peekSeq(payload), payload) : payload;
+  }
+
+  #appendEarly(): void {
+    this.#early.forgetUpTo(this.#lastSeq);
+    for (let next = this.#early.take(this.#lastSeq + 1); next; next = this.#early.take(this.#lastSeq + 1))
       this.#append(next);
   }
 
-  /** Remembers that the last event has this stream sequence: every 64th place, and the newest. */
+  /** Remembers that the last event has this stream sequence. */
   #mark(streamSeq: number): void {
-    const [previous, last] = this.#marks.slice(-2);
-    if (previous && last && last.seq - previous.seq < MARK_EVERY) this.#marks.pop();
-    this.#marks.push({ seq: this.#lastSeq, streamSeq });
+    this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
 }
-
-const MARK_EVERY = 64;
 
 type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;

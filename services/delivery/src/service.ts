@@ -56,6 +56,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     connection: broker.main,
     reader: log.reader,
     leader: log.leader,
+    verdicts: log.verdicts,
     framing: httpSseFraming,
     maxBytes: hubBytes,
     onError,

@@ -9,12 +9,12 @@ export async function follow(tail: Tail, seq = 1): Promise<string> {
   let text = "";
   let next = seq;
   const read = () => {
-    for (let view = tail.frames.view(next, 8_192); view; view = tail.frames.view(next, 8_192)) {
+    for (let view = tail.view(next, 8_192); view; view = tail.view(next, 8_192)) {
       text += view.bytes.toString();
       next = view.next;
     }
     if (tail.failure) reject(tail.failure);
-    else if (tail.ended && next === tail.frames.nextSeq) resolve(text);
+    else if (tail.isOver && next > tail.lastSeq) resolve(text);
   };
   const stop = tail.listen(read);
   read();

@@ -13,6 +13,7 @@ export function openHub(world: World, options: Partial<HubOptions> = {}) {
     connection: feed.connection,
     reader: world.log.reader,
     leader: world.log.leader,
+    verdicts: world.log.verdicts,
     framing: plainFraming,
     probeMs: 50,
     onError: (error) => world.errors.push(error),

@@ -1,4 +1,4 @@
-import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
+import { appendDecision, createWriterName, type Decision, type GenerationLog } from "@reprise/log";
 import {
   type Generation,
   type GenerationRef,
@@ -7,8 +7,7 @@ import {
   type Transcript,
 } from "@reprise/protocol";
 import { readingFromLeader } from "./reading-from-leader.ts";
-import { toGeneration } from "./to-generation.ts";
-import { toRequested } from "./to-requested.ts";
+import { type ReadSources, showAfter } from "./shown-generation.ts";
 
 /**
  * Appends `tool.result`, unless the log says that nobody waits for it. Of all answers to one call, at whatever nodes, the log
@@ -17,25 +16,26 @@ import { toRequested } from "./to-requested.ts";
  *   `generation_expired`, `cursor_expired`, `broker_unavailable`
  */
 export async function answerToolCall(
-  log: GenerationLog,
+  sources: ReadSources,
   ref: GenerationRef,
   result: ToolResult,
 ): Promise<Generation> {
+  const { log } = sources;
   let answer = await tryAnswer(log, ref, result);
   // A replica that lags may not have the call yet that another one has shown: that there is none, only the leader can say.
   if (answer.refusal?.code === "tool_call_not_found")
     answer = await tryAnswer({ ...log, reader: readingFromLeader(log) }, ref, result);
   if (answer.refusal) throw answer.refusal;
-  return answer.generation;
+  return showAfter(sources, ref, answer.decision);
 }
 
 async function tryAnswer(
   log: Omit<GenerationLog, "connected" | "close">,
   ref: GenerationRef,
   { call_id, output }: ToolResult,
-): Promise<{ refusal: RepriseError | undefined; generation: Generation }> {
+): Promise<{ refusal: RepriseError | undefined; decision: Decision }> {
   let refusal: RepriseError | undefined;
-  const { first, transcript } = await appendDecision({
+  const decision = await appendDecision({
     ...log,
     ref,
     writer: createWriterName(),
@@ -44,7 +44,7 @@ async function tryAnswer(
       return refusal ? undefined : { type: "tool.result", call_id, output };
     },
   });
-  return { refusal, generation: toGeneration(ref.generation, toRequested(first), transcript) };
+  return { refusal, decision };
 }
 
 /** An answered call is one whatever became of its generation: whoever repeats an answer learns that there is one. */

@@ -1,22 +1,12 @@
-import { createWriterName, appendDecision, type GenerationLog } from "@reprise/log";
-import {
-  decodeEvent,
-  type Generation,
-  type GenerationRef,
-  Transcript,
-  generationNotFound,
-} from "@reprise/protocol";
-import { toGeneration } from "./to-generation.ts";
-import { toRequested } from "./to-requested.ts";
+import { createWriterName, appendDecision } from "@reprise/log";
+import { type Generation, type GenerationRef, generationNotFound } from "@reprise/protocol";
+import { type ReadSources, showAfter, showGeneration } from "./shown-generation.ts";
 
 /** @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable` */
-export async function readGeneration(log: GenerationLog, ref: GenerationRef): Promise<Generation> {
+export async function readGeneration({ log, hub }: ReadSources, ref: GenerationRef): Promise<Generation> {
   const { events } = await log.reader.readLog(ref);
-  const [first] = events;
-  if (!first) throw generationNotFound();
-  const transcript = new Transcript();
-  for (const payload of events) transcript.apply(decodeEvent(payload));
-  return toGeneration(ref.generation, toRequested(first), transcript);
+  if (events.length === 0) throw generationNotFound();
+  return showGeneration(hub, ref, events);
 }
 
 /**
@@ -24,15 +14,15 @@ export async function readGeneration(log: GenerationLog, ref: GenerationRef): Pr
  * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
  */
 export async function cancelGeneration(
-  log: GenerationLog,
+  sources: ReadSources,
   ref: GenerationRef,
   reason: string,
 ): Promise<Generation> {
-  const { first, transcript } = await appendDecision({
-    ...log,
+  const decision = await appendDecision({
+    ...sources.log,
     ref,
     writer: createWriterName(),
     decide: ({ ended, usage }) => (ended ? undefined : { type: "generation.cancelled", reason, usage }),
   });
-  return toGeneration(ref.generation, toRequested(first), transcript);
+  return showAfter(sources, ref, decision);
 }

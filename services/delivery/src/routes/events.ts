@@ -63,7 +63,7 @@ export async function streamEvents(
   const tail = await hub.open(ref);
   const nextSeq = await resumeFrom(hub, tail, resume);
   await assertKept(hub, tail, nextSeq);
-  if (tail.ended && nextSeq > tail.lastSeq) return reply.code(204).send();
+  if (tail.isOver && nextSeq > tail.lastSeq) return reply.code(204).send();
   if (context.draining.aborted) throw drainingError();
 
   void reply.hijack();

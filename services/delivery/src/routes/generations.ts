@@ -65,7 +65,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     void reply.header(GENERATION_ID_HEADER, ref.generation);
     if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status });
     const generation: Generation = joined
-      ? await readGeneration(log, ref)
+      ? await readGeneration(context, ref)
       : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
     return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(generation);
   });
@@ -73,21 +73,21 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
   app.get<{ Params: { id: string } }>("/v1/generations/:id", async (request) => {
     const { tenant } = authenticate(request, "read");
     parseWith(noQuery, request.query, "query");
-    return readGeneration(log, { tenant, generation: parseGenerationId(request.params.id) });
+    return readGeneration(context, { tenant, generation: parseGenerationId(request.params.id) });
   });
 
   app.post<{ Params: { id: string } }>("/v1/generations/:id/cancel", async (request) => {
     const { tenant } = authenticate(request, "cancel");
     parseWith(noQuery, request.query, "query");
     const { reason = "requested" } = parseWith(cancelSchema, request.body ?? {});
-    return cancelGeneration(log, { tenant, generation: parseGenerationId(request.params.id) }, reason);
+    return cancelGeneration(context, { tenant, generation: parseGenerationId(request.params.id) }, reason);
   });
 
   app.post<{ Params: { id: string } }>("/v1/generations/:id/tool-results", async (request) => {
     const { tenant } = authenticate(request, "tool");
     parseWith(noQuery, request.query, "query");
     const ref = { tenant, generation: parseGenerationId(request.params.id) };
-    return answerToolCall(log, ref, parseToolResult(request.body));
+    return answerToolCall(context, ref, parseToolResult(request.body));
   });
 }
 

@@ -3,7 +3,7 @@ import {
   encodeSseError,
   encodeSseRetry,
   SSE_HEARTBEAT,
-  type RepriseError,
+  RepriseError,
   toRepriseError,
 } from "@reprise/protocol";
 import { httpSseFraming } from "./http-sse-framing.ts";
@@ -32,11 +32,18 @@ export interface SseStreamOptions {
 /** The most that is handed to a socket at once. What a reader leaves unread is bounded by this and the socket's own buffer. */
 const MAX_WRITE_BYTES = 64 * 1_024;
 
+/** What the policy has readers told when nobody judges what they wait for. */
+const UNJUDGED = new RepriseError(
+  "moderation_unavailable",
+  "Nobody has judged what follows. Nothing of it is lost; try again.",
+);
+
 /**
  * One reader: a position in a tail, moved on as fast as the socket takes it. Nothing is buffered for a reader: while its
  * socket is full the position stays where it is, and if the hub has meanwhile let go of those events, they are read from the
  * log, one small batch at a time, until the reader is back in the range that the hub holds. Where the policy asks for smoothing,
- * the position moves at most once per interval, and then over everything that is there.
+ * the position moves at most once per interval, and then over everything that is there. It never passes what the tail may show: a
+ * reader waits for moderation as it does for events.
  */
 export class SseStream {
   readonly #options: SseStreamOptions;
@@ -92,13 +99,14 @@ export class SseStream {
   #pump(): void {
     const { tail } = this.#options;
     while (!this.#full && !this.#closed && !this.#readingBehind) {
-      const view = tail.frames.view(this.#nextSeq, MAX_WRITE_BYTES);
+      const view = tail.view(this.#nextSeq, MAX_WRITE_BYTES);
       if (view) {
         this.#isBehind = false;
         this.#write(view);
       } else if (tail.failure) this.#fail(tail.failure);
-      else if (this.#nextSeq < tail.frames.firstSeq) void this.#readBehind();
-      else if (tail.ended) return this.#finish();
+      else if (this.#nextSeq <= tail.shownSeq) void this.#readBehind();
+      else if (tail.isOver) return this.#finish();
+      else if (tail.visibility?.isUnavailable) this.#fail(UNJUDGED);
       else return;
     }
   }

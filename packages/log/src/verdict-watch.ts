@@ -1,0 +1,131 @@
+import type { NatsConnection, Subscription } from "@nats-io/transport-node";
+import { toRepriseError, type Verdict } from "@reprise/protocol";
+import { flushConnection } from "./connection.ts";
+import type { Tail } from "./tail.ts";
+import { subscribeVerdicts, type VerdictReader } from "./verdicts.ts";
+
+export interface VerdictWatchOptions {
+  connection: NatsConnection;
+  verdicts: Pick<VerdictReader, "readVerdict">;
+  /** Called when readers of the tail can be sent more. */
+  onShown: (tail: Tail) => void;
+  /** Called when nobody has judged anything of what readers wait for during the policy's time; again when it rejects. */
+  onUnjudged: (tail: Tail) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+const MAX_WAIT_MS = 10_000;
+
+/**
+ * Tells one moderated tail what moderation says of it: live, and from what is stored where the live feed may have lost something.
+ * Also finds out that moderation says nothing.
+ */
+export class VerdictWatch {
+  readonly #options: VerdictWatchOptions;
+  readonly #tail: Tail;
+  readonly #afterMs: number;
+  #live: Subscription | undefined;
+  /** Since when readers wait for somebody to judge what comes behind `#judged`. */
+  #unjudgedSince: number | undefined;
+  #judged = 0;
+  /** How far it was judged when that was last reported. */
+  #reported = -1;
+  #progress = 0;
+  #waitMs = 0;
+  #dueAt = 0;
+  #busy = false;
+
+  private constructor(options: VerdictWatchOptions, tail: Tail) {
+    this.#options = options;
+    this.#tail = tail;
+    this.#afterMs = tail.policy?.moderation?.on_unavailable.after_ms ?? 0;
+  }
+
+  /**
+   * Subscribes before reading, so that nothing falls between the two. What can't be read now is read later: until then nothing is
+   * shown that waits for it.
+   * @throws RepriseError `broker_unavailable`; no subscription is left then
+   */
+  static async open(options: VerdictWatchOptions, tail: Tail): Promise<VerdictWatch> {
+    const watch = new VerdictWatch(options, tail);
+    watch.#live = subscribeVerdicts(options.connection, tail.ref, {
+      onVerdict: (verdict) => watch.#accept(verdict),
+      onError: options.onError,
+    });
+    try {
+      await flushConnection(options.connection);
+      await watch.#read();
+      return watch;
+    } catch (error) {
+      watch.stop();
+      throw error;
+    }
+  }
+
+  /** To be called a few times a second. Reads what is stored while something is held: less and less often, until anything moves. */
+  sweep(now: number, everyMs: number): void {
+    const { lastSeq, shownSeq, visibility } = this.#tail;
+    this.#observe(now);
+    const progress = lastSeq + shownSeq + (visibility?.judged ?? 0);
+    if (progress !== this.#progress || shownSeq === lastSeq) {
+      this.#progress = progress;
+      this.#waitMs = everyMs;
+      this.#dueAt = now + everyMs;
+    }
+    const isLate = this.#isLate(now);
+    if (this.#busy || (now < this.#dueAt && !isLate)) return;
+    this.#waitMs = Math.min(MAX_WAIT_MS, this.#waitMs * 2);
+    this.#dueAt = now + this.#waitMs;
+    this.#busy = true;
+    void this.#catchUp(isLate).finally(() => (this.#busy = false));
+  }
+
+  stop(): void {
+    this.#live?.unsubscribe();
+    this.#live = undefined;
+  }
+
+  #observe(now: number): void {
+    const { lastSeq, visibility } = this.#tail;
+    const judged = visibility?.judged ?? 0;
+    if (!visibility?.isUnjudged(lastSeq)) this.#unjudgedSince = undefined;
+    else if (this.#unjudgedSince === undefined || judged > this.#judged) this.#unjudgedSince = now;
+    this.#judged = judged;
+  }
+
+  #isLate(now: number): boolean {
+    if (this.#unjudgedSince === undefined || this.#judged <= this.#reported) return false;
+    return now - this.#unjudgedSince >= this.#afterMs;
+  }
+
+  /** Nobody is called absent on the live feed's word alone. */
+  async #catchUp(isLate: boolean): Promise<void> {
+    await this.#read();
+    const judged = this.#tail.visibility?.judged ?? 0;
+    if (!isLate || judged > this.#judged || !this.#live) return;
+    try {
+      await this.#options.onUnjudged(this.#tail);
+      this.#reported = judged;
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const stored = await this.#options.verdicts.readVerdict(this.#tail.ref);
+      if (stored) this.#accept(stored.verdict);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  #accept(verdict: Verdict): void {
+    if (this.#tail.acceptVerdict(verdict)) this.#options.onShown(this.#tail);
+  }
+
+  /** A broker that is away is no defect. */
+  #report(error: unknown): void {
+    if (!toRepriseError(error).retryable) this.#options.onError(error);
+  }
+}

@@ -1,0 +1,104 @@
+import {
+  type EffectiveModeration,
+  type EffectivePolicy,
+  isTerminal,
+  type KnownEvent,
+  type Verdict,
+} from "@reprise/protocol";
+
+type UnavailableEvent = Extract<KnownEvent, { type: "moderation.unavailable" }>;
+
+/** A policy under which readers may have to wait for moderation. */
+export type HoldingModeration = EffectiveModeration & { readonly mode: "gate" | "retract" };
+
+/** Undefined where readers are shown everything at once: nothing is judged, or nobody waits for it. */
+export function holdingModeration(policy: EffectivePolicy | undefined): HoldingModeration | undefined {
+  const moderation = policy?.moderation;
+  return moderation && moderation.mode !== "observe" ? (moderation as HoldingModeration) : undefined;
+}
+
+/**
+ * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but a terminal event
+ * and what follows it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows,
+ * whatever order they come in, and is acted upon only by who has the decisions that go with it.
+ */
+export class Visibility {
+  readonly #isGate: boolean;
+  /** What any verdict has said. */
+  #judged = 0;
+  /** What counts: of verdicts whose decisions are in the tail. */
+  #settledJudged = 0;
+  #settledCleared = 0;
+  /** What waits for a decision. Waiting for the last of several is late at worst. */
+  #waiting: Verdict | undefined;
+  #endSeq: number | undefined;
+  #unavailable: UnavailableEvent | undefined;
+
+  constructor({ mode }: HoldingModeration) {
+    this.#isGate = mode === "gate";
+  }
+
+  /** Every event up to it was looked at, as far as this node knows. */
+  get judged(): number {
+    return this.#judged;
+  }
+
+  /** @param lastSeq the last event of the tail */
+  accept(verdict: Verdict, lastSeq: number): void {
+    this.#judged = Math.max(this.#judged, verdict.judged);
+    if (verdict.decided <= lastSeq) this.#settle(verdict);
+    else this.#waiting = this.#waiting ? latest(this.#waiting, verdict) : verdict;
+  }
+
+  /** Tells of an event that the tail has taken. `decode` parses it. */
+  took(seq: number, type: string, decode: () => KnownEvent): void {
+    if (isTerminal(type)) this.#endSeq ??= seq;
+    else if (type === "moderation.unavailable") this.#unavailable = decode() as UnavailableEvent;
+  }
+
+  /** Acts upon what waited for decisions up to the tail's last event. */
+  reached(lastSeq: number): void {
+    if (!this.#waiting || this.#waiting.decided > lastSeq) return;
+    this.#settle(this.#waiting);
+    this.#waiting = undefined;
+  }
+
+  /** The last event that readers may be sent. */
+  shownSeq(lastSeq: number): number {
+    if (this.#isOpen) return lastSeq;
+    if (this.#isGate) return Math.min(lastSeq, this.#settledCleared);
+    const isHeld = this.#endSeq !== undefined && this.#settledJudged < this.#endSeq;
+    return isHeld ? this.#endSeq! - 1 : lastSeq;
+  }
+
+  /** Whether nobody judges what readers wait for, and the policy has them told so. */
+  get isUnavailable(): boolean {
+    const said = this.#unavailable;
+    return said?.answer === "fail_closed" && this.#judged <= said.judged_seq;
+  }
+
+  /** Whether readers wait, or will, for events that nobody has judged yet, and have not been told that nobody does. */
+  isUnjudged(lastSeq: number): boolean {
+    if (this.#isOpen || this.isUnavailable) return false;
+    return this.#judged < (this.#isGate ? lastSeq : (this.#endSeq ?? 0));
+  }
+
+  /** From the event that says so on, until that event itself is judged, readers are shown what nobody has judged. */
+  get #isOpen(): boolean {
+    const said = this.#unavailable;
+    return said?.answer === "fail_open" && this.#settledJudged < said.seq;
+  }
+
+  #settle({ judged, cleared }: Verdict): void {
+    this.#settledJudged = Math.max(this.#settledJudged, judged);
+    this.#settledCleared = Math.max(this.#settledCleared, cleared);
+  }
+}
+
+function latest(a: Verdict, b: Verdict): Verdict {
+  return {
+    judged: Math.max(a.judged, b.judged),
+    cleared: Math.max(a.cleared, b.cleared),
+    decided: Math.max(a.decided, b.decided),
+  };
+}

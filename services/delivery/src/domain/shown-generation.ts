@@ -1,0 +1,63 @@
+import { type GenerationLog, type Hub, readPolicy } from "@reprise/log";
+import { decodeEvent, type Generation, type GenerationRef, Transcript } from "@reprise/protocol";
+import { toGeneration } from "./to-generation.ts";
+import { toRequested } from "./to-requested.ts";
+import { until } from "./until.ts";
+
+/** Where a log is read, and what is known of how much of it may be shown. */
+export interface ReadSources {
+  readonly log: GenerationLog;
+  readonly hub: Hub;
+}
+
+/** How long an answer waits for moderation to let its caller see what the call has brought about. */
+const SHOWN_MS = 1_000;
+
+/**
+ * What the API says of a generation, given its log: all of it, or what moderation lets readers have.
+ * @param events from seq 0 on
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
+ */
+export async function showGeneration(
+  hub: Hub,
+  ref: GenerationRef,
+  events: readonly Uint8Array[],
+): Promise<Generation> {
+  const requested = toRequested(events[0]!);
+  const transcript = new Transcript();
+  for (const payload of await toShown(hub, ref, events)) transcript.apply(decodeEvent(payload));
+  return toGeneration(ref.generation, requested, transcript);
+}
+
+async function toShown(
+  hub: Hub,
+  ref: GenerationRef,
+  events: readonly Uint8Array[],
+): Promise<readonly Uint8Array[]> {
+  if (!isModerated(events[0]!)) return events;
+  const tail = await hub.open(ref);
+  await hub.refresh(tail);
+  return tail.show(events);
+}
+
+/**
+ * What the API says after a call has appended an event to a log. Where that has to be judged first, the answer waits for it, a second
+ * at most: then it is without the event, as any other that readers get.
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
+ */
+export async function showAfter(
+  { log, hub }: ReadSources,
+  ref: GenerationRef,
+  { first, transcript }: { first: Uint8Array; transcript: Transcript },
+): Promise<Generation> {
+  if (!isModerated(first)) return toGeneration(ref.generation, toRequested(first), transcript);
+  const tail = await hub.open(ref);
+  await hub.refresh(tail);
+  const isDue = () => tail.shownSeq >= transcript.cursor.seq || tail.failure !== undefined;
+  await until(tail, isDue, { waitMs: SHOWN_MS });
+  return showGeneration(hub, ref, (await log.reader.readLog(ref)).events);
+}
+
+function isModerated(requested: Uint8Array): boolean {
+  return readPolicy(requested)?.moderation !== undefined;
+}
