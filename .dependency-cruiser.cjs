@@ -1,7 +1,7 @@
 // Who may import whom (DESIGN.md §6). `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
 
 /** Libraries from the bottom up: each may import those before it. */
-const LAYERS = ["protocol", "log", "telemetry", "service", "tenancy", "client", "testkit"];
+const LAYERS = ["protocol", "rules", "log", "telemetry", "service", "tenancy", "client", "testkit"];
 
 /** Files that only tests load. */
 const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
@@ -9,13 +9,15 @@ const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 /** What runs in production. */
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
 
-const layerRules = LAYERS.filter((name) => !["protocol", "client", "testkit"].includes(name)).map((name) => ({
-  name: `layers-${name}`,
-  comment: `${name} imports only libraries further down.`,
-  severity: "error",
-  from: source(`packages/${name}`),
-  to: { path: `^packages/(${LAYERS.slice(LAYERS.indexOf(name) + 1).join("|")})/` },
-}));
+const layerRules = LAYERS.filter((name) => !["protocol", "rules", "client", "testkit"].includes(name)).map(
+  (name) => ({
+    name: `layers-${name}`,
+    comment: `${name} imports only libraries further down.`,
+    severity: "error",
+    from: source(`packages/${name}`),
+    to: { path: `^packages/(${LAYERS.slice(LAYERS.indexOf(name) + 1).join("|")})/` },
+  }),
+);
 
 module.exports = {
   forbidden: [
@@ -40,6 +42,13 @@ module.exports = {
       severity: "error",
       from: source("packages/protocol"),
       to: { pathNot: "^packages/protocol/|/node_modules/zod/|^node_modules/zod/" },
+    },
+    {
+      name: "rules-are-pure",
+      comment: "What judges text sees nothing but text: protocol and re2js, no node:*.",
+      severity: "error",
+      from: source("packages/rules"),
+      to: { pathNot: "^packages/(rules|protocol)/|/node_modules/re2js/|^node_modules/re2js/" },
     },
     {
       name: "client-is-portable",

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { BOUNDARY_RULES, type Boundaries, cruiseBoundaries } from "../../scripts/check/cruise.ts";
 
-const LIBRARIES = ["protocol", "log", "telemetry", "service", "tenancy", "client", "testkit"];
+const LIBRARIES = ["protocol", "rules", "log", "telemetry", "service", "tenancy", "client", "testkit"];
 
 /** One planted file per way to break a rule; `breaks` names the rules that must see it. */
 const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }[] = [
@@ -19,6 +19,8 @@ const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }
     text: `import type {} from "@reprise/log";`,
     breaks: ["protocol-is-pure"],
   },
+  { path: "packages/rules/src/reads.ts", text: `import "node:fs";`, breaks: ["rules-are-pure"] },
+  { path: "packages/rules/src/up.ts", text: `import "@reprise/log";`, breaks: ["rules-are-pure"] },
   { path: "packages/client/src/reads.ts", text: `import "node:fs";`, breaks: ["client-is-portable"] },
   { path: "packages/client/src/up.ts", text: `import "@reprise/log";`, breaks: ["client-is-portable"] },
   {
@@ -54,6 +56,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "packages/log/src/b.ts": `import "./a.ts"; import "@reprise/protocol";`,
   "packages/log/src/inner.ts": "export {};",
   "packages/log/src/inner.test.ts": `import "@reprise/testkit"; import "vitest";`,
+  "packages/rules/src/down.ts": `import "@reprise/protocol";`,
   "packages/client/src/down.ts": `import "@reprise/protocol";`,
   "services/delivery/src/a.fixture.ts": "export {};",
   "services/delivery/src/down.ts": `import "@reprise/log"; import "node:http";`,

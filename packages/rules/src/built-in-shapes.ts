@@ -1,0 +1,21 @@
+import type { BuiltInRules, ModerationAction } from "@reprise/protocol";
+import { CARDS } from "./cards.ts";
+import { Nfa } from "./nfa.ts";
+import type { Shape } from "./pattern-bank.ts";
+import type { ShapeSource } from "./shape-source.ts";
+
+const SETS: Record<BuiltInRules, readonly ShapeSource[]> = {
+  cards: CARDS,
+  secrets: [],
+  "personal-data": [],
+};
+
+/** The shapes of a built-in set, each a rule of its own: `<set>.<name>`. */
+export function builtInShapes(set: BuiltInRules, action: ModerationAction): Shape[] {
+  return SETS[set].map(({ name, pattern, maxLength, check }) => ({
+    label: { rule: `${set}.${name}`, category: set, action },
+    nfa: new Nfa(pattern, 0),
+    maxLength,
+    check,
+  }));
+}

@@ -1,0 +1,51 @@
+import type { ModerationAction } from "@reprise/protocol";
+
+/** What a rule found, said once, as soon as no further text can change it. */
+export interface RuleFinding {
+  rule: string;
+  category: string;
+  action: ModerationAction;
+  /** UTF-16 offsets of the text since the scanner began: `from` inclusive, `to` exclusive. */
+  from: number;
+  to: number;
+}
+
+/** How a rule presents itself in its findings. */
+export type RuleLabel = Pick<RuleFinding, "rule" | "category" | "action">;
+
+/** Shared by everyone who finds nothing, which is nearly always. */
+export const NO_FINDINGS: readonly RuleFinding[] = Object.freeze([]);
+
+/** Judges one text while it grows. How the text is cut into pieces, even between surrogates, makes no difference. */
+export interface Scanner {
+  /** @returns what became certain with this piece; one shared empty array where that is nothing */
+  push(text: string): readonly RuleFinding[];
+  /** The text is complete: what waited for a next character is decided. Nothing may be pushed after it. */
+  end(): readonly RuleFinding[];
+  /** How many UTF-16 units at the end of the text may still become a part of a finding; 0 after `end`. */
+  readonly pending: number;
+  /** How many UTF-16 units were pushed. */
+  readonly length: number;
+}
+
+/** One part of a scanner, which judges symbols by one method. */
+export interface Detector {
+  feed(chunk: SymbolChunk): void;
+  /** The text is complete. */
+  end(): void;
+  /** From which offset on text may still become a part of a finding; `NOTHING_HELD` where none may. */
+  heldFrom(): number;
+}
+
+export const NOTHING_HELD = Number.MAX_SAFE_INTEGER;
+
+/** Symbols of a piece of text, with the UTF-16 offsets where each begins and ends. Only the first `count` are valid. */
+export interface SymbolChunk {
+  readonly symbols: Int32Array;
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  readonly count: number;
+}
+
+/** What follows a finding where the rule does not say. */
+export const DEFAULT_ACTION = "redact";

@@ -1,0 +1,101 @@
+import { ANYWHERE, flagsBetween, type Nfa, SIDE, type Side, sideOf } from "./nfa.ts";
+
+/** More states than this, and the ones that were made are forgotten and made again when needed. */
+const MOST_STATES = 1_000;
+const MOST_RARE_STEPS = 256;
+const ASCII = 0x80;
+
+/** What a run of a pattern from one place can still become. */
+export interface DfaState {
+  /** Instructions reached by the last character, before what needs no character is followed. */
+  readonly reached: readonly number[];
+  readonly before: Side;
+  /** A match ended right before the last character: an assertion asked what that would be. */
+  readonly matchedBefore: boolean;
+  /** A match ends here, whatever follows. */
+  readonly matches: boolean;
+  /** Whether a match ends here depends on what follows. */
+  readonly asks: boolean;
+  /** A further character may lead to a match, or decide on one that ends here. */
+  readonly open: boolean;
+  readonly ascii: (DfaState | undefined)[];
+  readonly rare: Map<number, DfaState>;
+}
+
+/**
+ * A pattern's runs as a deterministic automaton, made as texts need it. States are objects and keep what they are made from, so
+ * forgetting the table never takes a state away from a text that stands in it.
+ */
+export class LazyDfa {
+  readonly #nfa: Nfa;
+  readonly #states = new Map<string, DfaState>();
+  readonly #starts: DfaState[];
+  readonly #begins: Uint8Array;
+
+  constructor(nfa: Nfa) {
+    this.#nfa = nfa;
+    const sides = [SIDE.edge, SIDE.newline, SIDE.word, SIDE.other];
+    this.#starts = sides.map((side) => this.#make([nfa.start], side, false));
+    this.#begins = new Uint8Array(sides.length * ASCII);
+    for (const side of sides)
+      for (let symbol = 0; symbol < ASCII; symbol++)
+        this.#begins[side * ASCII + symbol] = this.#leads(this.step(this.start(side), symbol)) ? 1 : 0;
+  }
+
+  start(before: Side): DfaState {
+    return this.#starts[before] as DfaState;
+  }
+
+  /** Whether a match may begin with this symbol. */
+  begins(before: Side, symbol: number): boolean {
+    if (symbol < ASCII) return this.#begins[before * ASCII + symbol] === 1;
+    return this.#leads(this.step(this.start(before), symbol));
+  }
+
+  step(state: DfaState, symbol: number): DfaState {
+    if (symbol < ASCII) return (state.ascii[symbol] ??= this.#stepFrom(state, symbol));
+    const known = state.rare.get(symbol);
+    if (known !== undefined) return known;
+    if (state.rare.size >= MOST_RARE_STEPS) state.rare.clear();
+    const next = this.#stepFrom(state, symbol);
+    state.rare.set(symbol, next);
+    return next;
+  }
+
+  /** Whether a match ends where the text does. */
+  matchesAtEnd(state: DfaState): boolean {
+    return this.#nfa.closure(state.reached, flagsBetween(state.before, SIDE.edge)).matches;
+  }
+
+  #leads({ open, matches }: DfaState): boolean {
+    return open || matches;
+  }
+
+  #stepFrom(state: DfaState, symbol: number): DfaState {
+    const after = sideOf(symbol);
+    const here = this.#nfa.closure(state.reached, flagsBetween(state.before, after));
+    return this.#make(this.#nfa.step(here.waiting, symbol), after, here.matches);
+  }
+
+  #make(reached: readonly number[], before: Side, matchedBefore: boolean): DfaState {
+    const key = `${before},${matchedBefore},${reached.join()}`;
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
+    if (this.#states.size >= MOST_STATES) this.#states.clear();
+    const sure = this.#nfa.closure(reached, 0);
+    const possible = this.#nfa.closure(reached, ANYWHERE);
+    const asks = possible.matches && !sure.matches;
+    const state: DfaState = {
+      reached,
+      before,
+      matchedBefore,
+      matches: sure.matches,
+      asks,
+      open: asks || possible.waiting.length > 0,
+      ascii: Array.from({ length: ASCII }),
+      rare: new Map(),
+    };
+    this.#states.set(key, state);
+    return state;
+  }
+}

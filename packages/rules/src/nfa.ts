@@ -1,0 +1,131 @@
+import { RE2JS } from "re2js";
+
+/** An instruction of re2js's compiled program, which its types leave open. */
+interface Instruction {
+  readonly op: number;
+  readonly out: number;
+  readonly arg: number;
+  readonly runes: ArrayLike<number>;
+  matchRune(codePoint: number): boolean;
+}
+
+const OP = {
+  alt: 1,
+  altMatch: 2,
+  capture: 3,
+  emptyWidth: 4,
+  fail: 5,
+  match: 6,
+  nop: 7,
+  rune: 8,
+  any: 10,
+  anyButNewline: 11,
+};
+const NEWLINE = 10;
+/** On an instruction of one letter: any case of it. */
+const FOLD_CASE = 1;
+
+/** What an empty-width instruction asks of the place between two characters; re2js's bits. */
+const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, boundary: 16, noBoundary: 32 };
+/** Passes every empty-width instruction: for what may be reached, whatever comes. */
+export const ANYWHERE = 0xff;
+
+/** What stands before or after a place in the text, as far as assertions ask. */
+export const SIDE = { edge: 0, newline: 1, word: 2, other: 3 } as const;
+export type Side = (typeof SIDE)[keyof typeof SIDE];
+
+/** Where a set of instructions leads to without a character. */
+export interface Closure {
+  /** Instructions that wait for a character, in ascending order. */
+  readonly waiting: readonly number[];
+  readonly matches: boolean;
+}
+
+/** A pattern's program, from re2js's compiler: linear, without look-around and backreferences. */
+export class Nfa {
+  readonly start: number;
+  readonly size: number;
+  readonly #instructions: readonly Instruction[];
+
+  /** @throws re2js's syntax error where `pattern` is not RE2 syntax */
+  constructor(pattern: string, flags: number) {
+    // The program is re2js's own, but not private: `re2().prog` is how its test suite reads it.
+    const program = (RE2JS.compile(pattern, flags) as unknown as { re2(): { prog: Program } }).re2().prog;
+    this.#instructions = program.inst;
+    this.start = program.start;
+    this.size = program.inst.length;
+  }
+
+  /** Whether some match has a character at all. */
+  get consumes(): boolean {
+    return this.closure([this.start], ANYWHERE).waiting.length > 0;
+  }
+
+  /** Whether a match may begin with a character beyond ASCII. True in doubt. */
+  get beginsBeyondAscii(): boolean {
+    return this.closure([this.start], ANYWHERE).waiting.some((pc) => {
+      const { op, arg, runes } = this.#instructions[pc] as Instruction;
+      return op >= OP.any || (arg & FOLD_CASE) !== 0 || Array.from(runes).some((rune) => rune >= 0x80);
+    });
+  }
+
+  /** Follows what needs no character, at a place for which `flags` are true. */
+  closure(from: readonly number[], flags: number): Closure {
+    const seen = new Set<number>();
+    const waiting: number[] = [];
+    let matches = false;
+    const stack = [...from];
+    for (let pc = stack.pop(); pc !== undefined; pc = stack.pop()) {
+      if (seen.has(pc)) continue;
+      seen.add(pc);
+      const { op, out, arg } = this.#instructions[pc] as Instruction;
+      if (op === OP.alt || op === OP.altMatch) stack.push(out, arg);
+      else if (op === OP.capture || op === OP.nop) stack.push(out);
+      else if (op === OP.emptyWidth && (arg & ~flags) === 0) stack.push(out);
+      else if (op === OP.match) matches = true;
+      else if (op >= OP.rune) waiting.push(pc);
+    }
+    return { waiting: waiting.toSorted((a, b) => a - b), matches };
+  }
+
+  /** Where the waiting instructions go with this character. */
+  step(waiting: readonly number[], codePoint: number): number[] {
+    const next = new Set<number>();
+    for (const pc of waiting) {
+      const instruction = this.#instructions[pc] as Instruction;
+      if (accepts(instruction, codePoint)) next.add(instruction.out);
+    }
+    return Array.from(next).toSorted((a, b) => a - b);
+  }
+}
+
+interface Program {
+  readonly inst: readonly Instruction[];
+  readonly start: number;
+}
+
+export function sideOf(codePoint: number): Side {
+  if (codePoint === NEWLINE) return SIDE.newline;
+  const word =
+    (codePoint >= 0x30 && codePoint <= 0x39) ||
+    (codePoint >= 0x41 && codePoint <= 0x5a) ||
+    (codePoint >= 0x61 && codePoint <= 0x7a) ||
+    codePoint === 0x5f;
+  return word ? SIDE.word : SIDE.other;
+}
+
+/** What is true of the place between two characters. */
+export function flagsBetween(before: Side, after: Side): number {
+  let flags = (before === SIDE.word) === (after === SIDE.word) ? AT.noBoundary : AT.boundary;
+  if (before === SIDE.edge) flags |= AT.beginText | AT.beginLine;
+  if (before === SIDE.newline) flags |= AT.beginLine;
+  if (after === SIDE.edge) flags |= AT.endText | AT.endLine;
+  if (after === SIDE.newline) flags |= AT.endLine;
+  return flags;
+}
+
+function accepts(instruction: Instruction, codePoint: number): boolean {
+  if (instruction.op === OP.any) return true;
+  if (instruction.op === OP.anyButNewline) return codePoint !== NEWLINE;
+  return instruction.matchRune(codePoint);
+}

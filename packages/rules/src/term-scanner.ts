@@ -1,0 +1,98 @@
+import { BLANK, canonicalOf, isWordSymbol } from "./fold-table.ts";
+import {
+  type Detector,
+  NOTHING_HELD,
+  type RuleFinding,
+  type RuleLabel,
+  type SymbolChunk,
+} from "./finding.ts";
+import type { TermAutomaton } from "./term-automaton.ts";
+import type { TermEnd } from "./term-trie.ts";
+
+/** Runs one text through the automaton. Its state is a number; a small ring remembers where the last symbols began. */
+export class TermScanner implements Detector {
+  readonly #automaton: TermAutomaton;
+  readonly #labels: readonly RuleLabel[];
+  readonly #report: (finding: RuleFinding) => void;
+  /** For each of the last symbols: its offset, times two, plus 1 where a part of a word comes right before it. */
+  readonly #ring: Int32Array;
+  #count = 0;
+  #state = 0;
+  /** Whether the last symbol ended a term that waits for what comes next. */
+  #waits = false;
+  #lastIsWord = 0;
+  #lastIsBlank = false;
+  #lastEnd = 0;
+
+  constructor(
+    automaton: TermAutomaton,
+    labels: readonly RuleLabel[],
+    report: (finding: RuleFinding) => void,
+  ) {
+    this.#automaton = automaton;
+    this.#labels = labels;
+    this.#report = report;
+    this.#ring = new Int32Array(2 ** Math.ceil(Math.log2(automaton.depth + 1)));
+  }
+
+  feed({ symbols, starts, ends, count }: SymbolChunk): void {
+    const automaton = this.#automaton;
+    const ring = this.#ring;
+    const mask = ring.length - 1;
+    for (let at = 0; at < count; at++) {
+      const symbol = symbols[at] as number;
+      const blank = canonicalOf(symbol) === BLANK;
+      if (blank && this.#lastIsBlank) continue;
+      this.#lastIsBlank = blank;
+      const word = isWordSymbol(symbol) ? 1 : 0;
+      if (this.#waits) this.#judgeWaiting(word === 1);
+      ring[this.#count++ & mask] = (starts[at] as number) * 2 + this.#lastIsWord;
+      this.#lastIsWord = word;
+      this.#lastEnd = ends[at] as number;
+      const next = automaton.step(this.#state, symbol);
+      if (next >= 0) {
+        this.#state = next;
+        continue;
+      }
+      this.#state = ~next;
+      this.#judgeEnds();
+    }
+  }
+
+  end(): void {
+    if (this.#waits) this.#judgeWaiting(false);
+    this.#state = 0;
+  }
+
+  heldFrom(): number {
+    const held = this.#automaton.held(this.#state);
+    return held === 0 ? NOTHING_HELD : this.#begin(held) >> 1;
+  }
+
+  /** Where the last `length` symbols begin, as the ring has it. */
+  #begin(length: number): number {
+    return this.#ring[(this.#count - length) & (this.#ring.length - 1)] as number;
+  }
+
+  #judgeEnds(): void {
+    for (const end of this.#automaton.endsAt(this.#state)) if (end.rightBoundary) this.#waits = true;
+    this.#reportLongest((end) => !end.rightBoundary);
+  }
+
+  #judgeWaiting(nextIsWord: boolean): void {
+    this.#waits = false;
+    if (!nextIsWord) this.#reportLongest((end) => end.rightBoundary);
+  }
+
+  /** Of a rule's terms that end here, the longest: it covers the others. */
+  #reportLongest(counts: (end: TermEnd) => boolean): void {
+    const found = new Set<number>();
+    for (const end of this.#automaton.endsAt(this.#state)) {
+      if (!counts(end) || found.has(end.rule)) continue;
+      const begin = this.#begin(end.length);
+      if (end.leftBoundary && (begin & 1) === 1) continue;
+      found.add(end.rule);
+      this.#report({ ...(this.#labels[end.rule] as RuleLabel), from: begin >> 1, to: this.#lastEnd });
+    }
+  }
+}

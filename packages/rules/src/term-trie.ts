@@ -1,0 +1,71 @@
+import { BLANK, canonicalOf, isWordSymbol } from "./fold-table.ts";
+import { SLICE_UNITS, type SymbolBuffer } from "./symbol-buffer.ts";
+
+/** A term where it ends in the trie. */
+export interface TermEnd {
+  /** Which of the rule set's rules. */
+  rule: number;
+  /** In symbols. */
+  length: number;
+  /** Whether the text before, or after, must not go on with a part of a word. */
+  leftBoundary: boolean;
+  rightBoundary: boolean;
+}
+
+const CODE_POINTS = 0x11_00_00;
+
+/** The key of an edge: from which node, with which symbol. */
+export function edgeKey(node: number, symbol: number): number {
+  return node * CODE_POINTS + symbol;
+}
+
+/** The terms' symbols as a tree; node 0 is the root. */
+export class TermTrie {
+  readonly edges = new Map<number, number>();
+  readonly parents = [0];
+  readonly symbols = [0];
+  readonly depths = [0];
+  readonly ends = new Map<number, TermEnd[]>();
+
+  add(symbols: readonly number[], rule: number, match: "word" | "anywhere"): void {
+    let node = 0;
+    for (const symbol of symbols) node = this.#child(node, symbol);
+    const ends = this.ends.get(node) ?? [];
+    if (ends.some((end) => end.rule === rule)) return;
+    ends.push({
+      rule,
+      length: symbols.length,
+      leftBoundary: match === "word" && isWordSymbol(symbols[0] as number),
+      rightBoundary: match === "word" && isWordSymbol(symbols.at(-1) as number),
+    });
+    this.ends.set(node, ends);
+  }
+
+  #child(node: number, symbol: number): number {
+    const key = edgeKey(node, symbol);
+    const known = this.edges.get(key);
+    if (known !== undefined) return known;
+    const made = this.parents.length;
+    this.edges.set(key, made);
+    this.parents.push(node);
+    this.symbols.push(symbol);
+    this.depths.push((this.depths[node] as number) + 1);
+    return made;
+  }
+}
+
+/** A term in canonical symbols: without blanks at its ends, a run of white space as one. Empty where nothing counts. */
+export function termSymbols(term: string, buffer: SymbolBuffer): number[] {
+  const symbols: number[] = [];
+  let high = 0;
+  for (let from = 0; from < term.length; from += SLICE_UNITS) {
+    high = buffer.fold(term, from, Math.min(from + SLICE_UNITS, term.length), 0, high);
+    for (let at = 0; at < buffer.count; at++) {
+      const symbol = canonicalOf(buffer.symbols[at] as number);
+      if (symbol !== BLANK || (symbols.length > 0 && symbols.at(-1) !== BLANK)) symbols.push(symbol);
+    }
+  }
+  if (high !== 0) symbols.push(high);
+  if (symbols.at(-1) === BLANK) symbols.pop();
+  return symbols;
+}

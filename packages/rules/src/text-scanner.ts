@@ -1,0 +1,80 @@
+import { type Detector, NO_FINDINGS, type RuleFinding, type Scanner } from "./finding.ts";
+import { SLICE_UNITS, type SymbolBuffer } from "./symbol-buffer.ts";
+
+/** What a scanner is made of. The buffers are shared by all scanners of a rule set: a push ends before another begins. */
+export interface ScannerParts {
+  readonly folded: SymbolBuffer;
+  readonly plain: SymbolBuffer;
+  /** Judge compatible forms. */
+  readonly overFolded: readonly Detector[];
+  /** Judge code points as they are. */
+  readonly overPlain: readonly Detector[];
+}
+
+/** Hands each piece to the detectors and collects what they find. */
+export class TextScanner implements Scanner {
+  readonly #parts: ScannerParts;
+  #found: RuleFinding[] | undefined;
+  #length = 0;
+  #high = 0;
+  #ended = false;
+
+  constructor(assemble: (report: (finding: RuleFinding) => void) => ScannerParts) {
+    this.#parts = assemble((finding) => {
+      (this.#found ??= []).push(finding);
+    });
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get pending(): number {
+    if (this.#ended) return 0;
+    const { overFolded, overPlain } = this.#parts;
+    let from = this.#high === 0 ? this.#length : this.#length - 1;
+    for (const detector of overFolded) from = Math.min(from, detector.heldFrom());
+    for (const detector of overPlain) from = Math.min(from, detector.heldFrom());
+    return this.#length - from;
+  }
+
+  push(text: string): readonly RuleFinding[] {
+    const { folded, plain, overFolded, overPlain } = this.#parts;
+    let high = this.#high;
+    for (let from = 0; from < text.length; from += SLICE_UNITS) {
+      const to = Math.min(from + SLICE_UNITS, text.length);
+      let next = high;
+      if (overFolded.length > 0) {
+        next = folded.fold(text, from, to, this.#length, high);
+        for (const detector of overFolded) detector.feed(folded);
+      }
+      if (overPlain.length > 0) {
+        next = plain.read(text, from, to, this.#length, high);
+        for (const detector of overPlain) detector.feed(plain);
+      }
+      high = next;
+    }
+    this.#high = high;
+    this.#length += text.length;
+    return this.#take();
+  }
+
+  end(): readonly RuleFinding[] {
+    const { folded, overFolded, overPlain } = this.#parts;
+    folded.lone(this.#high, this.#length);
+    for (const detectors of [overFolded, overPlain])
+      for (const detector of detectors) {
+        detector.feed(folded);
+        detector.end();
+      }
+    this.#ended = true;
+    return this.#take();
+  }
+
+  #take(): readonly RuleFinding[] {
+    const found = this.#found;
+    if (found === undefined) return NO_FINDINGS;
+    this.#found = undefined;
+    return found.toSorted((a, b) => a.from - b.from || a.to - b.to);
+  }
+}
