@@ -11,6 +11,7 @@ const ROUTES: readonly [method: string, path: string, accept: string, body?: unk
   ["GET", "/events?after=1-1&wait=1000", "application/json"],
   ["POST", "/cancel", "application/json"],
   ["POST", "/tool-results", "application/json", { call_id: "c", output: 1 }],
+  ["GET", "/moderation", "application/json"],
 ];
 
 const NOT_FOUND = {
