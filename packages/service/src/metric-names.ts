@@ -36,6 +36,22 @@ export const METRICS = {
   },
   reprise_hub_memory_bytes: { kind: "gauge", help: "Events that delivery keeps in memory." },
   reprise_hub_generations: { kind: "gauge", help: "Generations that delivery keeps in memory." },
+  reprise_moderation_events_total: { kind: "counter", help: "Events that this process has judged." },
+  reprise_moderation_decisions_total: {
+    kind: "counter",
+    help: "Events that moderation has appended to logs.",
+    labels: ["type"],
+  },
+  reprise_moderation_generations: { kind: "gauge", help: "Generations that this process judges now." },
+  reprise_moderation_held_characters: {
+    kind: "gauge",
+    help: "Characters that may still become part of a match, and are not cleared until they can't.",
+  },
+  reprise_moderation_unavailable_total: {
+    kind: "counter",
+    help: "Times that this process has recorded that nobody judges what readers wait for.",
+    labels: ["answer"],
+  },
 } as const satisfies Record<`reprise_${string}`, Metric>;
 
 export type MetricName = keyof typeof METRICS;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { encodeModelName, RepriseError } from "@reprise/protocol";
-import { type Environment, parseEnvironment } from "@reprise/service";
+import { type Environment, parseEnvironment, topologyOf } from "@reprise/service";
 import * as z from "zod";
 
 const NAMES = [
@@ -33,13 +33,22 @@ export interface DeliverySettings {
   /** 0 takes a free one. */
   port: number;
   shards: number;
+  /** How long logs are kept; the rules that they name have to outlive them. */
+  retentionMs: number;
   /** Memory for events of the generations that this node serves. */
   hubBytes: number;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
 }
 
-type SettingName = "HOST" | "PORT" | "SHARDS" | "HUB_MEMORY_MB" | "CORS_ORIGINS";
+type SettingName =
+  | "HOST"
+  | "PORT"
+  | "SHARDS"
+  | "REPLICAS"
+  | "RETENTION_HOURS"
+  | "HUB_MEMORY_MB"
+  | "CORS_ORIGINS";
 
 export function toDeliverySettings(
   env: Pick<DeliveryEnvironment, `REPRISE_${SettingName}`>,
@@ -48,6 +57,7 @@ export function toDeliverySettings(
     host: env.REPRISE_HOST,
     port: env.REPRISE_PORT,
     shards: env.REPRISE_SHARDS,
+    retentionMs: topologyOf(env).retentionMs,
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
   };

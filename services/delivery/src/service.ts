@@ -1,11 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Broker } from "@reprise/log";
-import { createGenerationLog, createWriterName, Hub } from "@reprise/log";
+import { createGenerationLog, createRuleSetStore, createWriterName, Hub } from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
 import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthenticate } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
+import { recordUnjudged } from "./domain/record-unjudged.ts";
 import { Presence } from "./presence/presence.ts";
 import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
@@ -49,9 +50,10 @@ const SWEEP_MS = 50;
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
   const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
-  const { heartbeatMs, drainGraceMs = DRAIN_GRACE_MS, readerLeaseMs } = options;
+  const { retentionMs, heartbeatMs, drainGraceMs = DRAIN_GRACE_MS, readerLeaseMs } = options;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
   const log = createGenerationLog(broker, onError);
+  const unjudged = metrics.counter("reprise_moderation_unavailable_total");
   const hub = new Hub({
     connection: broker.main,
     reader: log.reader,
@@ -59,6 +61,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     verdicts: log.verdicts,
     framing: httpSseFraming,
     maxBytes: hubBytes,
+    async onUnjudged(tail) {
+      const answer = await recordUnjudged(log, tail);
+      if (answer) unjudged.inc({ answer });
+    },
     onError,
   });
   let served = models;
@@ -88,6 +94,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       broker,
       log,
       hub,
+      ruleSets: createRuleSetStore(log.publish, retentionMs),
       readers,
       presence,
       shards,

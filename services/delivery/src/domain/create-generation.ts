@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { createWriterName, enqueueJob, type GenerationLog } from "@reprise/log";
+import { createWriterName, enqueueJob, type GenerationLog, type RuleSetStore } from "@reprise/log";
 import {
   createGenerationId,
   deriveGenerationId,
+  type EffectiveModeration,
   encodeEvent,
   type GenerationRef,
   type GenerationRequest,
@@ -16,10 +17,12 @@ import {
   tightenPolicy,
   type TenantId,
 } from "@reprise/protocol";
+import { keepModeration } from "./keep-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
 export interface CreateOptions {
   log: GenerationLog;
+  ruleSets: RuleSetStore;
   shards: number;
   tenant: TenantId;
   tenantPolicy: Policy;
@@ -48,13 +51,14 @@ const OTHERS_MS = 1_000;
  * Creates a generation, or joins the one that the idempotency key stands for.
  *
  * The job first, then seq 0: whoever dies between the two leaves a job behind, and its worker writes the seq 0 that the job
- * carries. The other way round would leave a generation that nobody ever runs. Both steps are harmless when repeated: the
+ * carries. The other way round would leave a generation that nobody ever runs. Before both, the rules that seq 0 will name, if it is to
+ * be moderated: nobody must meet a log whose rules are not there. All steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and everybody else finds what it wrote.
  * @throws RepriseError `idempotency_conflict`, `generation_expired` (the key's), `invalid_request`, `cursor_invalid` (nothing to
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, shards, tenant, request, idempotencyKey, joinOnly } = options;
+  const { log, ruleSets, shards, tenant, tenantPolicy, request, idempotencyKey, joinOnly } = options;
   const generation =
     idempotencyKey === undefined
       ? createGenerationId(randomBytes(17), shards)
@@ -74,7 +78,9 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     );
   }
 
-  const { requested, payload } = encodeRequested(ref, options);
+  const policies = { tenantPolicy, requestPolicy: request.policy ?? {} };
+  const moderation = await keepModeration(ruleSets, tenant, policies);
+  const { requested, payload } = encodeRequested(ref, options, moderation);
   const { duplicate } = await enqueueJob(log.publish, { model: request.model, ref, payload });
   const existing = await writeRequested(log, ref, payload, duplicate);
   return { ref, requested: existing ? assertSameRequest(existing, request) : requested, joined: duplicate };
@@ -115,6 +121,7 @@ function ignoreUnavailable(error: unknown): undefined {
 function encodeRequested(
   ref: GenerationRef,
   options: CreateOptions,
+  moderation: EffectiveModeration | undefined,
 ): { requested: RequestedEvent; payload: Uint8Array } {
   const { request, tenantPolicy, idempotencyKey, traceparent, now } = options;
   const draft = {
@@ -123,7 +130,7 @@ function encodeRequested(
     generation: ref.generation,
     created_at: now.toISOString(),
     request,
-    policy: tightenPolicy(tenantPolicy, request.policy ?? {}),
+    policy: { ...tightenPolicy(tenantPolicy, request.policy ?? {}), ...(moderation && { moderation }) },
     ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
     ...(traceparent !== undefined && { traceparent }),
   };

@@ -1,4 +1,4 @@
-import type { Broker, GenerationLog, Hub } from "@reprise/log";
+import type { Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { Authenticate } from "../auth.ts";
 import type { Presence } from "../presence/presence.ts";
@@ -10,6 +10,7 @@ export interface RouteContext {
   readonly broker: Broker;
   readonly log: GenerationLog;
   readonly hub: Hub;
+  readonly ruleSets: RuleSetStore;
   readonly readers: Readers;
   readonly presence: Presence;
   readonly shards: number;

@@ -31,7 +31,7 @@ const noQuery = z.strictObject({});
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authenticate, log, shards, hasModel } = context;
+  const { authenticate, log, ruleSets, shards, hasModel } = context;
 
   app.post("/v1/generations", async (request, reply) => {
     const { tenant, policy } = authenticate(request, "create");
@@ -52,6 +52,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const resume = requestedCursor(lastEventId, undefined);
     const { ref, requested, joined } = await createGeneration({
       log,
+      ruleSets,
       shards,
       tenant,
       tenantPolicy: policy,

@@ -108,6 +108,7 @@ async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
       host: "127.0.0.1",
       port: 0,
       shards: SHARDS,
+      retentionMs: HOUR_MS,
       hubBytes: 64 * 1_024 * 1_024,
       corsOrigins: ["*"],
       ...options,
