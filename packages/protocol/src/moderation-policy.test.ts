@@ -68,8 +68,8 @@ describe("two parties' moderation made one", () => {
         fc.pre(alone !== undefined);
         const { on_unavailable: unavailable, review, replacement, rules } = tenant;
         expect(alone).toMatchObject({ rules: rules ?? [], replacement: replacement ?? "[redacted]" });
-        expect(alone!.review).toEqual({ ...DEFAULTS.review, ...review });
-        expect(alone!.on_unavailable.after_ms).toBe(unavailable?.after_ms ?? 5_000);
+        expect(alone.review).toEqual({ ...DEFAULTS.review, ...review });
+        expect(alone.on_unavailable.after_ms).toBe(unavailable?.after_ms ?? 5_000);
       }),
     );
   });

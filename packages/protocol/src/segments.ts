@@ -72,9 +72,11 @@ export class Segments {
     const range = this.#withdrawals?.apply(event);
     if (!range) return;
     const { fromSeq, toSeq } = range;
-    this.#list = this.#list.map(({ seq, item }) =>
-      seq < fromSeq || seq > toSeq ? { seq, item } : { seq, item: this.#shown(seq, item) },
-    );
+    // From the end: what is withdrawn was said a moment ago.
+    for (let i = this.#list.length - 1; i >= 0 && this.#list[i]!.seq >= fromSeq; i--) {
+      const { seq, item } = this.#list[i]!;
+      if (seq <= toSeq) this.#list[i] = { seq, item: this.#shown(seq, item) };
+    }
     this.#rejoin();
   }
 

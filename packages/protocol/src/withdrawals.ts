@@ -81,7 +81,7 @@ export class Withdrawals {
       event.type === "tool.call"
         ? { ...event, arguments: text, redacted: true }
         : { ...event, text, redacted: true };
-    return encodeEvent(seq, shown as KnownEvent);
+    return encodeEvent(seq, shown);
   }
 }
 

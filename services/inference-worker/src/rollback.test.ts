@@ -115,6 +115,38 @@ test("tool calls and their answers that were lost are put back: no tool is calle
   expect(events.at(-1)).toMatchObject({ type: "generation.completed", usage });
 });
 
+test("text that was withdrawn is put back without it, what is left of it is withdrawn again, and the engine goes on", async () => {
+  await using world = await openWorldToRollBack();
+  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const { text } = await undisturbed(world);
+  const ref = await world.submit({ options: OPTIONS, policy: POLICY });
+  await world.until(ref, hasDeltas(20));
+  await world.server.snapshotStore();
+  const said = (await world.until(ref, hasDeltas(60))).filter((event) => event.type === "output.delta");
+  const range = said.slice(10, 40);
+  await world.append(ref, {
+    type: "moderation.redacted",
+    from_seq: range[0]!.seq,
+    to_seq: range.at(-1)!.seq,
+    replacement: "[redacted]",
+    rule: "terms",
+    category: "terms",
+  });
+  // The worker has written behind it, so it knows of it.
+  await world.until(
+    ref,
+    (events) => has("moderation.redacted")(events) && events.at(-1)?.type === "output.delta",
+  );
+  await rollBack(world, ref);
+  const events = await world.untilEnded(ref);
+  const withdrawn = range.map((event) => event.text).join("");
+  expect(textOf(events)).toBe(text.replace(withdrawn, "[redacted]"));
+  expect(attemptsIn(events)).toEqual(RESTORED);
+  expect(events.filter(({ type }) => type === "moderation.redacted")).toMatchObject([
+    { from_seq: range[0]!.seq },
+  ]);
+});
+
 test("a call that is lost while its answer is waited for is asked again under the same name", async () => {
   await using world = await openWorldToRollBack();
   await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
