@@ -84,6 +84,41 @@ describe("a tenants file", () => {
     );
   });
 
+  test("is refused with every bad rule, by its path and what is wrong with it, beside all other problems", () => {
+    const rules = [
+      "cards",
+      { pattern: "ok" },
+      { terms: ["knife", "\u200d"] },
+      { pattern: "(" },
+      "unknown",
+      { pattern: "$", action: "halt" },
+      { terms: [] },
+    ];
+    const message = messageOf({
+      tenants: [
+        {
+          id: "acme",
+          keys: [{ secret: SECRET, roles: ["read"] }],
+          policy: { moderation: { rules, mode: "on" } },
+        },
+        { id: "a.b", keys: [{ sha256: SHA256, roles: ["read"] }] },
+      ],
+    });
+    const at = "tenants[0].policy.moderation";
+    const problems = [
+      `${at}.mode: `,
+      `${at}.rules[2].terms[1]: "\u200d" has no character that counts`,
+      `${at}.rules[3].pattern: error parsing regexp: missing closing )`,
+      `${at}.rules[4]: must be one of cards, secrets, personal-data, or {set}`,
+      `${at}.rules[5].pattern: matches no text but the empty one`,
+      `${at}.rules[6].terms: `,
+      "tenants[1].id: ",
+    ];
+    expect(message.split("\n").slice(1)).toEqual(
+      problems.map((problem) => expect.stringContaining(problem) as string),
+    );
+  });
+
   test.each([
     ["no key material", { roles: ["read"] }, "tenants[0].keys[0]: must have one of secret and sha256"],
     [

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { parseTenantId, policySchema, RepriseError, type TenantId } from "@reprise/protocol";
+import { parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
 import type { Policy } from "@reprise/protocol";
 import * as z from "zod";
 import { hashKey } from "./key-hash.ts";
+import { tenantPolicySchema } from "./tenant-policy.ts";
 
 /**
  * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
@@ -87,7 +88,7 @@ const tenantIdSchema = z.string().transform((id, context): TenantId => {
 const tenantSchema = z.strictObject({
   id: tenantIdSchema,
   keys: z.array(keySchema).min(1).max(MAX_KEYS),
-  policy: policySchema.default({}),
+  policy: tenantPolicySchema.default({}),
 });
 
 const fileSchema = z
