@@ -11,6 +11,7 @@ export const COMMANDS = {
   test: { args: ["node_modules/vitest/vitest.mjs", "run"], needsBroker: () => true },
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
+  moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
   check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
   fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },

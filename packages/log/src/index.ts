@@ -3,10 +3,12 @@ export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkp
 export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
 export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
 export { FrameLog, type Framing } from "./frame-log.ts";
+export { Gate } from "./gate.ts";
 export { createGenerationLog, type GenerationLog } from "./generation-log.ts";
 export { Hub } from "./hub.ts";
 export type { HubOptions, HubStats } from "./hub-options.ts";
 export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
+export { listGenerations } from "./list-generations.ts";
 export { answerHolders, isHeld } from "./job-holder.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export type { LeaderReader } from "./leader-reader.ts";
@@ -48,6 +50,7 @@ export {
   type ReviewRecord,
   type ReviewsPage,
 } from "./reviews.ts";
+export { createRuleSetStore, firstRuleSetAt, readRuleSet, type RuleSetStore } from "./rule-sets.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
 export {
   publishLiveVerdict,
@@ -57,4 +60,5 @@ export {
   type VerdictFeedOptions,
   type VerdictReader,
 } from "./verdicts.ts";
+export { watchRuleSets } from "./watch-rule-sets.ts";
 export { createWriterName } from "./writer-name.ts";

@@ -30,6 +30,10 @@ export const MODERATION_LIMITS = {
 
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const name = z.string().regex(NAME, { error: "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -" });
+/** Classifiers have categories such as `sexual/minors`. */
+const categoryName = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/, {
+  error: "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _, / and -",
+});
 const action = z.enum(MODERATION_ACTIONS);
 const waitMs = z.int().min(1).max(MODERATION_LIMITS.waitMs);
 
@@ -58,7 +62,7 @@ const classifier = z.strictObject({
   /** Default `flag`. */
   action: action.optional(),
   /** Only these of its categories count. Default: all. */
-  categories: z.array(name).min(1).max(64).optional(),
+  categories: z.array(categoryName).min(1).max(64).optional(),
   /** From which score on a category counts, 0 to 1. Default: what the classifier itself calls flagged. */
   threshold: z.number().min(0).max(1).optional(),
 });

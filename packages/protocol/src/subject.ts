@@ -61,6 +61,15 @@ export function logSubject({ tenant, generation }: GenerationRef): string {
   return `gen.${shardOf(generation)}.${tenant}.${generation}`;
 }
 
+/**
+ * Where a tenant's events of one shard are.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
+export function tenantLogSubjects(shard: number, tenant: TenantId): string {
+  assertShard(shard);
+  return `gen.${shard}.${tenant}.>`;
+}
+
 /** Where the broker republishes a generation's events once they are stored. */
 export function liveSubject(ref: GenerationRef): string {
   return `live.${logSubject(ref)}`;

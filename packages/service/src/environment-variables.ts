@@ -65,6 +65,10 @@ export const ENVIRONMENT_VARIABLES = {
     text(),
     "JSON file with tenants, keys and policies; without it `npm start` makes the tenant `demo`.",
   ),
+  REPRISE_CLASSIFIERS_FILE: optional(
+    text(),
+    "JSON file with the classifiers that rules of moderation may name; without it there are none.",
+  ),
   REPRISE_LOG_LEVEL: defaulted(
     "info",
     oneOf(LOG_LEVELS),

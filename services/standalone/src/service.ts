@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker } from "@reprise/inference-worker";
 import { openBroker } from "@reprise/log";
+import { loadClassifiers, startModeration } from "@reprise/moderation";
 import { RepriseError } from "@reprise/protocol";
 import {
   createMetrics,
@@ -39,7 +40,7 @@ export interface PlatformOptions {
 }
 
 /**
- * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery and a worker.
+ * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery, a worker and moderation.
  * Everything that outlives the process is in the data folder, which one platform at a time can use.
  * @throws RepriseError `config_invalid`, `broker_unavailable`, `broker_incompatible`
  */
@@ -65,6 +66,9 @@ export async function startPlatform(
   const worker = stack.use(
     await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }),
   );
+  const classifiers = await loadClassifiers(env, processEnv);
+  const shards = env.REPRISE_SHARDS;
+  const moderation = stack.use(await startModeration({ broker, shards, classifiers, logger, metrics }));
   const names = new Set(models.keys());
   const settings = toDeliverySettings(env);
   const delivery = stack.use(
@@ -80,6 +84,7 @@ export async function startPlatform(
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
     async reload(next) {
       if (tenantsFile !== undefined) tenants.reload(await loadTenantsFile(tenantsFile));
+      await moderation.reload(await loadClassifiers(env, processEnv));
       await worker.reload(next);
       delivery.setModels(new Set(next.keys()));
     },

@@ -3,7 +3,7 @@ import type { Judged } from "./classifier.ts";
 /** What a rule says of a classifier's categories. */
 export interface CategoryBar {
   /** Only these count. Default: all. */
-  readonly categories?: readonly string[] | undefined;
+  readonly categories?: ReadonlySet<string> | undefined;
   /** From which score on a category counts. Default: what the classifier itself calls flagged. */
   readonly threshold?: number | undefined;
 }
@@ -21,7 +21,7 @@ export function judgeWindow(
   const scoreOf = (category: string) =>
     Object.hasOwn(scores, category) ? scores[category]! : Number(flagged.includes(category));
   return [...new Set([...flagged, ...Object.keys(scores)])]
-    .filter((category) => categories?.includes(category) ?? true)
+    .filter((category) => categories?.has(category) ?? true)
     .map((category) => ({ category, score: scoreOf(category) }))
     .filter(({ category, score }) =>
       threshold === undefined ? flagged.includes(category) : score >= threshold,

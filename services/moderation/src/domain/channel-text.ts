@@ -134,7 +134,10 @@ export class ChannelText {
 
   /** Forgets what nobody can ask for any more. @param keepFromSeq the first event that somebody still needs */
   forget(keepFromSeq: number): void {
-    const needed = this.widened({ fromSeq: Math.min(keepFromSeq, this.pendingSeq ?? keepFromSeq), toSeq: keepFromSeq });
+    const needed = this.widened({
+      fromSeq: Math.min(keepFromSeq, this.pendingSeq ?? keepFromSeq),
+      toSeq: keepFromSeq,
+    });
     let count = 0;
     while (count < this.#events.length - 1 && this.#events[count]!.seq < needed.fromSeq) count++;
     if (count < FORGET_AT_ONCE) return;

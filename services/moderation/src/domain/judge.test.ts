@@ -6,11 +6,15 @@ import { wordRules } from "../testing/word-rules.ts";
 const RULES = wordRules({ secret: "redact", hush: "redact", poison: "halt", doubt: "review", odd: "flag" });
 
 function chunks(text: string, cuts: readonly number[]): string[] {
-  const at = [0, ...new Set(cuts.map((cut) => cut % (text.length + 1))), text.length].toSorted((a, b) => a - b);
+  const at = [0, ...new Set(cuts.map((cut) => cut % (text.length + 1))), text.length].toSorted(
+    (a, b) => a - b,
+  );
   return at.slice(1).map((end, i) => text.slice(at[i], end));
 }
 
-const words = fc.array(fc.constantFrom("secret", "hush", "odd", "a ", "sec", "hus", "ret ", "x"), { maxLength: 12 });
+const words = fc.array(fc.constantFrom("secret", "hush", "odd", "a ", "sec", "hus", "ret ", "x"), {
+  maxLength: 12,
+});
 const masked = (text: string) => text.replaceAll(/secret|hush/g, "***");
 
 test("however a text is split, what is redacted is exactly what matches", () => {
@@ -72,16 +76,21 @@ test("a judge that is lost at any moment is replaced by one that decides the sam
 
 test("a judge that fell behind decides for the log as it is then", () => {
   fc.assert(
-    fc.property(words, fc.array(fc.nat(1_000), { maxLength: 12 }), fc.infiniteStream(fc.boolean()), (parts, cuts, lags) => {
-      const text = parts.join("");
-      const log = new JudgedLog(RULES);
-      for (const draft of [...chunks(text, cuts).map(delta), COMPLETED]) {
-        log.store(draft);
-        if (lags.next().value) log.settle();
-      }
-      log.settle();
-      expect(log.shown().text).toBe(masked(text));
-    }),
+    fc.property(
+      words,
+      fc.array(fc.nat(1_000), { maxLength: 12 }),
+      fc.infiniteStream(fc.boolean()),
+      (parts, cuts, lags) => {
+        const text = parts.join("");
+        const log = new JudgedLog(RULES);
+        for (const draft of [...chunks(text, cuts).map(delta), COMPLETED]) {
+          log.store(draft);
+          if (lags.next().value) log.settle();
+        }
+        log.settle();
+        expect(log.shown().text).toBe(masked(text));
+      },
+    ),
     { numRuns: 500 },
   );
 });
@@ -103,7 +112,12 @@ test("a half match at the end is released", () => {
 
 test("text before a rewind goes on behind it", () => {
   const log = new JudgedLog(RULES);
-  log.append(delta("sec"), delta("ond hush"), { type: "output.rewind", to_seq: 2, reason: "worker_lost" }, delta("ret"));
+  log.append(
+    delta("sec"),
+    delta("ond hush"),
+    { type: "output.rewind", to_seq: 2, reason: "worker_lost" },
+    delta("ret"),
+  );
   expect(log.shown().text).toBe("***");
   expect(log.decisions).toEqual(["moderation.redacted", "moderation.redacted"]);
 });
@@ -119,7 +133,7 @@ test("in a gate a review holds what comes behind it, until somebody has decided"
   const log = new JudgedLog(RULES);
   log.append(delta("a "), delta("dou"), delta("bt b"), delta(" c"));
   expect([log.decisions, log.judge.cleared]).toEqual([["moderation.review"], 2]);
-  const [{ reviewId }] = log.judge.reviews.open as [{ reviewId: string }];
+  const { reviewId } = log.judge.reviews.open[0]!;
   log.append({ type: "moderation.reviewed", review_id: reviewId, decision: "approve", reviewer: "r" });
   expect([log.judge.cleared, log.shown().text]).toEqual([log.events.length, "a doubt b c"]);
 });
@@ -132,7 +146,7 @@ test.each([
     const log = new JudgedLog(RULES, { ...GATE, mode: "retract" });
     log.append(delta("a "), delta("dou"), delta("bt b"), delta(" c"));
     expect(log.judge.cleared).toBe(log.events.length);
-    const [{ reviewId }] = log.judge.reviews.open as [{ reviewId: string }];
+    const { reviewId } = log.judge.reviews.open[0]!;
     if (restart) log.restart();
     const replacement = decision === "edit" ? { replacement: "[fine]" } : {};
     log.append({ type: "moderation.reviewed", review_id: reviewId, decision, reviewer: "r", ...replacement });
@@ -161,6 +175,12 @@ test("the arguments of a tool call are a text of their own", () => {
   const call = { type: "tool.call", call_id: "1", name: "f", arguments: '{"a":"secret hush sec"}' } as const;
   log.append(delta("se"), call, delta("ret"));
   expect(log.events.filter(({ type }) => type.startsWith("moderation."))).toMatchObject([
-    { type: "moderation.redacted", from_seq: 3, to_seq: 3, channel: "tool", replacement: '{"a":"*** *** sec"}' },
+    {
+      type: "moderation.redacted",
+      from_seq: 3,
+      to_seq: 3,
+      channel: "tool",
+      replacement: '{"a":"*** *** sec"}',
+    },
   ]);
 });

@@ -242,7 +242,8 @@ export class Judge {
     const stretch = channel?.stretchOf({ fromSeq, toSeq });
     if (!channel) return;
     channel.withdrawn({ fromSeq, toSeq });
-    if (stretch && channel.masked({ fromSeq, toSeq }) !== replacement) channel.mask({ ...stretch, replacement });
+    if (stretch && channel.masked({ fromSeq, toSeq }) !== replacement)
+      channel.mask({ ...stretch, replacement });
   }
 
   /** The event tells which events are asked about; this judge, which has found it too, knows which characters. */

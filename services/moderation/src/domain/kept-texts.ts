@@ -13,7 +13,8 @@ export function keptTexts(events: readonly Uint8Array[], rewindSeq: number): Kep
     if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
     const channel = channelOf(event);
     // A call's arguments are a text of their own: nothing goes on behind them.
-    if (channel !== undefined && channel !== "tool") kept.push({ seq: event.seq, channel, text: textOf(event) });
+    if (channel !== undefined && channel !== "tool")
+      kept.push({ seq: event.seq, channel, text: textOf(event) });
   }
   return kept;
 }

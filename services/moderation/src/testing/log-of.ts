@@ -54,7 +54,8 @@ export class JudgedLog {
   /** The judge reads what is stored, and stores what it decides, until both are in line. */
   settle(): void {
     for (;;) {
-      for (const event of this.events.slice(this.judge.judged === -1 ? 0 : this.judge.judged)) this.#fold(event);
+      for (const event of this.events.slice(this.judge.judged === -1 ? 0 : this.judge.judged))
+        this.#fold(event);
       const draft = this.judge.nextDecision(0);
       if (!draft) return;
       this.store(draft);

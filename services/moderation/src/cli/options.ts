@@ -1,0 +1,52 @@
+import { parseArgs } from "node:util";
+import {
+  type GenerationId,
+  parseGenerationId,
+  parseTenantId,
+  RepriseError,
+  type TenantId,
+} from "@reprise/protocol";
+
+export interface CliOptions {
+  readonly command: "coverage" | "rejudge";
+  readonly tenant: TenantId;
+  /** Undefined: all that are kept. */
+  readonly generation: GenerationId | undefined;
+  readonly rulesFile: string | undefined;
+  readonly apply: boolean;
+}
+
+export const USAGE = `Usage, with REPRISE_NATS_URL set:
+  npm run moderation -- coverage --tenant <id> [--generation <id>]
+      which events were judged by which rules; exits with 1 when one was not looked at
+  npm run moderation -- rejudge --tenant <id> [--generation <id>] --rules <file.json> [--apply]
+      what other rules would find: a JSON array as in policy.moderation.rules; --apply has the logs say so`;
+
+/** @throws RepriseError `invalid_request` */
+export function parseCliOptions(args: readonly string[]): CliOptions {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      tenant: { type: "string" },
+      generation: { type: "string" },
+      rules: { type: "string" },
+      apply: { type: "boolean", default: false },
+    },
+  });
+  const [command, ...more] = positionals;
+  if ((command !== "coverage" && command !== "rejudge") || more.length > 0) throw wrong("name one command");
+  if (values.tenant === undefined) throw wrong("--tenant is missing");
+  if (command === "rejudge" && values.rules === undefined) throw wrong("--rules is missing");
+  return {
+    command,
+    tenant: parseTenantId(values.tenant),
+    generation: values.generation === undefined ? undefined : parseGenerationId(values.generation),
+    rulesFile: values.rules,
+    apply: values.apply,
+  };
+}
+
+function wrong(message: string): RepriseError {
+  return new RepriseError("invalid_request", message);
+}

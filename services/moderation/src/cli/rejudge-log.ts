@@ -1,0 +1,85 @@
+import {
+  createWriterName,
+  type GenerationLog,
+  type LogSnapshot,
+  readPolicy,
+  storeVerdict,
+} from "@reprise/log";
+import {
+  type EffectiveModeration,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  logSubject,
+  peekSeq,
+  RepriseError,
+} from "@reprise/protocol";
+import type { RuleSet } from "@reprise/rules";
+import { type Rejudgement, rejudge } from "../domain/rejudge.ts";
+
+/** For logs whose own policy had moderation off. */
+const DEFAULTS: Omit<EffectiveModeration, "rule_set"> = {
+  mode: "retract",
+  replacement: "[redacted]",
+  on_unavailable: { answer: "fail_open", after_ms: 5_000 },
+  review: { answer: "redact", after_ms: 3_600_000 },
+};
+const TRIES = 20;
+
+/**
+ * Judges a log by other rules. Unless told to apply what they decide, it changes nothing.
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`
+ */
+export async function rejudgeLog(
+  log: GenerationLog,
+  ref: GenerationRef,
+  { ruleSet, apply }: { ruleSet: RuleSet; apply: boolean },
+): Promise<Rejudgement> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const snapshot = await log.reader.readLog(ref);
+    const [first] = snapshot.events;
+    const own = first && readPolicy(first)?.moderation;
+    const moderation = { ...DEFAULTS, ...own, rule_set: ruleSet.id };
+    const result = rejudge(snapshot.events, { moderation, ruleSet, nowMs: Date.now() });
+    if (!apply) return result;
+    if (await appendAll(log, ref, { snapshot, decisions: result.decisions })) {
+      await recordSpan(log, ref, { result, ruleSet: ruleSet.id });
+      return result;
+    }
+  }
+  throw new RepriseError("broker_unavailable", "The log grows faster than it can be judged again.");
+}
+
+/** @returns whether all are stored, each behind the one before: else the log has become longer, and is to be judged anew */
+async function appendAll(
+  log: GenerationLog,
+  ref: GenerationRef,
+  { snapshot, decisions }: { snapshot: LogSnapshot; decisions: readonly EventDraft[] },
+): Promise<boolean> {
+  let expectedLast = snapshot.streamSeq;
+  let seq = peekSeq(snapshot.events.at(-1)!);
+  const writer = createWriterName();
+  for (const draft of decisions) {
+    const outcome = await log.publish(logSubject(ref), encodeEvent(++seq, draft), { expectedLast, writer });
+    if (outcome.kind !== "stored") return false;
+    expectedLast = outcome.streamSeq;
+  }
+  return true;
+}
+
+/** The verdict keeps what it said, and says as well that these rules have looked at everything. */
+async function recordSpan(
+  log: GenerationLog,
+  ref: GenerationRef,
+  { result, ruleSet }: { result: Rejudgement; ruleSet: string },
+): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const present = await log.verdicts.readVerdictFromLeader(ref);
+    const said = present?.verdict ?? { judged: 0, cleared: 0, decided: 0 };
+    const span = { from_seq: 1, to_seq: result.judged, rule_set: ruleSet };
+    const verdict = { ...said, spans: [...(said.spans ?? []), span] };
+    const outcome = await storeVerdict(log.publish, ref, verdict, { expectedLast: present?.streamSeq ?? 0 });
+    if (outcome.kind === "stored") return;
+  }
+  throw new RepriseError("broker_unavailable", "What was judged again could not be recorded.");
+}

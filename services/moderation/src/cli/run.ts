@@ -1,0 +1,82 @@
+import { readFile } from "node:fs/promises";
+import { type Broker, createGenerationLog, createRuleSetStore, listGenerations } from "@reprise/log";
+import {
+  type GenerationRef,
+  moderationRuleSchema,
+  parseWith,
+  RepriseError,
+  ruleSetId,
+} from "@reprise/protocol";
+import { assertRules, compileRuleSet } from "@reprise/rules";
+import { checkCoverage } from "./check-coverage.ts";
+import type { CliOptions } from "./options.ts";
+import { rejudgeLog } from "./rejudge-log.ts";
+
+interface Surroundings {
+  readonly broker: Broker;
+  readonly shards: number;
+  readonly retentionMs: number;
+  readonly print: (line: string) => void;
+}
+
+/**
+ * @returns whether all is well: every event was looked at
+ * @throws RepriseError `invalid_request` for rules that are wrong, `broker_unavailable`, `generation_not_found`
+ */
+export async function runCli(
+  options: CliOptions,
+  { broker, shards, retentionMs, print }: Surroundings,
+): Promise<boolean> {
+  const log = createGenerationLog(broker, () => {});
+  try {
+    const { command, tenant, generation, rulesFile, apply } = options;
+    const refs: Iterable<GenerationRef> | AsyncIterable<GenerationRef> =
+      generation === undefined ? listGenerations(broker.main, tenant, shards) : [{ tenant, generation }];
+    let count = 0;
+    let missing = 0;
+    if (command === "coverage") {
+      for await (const ref of refs) {
+        const whole = await checkCoverage(log, ref, print);
+        if (whole !== undefined) count++;
+        if (whole === false) missing++;
+      }
+      print(`${count} moderated generations, ${missing} of them with events that nobody has looked at`);
+      return missing === 0;
+    }
+    const rules = await readRules(rulesFile!);
+    const ruleSet = compileRuleSet(await ruleSetId(rules), rules);
+    if (apply) await createRuleSetStore(log.publish, retentionMs).keep(tenant, rules);
+    let decided = 0;
+    for await (const ref of refs) {
+      const { findingCount, decisions } = await rejudgeLog(log, ref, { ruleSet, apply });
+      count++;
+      decided += decisions.length;
+      if (findingCount > 0) print(`${ref.generation}: ${findingCount} found, ${decisions.length} to decide`);
+      for (const draft of decisions) print(`  ${describe(draft)}`);
+    }
+    print(
+      `${count} generations judged by ${ruleSet.id}; ${decided} decisions ${apply ? "appended" : "not appended (--apply)"}`,
+    );
+    return true;
+  } finally {
+    log.close();
+  }
+}
+
+/** Never the text, nor what stands in its place: that quotes what is around it. */
+function describe(draft: { type: string; rule?: string; from_seq?: number; to_seq?: number }): string {
+  const { type, rule, from_seq: from, to_seq: to } = draft;
+  return `${type} by ${rule}, events ${from}${to === undefined ? " on" : ` to ${to}`}`;
+}
+
+async function readRules(path: string) {
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, "utf8"));
+  } catch (cause) {
+    throw new RepriseError("invalid_request", `${path} can't be read as JSON.`, { cause, param: "rules" });
+  }
+  const rules = parseWith(moderationRuleSchema.array().min(1), json, "rules");
+  assertRules(rules, "rules");
+  return rules;
+}

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { addSpan, uncovered } from "./coverage.ts";
+
+test("events that the same rules have judged are one span, others begin a new one", () => {
+  const first = addSpan([], 5, "a");
+  const second = addSpan(addSpan(first, 9, "a"), 12, "b");
+  expect(second).toEqual([
+    { from_seq: 1, to_seq: 9, rule_set: "a" },
+    { from_seq: 10, to_seq: 12, rule_set: "b" },
+  ]);
+  expect(addSpan(second, 12, "c")).toEqual(second);
+});
+
+test("what nobody has judged is told", () => {
+  const spans = [
+    { from_seq: 7, to_seq: 9, rule_set: "b" },
+    { from_seq: 2, to_seq: 4, rule_set: "a" },
+  ];
+  expect(uncovered(spans, 12)).toEqual([
+    { from_seq: 1, to_seq: 1 },
+    { from_seq: 5, to_seq: 6 },
+    { from_seq: 10, to_seq: 12 },
+  ]);
+  expect(uncovered([{ from_seq: 1, to_seq: 12, rule_set: "a" }], 12)).toEqual([]);
+});

@@ -1,0 +1,37 @@
+import {
+  decodeEvent,
+  type EffectiveModeration,
+  type EventDraft,
+  type Finding,
+  type KnownEvent,
+} from "@reprise/protocol";
+import type { RuleSet } from "@reprise/rules";
+import { Judge } from "./judge.ts";
+import { keptTexts } from "./kept-texts.ts";
+
+export interface Rejudgement {
+  readonly judged: number;
+  readonly findings: readonly Finding[];
+  readonly findingCount: number;
+  /** What the log would get, in order. */
+  readonly decisions: readonly EventDraft[];
+}
+
+/** What a set of rules would find in a log as it is now, and decide about it. Changes nothing. */
+export function rejudge(
+  events: readonly Uint8Array[],
+  { moderation, ruleSet, nowMs }: { moderation: EffectiveModeration; ruleSet: RuleSet; nowMs: number },
+): Rejudgement {
+  const judge = new Judge({ moderation, ruleSet });
+  for (const payload of events) {
+    const event = decodeEvent(payload);
+    judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
+  }
+  const { judged } = judge;
+  const decisions: EventDraft[] = [];
+  for (let draft = judge.nextDecision(nowMs); draft; draft = judge.nextDecision(nowMs)) {
+    decisions.push(draft);
+    judge.fold({ ...draft, seq: judge.judged + 1 } as KnownEvent);
+  }
+  return { judged, findings: judge.findings, findingCount: judge.findingCount, decisions };
+}

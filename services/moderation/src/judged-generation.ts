@@ -1,0 +1,313 @@
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  appendDecision,
+  createWriterName,
+  listReview,
+  type LogSnapshot,
+  publishLiveVerdict,
+  removeReview,
+  type StoredEvent,
+} from "@reprise/log";
+import {
+  decodeEvent,
+  type EffectiveModeration,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  type KnownEvent,
+  logSubject,
+  peekSeq,
+  RepriseError,
+  toRepriseError,
+  type Transcript,
+} from "@reprise/protocol";
+import type { RuleSet } from "@reprise/rules";
+import { Judge } from "./domain/judge.ts";
+import type { Review } from "./domain/reviews.ts";
+import { keptTexts } from "./domain/kept-texts.ts";
+import type { JudgingContext } from "./judging-context.ts";
+import { LateVerdicts } from "./late-verdicts.ts";
+import { VerdictRecord } from "./verdict-record.ts";
+
+/** An event as a consumer has it. */
+export type LogEvent = Pick<StoredEvent, "payload" | "streamSeq">;
+
+interface Parts {
+  readonly context: JudgingContext;
+  readonly ref: GenerationRef;
+  readonly moderation: EffectiveModeration;
+  readonly ruleSet: RuleSet;
+  readonly record: VerdictRecord;
+}
+
+const MAX_PAUSE_MS = 1_000;
+/** Reads of the log's end that bring nothing though an append conflicts: the log has become another one. */
+const TRIES_BEFORE_REBUILD = 5;
+
+/**
+ * One generation under moderation: folds its log into a `Judge`, appends what that decides, and publishes what it has cleared.
+ *
+ * Events come from the shard's consumer, in order; what is missing in between, and what others have appended while a decision was on
+ * its way, is read from the log. A decision is published with the last folded event as the expected one, so it is made about exactly
+ * the log that it was made for; whatever else is stored instead is folded first, and then the judge is asked again. Clean text, which is
+ * nearly all, takes no await: one scan and one message to the readers' nodes.
+ */
+export class JudgedGeneration {
+  readonly #parts: Parts;
+  readonly #writer = createWriterName();
+  #judge: Judge;
+  #late: LateVerdicts;
+  #streamSeq = 0;
+  #queue: LogEvent[] = [];
+  #busy = false;
+  /** The log has more than was folded. */
+  #isBehind = false;
+  /** What was folded is not what the log says, or its text counts no longer. */
+  #isOutdated = false;
+  #closed = false;
+
+  private constructor(parts: Parts, snapshot: LogSnapshot) {
+    this.#parts = parts;
+    this.#late = this.#createLate();
+    this.#judge = this.#replay(snapshot);
+  }
+
+  /**
+   * Judges a log from its beginning, of which an earlier process may have judged a part.
+   * @throws RepriseError `broker_unavailable`; `internal` when its rules are not kept any more
+   */
+  static async open(
+    context: JudgingContext,
+    ref: GenerationRef,
+    moderation: EffectiveModeration,
+    snapshot: LogSnapshot,
+  ): Promise<JudgedGeneration> {
+    const ruleSet = await context.readRules(ref.tenant, moderation.rule_set);
+    if (!ruleSet)
+      throw new RepriseError("internal", `The rules ${moderation.rule_set} are not kept any more.`);
+    const record = await VerdictRecord.open(context.log, ref, moderation.rule_set);
+    return new JudgedGeneration({ context, ref, moderation, ruleSet, record }, snapshot);
+  }
+
+  /** Whether nothing is left to do for a generation that has ended. */
+  get isDone(): boolean {
+    return this.#judge.ended && !this.#busy && this.unstoredFrom === undefined && this.#late.isIdle;
+  }
+
+  /** The first event of the stream that no stored verdict covers; undefined when all are covered. */
+  get unstoredFrom(): number | undefined {
+    const { unstoredFrom } = this.#parts.record;
+    const queued = this.#queue[0]?.streamSeq;
+    if (unstoredFrom === undefined || queued === undefined) return unstoredFrom ?? queued;
+    return Math.min(unstoredFrom, queued);
+  }
+
+  /** Characters that are held because they may become part of a match. */
+  get pendingLength(): number {
+    return this.#judge.pendingLength;
+  }
+
+  /** Takes an event from the consumer. What follows from it, follows at the next `flush`. */
+  take(event: LogEvent): void {
+    if (this.#busy) this.#queue.push(event);
+    else this.#accept(event);
+  }
+
+  /** Says what is cleared; before that, decides what is to be decided. */
+  flush(): void {
+    if (this.#busy || this.#closed) return;
+    if (!this.#isUndecided) return this.#publish();
+    this.#busy = true;
+    void this.#settle();
+  }
+
+  /** Has VERDICTS keep what was judged. */
+  store(): Promise<void> {
+    return this.#parts.record.store();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#late.close();
+  }
+
+  get #isUndecided(): boolean {
+    if (this.#isBehind || this.#isOutdated || (this.#judge.halted && !this.#judge.ended)) return true;
+    return this.#judge.nextDecision(Date.now()) !== undefined;
+  }
+
+  #accept(event: LogEvent): void {
+    const seq = peekSeq(event.payload);
+    const next = this.#judge.judged + 1;
+    if (seq >= next) {
+      if (seq > next || this.#isBehind || this.#isOutdated) this.#isBehind = true;
+      else this.#fold(event);
+    } else if (event.streamSeq > this.#streamSeq) {
+      // A place that is known, stored anew: the store had lost what was folded.
+      this.#isOutdated = true;
+    }
+  }
+
+  #fold({ payload, streamSeq }: LogEvent): void {
+    const event = decodeEvent(payload) as KnownEvent;
+    if (event.type === "output.rewind") {
+      // What counts of the text before it only the log has whole.
+      this.#isOutdated = true;
+      return;
+    }
+    this.#judge.fold(event);
+    this.#streamSeq = streamSeq;
+    this.#parts.record.folded(streamSeq);
+    this.#late.fold(event);
+    this.#judge.keepFromSeq = this.#late.keepFromSeq;
+    if (event.type === "moderation.reviewed") {
+      // An entry that stays is removed when its time is up.
+      removeReview(this.#parts.context.connection, this.#parts.ref, event.review_id).catch(noop);
+    }
+  }
+
+  #createLate(): LateVerdicts {
+    return new LateVerdicts({
+      ruleSet: this.#parts.ruleSet,
+      classifiedBefore: this.#parts.record.stored?.classified ?? 0,
+      classify: this.#parts.context.classify,
+      onFinding: (finding) => this.#judge.report(finding),
+      onDone: () => this.flush(),
+    });
+  }
+
+  #replay({ events, streamSeq }: LogSnapshot): Judge {
+    const { moderation, ruleSet, record } = this.#parts;
+    const judge = new Judge({ moderation, ruleSet });
+    const judgedBefore = record.stored?.judged ?? 0;
+    for (const payload of events) {
+      const event = decodeEvent(payload) as KnownEvent;
+      judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
+      if (event.seq === judgedBefore) {
+        judge.resume(record.stored?.findings ?? [], record.stored?.finding_count ?? 0);
+      }
+      this.#late.fold(event);
+    }
+    this.#streamSeq = streamSeq;
+    record.folded(streamSeq);
+    for (const review of judge.reviews.open) void this.#list(review);
+    return judge;
+  }
+
+  async #settle(): Promise<void> {
+    for (let tries = 0; !this.#closed; tries++) {
+      try {
+        await this.#decide();
+        break;
+      } catch (thrown) {
+        const error = toRepriseError(thrown);
+        if (!error.retryable) {
+          this.#parts.context.onError(thrown);
+          break;
+        }
+        await pause(Math.min(MAX_PAUSE_MS, 20 * 2 ** Math.min(tries, 10)));
+      }
+    }
+    this.#busy = false;
+    this.#publish();
+  }
+
+  /** Brings log and judge in line: until the judge has nothing to add to the log, nor the log to the judge. */
+  async #decide(): Promise<void> {
+    for (let empty = 0; !this.#closed;) {
+      for (const event of this.#queue.splice(0)) this.#accept(event);
+      if (this.#isOutdated || empty >= TRIES_BEFORE_REBUILD) {
+        await this.#rebuild();
+        empty = 0;
+      } else if (this.#isBehind) empty = (await this.#catchUp()) ? 0 : empty + 1;
+      else if (this.#isUndecided) await this.#append(this.#judge.nextDecision(Date.now()));
+      else if (this.#queue.length === 0) return;
+    }
+  }
+
+  /** @param draft undefined for the end that a halt asks for, and that its worker may append as well */
+  async #append(draft: EventDraft | undefined): Promise<void> {
+    const { context, ref } = this.#parts;
+    const { log } = context;
+    this.#isBehind = true;
+    if (!draft) {
+      await appendDecision({ ...log, ref, writer: createWriterName(), decide: endHalted });
+      return;
+    }
+    const payload = encodeEvent(this.#judge.judged + 1, draft);
+    const outcome = await log.publish(logSubject(ref), payload, {
+      expectedLast: this.#streamSeq,
+      writer: this.#writer,
+    });
+    // Somebody else was faster, or it is stored and the answer is lost: the log tells.
+    if (outcome.kind !== "stored") return;
+    this.#isBehind = false;
+    this.#fold({ payload, streamSeq: outcome.streamSeq });
+    context.onDecided(draft.type);
+    if (draft.type === "moderation.review") {
+      const asked = this.#judge.reviews.open.find(({ reviewId }) => reviewId === draft.review_id);
+      if (asked) await this.#list(asked);
+    }
+  }
+
+  /** @returns whether the log had anything that was missing */
+  async #catchUp(): Promise<boolean> {
+    const events = await this.#parts.context.log.leader.readTail(this.#parts.ref, this.#streamSeq);
+    this.#isBehind = false;
+    for (const event of events) this.#accept(event);
+    // A hole that the leader does not fill is one of a log that has become another.
+    if (this.#isBehind) this.#isOutdated = true;
+    return events.length > 0;
+  }
+
+  async #rebuild(): Promise<void> {
+    const { context, ref } = this.#parts;
+    const snapshot = await context.log.reader.readLog(ref);
+    const tail = await context.log.leader.readTail(ref, snapshot.streamSeq);
+    const events = [...snapshot.events, ...tail.map(({ payload }) => payload)];
+    this.#isOutdated = false;
+    this.#isBehind = false;
+    this.#late.close();
+    this.#late = this.#createLate();
+    this.#judge = this.#replay({ events, streamSeq: tail.at(-1)?.streamSeq ?? snapshot.streamSeq });
+  }
+
+  async #list(review: Review): Promise<void> {
+    const { context, ref } = this.#parts;
+    const { rule, category, fromSeq, toSeq, channelName, expiresAtMs } = review;
+    await listReview(context.log.publish, ref, review.reviewId, {
+      rule,
+      category,
+      from_seq: fromSeq,
+      to_seq: toSeq,
+      channel: channelName,
+      created_at: new Date(expiresAtMs - this.#parts.moderation.review.after_ms).toISOString(),
+      expires_at: new Date(expiresAtMs).toISOString(),
+    });
+  }
+
+  #publish(): void {
+    if (this.#closed) return;
+    const { context, ref, moderation, record } = this.#parts;
+    const { judged, cleared, decided, ended } = this.#judge;
+    // The end waits for what classifiers may still say.
+    const most = ended && !this.#late.isIdle ? judged - 1 : judged;
+    const verdict = { judged: most, cleared: Math.min(cleared, most), decided };
+    if (!record.isNews(verdict)) return;
+    if (moderation.mode !== "observe") publishLiveVerdict(context.connection, ref, verdict);
+    record.say({
+      ...verdict,
+      findings: this.#judge.findings,
+      findingCount: this.#judge.findingCount,
+      classified: this.#late.classified,
+      unjudged: this.#late.unjudged,
+      isUrgent: ended || decided > (record.stored?.decided ?? 0),
+    });
+  }
+}
+
+function endHalted({ ended, usage }: Transcript): EventDraft | undefined {
+  return ended ? undefined : { type: "generation.completed", finish_reason: "content_filter", usage };
+}
+
+const noop = () => {};

@@ -1,0 +1,122 @@
+import {
+  type Broker,
+  createGenerationLog,
+  followShard,
+  readRuleSet,
+  type ShardFollower,
+  watchRuleSets,
+} from "@reprise/log";
+import type { Logger, Metrics } from "@reprise/service";
+import { createClassifyWindow } from "./classify-window.ts";
+import { decideExpiredReviews } from "./expired-reviews.ts";
+import { Judging, type ShardEvent } from "./judging.ts";
+import type { JudgingContext } from "./judging-context.ts";
+import type { Classifiers } from "./load-classifiers.ts";
+import { createRuleSetCache } from "./rule-set-cache.ts";
+
+export { parseModerationEnvironment, type ModerationEnvironment } from "./config.ts";
+export { type Classifiers, loadClassifiers } from "./load-classifiers.ts";
+
+export interface ModerationOptions {
+  broker: Broker;
+  /** How many streams the logs are spread over. */
+  shards: number;
+  classifiers: Classifiers;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+export interface Moderation extends AsyncDisposable {
+  /** Why it can't judge now, in words for people: empty when it can. */
+  notReadyBecause(): readonly string[];
+  /** Uses these classifiers from now on. */
+  reload(classifiers: Classifiers): Promise<void>;
+  /** Stores what was judged, and closes. */
+  close(): Promise<void>;
+}
+
+/** The name of the consumer that all replicas share. */
+const CONSUMER = "moderation";
+/** How often what is judged is stored and acknowledged where nothing else makes it urgent. */
+const SWEEP_MS = 250;
+const REVIEWS_EVERY_MS = 1_000;
+
+/** Starts to judge the generations of all shards. The broker's streams must exist. */
+export async function startModeration(options: ModerationOptions): Promise<Moderation> {
+  const { broker, shards, logger, metrics } = options;
+  let { classifiers } = options;
+  const onError = (error: unknown) => logger.error({ err: error }, "moderation has failed");
+  const log = createGenerationLog(broker, onError);
+  const decisions = metrics.counter("reprise_moderation_decisions_total");
+  let judgedEvents = 0;
+  metrics.observe("reprise_moderation_events_total", () => judgedEvents);
+  const context: JudgingContext = {
+    connection: broker.main,
+    log,
+    readRules: createRuleSetCache((tenant, id) => readRuleSet(broker.main, tenant, id)),
+    classify: createClassifyWindow(() => classifiers),
+    onDecided: (type) => decisions.inc({ type }),
+    onError,
+  };
+  const begun: Promise<void>[] = [];
+  const followed: { judging: Judging; follower: ShardFollower }[] = [];
+  const sum = (of: (judging: Judging) => number) =>
+    followed.reduce((all, { judging }) => all + of(judging), 0);
+  metrics.observe("reprise_moderation_generations", () => sum(({ size }) => size));
+  metrics.observe("reprise_moderation_held_characters", () => sum(({ pendingLength }) => pendingLength));
+
+  const follow = async (shard: number, startTime: Date) => {
+    const judging = new Judging(context);
+    const onEvents = (events: readonly ShardEvent[]) => {
+      judgedEvents += judging.take(events);
+    };
+    const follower = await followShard({ broker, shard, name: CONSUMER, startTime, onEvents, onError });
+    followed.push({ judging, follower });
+  };
+  // Where nobody asks for moderation no log is read at all.
+  const watch = watchRuleSets(broker.main, (startTime) => {
+    for (let shard = 0; shard < shards; shard++) begun.push(follow(shard, startTime).catch(onError));
+  });
+
+  let sweeping = false;
+  const sweep = async () => {
+    if (sweeping) return;
+    sweeping = true;
+    try {
+      for (const { judging, follower } of followed) {
+        await judging.sweep(Date.now());
+        follower.ack(judging.settledStreamSeq);
+      }
+    } catch (error) {
+      onError(error);
+    }
+    sweeping = false;
+  };
+  const sweeper = setInterval(() => void sweep(), SWEEP_MS);
+  const reviews = setInterval(() => {
+    if (followed.length > 0) decideExpiredReviews(context, Date.now()).catch(onError);
+  }, REVIEWS_EVERY_MS);
+
+  const close = async () => {
+    clearInterval(reviews);
+    clearInterval(sweeper);
+    watch.stop();
+    await Promise.all(begun);
+    await Promise.all(followed.map(({ follower }) => follower.stop()));
+    await sweep();
+    await Promise.all(followed.map(({ follower }) => follower.close()));
+    for (const { judging } of followed) judging.close();
+    await Promise.all([...classifiers.values()].map((one) => one.close()));
+    log.close();
+  };
+  return {
+    notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),
+    async reload(next) {
+      const before = classifiers;
+      classifiers = next;
+      await Promise.all([...before.values()].map((one) => one.close()));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,131 @@
+import { type GenerationLog, storeVerdict } from "@reprise/log";
+import { type Finding, type GenerationRef, type JudgedSpan, type Verdict } from "@reprise/protocol";
+import { addSpan } from "./domain/coverage.ts";
+
+/** What a judge has to say, in full. */
+export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
+  readonly findings: readonly Finding[];
+  readonly findingCount: number;
+  readonly classified: number;
+  readonly unjudged: NonNullable<Verdict["unjudged"]>;
+  /** Whether it ends the generation, or decides something: then it is stored at once. */
+  readonly isUrgent: boolean;
+}
+
+/** So many events are not stored one by one: the live feed has told those who read. */
+const EVERY_EVENTS = 64;
+const STORE_TRIES = 3;
+
+/**
+ * The verdict on one generation as VERDICTS keeps it, and how far that is behind what was judged. It is what a restarted process goes
+ * on from, and the proof of what was looked at: what the consumer acknowledges never runs ahead of it.
+ */
+export class VerdictRecord {
+  readonly #log: GenerationLog;
+  readonly #ref: GenerationRef;
+  readonly #ruleSet: string;
+  #stored: Verdict | undefined;
+  #streamSeq: number;
+  #word: Word | undefined;
+  #said = { judged: -1, cleared: -1, decided: -1 };
+  /** The stream sequence of the first event that is folded and not in what is stored. */
+  #unstoredFrom: number | undefined;
+  #unstored = 0;
+  #storing: Promise<void> | undefined;
+
+  private constructor(
+    log: GenerationLog,
+    ref: GenerationRef,
+    ruleSet: string,
+    stored?: { verdict: Verdict; streamSeq: number },
+  ) {
+    this.#log = log;
+    this.#ref = ref;
+    this.#ruleSet = ruleSet;
+    this.#stored = stored?.verdict;
+    this.#streamSeq = stored?.streamSeq ?? 0;
+  }
+
+  /** @throws RepriseError `broker_unavailable` */
+  static async open(log: GenerationLog, ref: GenerationRef, ruleSet: string): Promise<VerdictRecord> {
+    return new VerdictRecord(log, ref, ruleSet, await log.verdicts.readVerdictFromLeader(ref));
+  }
+
+  /** What was stored before, by this process or another one. */
+  get stored(): Verdict | undefined {
+    return this.#stored;
+  }
+
+  get unstoredFrom(): number | undefined {
+    return this.#unstoredFrom;
+  }
+
+  /** Tells of an event that is folded and lies at this place of the stream. */
+  folded(streamSeq: number): void {
+    this.#unstoredFrom ??= streamSeq;
+    this.#unstored++;
+  }
+
+  /** Whether readers' nodes would learn anything from it. */
+  isNews({ judged, cleared, decided }: Pick<Verdict, "judged" | "cleared" | "decided">): boolean {
+    const said = this.#said;
+    if (judged === said.judged && cleared === said.cleared && decided === said.decided) return false;
+    this.#said = { judged, cleared, decided };
+    return true;
+  }
+
+  say(word: Word): void {
+    this.#word = word;
+    if (word.isUrgent || this.#unstored >= EVERY_EVENTS) void this.store();
+  }
+
+  /** Resolves when it is stored, or could not be: then it is tried again with the next one. */
+  async store(): Promise<void> {
+    if (this.#storing) return this.#storing;
+    if (this.#unstoredFrom === undefined || !this.#word) return;
+    this.#storing = this.#store(this.#word).finally(() => (this.#storing = undefined));
+    return this.#storing;
+  }
+
+  async #store(word: Word): Promise<void> {
+    const from = this.#unstoredFrom;
+    this.#unstoredFrom = undefined;
+    this.#unstored = 0;
+    for (let tries = 0; tries < STORE_TRIES; tries++) {
+      const verdict = this.#merged(word);
+      const outcome = await storeVerdict(this.#log.publish, this.#ref, verdict, {
+        expectedLast: this.#streamSeq,
+      });
+      if (outcome.kind === "stored") {
+        this.#stored = verdict;
+        this.#streamSeq = outcome.streamSeq;
+        return;
+      }
+      // Another replica has written, or our own answer was lost: what is stored is taken in.
+      const present = await this.#log.verdicts.readVerdictFromLeader(this.#ref).catch(() => undefined);
+      if (present) {
+        this.#stored = present.verdict;
+        this.#streamSeq = present.streamSeq;
+      }
+    }
+    this.#unstoredFrom = Math.min(
+      from ?? Number.POSITIVE_INFINITY,
+      this.#unstoredFrom ?? Number.POSITIVE_INFINITY,
+    );
+  }
+
+  #merged({ judged, cleared, decided, findings, findingCount, classified, unjudged }: Word): Verdict {
+    const stored = this.#stored;
+    const spans: JudgedSpan[] = addSpan(stored?.spans ?? [], judged, this.#ruleSet);
+    return {
+      judged: Math.max(judged, stored?.judged ?? 0),
+      cleared: Math.max(cleared, stored?.cleared ?? 0),
+      decided: Math.max(decided, stored?.decided ?? 0),
+      spans,
+      findings: findings.length >= (stored?.findings?.length ?? 0) ? [...findings] : stored!.findings!,
+      finding_count: Math.max(findingCount, stored?.finding_count ?? 0),
+      ...(classified > 0 && { classified: Math.max(classified, stored?.classified ?? 0) }),
+      ...(unjudged.length > 0 && { unjudged: [...unjudged] }),
+    };
+  }
+}
