@@ -147,4 +147,43 @@ describe("FrameLog", () => {
     );
     expect(new FrameLog(plainFraming, 1).view(1, 10)).toBeUndefined();
   });
+
+  test("shows nothing beyond a limit, and one view to all readers at a place under the same limit", () => {
+    const log = logOf(
+      1,
+      [1, 2, 3, 4].map((byte) => Buffer.alloc(10, byte)),
+    );
+    const view = log.view(1, 1_000, 2)!;
+    expect(view.next).toBe(3);
+    expect(log.view(1, 1_000, 2)).toBe(view);
+    expect(log.view(3, 1_000, 2)).toBeUndefined();
+    expect(log.view(1, 1_000, 3)!.next).toBe(4);
+    expect(log.view(1, 1_000)!.next).toBe(5);
+  });
+
+  test("replaces events, whatever their sizes, and leaves the others, and views that were handed out, as they were", () => {
+    fc.assert(
+      fc.property(anyPayloads, fc.nat(130), fc.nat(130), anyPayload, (payloads, from, to, replacement) => {
+        const log = logOf(1, payloads);
+        const whole = log.view(1, 0)!.bytes;
+        const before = whole.toString("latin1");
+        log.replace(from, to, (seq) => ({ cursor: cursorOf(seq), payload: replacement }));
+        const expected = payloads.map((payload, i) => (i + 1 >= from && i + 1 <= to ? replacement : payload));
+        expected.forEach((payload, i) => expect(log.payloadAt(i + 1)!.equals(payload)).toBe(true));
+        log.append(cursorOf(payloads.length + 1), replacement);
+        expect(log.payloadAt(payloads.length + 1)!.equals(replacement)).toBe(true);
+        expect(whole.toString("latin1")).toBe(before);
+        log.trim(0);
+        expect(log.bytes).toBe(logBytes(log, payloads.length + 1));
+      }),
+      { numRuns: 60 },
+    );
+  });
 });
+
+/** What a log holds whose slabs are all gone but the newest: a slab is at least as large as what lies in it. */
+function logBytes(log: FrameLog, lastSeq: number): number {
+  const { bytes } = log.view(log.firstSeq, Infinity)!;
+  expect(log.view(log.firstSeq, Infinity)!.next).toBe(lastSeq + 1);
+  return bytes.buffer.byteLength;
+}

@@ -1,0 +1,94 @@
+import type { KnownEvent } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { MODERATION, unavailable, verdict } from "./testing/moderated.ts";
+import { holdingModeration, Visibility } from "./visibility.ts";
+
+const gate = () => new Visibility({ ...MODERATION, mode: "gate" });
+const retract = () => new Visibility({ ...MODERATION, mode: "retract" });
+
+function tell(visibility: Visibility, seq: number, draft: ReturnType<typeof unavailable>): void {
+  visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
+}
+
+test("a gate shows what is cleared, and no more than there is", () => {
+  const visibility = gate();
+  expect(visibility.shownSeq(9)).toBe(0);
+  visibility.accept(verdict(7, { cleared: 5 }), 9);
+  expect([visibility.shownSeq(9), visibility.shownSeq(3)]).toEqual([5, 3]);
+});
+
+test("what a verdict clears is shown only once the decisions that go with it are there", () => {
+  const visibility = gate();
+  visibility.accept(verdict(4), 6);
+  visibility.accept(verdict(6, { decided: 7 }), 6);
+  expect(visibility.shownSeq(6)).toBe(4);
+  visibility.reached(6);
+  expect(visibility.shownSeq(6)).toBe(4);
+  visibility.reached(7);
+  expect(visibility.shownSeq(7)).toBe(6);
+});
+
+test("an older verdict that comes late takes nothing back", () => {
+  const visibility = gate();
+  visibility.accept(verdict(6), 9);
+  visibility.accept(verdict(2), 9);
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([6, 6]);
+  visibility.accept(verdict(12, { decided: 11 }), 9);
+  visibility.accept(verdict(10, { decided: 10 }), 9);
+  visibility.reached(10);
+  expect(visibility.shownSeq(10)).toBe(6);
+  visibility.reached(11);
+  expect(visibility.shownSeq(11)).toBe(11);
+});
+
+test("retract shows everything at once but the end and what follows it, until the end is judged", () => {
+  const visibility = retract();
+  expect(visibility.shownSeq(9)).toBe(9);
+  visibility.took(10, "generation.completed", () => expect.fail("needs no decoding"));
+  expect([visibility.shownSeq(10), visibility.shownSeq(11)]).toEqual([9, 9]);
+  visibility.accept(verdict(9), 11);
+  expect(visibility.shownSeq(11)).toBe(9);
+  visibility.accept(verdict(10), 11);
+  expect(visibility.shownSeq(11)).toBe(11);
+});
+
+test.each([
+  ["gate", gate, 3],
+  ["retract", retract, 4],
+] as const)("fail_open shows everything of a %s until the event that says so is judged", (_, make, held) => {
+  const visibility = make();
+  visibility.accept(verdict(3), 5);
+  visibility.took(5, "generation.completed", () => expect.fail("needs no decoding"));
+  expect(visibility.shownSeq(5)).toBe(held);
+  tell(visibility, 6, unavailable("fail_open", 3));
+  expect([visibility.shownSeq(6), visibility.isUnavailable]).toEqual([6, false]);
+  visibility.accept(verdict(4, { cleared: 3 }), 6);
+  expect(visibility.shownSeq(6)).toBe(6);
+  visibility.accept(verdict(6), 6);
+  expect([visibility.shownSeq(6), visibility.shownSeq(9)]).toEqual([6, make === gate ? 6 : 9]);
+});
+
+test("fail_closed shows what is cleared, and says that nobody judges until somebody has gone on", () => {
+  const visibility = gate();
+  visibility.accept(verdict(3), 5);
+  tell(visibility, 6, unavailable("fail_closed", 3));
+  expect([visibility.shownSeq(6), visibility.isUnavailable]).toEqual([3, true]);
+  visibility.accept(verdict(4), 6);
+  expect([visibility.shownSeq(6), visibility.isUnavailable]).toEqual([4, false]);
+});
+
+test("readers wait for somebody to judge: of a gate for all, of retract for the end", () => {
+  const [strict, lax] = [gate(), retract()];
+  expect([strict.isUnjudged(0), strict.isUnjudged(1), lax.isUnjudged(1)]).toEqual([false, true, false]);
+  lax.took(1, "generation.failed", () => expect.fail("needs no decoding"));
+  expect(lax.isUnjudged(1)).toBe(true);
+  for (const visibility of [strict, lax]) visibility.accept(verdict(1, { cleared: 0 }), 1);
+  expect([strict.isUnjudged(1), lax.isUnjudged(1)]).toEqual([false, false]);
+  tell(strict, 2, unavailable("fail_closed", 1));
+  expect(strict.isUnjudged(2)).toBe(false);
+});
+
+test("nobody waits where nothing is judged, or verdicts are only noted", () => {
+  expect(holdingModeration(undefined)).toBeUndefined();
+  expect(holdingModeration({ moderation: { ...MODERATION, mode: "observe" } } as never)).toBeUndefined();
+});
