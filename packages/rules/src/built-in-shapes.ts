@@ -1,13 +1,15 @@
 import type { BuiltInRules, ModerationAction } from "@reprise/protocol";
 import { CARDS } from "./cards.ts";
 import { Nfa } from "./nfa.ts";
+import { PERSONAL_DATA } from "./personal-data.ts";
+import { SECRETS } from "./secrets.ts";
 import type { Shape } from "./pattern-bank.ts";
 import type { ShapeSource } from "./shape-source.ts";
 
 const SETS: Record<BuiltInRules, readonly ShapeSource[]> = {
   cards: CARDS,
-  secrets: [],
-  "personal-data": [],
+  secrets: SECRETS,
+  "personal-data": PERSONAL_DATA,
 };
 
 /** The shapes of a built-in set, each a rule of its own: `<set>.<name>`. */
