@@ -55,6 +55,7 @@ test("two tenants never see each other's: law 9, over the whole API", async () =
       "answers its tool calls",
       call("globex", `/${mine.id}/tool-results`, { method: "POST", body: '{"call_id":"c","output":1}' }),
     ],
+    ["sees what was judged of it", call("globex", `/${mine.id}/moderation`)],
     ["cancels it", call("globex", `/${mine.id}/cancel`, { method: "POST", body: "{}" })],
   ];
   for (const [name, answer] of intrusions) {

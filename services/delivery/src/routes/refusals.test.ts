@@ -197,6 +197,9 @@ describe("a path", () => {
       [`${path}/events`]: "GET",
       [`${path}/cancel`]: "POST",
       [`${path}/tool-results`]: "POST",
+      [`${path}/moderation`]: "GET",
+      "/v1/reviews": "GET",
+      "/v1/reviews/x.rev_1": "POST",
     };
     for (const [at, allow] of Object.entries(allowed)) {
       const others = ["GET", "POST", "PUT", "PATCH", "DELETE"].filter((method) => method !== allow);
@@ -228,7 +231,7 @@ describe("a caller", () => {
       KEYS.acme,
     ];
     for (const value of values) {
-      for (const at of ["", "/events", "/cancel", "/tool-results"]) {
+      for (const at of ["", "/events", "/cancel", "/tool-results", "/moderation"]) {
         const method = at === "/cancel" || at === "/tool-results" ? "POST" : "GET";
         const answer = await call(`${platform.node.url}${path}${at}`, {
           method,

@@ -31,8 +31,8 @@ const reviewDraft = (seq: number): EventDraft => ({
 });
 
 /** A generation of which moderation has asked people so many things, the first one at seq 6. */
-async function ask(platform: Platform, { reviews = 1, key = KEYS.acme as string } = {}) {
-  const generation = await createGeneration(platform, { key });
+async function ask(platform: Platform, { reviews = 1, key }: { reviews?: number; key?: string } = {}) {
+  const generation = await createGeneration(platform, key === undefined ? {} : { key });
   const { worker, ref } = generation;
   await append(worker, started(), delta("Hide "), delta("the b"), delta("omb "), delta("well."));
   const ids: string[] = [];
@@ -44,8 +44,8 @@ async function ask(platform: Platform, { reviews = 1, key = KEYS.acme as string 
   return { ...generation, ids, id: ids[0]! };
 }
 
-const list = (platform: Platform, { query = "", key = KEYS.acmeReviewer as string } = {}) =>
-  call(`${platform.node.url}/v1/reviews${query}`, { key });
+const list = (platform: Platform, { query = "", key }: { query?: string; key?: string } = {}) =>
+  call(`${platform.node.url}/v1/reviews${query}`, { key: key ?? KEYS.acmeReviewer });
 
 const answer = (url: string, id: string, body: unknown, key: string = KEYS.acmeReviewer) =>
   call(`${url}/v1/reviews/${id}`, { body, key, method: "POST" });
@@ -265,8 +265,16 @@ describe("a reviewer's decision", () => {
       await call(`${url}${path}/moderation`, { key }),
     ];
     expect(answers.map(codeOf)).toEqual(answers.map(() => [403, "forbidden"]));
-    const reads = await call(`${url}${path}`, { key: KEYS.acmeReviewer });
-    expect(codeOf(reads)).toEqual([403, "forbidden"]);
+    const others = [
+      await call(`${url}${path}`, { key: KEYS.acmeReviewer }),
+      await list(platform, { key: "rk_acme_unknown" }),
+      await answer(url, id, { decision: "approve" }, "rk_acme_unknown"),
+    ];
+    expect(others.map(codeOf)).toEqual([
+      [403, "forbidden"],
+      [401, "unauthenticated"],
+      [401, "unauthenticated"],
+    ]);
   });
 });
 
