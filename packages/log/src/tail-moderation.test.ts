@@ -65,8 +65,8 @@ describe("of a moderated tail, whatever is lost, repeated and reordered of event
           expect(shownEvents(tail).at(-1)?.seq ?? 0).toBeLessThanOrEqual(cleared);
           expect(shownText(tail)).not.toContain(SECRET);
         }
-        tail.acceptStored(stored(log));
         tail.acceptVerdict(verdicts.at(-1)!);
+        tail.acceptStored(stored(log));
         expect([shownEvents(tail).length, tail.isOver]).toEqual([log.length - 1, true]);
         expect(shownText(tail)).not.toContain(SECRET);
       }),

@@ -1,0 +1,135 @@
+import {
+  encodeEvent,
+  type EffectiveModeration,
+  type GenerationRef,
+  logSubject,
+  type Verdict,
+} from "@reprise/protocol";
+import { expect, test } from "vitest";
+import type { Appender } from "./appender.ts";
+import type { Tail } from "./tail.ts";
+import { eventually } from "./testing/eventually.ts";
+import { follow } from "./testing/follow.ts";
+import { moderatedRequest, redacted, verdict } from "./testing/moderated.ts";
+import { openHub } from "./testing/open-hub.ts";
+import { shownText } from "./testing/shown-text.ts";
+import { appenderOf, appendOne, completed, delta, newRef, openWorld, type World } from "./testing/world.ts";
+import { publishLiveVerdict, storeVerdict } from "./verdicts.ts";
+
+/** A generation with one text event for each text, and the appender that goes on. */
+async function begin(
+  { log }: World,
+  ref: GenerationRef,
+  moderation: Partial<EffectiveModeration>,
+  texts: readonly string[] = ["a", "b"],
+): Promise<Appender> {
+  const appender = appenderOf(log, ref);
+  await appendOne(appender, moderatedRequest(ref, moderation));
+  for (const text of texts) await appendOne(appender, delta(text));
+  return appender;
+}
+
+async function store({ log }: World, ref: GenerationRef, said: Verdict): Promise<void> {
+  const stored = await log.verdicts.readVerdict(ref);
+  const expectedLast = stored?.streamSeq ?? 0;
+  expect(await storeVerdict(log.publish, ref, said, { expectedLast })).toMatchObject({ kind: "stored" });
+}
+
+/** Appends behind an end, where no worker's appender goes. */
+async function annotate({ log }: World, ref: GenerationRef, seq: number, draft: ReturnType<typeof redacted>) {
+  const expectedLast = (await log.leader.readLast(ref))!.streamSeq;
+  const outcome = await log.publish(logSubject(ref), encodeEvent(seq, draft), { expectedLast });
+  expect(outcome.kind).toBe("stored");
+}
+
+test("a reader of a gate is shown what is cleared, by live verdicts and by those that are stored", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  const appender = await begin(world, ref, { mode: "gate" });
+  await store(world, ref, verdict(1));
+  const tail = await opened.hub.open(ref);
+  expect(shownText(tail)).toBe("a");
+  publishLiveVerdict(world.broker.main, ref, verdict(2));
+  await eventually(() => expect(shownText(tail)).toBe("ab"));
+  const reading = follow(tail);
+  await appendOne(appender, completed());
+  await eventually(() => expect([tail.ended, tail.isOver]).toEqual([true, false]));
+  publishLiveVerdict(world.broker.main, ref, verdict(3));
+  expect(await reading).toContain("generation.completed");
+  expect(world.errors).toEqual([]);
+});
+
+test("a verdict that the live feed loses is read from what is stored while readers wait for it", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  await begin(world, ref, { mode: "gate" });
+  opened.mute();
+  const tail = await opened.hub.open(ref);
+  await store(world, ref, verdict(2));
+  await eventually(() => expect(shownText(tail)).toBe("ab"));
+});
+
+test("text that is withdrawn behind the end reaches nobody who comes later, though the live feed is lost", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { probeMs: 600_000 });
+  const ref = newRef();
+  const appender = await begin(world, ref, { mode: "retract" });
+  await appendOne(appender, completed());
+  await store(world, ref, verdict(3));
+  const tail = await opened.hub.open(ref);
+  expect([shownText(tail), tail.isOver]).toEqual(["ab", true]);
+  await annotate(world, ref, 4, redacted(1));
+  await eventually(() => expect(shownText(tail)).toBe("[redacted]b"));
+  opened.mute();
+  await annotate(world, ref, 5, redacted(2));
+  await eventually(async () => expect(shownText(await opened.hub.open(ref))).toBe("[redacted][redacted]"));
+  expect(await opened.hub.open(ref)).toBe(tail);
+});
+
+test("subscriptions of a moderated generation go with its tail, and others have none to verdicts", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { lingerMs: 50 });
+  const [ref, plain] = [newRef(), newRef()];
+  await appendOne(await begin(world, ref, { mode: "gate" }), completed());
+  await begin(world, plain, { mode: "observe" });
+  await opened.hub.open(plain);
+  expect(opened.feed.subscriptions).toHaveLength(1);
+  await opened.hub.open(ref);
+  expect(opened.feed.subscriptions).toHaveLength(3);
+  await eventually(() => expect(opened.hub.stats.tails).toBe(0));
+  expect(opened.isListening()).toBe(false);
+});
+
+test("that nobody judges is told once the policy's time is over, until it is taken, and again only after a new verdict", async () => {
+  await using world = await openWorld();
+  const told: number[] = [];
+  const onUnjudged = async ({ visibility }: Tail) => {
+    told.push(visibility!.judged);
+    if (told.length === 1) throw new Error("could not be recorded");
+  };
+  using opened = openHub(world, { onUnjudged });
+  const ref = newRef();
+  await begin(world, ref, { mode: "gate", on_unavailable: { answer: "fail_closed", after_ms: 100 } });
+  await opened.hub.open(ref);
+  await eventually(() => expect(told).toEqual([0, 0]));
+  publishLiveVerdict(world.broker.main, ref, verdict(1));
+  await eventually(() => expect(told).toEqual([0, 0, 1]));
+  expect(world.errors).toMatchObject([{ message: "could not be recorded" }]);
+});
+
+test("nobody is told of a gate that keeps up, nor of retract before its end", async () => {
+  await using world = await openWorld();
+  const told: Tail[] = [];
+  using opened = openHub(world, { onUnjudged: async (tail) => void told.push(tail) });
+  const on_unavailable = { answer: "fail_closed", after_ms: 1 } as const;
+  const [late, kept, lax] = [newRef(), newRef(), newRef()];
+  await begin(world, kept, { mode: "gate", on_unavailable });
+  await begin(world, lax, { mode: "retract", on_unavailable });
+  await begin(world, late, { mode: "gate", on_unavailable });
+  await store(world, kept, verdict(2, { cleared: 1 }));
+  for (const ref of [kept, lax, late]) await opened.hub.open(ref);
+  await eventually(() => expect(told).toHaveLength(1));
+  expect(told[0]!.ref).toEqual(late);
+});
