@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
-  appendDecision,
   createWriterName,
   listReview,
   type LogSnapshot,
@@ -19,14 +18,15 @@ import {
   peekSeq,
   RepriseError,
   toRepriseError,
-  type Transcript,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./domain/judge.ts";
 import type { Review } from "./domain/reviews.ts";
 import { keptTexts } from "./domain/kept-texts.ts";
+import { endHalted } from "./end-halted.ts";
 import type { JudgingContext } from "./judging-context.ts";
 import { LateVerdicts } from "./late-verdicts.ts";
+import { toReviewRecord } from "./to-review-record.ts";
 import { VerdictRecord } from "./verdict-record.ts";
 
 /** An event as a consumer has it. */
@@ -231,7 +231,7 @@ export class JudgedGeneration {
     const { log } = context;
     this.#isBehind = true;
     if (!draft) {
-      await appendDecision({ ...log, ref, writer: createWriterName(), decide: endHalted });
+      await endHalted(log, ref);
       return;
     }
     const payload = encodeEvent(this.#judge.judged + 1, draft);
@@ -273,17 +273,9 @@ export class JudgedGeneration {
   }
 
   async #list(review: Review): Promise<void> {
-    const { context, ref } = this.#parts;
-    const { rule, category, fromSeq, toSeq, channelName, expiresAtMs } = review;
-    await listReview(context.log.publish, ref, review.reviewId, {
-      rule,
-      category,
-      from_seq: fromSeq,
-      to_seq: toSeq,
-      channel: channelName,
-      created_at: new Date(expiresAtMs - this.#parts.moderation.review.after_ms).toISOString(),
-      expires_at: new Date(expiresAtMs).toISOString(),
-    });
+    const { context, ref, moderation } = this.#parts;
+    const record = toReviewRecord(review, moderation.review.after_ms);
+    await listReview(context.log.publish, ref, review.reviewId, record);
   }
 
   #publish(): void {
@@ -304,10 +296,6 @@ export class JudgedGeneration {
       isUrgent: ended || decided > (record.stored?.decided ?? 0),
     });
   }
-}
-
-function endHalted({ ended, usage }: Transcript): EventDraft | undefined {
-  return ended ? undefined : { type: "generation.completed", finish_reason: "content_filter", usage };
 }
 
 const noop = () => {};

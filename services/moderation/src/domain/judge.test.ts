@@ -150,7 +150,7 @@ test.each([
     if (restart) log.restart();
     const replacement = decision === "edit" ? { replacement: "[fine]" } : {};
     log.append({ type: "moderation.reviewed", review_id: reviewId, decision, reviewer: "r", ...replacement });
-    expect([log.shown().text, log.judge.halted, log.judge.hasOpenReviews]).toEqual([text, halted, false]);
+    expect([log.shown().text, log.judge.halted, log.judge.reviews.open]).toEqual([text, halted, []]);
   }
 });
 

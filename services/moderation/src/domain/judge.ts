@@ -14,19 +14,7 @@ import {
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText, type SeqRange } from "./channel-text.ts";
 import { Reviews } from "./reviews.ts";
-
-/** Something that was found, and what has to follow from it in the log. */
-interface Wanted {
-  readonly action: Exclude<ModerationAction, "flag">;
-  readonly channel: ChannelText;
-  readonly rule: string;
-  readonly category: string;
-  readonly from: number;
-  readonly to: number;
-  /** As the finding lies; a redaction may have to be wider. */
-  readonly range: SeqRange;
-  readonly reviewId?: string;
-}
+import { draftDecision, type Wanted } from "./wanted.ts";
 
 /** What a classifier has found in a stretch of whole events. */
 export interface LateFinding extends SeqRange {
@@ -91,10 +79,6 @@ export class Judge {
   /** Whether the log says that the generation was stopped. */
   get halted(): boolean {
     return this.#haltedFrom !== Number.POSITIVE_INFINITY;
-  }
-
-  get hasOpenReviews(): boolean {
-    return this.#reviews.open.length > 0;
   }
 
   get reviews(): Reviews {
@@ -167,7 +151,10 @@ export class Judge {
    */
   nextDecision(nowMs: number): EventDraft | undefined {
     while (this.#wanted[0] && this.#isDecided(this.#wanted[0])) this.#wanted.shift();
-    return this.#wanted[0] && this.#draft(this.#wanted[0], nowMs);
+    const { moderation } = this.#options;
+    return (
+      this.#wanted[0] && draftDecision(this.#wanted[0], { moderation, nextSeq: this.#judged + 1, nowMs })
+    );
   }
 
   #isDecided({ action, channel, rule, range }: Wanted): boolean {
@@ -205,35 +192,6 @@ export class Judge {
     if (action === "flag" || this.#options.moderation.mode === "observe") return;
     if (action === "redact") channel.mask({ from, to, replacement: this.#options.moderation.replacement });
     this.#wanted.push({ action, channel, rule, category, from, to, range });
-  }
-
-  #draft(wanted: Wanted, nowMs: number): EventDraft {
-    const { action, channel, rule, category, range, from, reviewId } = wanted;
-    const said = { rule, category, ...(reviewId !== undefined && { review_id: reviewId }) };
-    const ofChannel = channel.name === "0" ? {} : { channel: channel.name };
-    if (action === "halt") {
-      const { fromSeq } = channel.widened({ ...range, toSeq: range.fromSeq });
-      const kept = channel.masked({ ...range, fromSeq }, from);
-      const replacement = `${kept}${this.#options.moderation.replacement}`;
-      return { type: "moderation.halted", from_seq: fromSeq, replacement, ...said };
-    }
-    if (action === "redact") {
-      const wide = channel.widened(range);
-      const replacement = channel.masked(wide);
-      const place = { from_seq: wide.fromSeq, to_seq: wide.toSeq, replacement };
-      return { type: "moderation.redacted", ...place, ...said, ...ofChannel };
-    }
-    const waitMs = this.#options.moderation.review.after_ms;
-    return {
-      type: "moderation.review",
-      review_id: `rev_${this.#judged + 1}`,
-      from_seq: range.fromSeq,
-      to_seq: range.toSeq,
-      rule,
-      category,
-      ...ofChannel,
-      expires_at: new Date(nowMs + waitMs).toISOString(),
-    };
   }
 
   /** What this judge would not have withdrawn, a classifier or other rules have: it stays withdrawn, whatever is found around it. */
