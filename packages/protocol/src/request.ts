@@ -30,6 +30,8 @@ export const LIMITS = {
   /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
   pageEvents: 1_000,
   pageWaitMs: 30_000,
+  pageReviews: 100,
+  reviewReplacementLength: 4_096,
   /** One stored event, encoded. A request that is larger once it is validated and re-encoded is refused. */
   eventBytes: 1_572_864,
 } as const;

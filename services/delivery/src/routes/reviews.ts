@@ -1,4 +1,4 @@
-import { parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
+import { LIMITS, parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { answerReview } from "../domain/answer-review.ts";
@@ -8,18 +8,17 @@ import { parseReviewId } from "../domain/review.ts";
 import type { RouteContext } from "./context.ts";
 import { whole } from "./whole.ts";
 
-const MAX_PAGE = 100;
-const MAX_REPLACEMENT_LENGTH = 4_096;
+const DEFAULT_LIMIT = 20;
 
 const noQuery = z.strictObject({});
 const listSchema = z.strictObject({
-  limit: whole(1, MAX_PAGE).prefault("20"),
+  limit: whole(1, LIMITS.pageReviews).prefault(`${DEFAULT_LIMIT}`),
   after: z.string().optional(),
 });
 const answerSchema = z
   .strictObject({
     decision: z.enum(REVIEW_DECISIONS),
-    replacement: z.string().max(MAX_REPLACEMENT_LENGTH).optional(),
+    replacement: z.string().max(LIMITS.reviewReplacementLength).optional(),
   })
   .refine(({ decision, replacement }) => (decision === "edit") === (replacement !== undefined), {
     path: ["replacement"],
