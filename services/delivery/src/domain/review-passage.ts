@@ -5,7 +5,7 @@ import type { ReviewEvent } from "./review.ts";
 export interface ReviewPassage {
   /** The text of the range as it was produced, whatever has become of it since. */
   readonly text: string;
-  /** What stands around it, as readers have it: what was withdrawn or rewound there is nobody's business here. */
+  /** What stands around it, shown or not yet; what was withdrawn or rewound there is nobody's business here. */
   readonly before: string;
   readonly after: string;
 }
