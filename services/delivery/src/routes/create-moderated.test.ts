@@ -1,0 +1,42 @@
+import { readPolicy, readRuleSet } from "@reprise/log";
+import { type ModerationPolicy, ruleSetId } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { moderatedBody } from "../testing/moderation.ts";
+import { call, createGeneration, openPlatform } from "../testing/platform.ts";
+
+test("the policy of a moderated generation names its rules, and they are kept", async () => {
+  await using platform = await openPlatform();
+  const rules: ModerationPolicy["rules"] = ["cards", { terms: ["secret"], action: "halt" }];
+  const { ref } = await createGeneration(platform, { body: moderatedBody({ mode: "retract", rules }) });
+  const { events } = await platform.log.reader.readLog(ref);
+  const id = await ruleSetId(rules!);
+  expect(readPolicy(events[0]!)?.moderation).toMatchObject({ mode: "retract", rule_set: id });
+  expect(await readRuleSet(platform.broker.main, ref.tenant, id)).toEqual(rules);
+});
+
+test("rules alone moderate nothing: the mode is off unless somebody says otherwise", async () => {
+  await using platform = await openPlatform();
+  const body = moderatedBody({ rules: ["cards"] });
+  const { ref } = await createGeneration(platform, { body });
+  const { events } = await platform.log.reader.readLog(ref);
+  expect(readPolicy(events[0]!)?.moderation).toBeUndefined();
+  const id = await ruleSetId(["cards"]);
+  expect(await readRuleSet(platform.broker.main, ref.tenant, id)).toBeUndefined();
+});
+
+test("a rule that can't be carried out is refused by its name, whatever the mode, and nothing is created", async () => {
+  await using platform = await openPlatform();
+  for (const mode of ["gate", "off"] as const) {
+    const rules = ["cards" as const, { pattern: "(a" }];
+    const { status, json } = await call(`${platform.node.url}/v1/generations`, {
+      body: moderatedBody({ mode, rules }),
+    });
+    expect([status, json]).toMatchObject([
+      400,
+      { error: { code: "invalid_request", param: "policy.moderation.rules.1.pattern" } },
+    ]);
+  }
+  expect((await platform.broker.main.request("$JS.API.STREAM.INFO.JOBS")).json()).toMatchObject({
+    state: { messages: 0 },
+  });
+});

@@ -1,0 +1,41 @@
+import { appendDecision, createWriterName, storeVerdict } from "@reprise/log";
+import type { EventDraft, GenerationRef, ModerationPolicy, Verdict } from "@reprise/protocol";
+import { expect } from "vitest";
+import { type Platform, REQUEST } from "./platform.ts";
+
+/** The body of a create whose policy has moderation. */
+export const moderatedBody = (moderation: ModerationPolicy) => ({ ...REQUEST, policy: { moderation } });
+
+/** Says what moderation would: everything up to an event is judged and, unless told otherwise, cleared. */
+export async function judge(
+  { log }: Platform,
+  ref: GenerationRef,
+  judged: number,
+  { cleared = judged, decided = 0 }: Partial<Verdict> = {},
+): Promise<void> {
+  const expectedLast = (await log.verdicts.readVerdictFromLeader(ref))?.streamSeq ?? 0;
+  const outcome = await storeVerdict(log.publish, ref, { judged, cleared, decided }, { expectedLast });
+  expect(outcome.kind).toBe("stored");
+}
+
+/** Appends what moderation, or a reviewer, would: behind the end, too. */
+export async function decide({ log }: Platform, ref: GenerationRef, draft: EventDraft): Promise<void> {
+  await appendDecision({ ...log, ref, writer: createWriterName(), decide: () => draft });
+}
+
+export const redacted = (from_seq: number, to_seq = from_seq): EventDraft => ({
+  type: "moderation.redacted",
+  from_seq,
+  to_seq,
+  replacement: "[redacted]",
+  rule: "terms",
+  category: "terms",
+});
+
+export const halted = (from_seq: number): EventDraft => ({
+  type: "moderation.halted",
+  from_seq,
+  replacement: "[halted]",
+  rule: "terms",
+  category: "terms",
+});
