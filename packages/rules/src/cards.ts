@@ -25,12 +25,17 @@ export const CARDS: readonly ShapeSource[] = [
 
 /** The longest card number that a digit run begins with, which ends where one of its groups does; 0 for none. */
 function cardLength(run: string): number {
-  for (let end = run.length; end >= 13; end--) {
-    if (end < run.length && /\d/.test(run.charAt(end))) continue;
-    const digits = run.slice(0, end).replaceAll(/\D/g, "");
-    if (/\d$/.test(run.slice(0, end)) && isCard(digits)) return end;
+  const groups = run.split(/[ -]/);
+  for (let count = groups.length; count > 0; count--) {
+    const taken = groups.slice(0, count);
+    if (isGrouped(taken) && isCard(taken.join(""))) return taken.join(" ").length;
   }
   return 0;
+}
+
+/** Groups of three and more, as cards print them, or digit by digit; not a list of small numbers. */
+function isGrouped(groups: readonly string[]): boolean {
+  return groups.every(({ length }) => length >= 3) || groups.every(({ length }) => length === 1);
 }
 
 function isCard(digits: string): boolean {

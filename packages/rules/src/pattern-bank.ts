@@ -5,7 +5,8 @@ import { type Nfa, SIDE, type Side, sideOf } from "./nfa.ts";
 /** How many patterns a bank holds: a bit each. */
 export const BANK_SIZE = 31;
 
-const ASCII = 0x80;
+/** The symbols that tables are made for. */
+export const ASCII = 0x80;
 
 /** What is found by its form: a pattern in RE2 syntax, and what it can't say. */
 export interface Shape {
@@ -20,32 +21,28 @@ export interface Shape {
   readonly check?: ((text: string) => number) | undefined;
 }
 
-interface BankShape extends Omit<Shape, "nfa"> {
+/** A shape with the automaton that its texts share. */
+export interface BankShape extends Omit<Shape, "nfa"> {
   readonly dfa: LazyDfa;
 }
 
 /** Up to 31 shapes with one table that says which of them may begin at a symbol: those that can't cost nothing. */
 export class PatternBank {
   readonly shapes: readonly BankShape[];
-  /** By what stands before and an ASCII symbol: the shapes that may begin there, a bit each. */
-  readonly #begins = new Int32Array(4 * ASCII);
-  /** The shapes that may begin with a symbol beyond ASCII. */
-  readonly #beginsRare: number;
+  /** The shapes that may begin at an ASCII symbol, a bit each: by what stands before, times `ASCII`, plus the symbol. */
+  readonly begins = new Int32Array(4 * ASCII);
+  /** The shapes that may begin with a symbol beyond ASCII, and perhaps more. */
+  readonly beginsRare: number;
 
   constructor(shapes: readonly Shape[]) {
     this.shapes = shapes.map(({ nfa, ...shape }) => ({ ...shape, dfa: new LazyDfa(nfa) }));
     let rare = 0;
     for (const [at, { nfa }] of shapes.entries()) if (nfa.beginsBeyondAscii) rare |= 1 << at;
-    this.#beginsRare = rare;
+    this.beginsRare = rare;
     for (const side of Object.values(SIDE))
       for (let symbol = 0; symbol < ASCII; symbol++)
         for (const [at, { dfa }] of this.shapes.entries())
-          if (dfa.begins(side, symbol)) (this.#begins[side * ASCII + symbol] as number) |= 1 << at;
-  }
-
-  /** The shapes that may begin with `symbol` after `before`, a bit each; more than those in doubt. */
-  beginning(before: Side, symbol: number): number {
-    return symbol < ASCII ? (this.#begins[before * ASCII + symbol] as number) : this.#beginsRare;
+          if (dfa.begins(side, symbol)) (this.begins[side * ASCII + symbol] as number) |= 1 << at;
   }
 }
 

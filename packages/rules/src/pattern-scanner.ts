@@ -1,8 +1,19 @@
 import { type Detector, NOTHING_HELD, type RuleFinding, type SymbolChunk } from "./finding.ts";
-import type { DfaState } from "./lazy-dfa.ts";
+import type { DfaState, LazyDfa } from "./lazy-dfa.ts";
 import { SIDE, type Side } from "./nfa.ts";
-import { type PatternBank, sideBefore } from "./pattern-bank.ts";
+import { ASCII, type BankShape, type PatternBank, sideBefore } from "./pattern-bank.ts";
 import { SymbolRing } from "./symbol-ring.ts";
+
+/** A shape's way through the text, by numbers of symbols. */
+interface Run {
+  /** Where it began. */
+  begin: number;
+  /** What it reads next; between two runs, where the search goes on. */
+  next: number;
+  /** Where its longest match so far ends; `begin` for none. */
+  end: number;
+  state: DfaState;
+}
 
 /**
  * Finds the matches of a bank's shapes in one text. For each shape alone, from left to right: the first place where a match of at most
@@ -18,37 +29,30 @@ export class PatternScanner implements Detector {
   readonly #ring = new SymbolRing();
   /** The shapes with a run under way, a bit each. */
   #running = 0;
-  /** By shape: the number of the symbol where its run began, of the next symbol to read, and where its longest match ends so far. */
-  readonly #begins: Int32Array;
-  readonly #reads: Int32Array;
-  readonly #ends: Int32Array;
-  readonly #states: DfaState[];
+  /** By shape. */
+  readonly #runs: Run[];
   #before: Side = SIDE.edge;
 
   constructor(bank: PatternBank, report: (finding: RuleFinding) => void) {
     this.#bank = bank;
     this.#report = report;
-    this.#begins = new Int32Array(bank.shapes.length);
-    this.#reads = new Int32Array(bank.shapes.length);
-    this.#ends = new Int32Array(bank.shapes.length);
-    this.#states = bank.shapes.map(({ dfa }) => dfa.start(SIDE.edge));
+    this.#runs = bank.shapes.map(({ dfa }) => ({ begin: 0, next: 0, end: 0, state: dfa.start(SIDE.edge) }));
   }
 
-  feed({ symbols, starts, ends, count }: SymbolChunk): void {
+  feed(chunk: SymbolChunk): void {
+    const { symbols, count } = chunk;
     const ring = this.#ring;
-    const bank = this.#bank;
-    ring.reserve(count, this.#earliest() - 1);
+    const { begins, beginsRare } = this.#bank;
     const first = ring.count;
+    ring.reserve(count, this.#earliest() - 1);
+    ring.append(chunk);
     let awake = this.#running;
     let before = this.#before;
     for (let at = 0; at < count; at++) {
       const symbol = symbols[at] as number;
-      ring.add(symbol, starts[at] as number, ends[at] as number);
-      for (let woken = bank.beginning(before, symbol) & ~awake; woken !== 0; woken &= woken - 1) {
-        const shape = lowestBit(woken);
-        this.#reads[shape] = first + at;
-        awake |= 1 << shape;
-      }
+      const woken = (symbol < ASCII ? (begins[before * ASCII + symbol] as number) : beginsRare) & ~awake;
+      if (woken !== 0) this.#wake(woken, first + at);
+      awake |= woken;
       before = sideBefore(symbol);
     }
     this.#before = before;
@@ -67,46 +71,52 @@ export class PatternScanner implements Detector {
   #earliest(): number {
     let earliest = this.#ring.count;
     for (let left = this.#running; left !== 0; left &= left - 1)
-      earliest = Math.min(earliest, this.#begins[lowestBit(left)] as number);
+      earliest = Math.min(earliest, this.#runOf(lowestBit(left)).begin);
     return earliest;
   }
 
+  /** These shapes begin to look for a match at this symbol. */
+  #wake(shapes: number, number: number): void {
+    for (let left = shapes; left !== 0; left &= left - 1) this.#runOf(lowestBit(left)).next = number;
+  }
+
   /** Takes a shape through all symbols that are there; `ended`: there will be no more. */
-  #advance(shape: number, ended: boolean): void {
-    const bit = 1 << shape;
+  #advance(at: number, ended: boolean): void {
+    const shape = this.#bank.shapes[at] as BankShape;
+    const run = this.#runOf(at);
+    const bit = 1 << at;
     for (;;) {
-      if ((this.#running & bit) === 0 && !this.#begin(shape)) return;
-      if (!this.#run(shape, ended)) return;
+      if ((this.#running & bit) === 0 && !this.#begin(run, shape.dfa)) return;
+      this.#running |= bit;
+      if (!this.#go(run, shape, ended)) return;
       this.#running &= ~bit;
-      this.#conclude(shape);
+      this.#conclude(run, shape);
     }
   }
 
   /** Looks for the next place where a match may begin. */
-  #begin(shape: number): boolean {
+  #begin(run: Run, dfa: LazyDfa): boolean {
     const ring = this.#ring;
-    const { dfa } = this.#shape(shape);
-    for (let at = this.#reads[shape] as number; at < ring.count; at++) {
-      const before = at === 0 ? SIDE.edge : sideBefore(ring.symbol(at - 1));
-      if (!dfa.begins(before, ring.symbol(at))) continue;
-      this.#running |= 1 << shape;
-      this.#begins[shape] = at;
-      this.#reads[shape] = at;
-      this.#ends[shape] = at;
-      this.#states[shape] = dfa.start(before);
-      return true;
+    let before = run.next === 0 ? SIDE.edge : sideBefore(ring.symbol(run.next - 1));
+    for (let at = run.next; at < ring.count; at++) {
+      const symbol = ring.symbol(at);
+      if (dfa.begins(before, symbol)) {
+        run.begin = at;
+        run.next = at;
+        run.end = at;
+        run.state = dfa.start(before);
+        return true;
+      }
+      before = sideBefore(symbol);
     }
     return false;
   }
 
   /** @returns whether the run is over: nothing that may follow makes its match longer */
-  #run(shape: number, ended: boolean): boolean {
+  #go(run: Run, { dfa, maxLength }: BankShape, ended: boolean): boolean {
     const ring = this.#ring;
-    const { dfa, maxLength } = this.#shape(shape);
-    const last = (this.#begins[shape] as number) + maxLength;
-    let at = this.#reads[shape] as number;
-    let end = this.#ends[shape] as number;
-    let state = this.#states[shape] as DfaState;
+    const last = run.begin + maxLength;
+    let { next: at, end, state } = run;
     let over = false;
     while (!over && at < ring.count) {
       state = dfa.step(state, ring.symbol(at));
@@ -116,26 +126,24 @@ export class PatternScanner implements Detector {
       over = !state.open || at > last || (at === last && !state.asks);
     }
     if (!over && ended && dfa.matchesAtEnd(state)) end = at;
-    this.#states[shape] = state;
-    this.#reads[shape] = at;
-    this.#ends[shape] = end;
+    run.state = state;
+    run.next = at;
+    run.end = end;
     return over || ended;
   }
 
   /** Reports what a run found, and says where the search goes on. */
-  #conclude(shape: number): void {
-    const begin = this.#begins[shape] as number;
-    const end = this.#ends[shape] as number;
-    const { label, check } = this.#shape(shape);
+  #conclude(run: Run, { label, check }: BankShape): void {
+    const { begin, end } = run;
     const length = end > begin && check !== undefined ? check(this.#ring.text(begin, end)) : end - begin;
-    this.#reads[shape] = length > 0 ? begin + length : begin + 1;
+    run.next = length > 0 ? begin + length : begin + 1;
     if (length === 0) return;
     const from = this.#ring.start(begin);
     this.#report({ ...label, from, to: this.#ring.end(begin + length - 1) });
   }
 
-  #shape(shape: number): PatternBank["shapes"][number] {
-    return this.#bank.shapes[shape] as PatternBank["shapes"][number];
+  #runOf(shape: number): Run {
+    return this.#runs[shape] as Run;
   }
 }
 

@@ -18,8 +18,8 @@ const SET = compileRuleSet("all", [
 
 /** Pieces that begin, go on with, end or nearly are what the rules look for. */
 const PIECES = [
-  ..."abcxystfo. -\n+@/_é🙂",
-  ..."0123456789",
+  ...Array.from("abcxystfo. -\n+@/_é🙂"),
+  ...Array.from("0123456789"),
   "foo bar",
   "fo\u200bo  b\u00e0r",
   "𝔰𝔢𝔠𝔯𝔢𝔱",

@@ -8,9 +8,8 @@ export type FoundText = Pick<RuleFinding, "rule" | "from" | "to"> & { text: stri
 export function scan(set: RuleSet, pieces: readonly string[]): FoundText[] {
   const whole = pieces.join("");
   const scanner = set.createScanner();
-  const found = pieces.flatMap((piece) => [...scanner.push(piece)]);
-  found.push(...scanner.end());
-  return found
+  const findings = pieces.flatMap((piece) => [...scanner.push(piece)]);
+  return [...findings, ...scanner.end()]
     .map(({ rule, from, to }) => ({ rule, from, to, text: whole.slice(from, to) }))
     .toSorted((a, b) => a.from - b.from || a.to - b.to || a.rule.localeCompare(b.rule));
 }

@@ -1,10 +1,11 @@
+import type { SymbolChunk } from "./finding.ts";
+
 const FIRST_SIZE = 64;
 
 /** The last symbols of a text with their offsets, by their number since the text began. Grows when more are asked for. */
 export class SymbolRing {
-  #symbols = new Int32Array(FIRST_SIZE);
-  /** The offset where a symbol begins, times two, plus 1 where it is two units long. */
-  #places = new Int32Array(FIRST_SIZE);
+  /** For each symbol two numbers: itself, and where it begins, times two, plus 1 where it is two units long. */
+  #slots = new Int32Array(2 * FIRST_SIZE);
   #mask = FIRST_SIZE - 1;
   /** How many symbols there were so far. */
   count = 0;
@@ -14,33 +15,38 @@ export class SymbolRing {
     let size = this.#mask + 1;
     while (this.count + more - from > size) size *= 2;
     if (size === this.#mask + 1) return;
-    const symbols = new Int32Array(size);
-    const places = new Int32Array(size);
+    const slots = new Int32Array(2 * size);
     for (let number = Math.max(from, 0); number < this.count; number++) {
-      symbols[number & (size - 1)] = this.#symbols[number & this.#mask] as number;
-      places[number & (size - 1)] = this.#places[number & this.#mask] as number;
+      const slot = 2 * (number & (size - 1));
+      slots[slot] = this.symbol(number);
+      slots[slot + 1] = this.#place(number);
     }
-    this.#symbols = symbols;
-    this.#places = places;
+    this.#slots = slots;
     this.#mask = size - 1;
   }
 
-  add(symbol: number, start: number, end: number): void {
-    const slot = this.count++ & this.#mask;
-    this.#symbols[slot] = symbol;
-    this.#places[slot] = start * 2 + (end - start - 1);
+  /** Room for them must have been reserved. */
+  append({ symbols, starts, ends, count }: SymbolChunk): void {
+    const mask = this.#mask;
+    const slots = this.#slots;
+    for (let at = 0, number = this.count; at < count; at++, number++) {
+      const slot = 2 * (number & mask);
+      slots[slot] = symbols[at] as number;
+      slots[slot + 1] = (starts[at] as number) + (ends[at] as number) - 1;
+    }
+    this.count += count;
   }
 
   symbol(number: number): number {
-    return this.#symbols[number & this.#mask] as number;
+    return this.#slots[2 * (number & this.#mask)] as number;
   }
 
   start(number: number): number {
-    return (this.#places[number & this.#mask] as number) >> 1;
+    return this.#place(number) >> 1;
   }
 
   end(number: number): number {
-    const place = this.#places[number & this.#mask] as number;
+    const place = this.#place(number);
     return (place >> 1) + (place & 1) + 1;
   }
 
@@ -48,5 +54,9 @@ export class SymbolRing {
     let text = "";
     for (let number = from; number < to; number++) text += String.fromCodePoint(this.symbol(number));
     return text;
+  }
+
+  #place(number: number): number {
+    return this.#slots[2 * (number & this.#mask) + 1] as number;
   }
 }

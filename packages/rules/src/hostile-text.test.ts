@@ -1,0 +1,103 @@
+import type { ModerationRule } from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import { compileRuleSet } from "./rule-set.ts";
+import { found, scan } from "./scanning.fixture.ts";
+
+const terms = (...list: string[]): ModerationRule[] => [{ terms: list, name: "t" }];
+
+describe("a term is found", () => {
+  test.for([
+    ["in another case", "secret word", "SeCrEt WoRd"],
+    ["with zero-width characters inside", "secret", "s\u200be\u200cc\u200dr\u2060e\ufefft"],
+    ["with soft hyphens and variation selectors inside", "secret", "s\u00ade\ufe0fcr\u{e0101}et"],
+    ["in fullwidth letters", "secret", "ｓｅｃｒｅｔ"],
+    ["in mathematical letters", "secret", "𝓼𝓮𝓬𝓻𝓮𝓽"],
+    ["in circled and squared letters", "secret", "ⓢⓔⓒ🅡🅔🅣"],
+    ["with Cyrillic look-alikes", "secret", "ѕесrеt"],
+    ["with Greek look-alikes", "opioid", "οpιοιd"],
+    ["with small capitals", "secret", "ꜱᴇᴄʀᴇᴛ"],
+    ["with accents", "secret", "sécrèt"],
+    ["with combining accents", "secret", "s\u0337e\u0301cret"],
+    ["with a ligature", "office", "oﬃce"],
+    ["over any run of white space", "secret word", "secret \u00a0\t\n word"],
+    ["with a sharp s", "strasse", "Straße"],
+    ["in Han, without blanks", "密码", "密码"],
+  ] as const)("%s", ([, term, text]) => {
+    const set = compileRuleSet("terms", terms(term));
+    expect(found(set, `(${text})`)).toEqual([`t: ${text}`]);
+    expect(scan(set, ["的".repeat(term === "密码" ? 1 : 0), ...text.split("")])).toHaveLength(1);
+  });
+
+  test("after 10,000 zero-width joiners between two of its letters", () => {
+    const joiners = "\u200d".repeat(10_000);
+    expect(scan(compileRuleSet("terms", terms("secret")), ["sec", joiners, "ret "])).toMatchObject([
+      { from: 0, to: 10_006 },
+    ]);
+  });
+});
+
+test("a term is not found inside a longer word, unless it may be anywhere", () => {
+  expect(found(compileRuleSet("terms", terms("cat", "c++")), "concatenate cats _cat cat's xc++ C++")).toEqual(
+    ["t: cat", "t: C++"],
+  );
+  const anywhere = compileRuleSet("terms", [{ terms: ["cat"], match: "anywhere", action: "halt" }]);
+  expect(found(anywhere, "concatenate")).toEqual(["terms-0: cat"]);
+});
+
+test("a term that may go on is pending until it can't", () => {
+  const scanner = compileRuleSet("terms", terms("foo", "foo bar")).createScanner();
+  const pendingAfter = (piece: string): [number, number] => [scanner.push(piece).length, scanner.pending];
+  expect(["x fo", "o", " ", "ba", "z", " foo"].map(pendingAfter)).toEqual([
+    [0, 2],
+    [0, 3],
+    [1, 4],
+    [0, 6],
+    [0, 0],
+    [0, 3],
+  ]);
+  expect([scanner.end().length, scanner.pending]).toEqual([1, 0]);
+});
+
+test("a digit run of 10,000 is no card and holds no more than a card does", () => {
+  const scanner = compileRuleSet("cards", ["cards"]).createScanner();
+  const held = Array.from({ length: 2_500 }, () => {
+    expect(scanner.push("4111")).toEqual([]);
+    return scanner.pending;
+  });
+  expect(Math.max(...held)).toBeLessThanOrEqual(38);
+  expect(held.at(-1)).toBe(0);
+  expect(scanner.end()).toEqual([]);
+});
+
+describe("20,000 characters made to stall a pattern", () => {
+  test.for([
+    [String.raw`^(\w+\s?)*$`, "aaaa aaaa "],
+    ["(a+)+b", "a"],
+    ["(a|aa)+c", "a"],
+    [".*.*.*x", "a"],
+    [String.raw`([ab]*a[ab]{10}c)`, "aabbab"],
+    ["(?:a?){20}a{20}b", "a"],
+  ] as const)("take %s a time in proportion to their number", ([pattern, piece]) => {
+    const scanner = compileRuleSet("patterns", [{ pattern }]).createScanner();
+    const spent = (text: string): number => {
+      const began = performance.now();
+      scanner.push(text);
+      return performance.now() - began;
+    };
+    const text = piece.repeat(Math.ceil(10_000 / piece.length));
+    spent(text);
+    expect(spent(text)).toBeLessThan(1_000);
+    expect(scanner.pending).toBeLessThanOrEqual(128);
+  });
+});
+
+test("letters beyond the dense table's width are found as well", () => {
+  const letter = (at: number): string => String.fromCharCode(0x4e_00 + (at % 20_000));
+  const list = Array.from({ length: 4_000 }, (_, at) =>
+    Array.from({ length: 5 }, (__, by) => letter(at * 7 + by * 331)).join(""),
+  );
+  const set = compileRuleSet("han", terms(...list));
+  expect(found(set, `${list[0]} ${list[1_999]}, ${list[3_999]}`)).toEqual(
+    [list[0], list[1_999], list[3_999]].map((term) => `t: ${term}`),
+  );
+});
