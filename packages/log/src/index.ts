@@ -51,6 +51,12 @@ export {
   type ReviewsPage,
 } from "./reviews.ts";
 export { createRuleSetStore, firstRuleSetAt, readRuleSet, type RuleSetStore } from "./rule-sets.ts";
+export {
+  followShard,
+  type ShardEvent,
+  type ShardFollower,
+  type ShardFollowerOptions,
+} from "./shard-consumer.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
 export {
   publishLiveVerdict,
