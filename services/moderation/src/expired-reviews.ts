@@ -3,16 +3,18 @@ import {
   createWriterName,
   type ListedReview,
   readExpiredReviews,
+  readPolicy,
   removeReview,
 } from "@reprise/log";
 import {
+  decodeEvent,
   type EffectiveModeration,
   type EventDraft,
-  RepriseError,
+  peekType,
+  type RepriseError,
   toRepriseError,
   type Transcript,
 } from "@reprise/protocol";
-import { readPolicy } from "@reprise/log";
 import type { JudgingContext } from "./judging-context.ts";
 
 /** Who has decided when nobody did. */
@@ -20,42 +22,44 @@ const BY_TIMEOUT = "timeout";
 
 /**
  * Has the policy decide the reviews that nobody has answered in time. Any number of replicas may do it at once: one decision is stored.
- * @returns how many were decided here
- * @throws RepriseError `broker_unavailable`
+ * One that can't be decided now is told to `onError`, and looked at again the next time.
+ * @throws RepriseError `broker_unavailable` when the list can't be read
  */
-export async function decideExpiredReviews(context: JudgingContext, nowMs: number): Promise<number> {
-  const expired = await readExpiredReviews(context.connection, { nowMs });
-  let count = 0;
-  for (const listed of expired) if (await decideExpired(context, listed)) count++;
-  return count;
+export async function decideExpiredReviews(context: JudgingContext, nowMs: number): Promise<void> {
+  for (const listed of await readExpiredReviews(context.connection, { nowMs })) {
+    try {
+      await decideExpired(context, listed);
+    } catch (error) {
+      context.onError(error);
+    }
+  }
 }
 
-async function decideExpired(
-  { log, connection, onDecided }: JudgingContext,
-  { ref, reviewId }: ListedReview,
-): Promise<boolean> {
+async function decideExpired(context: JudgingContext, { ref, reviewId }: ListedReview): Promise<void> {
+  const { log, connection, onDecided } = context;
   try {
     const { events } = await log.reader.readLog(ref);
     const moderation = events[0] && readPolicy(events[0])?.moderation;
-    if (moderation) {
-      const { appended } = await appendDecision({
-        ...log,
-        ref,
-        writer: createWriterName(),
-        decide: (transcript) => answer(transcript, reviewId, moderation),
-      });
-      if (appended) {
-        onDecided("moderation.reviewed");
-        return true;
-      }
-    }
+    if (!moderation) return;
+    const decision = await appendDecision({
+      ...log,
+      ref,
+      writer: createWriterName(),
+      decide: (transcript) => answer(transcript, reviewId, moderation),
+    });
+    if (decision.appended) onDecided("moderation.reviewed");
+    // A replica that lags may not show yet that the review was asked for.
+    else if (!decision.events.some((payload) => isAnswer(payload, reviewId))) return;
   } catch (thrown) {
     const error = toRepriseError(thrown);
-    if (error.retryable || !isGone(error)) throw error;
+    if (!isGone(error)) throw error;
   }
-  // Decided before, or gone with its log: an entry that outlives its review.
   await removeReview(connection, ref, reviewId);
-  return false;
+}
+
+function isAnswer(payload: Uint8Array, reviewId: string): boolean {
+  if (peekType(payload) !== "moderation.reviewed") return false;
+  return (decodeEvent(payload) as { review_id?: string }).review_id === reviewId;
 }
 
 function answer(

@@ -1,0 +1,138 @@
+import { RULES_STREAM, type KnownEvent, type ModerationRule, Transcript } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { createFakeClassifier, judged } from "./classifiers/testing/fake-classifier.ts";
+import { uncovered } from "./domain/coverage.ts";
+import { COMPLETED, delta, STARTED } from "./testing/log-of.ts";
+import { openWorld } from "./testing/world.ts";
+
+const SECRET: ModerationRule = { terms: ["secret"], match: "anywhere", name: "words" };
+
+function textOf(events: readonly KnownEvent[]): string {
+  const transcript = new Transcript();
+  for (const event of events) transcript.apply(event);
+  return transcript.text;
+}
+
+const decisionsOf = (events: readonly KnownEvent[]) =>
+  events.map(({ type }) => type).filter((type) => type.startsWith("moderation."));
+
+test("what matches is withdrawn in the log, and every event is covered by the rules that judged it", async () => {
+  await using world = await openWorld();
+  await world.startReplica();
+  const { ref, append } = await world.create([SECRET]);
+  await append(STARTED, delta("a sec"), delta("ret b"), COMPLETED);
+  const { events, verdict } = await world.until(
+    ref,
+    (log, said) => (said?.judged ?? 0) >= 5 && log.length === 6,
+  );
+  expect([textOf(events), decisionsOf(events)]).toEqual(["a *** b", ["moderation.redacted"]]);
+  expect(verdict).toMatchObject({ cleared: 5, finding_count: 1, findings: [{ rule: "words" }] });
+  expect(uncovered(verdict!.spans!, events.length - 1)).toEqual([]);
+});
+
+test("two replicas, and one that comes back, decide each thing once while a worker goes on writing", async () => {
+  await using world = await openWorld();
+  await world.startReplica();
+  const second = await world.startReplica();
+  const written = await Promise.all(Array.from({ length: 10 }, () => world.create([SECRET])));
+  const writing = written.map(async ({ append }) => {
+    await append(STARTED);
+    for (let i = 0; i < 40; i++) await append(delta("one sec"), delta("ret more "));
+    await append(COMPLETED);
+  });
+  await second.close();
+  await world.startReplica();
+  await Promise.all(writing);
+  for (const { ref } of written) {
+    const { events, verdict } = await world.until(
+      ref,
+      (log, said) =>
+        said?.judged === log.length - 1 && log.some(({ type }) => type === "generation.completed"),
+    );
+    expect(textOf(events)).toBe("one *** more ".repeat(40));
+    expect(decisionsOf(events)).toHaveLength(40);
+    expect(uncovered(verdict!.spans!, events.length - 1)).toEqual([]);
+  }
+}, 40_000);
+
+test("a log that was written while nobody judged is judged when somebody does", async () => {
+  await using world = await openWorld();
+  const { ref, append } = await world.create([SECRET]);
+  await append(STARTED, delta("a sec"), delta("ret b"), COMPLETED);
+  await world.startReplica();
+  const { events } = await world.until(ref, (_, verdict) => verdict?.judged === 5);
+  expect(textOf(events)).toBe("a *** b");
+});
+
+test("a halt is followed by an end, though no worker is there", async () => {
+  await using world = await openWorld();
+  await world.startReplica();
+  const { ref, append } = await world.create([{ ...SECRET, action: "halt" }]);
+  await append(STARTED, delta("a secret"), delta(" more"));
+  const { events } = await world.until(ref, (log) => log.some(({ type }) => type === "generation.completed"));
+  expect(events.at(-1)).toMatchObject({ type: "generation.completed", finish_reason: "content_filter" });
+  expect(textOf(events)).toBe("a ***");
+});
+
+test("what a classifier finds is withdrawn afterwards, and the end waits for it", async () => {
+  await using world = await openWorld();
+  const slow = Promise.withResolvers<void>();
+  const classifier = createFakeClassifier({
+    name: "guard",
+    judge: async () => {
+      await slow.promise;
+      return judged({ flagged: ["hate"], scores: { hate: 0.9 } });
+    },
+  });
+  await world.startReplica(new Map([["guard", classifier]]));
+  const { ref, append } = await world.create([{ classifier: "guard", action: "redact" }], {
+    mode: "retract",
+  });
+  await append(STARTED, delta("nasty words"), COMPLETED);
+  const before = await world.until(ref, (_, verdict) => verdict?.judged === 2);
+  expect(decisionsOf(before.events)).toEqual([]);
+  slow.resolve();
+  const { events } = await world.until(ref, (_, verdict) => (verdict?.judged ?? 0) >= 4);
+  expect([textOf(events), decisionsOf(events)]).toEqual(["***", ["moderation.redacted"]]);
+});
+
+test("a review that nobody answers is decided by the policy", async () => {
+  await using world = await openWorld();
+  await world.startReplica();
+  const { ref, append } = await world.create([{ ...SECRET, action: "review" }], {
+    review: { answer: "redact", after_ms: 1 },
+  });
+  await append(STARTED, delta("a secret b"), COMPLETED);
+  const { events } = await world.until(ref, (log, verdict) => verdict?.cleared === log.length - 1);
+  expect([textOf(events), decisionsOf(events)]).toEqual([
+    "a *** b",
+    ["moderation.review", "moderation.reviewed", "moderation.redacted"],
+  ]);
+  expect(events).toContainEqual(
+    expect.objectContaining({ type: "moderation.reviewed", reviewer: "timeout" }),
+  );
+}, 20_000);
+
+test("a broker that is killed and restarted delays verdicts and loses none", async () => {
+  await using world = await openWorld();
+  await world.startReplica();
+  const { ref, append } = await world.create([SECRET]);
+  await append(STARTED, delta("a sec"));
+  await world.server.kill("SIGKILL");
+  await world.server.restart();
+  await append(delta("ret b"), delta(" and secret"), COMPLETED);
+  const { events } = await world.until(ref, (log, verdict) => verdict?.cleared === log.length - 1);
+  expect([textOf(events), decisionsOf(events)]).toEqual([
+    "a *** b and ***",
+    Array(2).fill("moderation.redacted"),
+  ]);
+}, 30_000);
+
+test("where nobody asks for moderation no consumer is made", async () => {
+  await using world = await openWorld();
+  await world.startReplica();
+  const { append } = await world.createUnmoderated();
+  await append(STARTED, delta("a secret"), COMPLETED);
+  const info = await world.broker.main.request("$JS.API.CONSUMER.NAMES.GENERATIONS_0", "{}");
+  expect([info.json(), RULES_STREAM]).toMatchObject([{ total: 0 }, "RULES"]);
+});

@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import {
+  Appender,
+  type Broker,
+  connectBroker,
+  createGenerationLog,
+  createRuleSetStore,
+  createWriterName,
+  EMPTY_LOG,
+  ensureTopology,
+  type GenerationLog,
+  subscribeLive,
+} from "@reprise/log";
+import {
+  createGenerationId,
+  decodeEvent,
+  type EffectiveModeration,
+  type EventDraft,
+  type GenerationRef,
+  type KnownEvent,
+  type ModerationRule,
+  parseTenantId,
+  tightenPolicy,
+  type Verdict,
+} from "@reprise/protocol";
+import { createLogger, createMetrics } from "@reprise/service";
+import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import type { Classifiers } from "../load-classifiers.ts";
+import { type Moderation, startModeration } from "../service.ts";
+import { GATE } from "./log-of.ts";
+
+const HOUR_MS = 3_600_000;
+const TENANT = parseTenantId("acme");
+
+/** A generation's log and somebody who writes it, as a worker does. */
+export interface Written {
+  readonly ref: GenerationRef;
+  /** Resolves when they are stored, in order, with whatever others have stored in between. */
+  append(...drafts: EventDraft[]): Promise<void>;
+}
+
+/** A real broker, and what stands around moderation: whoever creates generations, writes their logs, and reads them. */
+export interface World extends AsyncDisposable {
+  readonly server: TestBroker;
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  create(rules: readonly ModerationRule[], moderation?: Partial<EffectiveModeration>): Promise<Written>;
+  /** One without moderation. */
+  createUnmoderated(): Promise<Written>;
+  read(ref: GenerationRef): Promise<KnownEvent[]>;
+  /** Resolves with the log and its stored verdict as soon as they hold what is asked for. */
+  until(
+    ref: GenerationRef,
+    holds: (events: KnownEvent[], verdict: Verdict | undefined) => boolean,
+  ): Promise<{ events: KnownEvent[]; verdict: Verdict | undefined }>;
+  /** A replica with connections of its own, until it or the world is closed. */
+  startReplica(classifiers?: Classifiers): Promise<Moderation>;
+}
+
+export async function openWorld(): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
+  await ensureTopology(broker.main, { shards: 1, replicas: 1, retentionMs: HOUR_MS });
+  const log = createGenerationLog(broker, rethrow);
+  stack.defer(() => log.close());
+  const rules = createRuleSetStore(log.publish, HOUR_MS);
+
+  const create = async (moderation: EffectiveModeration | undefined): Promise<Written> => {
+    const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
+    const appender = new Appender({
+      ...log,
+      ref,
+      head: EMPTY_LOG,
+      writer: createWriterName(),
+      isFence: () => false,
+    });
+    const append = async (...drafts: EventDraft[]) => {
+      for (const draft of drafts) {
+        appender.append(draft);
+        await appender.settled();
+      }
+    };
+    await append({
+      type: "generation.requested",
+      tenant: ref.tenant,
+      generation: ref.generation,
+      created_at: new Date().toISOString(),
+      request: { model: "sim", input: "hello" },
+      policy: { ...tightenPolicy({}, {}), ...(moderation && { moderation }) },
+    });
+    return { ref, append };
+  };
+  const read = async (ref: GenerationRef) =>
+    (await log.leader.readTail(ref, 0)).map(({ payload }) => decodeEvent(payload) as KnownEvent);
+
+  const owned = stack.move();
+  return {
+    server,
+    broker,
+    log,
+    create: async (wanted, moderation) =>
+      create({ ...GATE, ...moderation, rule_set: await rules.keep(TENANT, wanted) }),
+    createUnmoderated: () => create(undefined),
+    read,
+    until: (ref, holds) =>
+      watch(broker, ref, async () => {
+        const found = {
+          events: await read(ref),
+          verdict: (await log.verdicts.readVerdictFromLeader(ref))?.verdict,
+        };
+        return holds(found.events, found.verdict) ? found : undefined;
+      }),
+    async startReplica(classifiers = new Map()) {
+      const own = owned.use(await connectBroker({ url: server.url, name: "moderation" }));
+      const logger = createLogger({ service: "moderation", level: "silent" });
+      return owned.use(
+        await startModeration({ broker: own, shards: 1, classifiers, logger, metrics: createMetrics() }),
+      );
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Looks again whenever the log or its verdict has moved. */
+async function watch<T>(broker: Broker, ref: GenerationRef, look: () => Promise<T | undefined>): Promise<T> {
+  let moved = Promise.withResolvers<void>();
+  const move = () => moved.resolve();
+  const live = subscribeLive(broker.main, ref, { onEvent: move, onError: rethrow });
+  const verdicts = broker.main.subscribe(`live.mod.*.${ref.tenant}.${ref.generation}`, { callback: move });
+  try {
+    await broker.main.flush();
+    for (;;) {
+      moved = Promise.withResolvers();
+      const found = await look();
+      if (found !== undefined) return found;
+      await moved.promise;
+    }
+  } finally {
+    live.unsubscribe();
+    verdicts.unsubscribe();
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
