@@ -4,8 +4,8 @@ import { SymbolBuffer } from "./symbol-buffer.ts";
 import { type PatternRule, tenantNfa } from "./tenant-shape.ts";
 import { termSymbols } from "./term-trie.ts";
 
-/** A pattern's instructions times its longest match: what one character can cost it at the worst. */
-const MOST_PATTERN_COST = 131_072;
+/** A pattern's instructions times its longest match: what one character of a text made for it can cost. */
+const MOST_PATTERN_COST = 32_768;
 
 /**
  * Checks what a schema can't: that every term has something to look for, and that every pattern compiles and can be afforded.

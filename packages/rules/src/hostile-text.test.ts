@@ -91,6 +91,13 @@ describe("20,000 characters made to stall a pattern", () => {
   });
 });
 
+test("a pattern whose automaton grows without end is forgotten and made anew, and finds the same", () => {
+  const set = compileRuleSet("wide", [{ pattern: "a[ab]{14}c", max_length: 16 }]);
+  const bits = Array.from({ length: 4_000 }, (_, at) => ((at * at * 2_654_435_761) % 97) % 2);
+  const text = `${bits.map((bit) => (bit === 1 ? "a" : "b")).join("")} aaaaaaaaaaaaaaac`;
+  expect(scan(set, text.match(/.{1,7}/g) ?? [])).toMatchObject([{ text: "aaaaaaaaaaaaaaac" }]);
+});
+
 test("letters beyond the dense table's width are found as well", () => {
   const letter = (at: number): string => String.fromCharCode(0x4e_00 + (at % 20_000));
   const list = Array.from({ length: 4_000 }, (_, at) =>

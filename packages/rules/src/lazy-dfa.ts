@@ -4,6 +4,9 @@ import { ANYWHERE, flagsBetween, type Nfa, SIDE, type Side, sideOf } from "./nfa
 const MOST_STATES = 1_000;
 const MOST_RARE_STEPS = 256;
 const ASCII = 0x80;
+const NO_STEPS: readonly undefined[] = Array.from({ length: ASCII });
+/** In the order of their numbers. */
+const SIDES = [SIDE.edge, SIDE.newline, SIDE.word, SIDE.other] as const;
 
 /** What a run of a pattern from one place can still become. */
 export interface DfaState {
@@ -29,15 +32,14 @@ export interface DfaState {
 export class LazyDfa {
   readonly #nfa: Nfa;
   readonly #states = new Map<string, DfaState>();
-  readonly #starts: DfaState[];
+  #starts: readonly DfaState[];
   readonly #begins: Uint8Array;
 
   constructor(nfa: Nfa) {
     this.#nfa = nfa;
-    const sides = [SIDE.edge, SIDE.newline, SIDE.word, SIDE.other];
-    this.#starts = sides.map((side) => this.#make([nfa.start], side, false));
-    this.#begins = new Uint8Array(sides.length * ASCII);
-    for (const side of sides)
+    this.#starts = this.#makeStarts();
+    this.#begins = new Uint8Array(SIDES.length * ASCII);
+    for (const side of SIDES)
       for (let symbol = 0; symbol < ASCII; symbol++)
         this.#begins[side * ASCII + symbol] = this.#leads(this.step(this.start(side), symbol)) ? 1 : 0;
   }
@@ -67,6 +69,20 @@ export class LazyDfa {
     return this.#nfa.closure(state.reached, flagsBetween(state.before, SIDE.edge)).matches;
   }
 
+  #makeStarts(): readonly DfaState[] {
+    return SIDES.map((side) => this.#make([this.#nfa.start], side, false));
+  }
+
+  /** Takes the states apart, so that a text which stands in one keeps no other alive. */
+  #forget(): void {
+    for (const { ascii, rare } of this.#states.values()) {
+      ascii.fill(undefined);
+      rare.clear();
+    }
+    this.#states.clear();
+    this.#starts = this.#makeStarts();
+  }
+
   #leads({ open, matches }: DfaState): boolean {
     return open || matches;
   }
@@ -81,7 +97,7 @@ export class LazyDfa {
     const key = `${before},${matchedBefore},${reached.join()}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
-    if (this.#states.size >= MOST_STATES) this.#states.clear();
+    if (this.#states.size >= MOST_STATES) this.#forget();
     const sure = this.#nfa.closure(reached, 0);
     const possible = this.#nfa.closure(reached, ANYWHERE);
     const asks = possible.matches && !sure.matches;
@@ -92,7 +108,7 @@ export class LazyDfa {
       matches: sure.matches,
       asks,
       open: asks || possible.waiting.length > 0,
-      ascii: Array.from({ length: ASCII }),
+      ascii: NO_STEPS.slice(),
       rare: new Map(),
     };
     this.#states.set(key, state);

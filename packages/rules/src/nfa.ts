@@ -36,7 +36,7 @@ export type Side = (typeof SIDE)[keyof typeof SIDE];
 
 /** Where a set of instructions leads to without a character. */
 export interface Closure {
-  /** Instructions that wait for a character, in ascending order. */
+  /** Instructions that wait for a character. */
   readonly waiting: readonly number[];
   readonly matches: boolean;
 }
@@ -46,6 +46,9 @@ export class Nfa {
   readonly start: number;
   readonly size: number;
   readonly #instructions: readonly Instruction[];
+  /** By instruction: the number of the last walk that came by. */
+  readonly #seen: Float64Array;
+  #stamp = 0;
 
   /** @throws re2js's syntax error where `pattern` is not RE2 syntax */
   constructor(pattern: string, flags: number) {
@@ -54,6 +57,7 @@ export class Nfa {
     this.#instructions = program.inst;
     this.start = program.start;
     this.size = program.inst.length;
+    this.#seen = new Float64Array(this.size);
   }
 
   /** Whether some match has a character at all. */
@@ -71,13 +75,14 @@ export class Nfa {
 
   /** Follows what needs no character, at a place for which `flags` are true. */
   closure(from: readonly number[], flags: number): Closure {
-    const seen = new Set<number>();
+    const stamp = ++this.#stamp;
+    const seen = this.#seen;
     const waiting: number[] = [];
     let matches = false;
-    const stack = [...from];
+    const stack = from.slice();
     for (let pc = stack.pop(); pc !== undefined; pc = stack.pop()) {
-      if (seen.has(pc)) continue;
-      seen.add(pc);
+      if (seen[pc] === stamp) continue;
+      seen[pc] = stamp;
       const { op, out, arg } = this.#instructions[pc] as Instruction;
       if (op === OP.alt || op === OP.altMatch) stack.push(out, arg);
       else if (op === OP.capture || op === OP.nop) stack.push(out);
@@ -85,17 +90,21 @@ export class Nfa {
       else if (op === OP.match) matches = true;
       else if (op >= OP.rune) waiting.push(pc);
     }
-    return { waiting: waiting.toSorted((a, b) => a - b), matches };
+    return { waiting, matches };
   }
 
-  /** Where the waiting instructions go with this character. */
+  /** @returns where the waiting instructions go with this character, in ascending order */
   step(waiting: readonly number[], codePoint: number): number[] {
-    const next = new Set<number>();
+    const stamp = ++this.#stamp;
+    const seen = this.#seen;
+    const next: number[] = [];
     for (const pc of waiting) {
       const instruction = this.#instructions[pc] as Instruction;
-      if (accepts(instruction, codePoint)) next.add(instruction.out);
+      if (seen[instruction.out] === stamp || !accepts(instruction, codePoint)) continue;
+      seen[instruction.out] = stamp;
+      next.push(instruction.out);
     }
-    return Array.from(next).toSorted((a, b) => a - b);
+    return next.toSorted((a, b) => a - b);
   }
 }
 
