@@ -76,23 +76,33 @@ describe("a gate", () => {
   test("has a long poll wait for what is cleared, not for what is there", async () => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
-    const waiting = call(`${platform.node.url}${path}/events?wait=30000`, { headers: readJson });
     await append(worker, started(), delta("a"), delta("b"));
+    const waiting = call(`${platform.node.url}${path}/events?wait=30000`, { headers: readJson });
+    await expect
+      .poll(async () => (await call(`${platform.node.url}/metrics`)).text)
+      .toContain("\nreprise_hub_generations 1\n");
     await judge(platform, ref, 2);
     expect((await waiting).json).toMatchObject({ events: [{ seq: 1 }, { seq: 2 }], ended: false });
   });
 
-  test("answers a cancel when the end may be shown, or after a while without it", async () => {
+  test("answers a cancel once the end may be shown", async () => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
     await append(worker, started(), delta("a"));
     await judge(platform, ref, 2);
-    const url = `${platform.node.url}${path}`;
-    const hasty = await call(`${url}/cancel`, { method: "POST" });
-    expect(hasty.json).toMatchObject({ status: "in_progress", text: "a", cursor: "1-2" });
-    const patient = call(`${url}/cancel`, { method: "POST" });
+    const cancelled = call(`${platform.node.url}${path}/cancel`, { method: "POST" });
+    await expect.poll(async () => (await platform.log.reader.readLog(ref)).events).toHaveLength(4);
     await judge(platform, ref, 3);
-    expect((await patient).json).toMatchObject({ status: "cancelled", text: "a", cursor: "1-3" });
+    expect((await cancelled).json).toMatchObject({ status: "cancelled", text: "a", cursor: "1-3" });
+  });
+
+  test("answers a cancel without the end when nobody judges that in time", async () => {
+    await using platform = await openPlatform();
+    const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
+    await append(worker, started(), delta("a"));
+    await judge(platform, ref, 2);
+    const { json } = await call(`${platform.node.url}${path}/cancel`, { method: "POST" });
+    expect(json).toMatchObject({ status: "in_progress", text: "a", cursor: "1-2" });
   });
 });
 
@@ -150,8 +160,10 @@ describe("retract", () => {
     expect(page.json).toMatchObject({ cursor: "1-2", ended: false });
     const late = await call(`${url}/events`, { headers: { "last-event-id": "1-3", ...readJson } });
     expect(late.json).toEqual({ object: "list", events: [], cursor: "1-3", ended: false });
+    await using elsewhere = await openSseReader(`${url}/events`, { headers: authorization(), after: "1-3" });
+    expect(elsewhere.status).toBe(200);
     await judge(platform, ref, 3);
-    expect(await reader.ended).toBe("clean");
+    expect([await reader.ended, await elsewhere.ended]).toEqual(["clean", "clean"]);
     expect((await call(`${url}/events?after=1-3`)).status).toBe(204);
     expect((await call(url)).json).toMatchObject({ status: "completed" });
   });
@@ -200,6 +212,7 @@ describe("without moderation", () => {
       await using reader = await openSseReader(`${url}${path}/events`, { headers: authorization() });
       expect(await reader.ended).toBe("broken");
       expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-2"]);
+      expect(reader.retryMs).toBe(1_000);
       expect(JSON.parse(reader.frames.at(-1)!.data)).toMatchObject({
         error: { code: "moderation_unavailable", retryable: true },
       });

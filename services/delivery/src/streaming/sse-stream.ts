@@ -33,6 +33,7 @@ export interface SseStreamOptions {
 const MAX_WRITE_BYTES = 64 * 1_024;
 
 /** What the policy has readers told when nobody judges what they wait for. */
+const UNJUDGED_RETRY_MS = 1_000;
 const UNJUDGED = new RepriseError(
   "moderation_unavailable",
   "Nobody has judged what follows. Nothing of it is lost; try again.",
@@ -106,7 +107,7 @@ export class SseStream {
       } else if (tail.failure) this.#fail(tail.failure);
       else if (this.#nextSeq <= tail.shownSeq) void this.#readBehind();
       else if (tail.isOver) return this.#finish();
-      else if (tail.visibility?.isUnavailable) this.#fail(UNJUDGED);
+      else if (tail.visibility?.isUnavailable) this.#turnAway();
       else return;
     }
   }
@@ -147,6 +148,12 @@ export class SseStream {
   #finish(): void {
     this.#options.socket.end();
     this.#close();
+  }
+
+  /** Nobody would be helped by readers that come back at once. */
+  #turnAway(): void {
+    this.#options.socket.writeText(encodeSseRetry(UNJUDGED_RETRY_MS));
+    this.#fail(UNJUDGED);
   }
 
   /** In-band, because the headers are gone; then broken off, because a clean end would say that the generation has ended. */

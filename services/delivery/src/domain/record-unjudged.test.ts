@@ -1,0 +1,19 @@
+import { readPolicy, type Tail } from "@reprise/log";
+import { expect, test } from "vitest";
+import { moderatedBody } from "../testing/moderation.ts";
+import { append, createGeneration, delta, openPlatform, started } from "../testing/platform.ts";
+import { recordUnjudged } from "./record-unjudged.ts";
+
+test("that nobody judges is recorded once for each place, however many nodes notice", async () => {
+  await using platform = await openPlatform();
+  const { log } = platform;
+  const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
+  await append(worker, started(), delta("a"));
+  const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
+  const tailAt = (judged: number) => ({ ref, policy, visibility: { judged } }) as unknown as Tail;
+  const first = await Promise.all([1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged))));
+  expect(first.filter((answer) => answer !== undefined)).toEqual(["fail_closed"]);
+  expect(await recordUnjudged(log, tailAt(0))).toBeUndefined();
+  expect(await recordUnjudged(log, tailAt(2))).toBe("fail_closed");
+  expect((await log.reader.readLog(ref)).events).toHaveLength(5);
+});
