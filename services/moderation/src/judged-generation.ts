@@ -121,7 +121,6 @@ export class JudgedGeneration {
     void this.#settle();
   }
 
-  /** Has VERDICTS keep what was judged. */
   store(): Promise<void> {
     return this.#parts.record.store();
   }

@@ -99,8 +99,7 @@ export class Judging {
 
   /** Stores what waits for it, and lets go of what is done. */
   async sweep(now: number): Promise<void> {
-    const stored = [...this.#entries.values()].map(({ judged }) => judged?.store());
-    await Promise.all(stored);
+    await Promise.all([...this.#entries.values()].flatMap(({ judged }) => judged?.store() ?? []));
     for (const [generation, entry] of this.#entries) {
       const isOver = entry.judged?.isDone && now - entry.touchedAtMs > LINGER_MS;
       if (isOver) this.#drop(generation, entry);

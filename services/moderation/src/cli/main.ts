@@ -17,9 +17,13 @@ try {
     name: "moderation-cli",
     ...topology,
   });
-  const isWell = await runCli(options, { broker, ...topology, print: (line) => console.log(line) });
+  const isWell = await runCli(options, {
+    broker,
+    ...topology,
+    print: (line) => process.stdout.write(`${line}\n`),
+  });
   if (!isWell) process.exitCode = 1;
 } catch (error) {
-  console.error(`${(error as Error).message}\n\n${USAGE}`);
+  process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
   process.exitCode = 2;
 }

@@ -1,10 +1,4 @@
-import {
-  decodeEvent,
-  type EffectiveModeration,
-  type EventDraft,
-  type Finding,
-  type KnownEvent,
-} from "@reprise/protocol";
+import { decodeEvent, type EffectiveModeration, type EventDraft, type Finding } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./judge.ts";
 import { keptTexts } from "./kept-texts.ts";
@@ -31,7 +25,7 @@ export function rejudge(
   const decisions: EventDraft[] = [];
   for (let draft = judge.nextDecision(nowMs); draft; draft = judge.nextDecision(nowMs)) {
     decisions.push(draft);
-    judge.fold({ ...draft, seq: judge.judged + 1 } as KnownEvent);
+    judge.fold({ ...draft, seq: judge.judged + 1 });
   }
   return { judged, findings: judge.findings, findingCount: judge.findingCount, decisions };
 }

@@ -36,7 +36,7 @@ const TENANT = parseTenantId("acme");
 export interface Written {
   readonly ref: GenerationRef;
   /** Resolves when they are stored, in order, with whatever others have stored in between. */
-  append(...drafts: EventDraft[]): Promise<void>;
+  readonly append: (...drafts: EventDraft[]) => Promise<void>;
 }
 
 /** A real broker, and what stands around moderation: whoever creates generations, writes their logs, and reads them. */
