@@ -54,6 +54,14 @@ export class LazyDfa {
     return this.#leads(this.step(this.start(before), symbol));
   }
 
+  /** Whether no match begins with `first` when `second` follows it. */
+  failsWith(before: Side, first: number, second: number): boolean {
+    const one = this.step(this.start(before), first);
+    if (one.matches) return false;
+    const two = this.step(one, second);
+    return !two.matchedBefore && !this.#leads(two);
+  }
+
   step(state: DfaState, symbol: number): DfaState {
     if (symbol < ASCII) return (state.ascii[symbol] ??= this.#stepFrom(state, symbol));
     const known = state.rare.get(symbol);

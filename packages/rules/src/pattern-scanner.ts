@@ -50,9 +50,8 @@ export class PatternScanner implements Detector {
     let before = this.#before;
     for (let at = 0; at < count; at++) {
       const symbol = symbols[at] as number;
-      const woken = (symbol < ASCII ? (begins[before * ASCII + symbol] as number) : beginsRare) & ~awake;
-      if (woken !== 0) this.#wake(woken, first + at);
-      awake |= woken;
+      const able = (symbol < ASCII ? (begins[before * ASCII + symbol] as number) : beginsRare) & ~awake;
+      if (able !== 0) awake |= this.#wake(able, first + at, before);
       before = sideBefore(symbol);
     }
     this.#before = before;
@@ -75,9 +74,22 @@ export class PatternScanner implements Detector {
     return earliest;
   }
 
-  /** These shapes begin to look for a match at this symbol. */
-  #wake(shapes: number, number: number): void {
-    for (let left = shapes; left !== 0; left &= left - 1) this.#runOf(lowestBit(left)).next = number;
+  /**
+   * Of the shapes that may begin at this symbol, makes those begin to look for a match there which the symbol after it, if it has come,
+   * does not rule out: a run costs more than two look-ups.
+   */
+  #wake(shapes: number, number: number, before: Side): number {
+    const ring = this.#ring;
+    let awake = 0;
+    for (let left = shapes; left !== 0; left &= left - 1) {
+      const shape = lowestBit(left);
+      const { dfa } = this.#bank.shapes[shape] as BankShape;
+      if (number + 1 < ring.count && dfa.failsWith(before, ring.symbol(number), ring.symbol(number + 1)))
+        continue;
+      this.#runOf(shape).next = number;
+      awake |= 1 << shape;
+    }
+    return awake;
   }
 
   /** Takes a shape through all symbols that are there; `ended`: there will be no more. */

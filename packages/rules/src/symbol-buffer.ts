@@ -18,6 +18,8 @@ export class SymbolBuffer implements SymbolChunk {
   readonly starts = new Int32Array(SLICE_UNITS * MOST_SYMBOLS_PER_UNIT + 4);
   readonly ends = new Int32Array(SLICE_UNITS * MOST_SYMBOLS_PER_UNIT + 4);
   count = 0;
+  /** Whether what was read last is ASCII, which is its own compatible form. */
+  isAscii = false;
   readonly #compatible: Uint16Array;
   readonly #expansions: ReadonlyMap<number, readonly number[]>;
 
@@ -38,8 +40,10 @@ export class SymbolBuffer implements SymbolChunk {
     const { symbols, starts, ends } = this;
     let count = 0;
     let open = high;
+    let bits = high;
     for (let at = from; at < to; at++) {
       const unit = text.charCodeAt(at);
+      bits |= unit;
       const symbol = compatible[unit] as number;
       if (open === 0 && (symbol < HIGH || (symbol > LAST_LOW && symbol < EXPANDED))) {
         symbols[count] = symbol;
@@ -52,6 +56,7 @@ export class SymbolBuffer implements SymbolChunk {
       count = this.count;
     }
     this.count = count;
+    this.isAscii = bits < 0x80;
     return open;
   }
 

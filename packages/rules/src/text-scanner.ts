@@ -43,14 +43,18 @@ export class TextScanner implements Scanner {
     let high = this.#high;
     for (let from = 0; from < text.length; from += SLICE_UNITS) {
       const to = Math.min(from + SLICE_UNITS, text.length);
+      let chunk = folded;
       let next = high;
       if (overFolded.length > 0) {
         next = folded.fold(text, from, to, this.#length, high);
         for (const detector of overFolded) detector.feed(folded);
       }
       if (overPlain.length > 0) {
-        next = plain.read(text, from, to, this.#length, high);
-        for (const detector of overPlain) detector.feed(plain);
+        if (overFolded.length === 0 || !folded.isAscii) {
+          next = plain.read(text, from, to, this.#length, high);
+          chunk = plain;
+        }
+        for (const detector of overPlain) detector.feed(chunk);
       }
       high = next;
     }
