@@ -42,7 +42,7 @@ function moderated(mode: "gate" | "retract", steps: readonly ("clean" | "secret"
 const anySteps = fc.array(fc.constantFrom("clean", "clean", "secret", "judge", "judge", "judge"), {
   minLength: 5,
   maxLength: 60,
-}) as fc.Arbitrary<("clean" | "secret" | "judge")[]>;
+});
 /** Which live event or verdict comes next, any number of times or never, or the log as far as it is. */
 const anyFeed = fc.array(
   fc.record({ kind: fc.constantFrom("event", "event", "verdict", "read"), at: fc.nat(200) }),

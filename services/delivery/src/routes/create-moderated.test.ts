@@ -1,15 +1,15 @@
 import { readPolicy, readRuleSet } from "@reprise/log";
-import { type ModerationPolicy, ruleSetId } from "@reprise/protocol";
+import { type ModerationRule, ruleSetId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { moderatedBody } from "../testing/moderation.ts";
 import { call, createGeneration, openPlatform } from "../testing/platform.ts";
 
 test("the policy of a moderated generation names its rules, and they are kept", async () => {
   await using platform = await openPlatform();
-  const rules: ModerationPolicy["rules"] = ["cards", { terms: ["secret"], action: "halt" }];
+  const rules: ModerationRule[] = ["cards", { terms: ["secret"], action: "halt" }];
   const { ref } = await createGeneration(platform, { body: moderatedBody({ mode: "retract", rules }) });
   const { events } = await platform.log.reader.readLog(ref);
-  const id = await ruleSetId(rules!);
+  const id = await ruleSetId(rules);
   expect(readPolicy(events[0]!)?.moderation).toMatchObject({ mode: "retract", rule_set: id });
   expect(await readRuleSet(platform.broker.main, ref.tenant, id)).toEqual(rules);
 });
