@@ -10,6 +10,7 @@ export class ShardAcks {
   readonly #prefix: string;
   readonly #numbers = new DeliveryNumbers();
   #upTo = 0;
+  #isDue = false;
 
   constructor(connection: NatsConnection, stream: string, consumer: string) {
     this.#connection = connection;
@@ -26,9 +27,9 @@ export class ShardAcks {
     this.#numbers.add(delivered);
   }
 
-  /** The consumer's own place has changed without this follower. */
-  restart(acknowledged: Delivered): void {
-    this.#upTo = Math.min(this.#upTo, acknowledged.streamSeq);
+  /** The consumer's place has changed without this follower, which has seen all up to `last`. */
+  restart(acknowledged: Delivered, last: number): void {
+    this.#upTo = Math.min(this.#upTo, last);
     this.#numbers.clear();
     this.#numbers.add(acknowledged);
   }
@@ -43,6 +44,16 @@ export class ShardAcks {
   /** Says again what was acknowledged last. */
   repeat(): void {
     if (this.#upTo > 0) this.#say(this.#subject, "");
+  }
+
+  /** Does so once, however often it is asked for in one tick. */
+  repeatSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      this.#isDue = false;
+      this.repeat();
+    });
   }
 
   /** Gives an event back that was handed out, perhaps to another follower, to be handed out again at once. */

@@ -35,6 +35,8 @@ export interface ShardConsumerState {
   /** Up to here everything is acknowledged. */
   readonly acknowledged: Delivered;
   readonly unacknowledged: number;
+  /** How many events lie behind what was handed out. */
+  readonly pending: number;
   /** Who is fed; undefined when nobody is. */
   readonly pinId: string | undefined;
 }
@@ -90,12 +92,13 @@ function toDeliverPolicy(start: ConsumerStart): Partial<ConsumerConfig> {
   return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: start.afterStreamSeq + 1 };
 }
 
-function toState({
-  delivered,
-  ack_floor,
-  num_ack_pending,
-  priority_groups,
-}: ConsumerInfo): ShardConsumerState {
+/** What the client does not describe. */
+interface Pinning {
+  priority_groups?: { group: string; pinned_client_id?: string }[];
+}
+
+function toState(info: ConsumerInfo & Pinning): ShardConsumerState {
+  const { delivered, ack_floor, num_ack_pending, num_pending, priority_groups } = info;
   const toDelivered = ({ stream_seq, consumer_seq }: ConsumerInfo["delivered"]): Delivered => ({
     streamSeq: stream_seq,
     deliverySeq: consumer_seq,
@@ -104,6 +107,7 @@ function toState({
     delivered: toDelivered(delivered),
     acknowledged: toDelivered(ack_floor),
     unacknowledged: num_ack_pending,
+    pending: num_pending,
     pinId: priority_groups?.find(({ group }) => group === GROUP)?.pinned_client_id,
   };
 }

@@ -1,7 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import { type GenerationRef, generationsStream, parseLogSubject, shardSubjects } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Broker } from "./connection.ts";
+import { type Broker, watchConnection } from "./connection.ts";
 import { readDirectBatch, streamSeqOf } from "./direct-batch.ts";
 import { HEADER } from "./header.ts";
 import { ShardAcks } from "./shard-consumer-acks.ts";
@@ -94,6 +94,8 @@ class Follower implements ShardFollower {
   #isUncertain = false;
   #isSettling = false;
   #isStopped = false;
+  /** While it is down, the client drops requests without a word. */
+  #canRead = true;
   #passed: ShardEvent[] = [];
 
   constructor(options: ShardFollowerOptions) {
@@ -114,6 +116,10 @@ class Follower implements ShardFollower {
       onBroken: onUncertain,
       onIdle: onUncertain,
       onError,
+    });
+    watchConnection(broker.reads, {
+      onDown: () => (this.#canRead = false),
+      onUp: () => (this.#canRead = true),
     });
     onUncertain();
   }
@@ -154,7 +160,7 @@ class Follower implements ShardFollower {
 
   #pass({ streamSeq, deliverySeq, event }: Incoming): void {
     // Handed out for the second time: what was acknowledged was not heard.
-    if (streamSeq <= this.#acks.upTo) this.#acks.repeat();
+    if (streamSeq <= this.#acks.upTo) this.#acks.repeatSoon();
     if (streamSeq <= this.#last) return;
     this.#acks.add({ streamSeq, deliverySeq });
     this.#passOn(streamSeq, event);
@@ -181,14 +187,15 @@ class Follower implements ShardFollower {
     if (this.#isSettling) return;
     this.#isSettling = true;
     this.#pulls.isPaused = true;
-    while (!this.#isStopped) {
+    while (!this.#isStopped && !this.#options.broker.main.isClosed()) {
       try {
         if (this.#isUncertain) await this.#ask();
         this.#passHeld();
         const missing = this.#held[0] ? this.#held[0].streamSeq - 1 : this.#handedOut;
         if (this.#isUncertain) continue;
         if (missing <= this.#last) break;
-        await this.#readUpTo(missing);
+        if (this.#canRead) await this.#readUpTo(missing);
+        else await pause(SEARCH_PAUSE_MS);
       } catch (error) {
         this.#options.onError(error);
         await pause(RETRY_MS);
@@ -221,12 +228,14 @@ class Follower implements ShardFollower {
     }
   }
 
-  #learn({ delivered, acknowledged, unacknowledged, pinId }: ShardConsumerState): void {
-    // A consumer that has handed out less than was seen here was set back, perhaps with the stream: what comes is taken as new.
-    if (delivered.streamSeq < this.#last || acknowledged.streamSeq > this.#last) {
-      this.#last = acknowledged.streamSeq;
-      this.#acks.restart(acknowledged);
-    }
+  #learn({ delivered, acknowledged, unacknowledged, pending, pinId }: ShardConsumerState): void {
+    const known = this.#last;
+    // The stream ends before what was seen here: it has lost events, and what comes is taken as new.
+    if (delivered.streamSeq + pending < known) this.#last = acknowledged.streamSeq;
+    // What other followers have acknowledged is dealt with.
+    this.#last = Math.max(this.#last, acknowledged.streamSeq);
+    // A consumer that has handed out less than was seen here has been set back, and counts its deliveries anew.
+    if (delivered.streamSeq < known || this.#last !== known) this.#acks.restart(acknowledged, this.#last);
     const isFed = pinId !== undefined && pinId === this.#pulls.pinId;
     this.#handedOut = isFed ? delivered.streamSeq : 0;
     // Somebody has died with events that nobody else is handed before long. Handed back, the first of them finds who is fed next.
