@@ -1,4 +1,7 @@
+import { readFile } from "node:fs/promises";
+import { BUILT_IN_RULES } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
+import { builtInShapes } from "./built-in-shapes.ts";
 import { compileRuleSet } from "./rule-set.ts";
 import { found } from "./scanning.fixture.ts";
 
@@ -108,4 +111,15 @@ test.for(CLEAN)("the built-in sets find nothing in %j", (text) => {
 
 test("of a token that is longer than 1,024 characters the first 1,024 are found", () => {
   expect(found(SET, `ghp_${letters(2_000)} x`)).toEqual([`secrets.github-token: ghp_${letters(1_020)}`]);
+});
+
+test("the README lists what the built-in sets find, and the list above has an example of each", async () => {
+  const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const listed = Array.from(
+    readme.matchAll(/`((?:cards|secrets|personal-data)\.[a-z-]+)`/g),
+    ([, rule]) => rule,
+  );
+  const rules = BUILT_IN_RULES.flatMap((set) => builtInShapes(set, "flag").map(({ label }) => label.rule));
+  expect(new Set(listed)).toEqual(new Set(rules));
+  expect(new Set(FOUND.map(([rule]) => rule))).toEqual(new Set(rules));
 });

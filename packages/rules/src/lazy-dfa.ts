@@ -56,9 +56,7 @@ export class LazyDfa {
 
   /** Whether no match begins with `first` when `second` follows it. */
   failsWith(before: Side, first: number, second: number): boolean {
-    const one = this.step(this.start(before), first);
-    if (one.matches) return false;
-    const two = this.step(one, second);
+    const two = this.step(this.step(this.start(before), first), second);
     return !two.matchedBefore && !this.#leads(two);
   }
 
