@@ -92,3 +92,21 @@ test("nobody waits where nothing is judged, or verdicts are only noted", () => {
   expect(holdingModeration(undefined)).toBeUndefined();
   expect(holdingModeration({ moderation: { ...MODERATION, mode: "observe" } } as never)).toBeUndefined();
 });
+
+test("a verdict says nothing of a later attempt, which may have taken the place of lost events", () => {
+  const started = (seq: number, attempt: number) => () =>
+    ({ seq, type: "generation.started", attempt, worker: "w", model: "sim" }) as KnownEvent;
+  const visibility = gate();
+  visibility.accept({ ...verdict(9), attempt: 1 }, 9);
+  visibility.took(5, "generation.started", started(5, 2));
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([4, 4]);
+  visibility.accept({ ...verdict(6), attempt: 2 }, 9);
+  visibility.accept({ ...verdict(9), attempt: 1 }, 9);
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([6, 6]);
+
+  const ahead = gate();
+  ahead.accept({ ...verdict(9), attempt: 1 }, 4);
+  ahead.accept({ ...verdict(6), attempt: 2 }, 4);
+  ahead.took(5, "generation.started", started(5, 2));
+  expect(ahead.shownSeq(9)).toBe(6);
+});

@@ -6,6 +6,7 @@ import {
   type Verdict,
 } from "@reprise/protocol";
 
+type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
 type UnavailableEvent = Extract<KnownEvent, { type: "moderation.unavailable" }>;
 
 /** A policy under which readers may have to wait for moderation. */
@@ -20,7 +21,8 @@ export function holdingModeration(policy: EffectivePolicy | undefined): HoldingM
 /**
  * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but a terminal event
  * and what follows it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows,
- * whatever order they come in, and is acted upon only by who has the decisions that go with it.
+ * whatever order they come in, and is acted upon only by who has the decisions that go with it. Only a new attempt, of which a verdict
+ * knows nothing, may have taken the place of what that was about: the store had lost it.
  */
 export class Visibility {
   readonly #isGate: boolean;
@@ -31,6 +33,8 @@ export class Visibility {
   #settledCleared = 0;
   /** What waits for a decision. Waiting for the last of several is late at worst. */
   #waiting: Verdict | undefined;
+  /** The attempt that the newest verdict has seen: what was said before it was seen no longer counts. */
+  #attempt = 0;
   #endSeq: number | undefined;
   #unavailable: UnavailableEvent | undefined;
 
@@ -45,6 +49,10 @@ export class Visibility {
 
   /** @param lastSeq the last event of the tail */
   accept(verdict: Verdict, lastSeq: number): void {
+    const { attempt = Number.POSITIVE_INFINITY } = verdict;
+    if (attempt < this.#attempt) return;
+    if (attempt > this.#attempt) this.#forget(0);
+    this.#attempt = attempt;
     this.#judged = Math.max(this.#judged, verdict.judged);
     if (verdict.decided <= lastSeq) this.#settle(verdict);
     else this.#waiting = this.#waiting ? latest(this.#waiting, verdict) : verdict;
@@ -54,6 +62,20 @@ export class Visibility {
   took(seq: number, type: string, decode: () => KnownEvent): void {
     if (isTerminal(type)) this.#endSeq ??= seq;
     else if (type === "moderation.unavailable") this.#unavailable = decode() as UnavailableEvent;
+    else if (type === "generation.started") this.#began(decode() as StartedEvent);
+  }
+
+  /** What was said, by one who has not seen it, of places that are the new attempt's was said of events that the store has lost. */
+  #began({ attempt, seq }: StartedEvent): void {
+    if (this.#attempt < attempt) this.#forget(seq - 1);
+  }
+
+  /** @param to what may still count as said */
+  #forget(to: number): void {
+    this.#judged = Math.min(this.#judged, to);
+    this.#settledJudged = Math.min(this.#settledJudged, to);
+    this.#settledCleared = Math.min(this.#settledCleared, to);
+    this.#waiting = undefined;
   }
 
   /** Acts upon what waited for decisions up to the tail's last event. */

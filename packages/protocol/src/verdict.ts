@@ -26,6 +26,11 @@ export const verdictSchema = z.object({
   cleared: seq,
   /** The last decision of moderation in the log: who has not seen that event yet must not act upon `cleared`. 0 for none. */
   decided: seq,
+  /**
+   * The attempt that wrote the last event judged: a verdict says nothing of events of later attempts, which may have taken the place of
+   * events that the store has lost. Default: it says something of all.
+   */
+  attempt: seq.optional(),
   /** Which rules have judged which events. Only in what is stored. */
   spans: z.array(spanSchema).optional(),
   /** What was found, the first 100. Only in what is stored. */

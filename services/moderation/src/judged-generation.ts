@@ -280,14 +280,15 @@ export class JudgedGeneration {
   #publish(): void {
     if (this.#closed) return;
     const { context, ref, moderation, record } = this.#parts;
-    const { judged, cleared, decided, ended } = this.#judge;
+    const { judged, cleared, decided, ended, attempt } = this.#judge;
     // The end waits for what classifiers may still say.
     const most = ended && !this.#late.isIdle ? judged - 1 : judged;
-    const verdict = { judged: most, cleared: Math.min(cleared, most), decided };
+    const verdict = { judged: most, cleared: Math.min(cleared, most), decided, attempt: attempt.attempt };
     if (!record.isNews(verdict)) return;
     if (moderation.mode !== "observe") publishLiveVerdict(context.connection, ref, verdict);
     record.say({
       ...verdict,
+      attemptFromSeq: attempt.fromSeq,
       findings: this.#judge.findings,
       findingCount: this.#judge.findingCount,
       classified: this.#late.classified,

@@ -1,9 +1,12 @@
 import { type GenerationLog, storeVerdict } from "@reprise/log";
-import { type Finding, type GenerationRef, type JudgedSpan, type Verdict } from "@reprise/protocol";
-import { addSpan } from "./domain/coverage.ts";
+import { type Finding, type GenerationRef, type Verdict } from "@reprise/protocol";
+import { addSpan, clipSpans } from "./domain/coverage.ts";
 
 /** What a judge has to say, in full. */
 export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
+  readonly attempt: number;
+  /** The first event of the attempt. */
+  readonly attemptFromSeq: number;
   readonly findings: readonly Finding[];
   readonly findingCount: number;
   readonly classified: number;
@@ -114,14 +117,28 @@ export class VerdictRecord {
     );
   }
 
-  #merged({ judged, cleared, decided, findings, findingCount, classified, unjudged }: Word): Verdict {
-    const stored = this.#stored;
-    const spans: JudgedSpan[] = addSpan(stored?.spans ?? [], judged, this.#ruleSet);
+  /** What is stored never says less than before, unless it spoke of events that the store has lost, as a later attempt shows. */
+  #merged(word: Word): Verdict {
+    const {
+      judged,
+      cleared,
+      decided,
+      attempt,
+      attemptFromSeq,
+      findings,
+      findingCount,
+      classified,
+      unjudged,
+    } = word;
+    const isOfLost = (this.#stored?.attempt ?? 0) < attempt && (this.#stored?.judged ?? 0) >= attemptFromSeq;
+    const stored = isOfLost ? undefined : this.#stored;
+    const spans = clipSpans(this.#stored?.spans ?? [], isOfLost ? attemptFromSeq : Number.POSITIVE_INFINITY);
     return {
       judged: Math.max(judged, stored?.judged ?? 0),
       cleared: Math.max(cleared, stored?.cleared ?? 0),
       decided: Math.max(decided, stored?.decided ?? 0),
-      spans,
+      attempt: Math.max(attempt, stored?.attempt ?? 0),
+      spans: addSpan(spans, judged, this.#ruleSet),
       findings: findings.length >= (stored?.findings?.length ?? 0) ? [...findings] : stored!.findings!,
       finding_count: Math.max(findingCount, stored?.finding_count ?? 0),
       ...(classified > 0 && { classified: Math.max(classified, stored?.classified ?? 0) }),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addSpan, uncovered } from "./coverage.ts";
+import { addSpan, clipSpans, uncovered } from "./coverage.ts";
 
 test("events that the same rules have judged are one span, others begin a new one", () => {
   const first = addSpan([], 5, "a");
@@ -22,4 +22,13 @@ test("what nobody has judged is told", () => {
     { from_seq: 10, to_seq: 12 },
   ]);
   expect(uncovered([{ from_seq: 1, to_seq: 12, rule_set: "a" }], 12)).toEqual([]);
+});
+
+test("spans end where other events have taken the place of those that they spoke of", () => {
+  const spans = [
+    { from_seq: 1, to_seq: 4, rule_set: "a" },
+    { from_seq: 5, to_seq: 9, rule_set: "b" },
+  ];
+  expect(clipSpans(spans, 7)).toEqual([spans[0], { from_seq: 5, to_seq: 6, rule_set: "b" }]);
+  expect(clipSpans(spans, 5)).toEqual([spans[0]]);
 });

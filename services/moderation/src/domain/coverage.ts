@@ -9,6 +9,13 @@ export function addSpan(spans: readonly JudgedSpan[], judged: number, ruleSet: s
   return [...spans, { from_seq: fromSeq, to_seq: judged, rule_set: ruleSet }];
 }
 
+/** Without what was said of events from a place on: others have taken theirs. */
+export function clipSpans(spans: readonly JudgedSpan[], fromSeq: number): JudgedSpan[] {
+  return spans
+    .filter((span) => span.from_seq < fromSeq)
+    .map((span) => ({ ...span, to_seq: Math.min(span.to_seq, fromSeq - 1) }));
+}
+
 /** What of the events up to `lastSeq` nobody has judged: empty where every event was looked at. */
 export function uncovered(
   spans: readonly JudgedSpan[],

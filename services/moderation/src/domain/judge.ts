@@ -54,6 +54,7 @@ export class Judge {
   #judged = -1;
   #decided = 0;
   #ended = false;
+  #attempt = { attempt: 0, fromSeq: 0 };
   #haltedFrom = Number.POSITIVE_INFINITY;
   /** The first event that a classifier may still speak about. */
   keepFromSeq = Number.POSITIVE_INFINITY;
@@ -70,6 +71,11 @@ export class Judge {
   /** The last event of the log that withdraws something. */
   get decided(): number {
     return this.#decided;
+  }
+
+  /** The attempt that wrote the last event, and where that began. */
+  get attempt(): { readonly attempt: number; readonly fromSeq: number } {
+    return this.#attempt;
   }
 
   get ended(): boolean {
@@ -130,7 +136,9 @@ export class Judge {
     if (known.type === "moderation.halted") this.#haltedFrom = Math.min(this.#haltedFrom, known.from_seq);
     // What a decision has settled is settled: later findings in the same events are not its business.
     if (withdrawn) this.#wanted = this.#wanted.filter((wanted) => !this.#isDecided(wanted));
-    else if (known.type === "output.rewind") this.#rewind(kept);
+    else if (known.type === "generation.started") {
+      this.#attempt = { attempt: known.attempt, fromSeq: known.seq };
+    } else if (known.type === "output.rewind") this.#rewind(kept);
     else if (known.type === "moderation.review") this.#asked(known);
     else if (known.type === "moderation.reviewed") this.#reviewed(known);
     else if (isTerminal(known.type)) this.#end();
