@@ -1,5 +1,5 @@
 /**
- * How many chunks a second one core judges, and how much text is pending after each. 1,000,000 chunks of some 4.5 characters from 1,000
+ * How many chunks one core judges in a second of its time, and how much text is pending after each. 1,000,000 chunks of some 4.5 characters from 1,000
  * texts in turn. Run by `node packages/rules/bench.ts`; the best of five runs is printed.
  */
 import type { ModerationRule } from "@reprise/protocol";
@@ -42,18 +42,19 @@ function measure(title: string, rules: readonly ModerationRule[]): void {
   for (let run = 0; run < RUNS; run++) {
     const scanners = Array.from({ length: SCANNERS }, () => set.createScanner());
     findings = 0;
-    const began = performance.now();
+    const began = process.cpuUsage();
     for (let at = 0; at < CHUNKS / SCANNERS; at++)
       scanners.forEach((scanner, of) => {
         findings += scanner.push(chunks[of]?.[at] ?? "").length;
         pending[at * SCANNERS + of] = scanner.pending;
       });
-    best = Math.max(best, CHUNKS / (performance.now() - began));
+    const { user, system } = process.cpuUsage(began);
+    best = Math.max(best, CHUNKS / (user + system));
   }
   const sorted = pending.toSorted();
   const mean = sorted.reduce((sum, units) => sum + units, 0) / CHUNKS;
   print(
-    `${title}: ${(best / 1_000).toFixed(2)} M chunks/s; pending mean ${mean.toFixed(2)}, p99 ${sorted[CHUNKS * 0.99]}, max ${sorted.at(-1)}; ${findings} findings`,
+    `${title}: ${best.toFixed(2)} M chunks per second of one core; pending mean ${mean.toFixed(2)}, p99 ${sorted[CHUNKS * 0.99]}, max ${sorted.at(-1)}; ${findings} findings`,
   );
 }
 
