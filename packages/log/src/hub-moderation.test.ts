@@ -5,10 +5,12 @@ import {
   logSubject,
   type Verdict,
 } from "@reprise/protocol";
+import { withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Appender } from "./appender.ts";
 import type { Tail } from "./tail.ts";
 import { eventually } from "./testing/eventually.ts";
+import { createHostileFeed, FEED_FATES } from "./testing/hostile-feed.ts";
 import { follow } from "./testing/follow.ts";
 import { moderatedRequest, redacted, verdict } from "./testing/moderated.ts";
 import { openHub } from "./testing/open-hub.ts";
@@ -87,6 +89,39 @@ test("text that is withdrawn behind the end reaches nobody who comes later, thou
   await eventually(async () => expect(shownText(await opened.hub.open(ref))).toBe("[redacted][redacted]"));
   expect(await opened.hub.open(ref)).toBe(tail);
 });
+
+test("whatever the live feeds lose, repeat and delay, a gate shows nothing uncleared and in the end everything", async () => {
+  await withSeed(20_261_122, async (random) => {
+    await using world = await openWorld();
+    const feed = createHostileFeed(world.broker.main, () => random.pick(FEED_FATES));
+    using opened = openHub(world, { connection: feed.connection });
+    const ref = newRef();
+    const appender = await begin(world, ref, { mode: "gate" }, ["a"]);
+    const tail = await opened.hub.open(ref);
+    let [judged, decided] = [0, 0];
+    const wrong: string[] = [];
+    tail.listen(() => {
+      if (tail.shownSeq > judged || shownText(tail).includes("SECRET")) wrong.push(shownText(tail));
+    });
+    const reading = follow(tail);
+    for (let i = 0; i < 60; i++) {
+      const isSecret = random.integer(0, 3) === 0;
+      await appendOne(appender, delta(isSecret ? "SECRET" : "clean "));
+      const { seq } = appender.head;
+      if (isSecret) await appendOne(appender, redacted(seq));
+      if (isSecret) decided = appender.head.seq;
+      judged = appender.head.seq;
+      const said = verdict(judged, { decided });
+      if (random.integer(0, 2) === 0) await store(world, ref, said);
+      else publishLiveVerdict(world.broker.main, ref, said);
+    }
+    await appendOne(appender, completed());
+    judged = appender.head.seq;
+    await store(world, ref, verdict(judged, { decided }));
+    expect(await reading).not.toContain("SECRET");
+    expect([wrong, tail.shownSeq]).toEqual([[], judged]);
+  });
+}, 30_000);
 
 test("subscriptions of a moderated generation go with its tail, and others have none to verdicts", async () => {
   await using world = await openWorld();
