@@ -6,6 +6,7 @@ import {
   type ShardFollower,
   watchRuleSets,
 } from "@reprise/log";
+import { toRepriseError } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
 import { createClassifyWindow } from "./classify-window.ts";
 import { decideExpiredReviews } from "./expired-reviews.ts";
@@ -45,7 +46,11 @@ const REVIEWS_EVERY_MS = 1_000;
 export async function startModeration(options: ModerationOptions): Promise<Moderation> {
   const { broker, shards, logger, metrics } = options;
   let { classifiers } = options;
-  const onError = (error: unknown) => logger.error({ err: error }, "moderation has failed");
+  const onError = (error: unknown) => {
+    // What the broker's absence has held up is tried again.
+    if (toRepriseError(error).retryable) logger.warn({ err: error }, "moderation waits for the broker");
+    else logger.error({ err: error }, "moderation has failed");
+  };
   const log = createGenerationLog(broker, onError);
   const decisions = metrics.counter("reprise_moderation_decisions_total");
   let judgedEvents = 0;

@@ -22,6 +22,8 @@ import { openDevAccess, writeDevFile } from "./dev-file.ts";
 export interface Platform extends AsyncDisposable {
   /** Where the API is. */
   readonly url: string;
+  /** Its NATS servers, for the tools that look into logs. */
+  readonly natsUrl: string;
   /** The key of the tenant `demo`, when no tenants are configured. */
   readonly apiKey: string | undefined;
   /** Rejects when the platform's own nats-server ends by itself. */
@@ -80,6 +82,7 @@ export async function startPlatform(
   const close = () => running.disposeAsync();
   return {
     url: delivery.url,
+    natsUrl: url,
     apiKey: dev?.apiKey,
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
     async reload(next) {

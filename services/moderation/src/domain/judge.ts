@@ -202,14 +202,27 @@ export class Judge {
     this.#wanted.push({ action, channel, rule, category, from, to, range });
   }
 
-  /** What this judge would not have withdrawn, a classifier or other rules have: it stays withdrawn, whatever is found around it. */
+  /**
+   * What this judge would not have withdrawn, a classifier or other rules have: it stays withdrawn, whatever is found around it. What
+   * they have left of the range is text like any other.
+   */
   #redacted({ from_seq: fromSeq, to_seq: toSeq, replacement, channel: name = "0" }: RedactedEvent): void {
     const channel = this.#channels.get(name);
-    const stretch = channel?.stretchOf({ fromSeq, toSeq });
     if (!channel) return;
-    channel.withdrawn({ fromSeq, toSeq });
-    if (stretch && channel.masked({ fromSeq, toSeq }) !== replacement)
-      channel.mask({ ...stretch, replacement });
+    const range = { fromSeq, toSeq };
+    channel.withdrawn(range);
+    const stretch = channel.stretchOf(range);
+    if (!stretch || channel.masked(range) === replacement) return;
+    const left = new ChannelText(name, this.#options.ruleSet.createScanner());
+    const found = [...left.push(fromSeq, replacement), ...left.end()].filter(
+      ({ action }) => action === "redact",
+    );
+    for (const { from, to } of found)
+      left.mask({ from, to, replacement: this.#options.moderation.replacement });
+    channel.mask({ ...stretch, replacement: left.masked({ fromSeq, toSeq: fromSeq }) });
+    for (const { rule, category } of found) {
+      this.#wanted.push({ action: "redact", channel, rule, category, ...stretch, range });
+    }
   }
 
   /** The event tells which events are asked about; this judge, which has found it too, knows which characters. */

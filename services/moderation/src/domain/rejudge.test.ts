@@ -16,6 +16,18 @@ test("new rules tell what they would withdraw of an old log, beside what is with
   expect(log.shown().text).not.toMatch(/secret|hush/);
 });
 
+test("what an earlier decision has left of its events is judged like any other text", () => {
+  const log = new JudgedLog(wordRules({ secret: "redact" }));
+  log.append(delta("a secret and hush"), COMPLETED);
+  const events = log.events.map((event) => encodeEvent(event.seq, event));
+  const { decisions } = rejudge(events, {
+    moderation: GATE,
+    ruleSet: wordRules({ hush: "redact" }),
+    nowMs: 0,
+  });
+  expect(decisions).toMatchObject([{ from_seq: 2, to_seq: 2, replacement: "a *** and ***" }]);
+});
+
 test("rules that find nothing new decide nothing", () => {
   const rules = wordRules({ secret: "redact" });
   const log = new JudgedLog(rules);
