@@ -1,10 +1,21 @@
 import { parseArgs } from "node:util";
 import { TARGET_NAMES, type TargetName } from "./targets/all.ts";
 
-export const SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "STALLED", "SCALE"] as const;
+export const SCENARIOS = [
+  "S1",
+  "S2",
+  "S3",
+  "IDLE",
+  "APPEND",
+  "STALLED",
+  "SCALE",
+  "MODERATION",
+  "RETRACT-LAG",
+  "RULES",
+] as const;
 
-/** What fits in a minute. */
-const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND"] as const;
+/** What fits in a minute and a half. */
+const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "MODERATION", "RETRACT-LAG"] as const;
 
 export type ScenarioName = (typeof SCENARIOS)[number];
 
@@ -25,7 +36,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               about a minute, without STALLED and SCALE; its figures are a hint
+  --quick               a minute and a half, without STALLED, SCALE and RULES; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

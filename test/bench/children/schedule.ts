@@ -17,17 +17,29 @@ export interface Schedule {
  */
 const BEAT_MICROS = 1_000;
 
-/**
- * Calls back for each token when it is due; after a late wake-up for all that have become due, in order. Streams are spread
- * evenly over the interval between two tokens. Resolves after the last one.
- */
-export async function runSchedule(
-  { streams, tokensPerSecond, startMicros, tokens }: Schedule,
-  emit: (stream: number, dueMicros: number) => void,
-): Promise<void> {
+/** How a stream's tokens lie in time: streams are spread evenly over the interval between two tokens, in so many beats. */
+function rhythmOf({ streams, tokensPerSecond }: Schedule): { beats: number; every: number } {
   const interval = Math.round(1e6 / tokensPerSecond / BEAT_MICROS) * BEAT_MICROS || 1e6 / tokensPerSecond;
   const beats = Math.max(1, Math.min(interval / BEAT_MICROS, streams));
-  const every = interval / beats;
+  return { beats, every: interval / beats };
+}
+
+/** When the token of this index, from 0, is due in this stream. */
+export function dueMicrosOf(schedule: Schedule, stream: number, index: number): number {
+  const { beats, every } = rhythmOf(schedule);
+  return Math.round(schedule.startMicros + (index * beats + (stream % beats)) * every);
+}
+
+/**
+ * Calls back for each token when it is due; after a late wake-up for all that have become due, in order. Resolves after the
+ * last one.
+ */
+export async function runSchedule(
+  schedule: Schedule,
+  emit: (stream: number, dueMicros: number) => void,
+): Promise<void> {
+  const { streams, startMicros, tokens } = schedule;
+  const { beats, every } = rhythmOf(schedule);
   const perBeat = Array.from({ length: beats }, (_, beat) => range(beat, streams, beats));
   let next = 0;
   const everyMicros = Math.max(BEAT_MICROS, every);

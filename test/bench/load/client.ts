@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { serveParent } from "../children/serve-parent.ts";
 import { nowMicros } from "../measure/clock.ts";
 import type { ReaderSpec } from "../targets/target.ts";
-import type { CatchUpOrder, CollectOrder, ConnectOrder } from "./load-client.ts";
+import type { CatchUpOrder, CollectOrder, ConnectOrder, MeasureOrder } from "./load-client.ts";
 import { type Measured, Measurement } from "./measurement.ts";
 import { openReader, openStalledReader } from "./reader.ts";
 
@@ -10,17 +10,21 @@ const CONNECT_AT_ONCE = 100;
 const POLL_MS = 20;
 
 let readers: Disposable[] = [];
-let measurement = new Measurement({ fromMicros: 0 });
+let measurement = new Measurement();
 
 async function connect({ specs, copies }: ConnectOrder): Promise<void> {
-  measurement = new Measurement({ fromMicros: Number.POSITIVE_INFINITY });
+  measurement = new Measurement();
   const all = specs.flatMap((spec) => Array.from({ length: copies }, () => spec));
   for (let at = 0; at < all.length; at += CONNECT_AT_ONCE) {
     const batch = all
       .slice(at, at + CONNECT_AT_ONCE)
-      .map((spec) => openReader(spec, measurement.createListener()));
+      .map((spec) => openReader(spec, measurement.createListener(countedAs(spec))));
     readers.push(...(await Promise.all(batch)));
   }
+}
+
+function countedAs(spec: ReaderSpec): number {
+  return spec.transport === "sse" ? (spec.countedAs ?? 0) : 0;
 }
 
 async function stall({ specs, copies }: ConnectOrder): Promise<void> {
@@ -44,7 +48,7 @@ function catchUp(spec: ReaderSpec, events: number): Promise<number> {
     if (++seen === events) resolve(nowMicros() - startMicros);
   };
   const onLost = () => reject(new Error(`A reader was lost after ${seen} of ${events} events.`));
-  openReader(spec, { onToken, onLost }).then((reader) => readers.push(reader), reject);
+  openReader(spec, { onToken, onCounted: onToken, onLost }).then((reader) => readers.push(reader), reject);
   return promise;
 }
 
@@ -58,7 +62,7 @@ serveParent({
   stall,
   collect,
   disconnect,
-  measureFrom: ({ fromMicros }: { fromMicros: number }) => measurement.beginAt(fromMicros),
+  measureFrom: (order: MeasureOrder) => measurement.begin(order),
   catchUp: ({ spec, copies, events }: CatchUpOrder): Promise<number[]> =>
     Promise.all(Array.from({ length: copies }, () => catchUp(spec, events))),
 });

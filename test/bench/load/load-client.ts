@@ -1,4 +1,5 @@
 import { type Child, startChild } from "../children/child.ts";
+import type { Schedule } from "../children/schedule.ts";
 import type { ReaderSpec } from "../targets/target.ts";
 import type { Measured } from "./measurement.ts";
 
@@ -6,6 +7,12 @@ export interface ConnectOrder {
   specs: readonly ReaderSpec[];
   /** Readers per spec. */
   copies: number;
+}
+
+export interface MeasureOrder {
+  fromMicros: number;
+  /** By which the tokens of the streams read will come. */
+  schedule: Schedule;
 }
 
 export interface CollectOrder {
@@ -29,7 +36,7 @@ export interface LoadClient extends AsyncDisposable {
   /** Connects readers that read the head of their answer, and nothing else. */
   stall(order: ConnectOrder): Promise<void>;
   /** Tokens that are due before then count for nothing. */
-  measureFrom(fromMicros: number): Promise<void>;
+  measureFrom(order: MeasureOrder): Promise<void>;
   collect(order: CollectOrder): Promise<Measured>;
   /** Readers that connect at the same time; microseconds until each had caught up. */
   catchUp(order: CatchUpOrder): Promise<number[]>;
@@ -45,7 +52,7 @@ export async function startLoadClient(): Promise<LoadClient> {
     pid: child.pid,
     connect: (order) => child.call("connect", order),
     stall: (order) => child.call("stall", order),
-    measureFrom: (fromMicros) => child.call("measureFrom", { fromMicros }),
+    measureFrom: (order) => child.call("measureFrom", order),
     collect: (order) => child.call("collect", order),
     catchUp: (order) => child.call("catchUp", order),
     disconnect: () => child.call("disconnect"),

@@ -1,5 +1,8 @@
 import { Histogram, type Percentiles } from "../measure/histogram.ts";
+import { dueMicrosOf } from "../children/schedule.ts";
 import { nowMicros } from "../measure/clock.ts";
+import type { MeasureOrder } from "./load-client.ts";
+import type { ReaderEvents } from "./reader.ts";
 
 export interface Measured {
   /** From a token's due time to its reader, in microseconds. */
@@ -18,27 +21,30 @@ export interface Measured {
  */
 export class Measurement {
   readonly #histogram = new Histogram();
-  #fromMicros: number;
+  #order: MeasureOrder | undefined;
   #lost = 0;
   #disordered = 0;
 
-  constructor({ fromMicros }: { fromMicros: number }) {
-    this.#fromMicros = fromMicros;
+  /** Counts tokens from now on. */
+  begin(order: MeasureOrder): void {
+    this.#order = order;
   }
 
-  /** Counts tokens that are due from then on. */
-  beginAt(fromMicros: number): void {
-    this.#fromMicros = fromMicros;
-  }
-
-  /** What one reader calls for its tokens. */
-  createListener(): { onToken: (dueMicros: number) => void; onLost: () => void } {
+  /**
+   * What one reader calls for its tokens.
+   * @param stream which of the schedule's it reads, for tokens that are only counted
+   */
+  createListener(stream: number): ReaderEvents {
     let lastDue = 0;
+    const onToken = (dueMicros: number) => {
+      if (dueMicros <= lastDue) this.#disordered++;
+      lastDue = dueMicros;
+      if (this.#order && dueMicros >= this.#order.fromMicros) this.#histogram.record(nowMicros() - dueMicros);
+    };
     return {
-      onToken: (dueMicros) => {
-        if (dueMicros <= lastDue) this.#disordered++;
-        lastDue = dueMicros;
-        if (dueMicros >= this.#fromMicros) this.#histogram.record(nowMicros() - dueMicros);
+      onToken,
+      onCounted: (index) => {
+        if (this.#order) onToken(dueMicrosOf(this.#order.schedule, stream, index));
       },
       onLost: () => void this.#lost++,
     };

@@ -1,4 +1,5 @@
 import { StampScanner } from "../measure/token.ts";
+import { TokenCounter } from "../measure/token-counter.ts";
 import type { ReaderSpec } from "../targets/target.ts";
 import { openSseConnection } from "./sse-connection.ts";
 import { openSocketIo } from "./socket-io.ts";
@@ -6,17 +7,21 @@ import { openSocketIo } from "./socket-io.ts";
 export interface ReaderEvents {
   /** A token's due time, as it stands in the token. */
   onToken: (dueMicros: number) => void;
+  /** A token that does not say when it was due; the first one of the stream is 0. */
+  onCounted: (index: number) => void;
   onLost: () => void;
 }
 
 /** Connects one reader over whatever its target speaks. Resolves when the server has taken it in. */
-export async function openReader(spec: ReaderSpec, { onToken, onLost }: ReaderEvents): Promise<Disposable> {
-  if (spec.transport === "socket.io") return openSocketIo(spec, { onToken, onLost });
-  const scanner = new StampScanner();
+export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promise<Disposable> {
+  if (spec.transport === "socket.io") return openSocketIo(spec, events);
+  const { onToken, onCounted, onLost } = events;
+  const [stamps, counter] = [new StampScanner(), new TokenCounter()];
   let disposed = false;
   const socket = await openSseConnection({
     ...spec,
-    onBytes: (bytes) => scanner.push(bytes, onToken),
+    onBytes: (bytes) =>
+      spec.countedAs === undefined ? stamps.push(bytes, onToken) : counter.push(bytes, onCounted),
     onLost: () => {
       if (!disposed) onLost();
     },

@@ -1,6 +1,7 @@
 import type { ScenarioResult } from "../scenarios/all.ts";
 import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace.ts";
+import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
 const MIB = 1_024 * 1_024;
@@ -58,6 +59,12 @@ export function formatResult(result: ScenarioResult): string {
       const title = `SCALE: ${result.tokensPerSecond} tokens/s over more and more generations: CPU µs per token`;
       return `${title}\n${formatTable(["", "CPU", "p50 ms", "p99 ms", "missing", "by process"], rows)}`;
     }
+    case "MODERATION":
+      return formatModeration(result);
+    case "RETRACT-LAG":
+      return formatRetractLag(result);
+    case "RULES":
+      return formatRules(result);
     case "TRACE":
       return formatTrace(result);
   }

@@ -1,5 +1,5 @@
 import { formatTable } from "./table.ts";
-import type { Verdict } from "./verdict.ts";
+import type { Verdict } from "./claim.ts";
 
 /** What was aimed at, and what came of it. */
 export function formatVerdicts(verdicts: readonly Verdict[]): string {

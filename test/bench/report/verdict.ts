@@ -3,17 +3,8 @@ import type { FanOutResult, FanOutRow } from "../scenarios/fan-out.ts";
 import type { ScenarioResult } from "../scenarios/all.ts";
 import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
-
-/** One sentence of DESIGN.md §8 or of the bench's own aims, against what was measured. */
-export interface Verdict {
-  readonly scenario: string;
-  readonly claim: string;
-  readonly measured: number;
-  /** The most that the claim allows, or the least. */
-  readonly limit: number;
-  readonly unit: string;
-  readonly met: boolean;
-}
+import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
+import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
 
 /** All claims that the results have figures for. A run without the floor has nothing to be added to it. */
 export function judge(results: readonly ScenarioResult[]): Verdict[] {
@@ -42,6 +33,12 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         const most = result.rows.at(-1)!.generations;
         return [atMost("SCALE", `cost per event, 10 to ${most} generations`, ratio, 1.3, "x")];
       }
+      case "MODERATION":
+        return judgeModeration(result);
+      case "RETRACT-LAG":
+        return judgeRetractLag(result);
+      case "RULES":
+        return judgeRules(result);
       case "TRACE":
         return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
     }
@@ -73,9 +70,6 @@ function judgeBacklog({ rows }: BacklogResult): Verdict[] {
   const peers = rows.flatMap(({ target, caughtUp }) => (caughtUp ? [{ target, latency: caughtUp }] : []));
   return [atMost("S3", "time to caught up, p50", own.p50 / 1e3, 50, "ms"), ...aheadOfPeers("S3", own, peers)];
 }
-
-/** On a machine where they all share two cores, percentiles of one run differ by half from those of the next. */
-const NOISE = 1.5;
 
 function judgeStalled({ rows: [without, beside] }: StalledResult): Verdict[] {
   const added = beside.latency.p99 / without.latency.p99;
@@ -125,12 +119,4 @@ function ratioCompleted({
   requests: number;
 }): number {
   return (ends["generation.completed"] ?? 0) / requests;
-}
-
-function atMost(scenario: string, claim: string, measured: number, limit: number, unit: string): Verdict {
-  return { scenario, claim, measured, limit, unit, met: measured <= limit };
-}
-
-function atLeast(scenario: string, claim: string, measured: number, limit: number, unit: string): Verdict {
-  return { scenario, claim, measured, limit, unit, met: measured >= limit };
 }

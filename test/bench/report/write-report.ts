@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { MachineFacts } from "../measure/machine.ts";
 import type { BenchOptions } from "../options.ts";
 import type { ScenarioResult } from "../scenarios/all.ts";
-import type { Verdict } from "./verdict.ts";
+import type { Verdict } from "./claim.ts";
 
 export interface Report {
   readonly startedAt: string;

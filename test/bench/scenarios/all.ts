@@ -3,6 +3,9 @@ import { type AppendResult, runAppend } from "./append.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
 import { type IdleResult, runIdle } from "./idle.ts";
+import { type ModerationResult, runModeration } from "./moderation.ts";
+import { type RetractLagResult, runRetractLag } from "./retract-lag.ts";
+import { type RulesResult, runRules } from "./rules.ts";
 import type { RunContext } from "./run-context.ts";
 import { runScale, type ScaleResult } from "./scale.ts";
 import { runStalled, type StalledResult } from "./stalled.ts";
@@ -15,6 +18,9 @@ export type ScenarioResult =
   | AppendResult
   | StalledResult
   | ScaleResult
+  | ModerationResult
+  | RetractLagResult
+  | RulesResult
   | TraceResult;
 
 /** The scenarios of DESIGN.md §8 by name. */
@@ -26,4 +32,7 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   APPEND: runAppend,
   STALLED: runStalled,
   SCALE: runScale,
+  MODERATION: runModeration,
+  "RETRACT-LAG": runRetractLag,
+  RULES: runRules,
 };

@@ -47,14 +47,15 @@ export async function measureStream(
   const startMicros = nowMicros() + HEAD_START_MICROS;
   const fromMicros = startMicros + warmUpSeconds * 1e6;
   const endMicros = fromMicros + seconds * 1e6;
-  await load.measureFrom(fromMicros);
-  const processes = [...target.processes, { role: "load client", pid: load.pid }];
   const tokens = Math.round((warmUpSeconds + seconds) * tokensPerSecond);
+  const schedule = { streams, tokensPerSecond, startMicros, tokens };
+  await load.measureFrom({ fromMicros, schedule });
+  const processes = [...target.processes, { role: "load client", pid: load.pid }];
 
   const [before, after] = await Promise.all([
     untilMicros(fromMicros, signal).then(() => readUsage(processes)),
     untilMicros(endMicros, signal).then(() => readUsage(processes)),
-    target.produce({ streams, tokensPerSecond, startMicros, tokens }),
+    target.produce(schedule),
   ]);
   const expected = Math.round(seconds * tokensPerSecond) * streams * readersPerStream;
   const measured = await load.collect({ expected, patienceMs: PATIENCE_MS });

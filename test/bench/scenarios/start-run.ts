@@ -2,16 +2,19 @@ import { type LoadClient, startLoadClient } from "../load/load-client.ts";
 import type { RunningTarget } from "../targets/target.ts";
 
 /** One system under test and its readers: fresh processes for every run, so that none pays for what an earlier one left behind. */
-export interface Run extends AsyncDisposable {
+export interface Run<Target extends RunningTarget> extends AsyncDisposable {
   readonly load: LoadClient;
-  readonly target: RunningTarget;
+  readonly target: Target;
 }
 
 /**
  * Starts both at the same time. When one can't be started, the other is ended again.
  * @throws the signal's reason when it has aborted; what the target throws
  */
-export async function startRun(signal: AbortSignal, startTarget: () => Promise<RunningTarget>): Promise<Run> {
+export async function startRun<Target extends RunningTarget>(
+  signal: AbortSignal,
+  startTarget: () => Promise<Target>,
+): Promise<Run<Target>> {
   signal.throwIfAborted();
   await using stack = new AsyncDisposableStack();
   const [load, target] = await Promise.allSettled([startLoadClient(), startTarget()]);

@@ -6,8 +6,11 @@ import type { Sink } from "./sink.ts";
 
 const OPEN_AT_ONCE = 100;
 
+/** What the next token of a stream says. */
+export type TokenText = (dueMicros: number, stream: number) => string;
+
 /** What the parent may ask of a producer process. */
-export function serveProducer(sink: Sink, more: Methods = {}): void {
+export function serveProducer(sink: Sink, more: Methods = {}, textOf: TokenText = encodeToken): void {
   let ids: string[] = [];
   serveParent({
     ...more,
@@ -23,7 +26,7 @@ export function serveProducer(sink: Sink, more: Methods = {}): void {
     /** Without `silent`, tokens go to the streams; with it, only time is kept, to learn what that costs. */
     async produce({ silent, ...schedule }: Schedule & { silent: boolean }): Promise<void> {
       await runSchedule(schedule, (stream, dueMicros) => {
-        if (!silent) sink.append(ids[stream]!, encodeToken(dueMicros));
+        if (!silent) sink.append(ids[stream]!, textOf(dueMicros, stream));
       });
       if (!silent) await Promise.all(ids.map((id) => sink.stored(id)));
     },

@@ -4,7 +4,14 @@ import type { MeasuredProcess } from "../measure/process-usage.ts";
 
 /** How one reader connects. Plain data: it goes to the load client's process. */
 export type ReaderSpec =
-  | { transport: "sse"; port: number; path: string; headers: Readonly<Record<string, string>> }
+  | {
+      transport: "sse";
+      port: number;
+      path: string;
+      headers: Readonly<Record<string, string>>;
+      /** For tokens that don't say when they were due: the place in the schedule of the stream that is read. */
+      countedAs?: number;
+    }
   | { transport: "socket.io"; url: string; room: string };
 
 /** A system under test, running. */

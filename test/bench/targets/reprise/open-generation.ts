@@ -11,6 +11,7 @@ import {
 import {
   createGenerationId,
   DEFAULT_POLICY,
+  type EffectiveModeration,
   encodeEvent,
   type GenerationId,
   isTerminal,
@@ -26,6 +27,8 @@ export interface GenerationOptions {
   log: GenerationLog;
   tenant: TenantId;
   shards: number;
+  /** Default none. */
+  moderation?: EffectiveModeration | undefined;
   /** Called for every event that is stored, after the checkpoint has it. */
   onStored?: (event: StoredEvent) => void;
 }
@@ -47,6 +50,7 @@ export async function openGeneration({
   log,
   tenant,
   shards,
+  moderation,
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
   const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
@@ -55,7 +59,7 @@ export async function openGeneration({
     ...ref,
     created_at: new Date().toISOString(),
     request: { model: "sim", input: "bench" },
-    policy: DEFAULT_POLICY,
+    policy: { ...DEFAULT_POLICY, moderation },
   });
   const first = await log.publish(logSubject(ref), requested, {
     expectedLast: 0,

@@ -1,0 +1,42 @@
+import type { ModerationResult, ModerationRow, VariantName } from "../scenarios/moderation.ts";
+import type { RetractLagResult } from "../scenarios/retract-lag.ts";
+import type { RulesResult } from "../scenarios/rules.ts";
+import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
+
+export function judgeModeration({ scenario, rows, rounds }: ModerationResult): Verdict[] {
+  const find = (name: VariantName) => rows.find(({ variant }) => variant === name);
+  const [off, idle, gate, words] = [find("off"), find("idle"), find("gate"), find("gate-words")];
+  const verdicts: Verdict[] = [];
+  if (off && idle) {
+    const ratio = idle.latency.p99 / off.latency.p99;
+    verdicts.push(atMost(scenario, "off: p99 with the service, of that without it", ratio, NOISE, "x"));
+  }
+  const claimAdded = (claim: string, row: ModerationRow | undefined) => {
+    if (!off || !row) return;
+    verdicts.push(atMost(scenario, claim, (row.latency.p99 - off.latency.p99) / 1e3, 5, "ms"));
+  };
+  claimAdded("added by gate, p99, what it holds back included", gate);
+  claimAdded("added by gate, p99, where it holds nothing back", words);
+  if (gate?.held) verdicts.push(atMost(scenario, "held by gate, mean", gate.held.mean, 8, "characters"));
+  const wrong = rounds
+    .flat()
+    .reduce((sum, { missing, disordered }) => sum + Math.abs(missing) + disordered, 0);
+  return [...verdicts, atMost(scenario, "tokens lost or repeated", wrong, 0, "")];
+}
+
+export function judgeRetractLag({ scenario, planted, lagMs, characters }: RetractLagResult): Verdict[] {
+  return [
+    atMost(scenario, "until it is withdrawn, p99", lagMs.p99, 50, "ms"),
+    atMost(scenario, "text behind it until it is withdrawn, p99", characters.p99, 64, "characters"),
+    atLeast(scenario, "matches withdrawn", lagMs.count / planted, 1, "of all"),
+  ];
+}
+
+/** What is claimed of the rules is claimed of terms and all sets, with tenants' patterns beside them. */
+export function judgeRules({ scenario, rows }: RulesResult): Verdict[] {
+  return rows
+    .slice(1)
+    .map(({ rules, chunksPerSecond }) =>
+      atLeast(scenario, `chunks judged by one core: ${rules}`, chunksPerSecond / 1e6, 2, "million/s"),
+    );
+}
