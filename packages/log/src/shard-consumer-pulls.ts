@@ -137,7 +137,8 @@ export class ShardPulls {
 
   /** A new inbox keeps late answers to old requests apart. */
   #restart(): void {
-    if (this.#isStopped) return;
+    const { connection } = this.#options;
+    if (this.#isStopped || connection.isClosed() || connection.isDraining()) return;
     this.#subscription.unsubscribe();
     this.#subscription = this.#listen();
     this.#asked = 0;

@@ -1,7 +1,8 @@
 import { type GenerationRef, generationsStream, streamOf } from "@reprise/protocol";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { connectBroker } from "./connection.ts";
 import { followShard, type ShardEvent, type ShardFollowerOptions } from "./shard-consumer.ts";
+import { askStream } from "./stream-api.ts";
 import { eventually } from "./testing/eventually.ts";
 import { newRef, openWorld, openWorldBehindProxy, type World, writeLog } from "./testing/world.ts";
 
@@ -175,3 +176,45 @@ test("a follower that was stopped sees nothing more, and can still acknowledge",
   await eventually(() => expect(second.seen()).toEqual(from(10, 15)));
   expect(first.seen()).toEqual(from(1, 10));
 }, 15_000);
+
+test("a follower is told which events have expired before any follower was handed them, between the events before and behind them", async () => {
+  await using world = await openWorld(2_000);
+  const told: string[] = [];
+  const keep = {
+    onEvents: (events: readonly ShardEvent[]) =>
+      void told.push(...events.map(({ streamSeq }) => `${streamSeq}`)),
+    onGap: (first: number, last: number) => void told.push(`${first} to ${last}`),
+  };
+  await write(world, 4);
+  const first = await follow(world, keep);
+  await eventually(() => expect(told).toEqual(["1", "2", "3", "4"]));
+  first.follower.ack(3);
+  await first.follower.close();
+  await write(world, 6);
+  const isExpired = async () => {
+    const { state } = await askStream<{ state: { messages: number } }>(
+      world.broker.main,
+      generationsStream(SHARD),
+      "INFO",
+      {},
+    );
+    expect(state.messages).toBe(0);
+  };
+  await eventually(isExpired);
+  await using second = await follow(world, keep);
+  await write(world, 2);
+  await eventually(() => expect(told.slice(4)).toEqual(["5 to 10", "11", "12"]));
+  await second.follower.close();
+  expect(world.errors).toEqual([]);
+}, 20_000);
+
+test("a follower whose connection is closed for good does nothing more", async () => {
+  await using world = await openWorld();
+  await using broker = await connectBroker({ url: world.server.url, name: "mortal" });
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  await using owned = new AsyncDisposableStack();
+  owned.defer(() => void vi.useRealTimers());
+  owned.use(await follow(world, { broker }));
+  await broker.close();
+  expect(() => vi.advanceTimersByTime(10_000)).not.toThrow();
+});

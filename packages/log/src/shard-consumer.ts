@@ -1,9 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
-import { type GenerationRef, generationsStream, parseLogSubject, shardSubjects } from "@reprise/protocol";
+import { type GenerationRef, generationsStream, parseLogSubject } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Broker, watchConnection } from "./connection.ts";
-import { readDirectBatch, streamSeqOf } from "./direct-batch.ts";
-import { HEADER } from "./header.ts";
 import { ShardAcks } from "./shard-consumer-acks.ts";
 import { type Delivery, readAckSubject } from "./shard-consumer-deliveries.ts";
 import { ShardPulls } from "./shard-consumer-pulls.ts";
@@ -13,6 +11,7 @@ import {
   openShardConsumer,
   type ShardConsumerState,
 } from "./shard-consumer-state.ts";
+import { readStretch } from "./shard-consumer-stretch.ts";
 
 /** An event of a shard's logs, and whose it is. */
 export interface ShardEvent {
@@ -33,7 +32,12 @@ export interface ShardFollowerOptions {
   startTime?: Date;
   /** Called inside the connection's read loop, once per tick, with what has come: it has to be short. In stream order. */
   onEvents: (events: readonly ShardEvent[]) => void;
-  /** Told what `onEvents` throws, and what the broker answers that it should not. */
+  /**
+   * Told of places in the stream whose events are gone, expired as a rule, before any follower was handed them: in order with the
+   * events. What expires after it was handed out counts as acknowledged for the broker.
+   */
+  onGap?: (firstStreamSeq: number, lastStreamSeq: number) => void;
+  /** Told what `onEvents` and `onGap` throw, and what the broker answers that it should not. */
   onError: (error: unknown) => void;
 }
 
@@ -46,11 +50,7 @@ export interface ShardFollower {
   close(): Promise<void>;
 }
 
-const READ_MESSAGES = 512;
-const READ_BYTES = 1_024 * 1_024;
-/** For how long events that should be there are looked for: a replica may lag, and what is older than the retention time is gone. */
-const SEARCH_MS = 2_000;
-const SEARCH_PAUSE_MS = 20;
+const DOWN_PAUSE_MS = 20;
 const RETRY_MS = 500;
 const UNPIN_MS = 2_000;
 
@@ -167,16 +167,30 @@ class Follower implements ShardFollower {
   }
 
   #passOn(streamSeq: number, event: ShardEvent | undefined): void {
+    this.#passOver(streamSeq - 1);
     this.#last = streamSeq;
     if (event && this.#passed.push(event) === 1) queueMicrotask(() => this.#flush());
+  }
+
+  /** Nothing is there any more up to this place. */
+  #passOver(streamSeq: number): void {
+    if (streamSeq <= this.#last) return;
+    const first = this.#last + 1;
+    this.#last = streamSeq;
+    this.#flush();
+    this.#tell(() => this.#options.onGap?.(first, streamSeq));
   }
 
   #flush(): void {
     const events = this.#passed;
     this.#passed = [];
+    if (events.length > 0) this.#tell(() => this.#options.onEvents(events));
+  }
+
+  #tell(call: () => void): void {
     if (this.#isStopped) return;
     try {
-      this.#options.onEvents(events);
+      call();
     } catch (error) {
       this.#options.onError(error);
     }
@@ -195,7 +209,7 @@ class Follower implements ShardFollower {
         if (this.#isUncertain) continue;
         if (missing <= this.#last) break;
         if (this.#canRead) await this.#readUpTo(missing);
-        else await pause(SEARCH_PAUSE_MS);
+        else await pause(DOWN_PAUSE_MS);
       } catch (error) {
         this.#options.onError(error);
         await pause(RETRY_MS);
@@ -247,31 +261,17 @@ class Follower implements ShardFollower {
     } else if (this.#acks.upTo > acknowledged.streamSeq) this.#acks.repeat();
   }
 
-  /** Passes on what lies in the stream up to there. What is not found in time has expired: its place is passed over. */
+  /** Passes on what lies in the stream up to there. */
   async #readUpTo(missing: number): Promise<void> {
-    const { broker, shard } = this.#options;
-    const deadline = Date.now() + SEARCH_MS;
-    while (this.#last < missing && !this.#isStopped) {
-      const { messages } = await readDirectBatch(broker.reads, this.#stream, {
-        afterStreamSeq: this.#last,
-        subject: shardSubjects(shard).stored,
-        maxMessages: READ_MESSAGES,
-        maxBytes: READ_BYTES,
-      });
-      for (const msg of messages) {
-        const streamSeq = streamSeqOf(msg);
-        if (streamSeq > missing) return void (this.#last = missing);
-        const storedAtMs = Date.parse(msg.headers?.get(HEADER.timeStamp) ?? "");
-        const event = this.#toEvent(msg.headers?.get(HEADER.subject) ?? "", msg.data, {
-          streamSeq,
-          storedAtMs,
-        });
-        this.#passOn(streamSeq, event);
-      }
-      if (messages.length > 0) continue;
-      if (Date.now() > deadline) this.#last = missing;
-      else await pause(SEARCH_PAUSE_MS);
-    }
+    await readStretch({
+      ...this.#options,
+      afterStreamSeq: this.#last,
+      upToStreamSeq: missing,
+      isStopped: () => this.#isStopped,
+      onStored: ({ subject, data, ...place }) =>
+        this.#passOn(place.streamSeq, this.#toEvent(subject, data, place)),
+    });
+    if (!this.#isStopped) this.#passOver(missing);
   }
 
   #toEvent(
