@@ -4,6 +4,8 @@ import { firstRuleSetAt } from "./rule-sets.ts";
 
 /** For rules that were stored while nothing was heard of them. */
 const LOOK_EVERY_MS = 2_000;
+/** What is published to be stored can be heard a moment before it is. */
+const HEARD_BEFORE_MS = 25;
 
 /**
  * Calls back once, as soon as any rules are stored: until then no log asks for moderation, and no consumer is needed.
@@ -27,8 +29,9 @@ export function watchRuleSets(
     onFirst(first);
   };
   const timer = setInterval(() => void look(), LOOK_EVERY_MS);
-  // What is published to be stored can be heard as well; it is stored a moment later.
-  const heard = connection.subscribe(RULES_SUBJECTS, { callback: () => void look() });
+  const heard = connection.subscribe(RULES_SUBJECTS, {
+    callback: () => void setTimeout(() => void look(), HEARD_BEFORE_MS),
+  });
   const stop = () => {
     done = true;
     clearInterval(timer);
