@@ -101,6 +101,16 @@ test("a range takes in what an earlier one of the same events has withdrawn", ()
   expect(log.shown()).toEqual({ text: "a *** b *** c *** d", joined: "a *** b *** c *** d" });
 });
 
+test("what is found is not cleared before the log says so", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a "));
+  const found = log.store(delta("secret b"));
+  log.judge.fold(found);
+  expect([log.judge.judged, log.judge.cleared]).toEqual([3, 2]);
+  log.settle();
+  expect(log.judge.cleared).toBe(4);
+});
+
 test("a half match at the end is released", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("a sec"));

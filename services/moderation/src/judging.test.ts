@@ -1,0 +1,97 @@
+import { type KnownEvent, type ModerationRule, RepriseError } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { compileRuleSet } from "@reprise/rules";
+import { Judging, type ShardEvent } from "./judging.ts";
+import { delta, STARTED } from "./testing/log-of.ts";
+import { openWorld, type Written, type World } from "./testing/world.ts";
+
+const RULES: ModerationRule[] = [{ terms: ["secret"], match: "anywhere" }];
+
+/** A shard that is judged without a consumer, by rules that are at hand at once. */
+function judge(world: World) {
+  const judging = new Judging({
+    connection: world.broker.main,
+    log: world.log,
+    readRules: async (_, id) => compileRuleSet(id, RULES),
+    classify: async () => ({ kind: "unjudged" }),
+    onDecided() {},
+    onError(error) {
+      throw error;
+    },
+  });
+  const sweeps = setInterval(() => void judging.sweep(Date.now()), 10);
+  return {
+    judging,
+    [Symbol.dispose]() {
+      clearInterval(sweeps);
+      judging.close();
+    },
+  };
+}
+
+async function eventsOf(world: World, { ref }: Written): Promise<ShardEvent[]> {
+  const stored = await world.log.leader.readTail(ref, 0);
+  return stored.map(({ payload, streamSeq }) => ({ ref, payload, streamSeq }));
+}
+
+const judgedUpTo = (seq: number) => (_: KnownEvent[], verdict?: { judged: number }) =>
+  verdict?.judged === seq;
+
+test("nothing is settled before the verdict on it is stored", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  await written.append(STARTED, delta("clean"), delta(" and clean"));
+  const events = await eventsOf(world, written);
+  using judged = judge(world);
+  judged.judging.take(events.slice(0, 2));
+  expect(judged.judging.settledStreamSeq).toBe(events[0]!.streamSeq - 1);
+  judged.judging.take(events.slice(2));
+  await world.until(written.ref, judgedUpTo(3));
+  await judged.judging.sweep(Date.now());
+  expect(judged.judging.settledStreamSeq).toBe(events.at(-1)!.streamSeq);
+});
+
+test("a generation whose beginning somebody else has judged is judged from its log", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  await written.append(STARTED, delta("a sec"), delta("ret"), delta(" b"));
+  const last = (await eventsOf(world, written)).at(-1)!;
+  using judged = judge(world);
+  judged.judging.take([last]);
+  const { events } = await world.until(written.ref, (log) => log.length === 6);
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 2, to_seq: 3 });
+});
+
+test("what is not moderated is passed over from its first event on", async () => {
+  await using world = await openWorld();
+  const written = await world.createUnmoderated();
+  await written.append(STARTED, delta("a secret"));
+  const events = await eventsOf(world, written);
+  using judged = judge(world);
+  judged.judging.take(events.slice(0, 1));
+  expect(judged.judging.take(events.slice(1))).toBe(0);
+  expect([judged.judging.size, judged.judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
+});
+
+test("a log without its rules stays unjudged, and holds up nothing else", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  const failures: unknown[] = [];
+  const failed = Promise.withResolvers<void>();
+  const judging = new Judging({
+    connection: world.broker.main,
+    log: world.log,
+    readRules: async () => undefined,
+    classify: async () => ({ kind: "unjudged" }),
+    onDecided() {},
+    onError(error) {
+      failures.push(error);
+      failed.resolve();
+    },
+  });
+  const events = await eventsOf(world, written);
+  judging.take(events);
+  await failed.promise;
+  expect(failures).toMatchObject([expect.any(RepriseError)]);
+  expect([judging.size, judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
+});
