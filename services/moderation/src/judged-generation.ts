@@ -161,7 +161,7 @@ export class JudgedGeneration {
     this.#judge.keepFromSeq = this.#late.keepFromSeq;
     if (event.type === "moderation.reviewed") {
       // An entry that stays is removed when its time is up.
-      removeReview(this.#parts.context.connection, this.#parts.ref, event.review_id).catch(noop);
+      removeReview(this.#parts.context.connection, this.#parts.ref, event.review_id).catch(() => undefined);
     }
   }
 
@@ -297,5 +297,3 @@ export class JudgedGeneration {
     });
   }
 }
-
-const noop = () => {};

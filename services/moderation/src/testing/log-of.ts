@@ -81,7 +81,7 @@ export class JudgedLog {
     const transcript = new Transcript();
     let joined = "";
     for (const event of this.events.slice(0, upTo)) {
-      const payload = withdrawals.project(event.seq, encodeEvent(event.seq, event as EventDraft));
+      const payload = withdrawals.project(event.seq, encodeEvent(event.seq, event));
       const seen = decodeEvent(payload) as KnownEvent;
       if (seen.type === "output.delta") joined += seen.text;
       transcript.apply(seen);
@@ -95,7 +95,7 @@ export class JudgedLog {
   }
 
   #fold(event: KnownEvent): void {
-    const payloads = () => this.events.map((one) => encodeEvent(one.seq, one as EventDraft));
+    const payloads = () => this.events.map((one) => encodeEvent(one.seq, one));
     this.judge.fold(event, event.type === "output.rewind" ? keptTexts(payloads(), event.seq) : []);
   }
 }
