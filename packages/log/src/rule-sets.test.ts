@@ -16,7 +16,8 @@ const STORED: PublishOutcome = { kind: "stored", streamSeq: 1, duplicate: false 
 
 /** A store whose n-th publish ends as `outcomeOf(n)` says. */
 function createStore(outcomeOf: (call: number) => PublishOutcome = () => STORED) {
-  const publish = vi.fn<Publish>(() => Promise.resolve(outcomeOf(publish.mock.calls.length - 1)));
+  let calls = 0;
+  const publish = vi.fn<Publish>(() => Promise.resolve(outcomeOf(calls++)));
   return { publish, store: createRuleSetStore(publish, HOUR_MS) };
 }
 
