@@ -1,4 +1,11 @@
-import { channelOf, isTerminal, type KnownEvent, textOf, type Verdict } from "@reprise/protocol";
+import {
+  channelOf,
+  isTerminal,
+  type KnownEvent,
+  type RequestedEvent,
+  textOf,
+  type Verdict,
+} from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import type { LateFinding } from "./domain/judge.ts";
 import { createWindows, type Window, type Windows } from "./domain/windows.ts";
@@ -6,7 +13,7 @@ import { createWindows, type Window, type Windows } from "./domain/windows.ts";
 /** Has one classifier look at one window, for one rule. */
 export type ClassifyWindow = (
   rule: RuleSet["classifiers"][number],
-  window: Window,
+  subject: { readonly text: string; readonly prompt: string },
   signal: AbortSignal,
 ) => Promise<{ readonly kind: "judged"; readonly category?: string } | { readonly kind: "unjudged" }>;
 
@@ -37,6 +44,7 @@ export class LateVerdicts {
   readonly #windows = new Map<string, Windows>();
   readonly #running = new Set<Running>();
   readonly #stop = new AbortController();
+  #prompt = "";
   #unjudged: NonNullable<Verdict["unjudged"]> = [];
   #closed: number;
 
@@ -73,6 +81,7 @@ export class LateVerdicts {
 
   fold(event: KnownEvent): void {
     if (this.#options.ruleSet.classifiers.length === 0) return;
+    if (event.type === "generation.requested") this.#prompt = promptOf(event);
     const channel = channelOf(event);
     if (channel !== undefined && channel !== "tool") {
       const tokens = "tokens" in event ? (event.tokens ?? 1) : 1;
@@ -106,7 +115,9 @@ export class LateVerdicts {
     this.#running.add(running);
     const { classify, onFinding, onDone } = this.#options;
     const { signal } = this.#stop;
-    const answer = await classify(rule, window, signal).catch(() => UNJUDGED);
+    const answer = await classify(rule, { text: window.text, prompt: this.#prompt }, signal).catch(
+      () => UNJUDGED,
+    );
     this.#running.delete(running);
     if (signal.aborted) return;
     const { fromSeq, toSeq } = window;
@@ -120,4 +131,10 @@ export class LateVerdicts {
     }
     onDone();
   }
+}
+
+/** What the model was asked last: some classifiers judge an answer by its question. */
+function promptOf({ request: { input } }: RequestedEvent): string {
+  if (typeof input === "string") return input;
+  return input.findLast(({ role }) => role === "user")?.content ?? "";
 }

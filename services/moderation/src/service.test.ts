@@ -91,6 +91,7 @@ test("what a classifier finds is withdrawn afterwards, and the end waits for it"
   await append(STARTED, delta("nasty words"), COMPLETED);
   const before = await world.until(ref, (_, verdict) => verdict?.judged === 2);
   expect(decisionsOf(before.events)).toEqual([]);
+  expect(classifier.subjects).toEqual([{ input: "nasty words", prompt: "hello" }]);
   slow.resolve();
   const { events } = await world.until(ref, (_, verdict) => (verdict?.judged ?? 0) >= 4);
   expect([textOf(events), decisionsOf(events)]).toEqual(["***", ["moderation.redacted"]]);
