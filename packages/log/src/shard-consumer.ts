@@ -64,7 +64,7 @@ const UNPIN_MS = 2_000;
  * next event that it is handed, or, after a takeover, between the last acknowledgement and that. What it has passed on already
  * it drops.
  *
- * A broker that is away is no error: the follower goes on when it is back.
+ * A broker that is away is told to `onError` as `broker_unavailable` every few seconds; the follower goes on when it is back.
  */
 export async function followShard(options: ShardFollowerOptions): Promise<ShardFollower> {
   const { broker, shard, name, startTime, onError } = options;
