@@ -1,3 +1,4 @@
+export { type ClearedWatch, type EarlyEvent, watchCleared } from "./cleared-watch.ts";
 export { findFreePort } from "./free-port.ts";
 export {
   createLedger,

@@ -30,6 +30,9 @@ export interface WorkerProcess extends ServiceProcess {
 /** A broker, and any number of delivery nodes and workers, each a process of its own. Disposal ends all of them. */
 export interface Cluster extends AsyncDisposable {
   readonly server: TestBroker;
+  /** Past all services. */
+  readonly broker: Broker;
+  readonly log: GenerationLog;
   /** API keys with every role, by tenant. */
   readonly keys: Readonly<Record<string, string>>;
   /** What delivery nodes read their tenants from. */
@@ -37,6 +40,8 @@ export interface Cluster extends AsyncDisposable {
   startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
   /** Resolves once it takes jobs. */
   startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
+  /** Resolves once it judges. */
+  startModeration(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   /** Disposes of something together with the services, before the broker. */
   use<T extends AsyncDisposable>(resource: T): T;
   /** What the log holds, read from its leader: exact payloads, seq 0 included. */
@@ -73,6 +78,8 @@ export async function startCluster({
   const kept = stack.move();
   return {
     server,
+    broker,
+    log,
     keys,
     tenantsFile,
     async startDelivery(env = {}) {
@@ -91,6 +98,11 @@ export async function startCluster({
       const service = processes.use(await startService("inference-worker", { ...base, ...env }));
       const { worker } = await service.logged("taking jobs");
       return { ...service, id: String(worker) };
+    },
+    async startModeration(env = {}) {
+      const service = processes.use(await startService("moderation", { ...base, ...env }));
+      await service.logged("judging");
+      return service;
     },
     use: (resource) => processes.use(resource),
     readLog: (tenant, id) => readLog(log, tenant, id),

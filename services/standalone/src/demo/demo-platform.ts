@@ -33,7 +33,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
     await startPlatform(
       parsePlatformEnvironment({ REPRISE_PORT: "0", REPRISE_DATA_DIR: dataDir, REPRISE_LOG_LEVEL: "error" }),
       {
-        models: new Map([[model, { engine: watched, slots }]]),
+        models: new Map([...engines, [model, { engine: watched, slots }]]),
         processEnv: env,
         logger: createLogger({ service: "demo", level: "error" }),
       },
@@ -50,15 +50,16 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   };
 }
 
-/** The simulator, or whatever `OPENAI_BASE_URL` speaks for. */
+/** Whatever `OPENAI_BASE_URL` speaks for, beside the simulator. */
 function chooseModel(env: Env): { model: string; file: unknown } {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_MODEL: upstream = "gpt-4o-mini", OPENAI_API_KEY: key } = env;
-  if (!baseUrl) return { model: "sim", file: { models: { sim: { engine: "sim" } } } };
+  const sim = { engine: "sim" };
+  if (!baseUrl) return { model: "sim", file: { models: { sim } } };
   const entry = {
     engine: "openai",
     base_url: baseUrl,
     upstream_model: upstream,
     ...(key && { api_key_env: "OPENAI_API_KEY" }),
   };
-  return { model: "openai", file: { models: { openai: entry } } };
+  return { model: "openai", file: { models: { openai: entry, sim } } };
 }

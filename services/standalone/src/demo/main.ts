@@ -4,7 +4,8 @@ import { runDemo } from "./run-demo.ts";
 
 /*
  * `npm run demo`: the main job, seen from outside. A platform on free ports, one prompt streamed to the terminal, the network cut in
- * the middle of it, the stream resumed; a second generation cancelled. Exit code 0 only if all of it is true.
+ * the middle of it, the stream resumed; a second generation cancelled; a third one of which text is withdrawn while it is read. Exit
+ * code 0 only if all of it is true.
  */
 try {
   process.exitCode = (await runDemo(process.env, process.stdout)) ? 0 : 1;

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { createClient, type GenerationStream } from "@reprise/client";
 import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
+import { showRedaction } from "./show-redaction.ts";
 import { openTcpRelay } from "./tcp-relay.ts";
 import { addedLatency, compareReaders, type Verdict } from "./verdict.ts";
 
@@ -35,7 +36,8 @@ export async function runDemo(
   if (platform.simulated) await warmUp(platform);
   const resume = await showResume(platform, out);
   const cancel = await showCancel(platform, out);
-  const ok = resume && cancel;
+  const redaction = await showRedaction(platform, out);
+  const ok = resume && cancel && redaction;
   out.write(ok ? "\nAll of it is true.\n" : "\nSomething above is not as it should be.\n");
   return ok;
 }

@@ -1,0 +1,63 @@
+import { createClient } from "@reprise/client";
+import { openSseReader } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { type Cluster, startCluster } from "./testing/cluster.ts";
+import { CARD, hasEnded, MASK, saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const SAID = ["Pay with ", "4111 1111", " 1111 1111", ", please."];
+const SHOWN = SAID.join("").replace(CARD, MASK);
+const AFTER_MS = 200;
+
+const isUnavailable = ({ type }: { type: string }) => type === "moderation.unavailable";
+
+/** A platform without anybody who judges, and a generation that a gate holds. */
+async function openUnjudged(cluster: Cluster, answer: "fail_open" | "fail_closed") {
+  const [{ url }] = await Promise.all([cluster.startDelivery(), cluster.startWorker()]);
+  const { generations } = createClient({ url, apiKey: cluster.keys[TENANT]! });
+  const unavailable = { answer, after_ms: AFTER_MS };
+  const policy = { mode: "gate" as const, rules: ["cards" as const], on_unavailable: unavailable };
+  const { id } = await generations.create(saying(SAID, policy));
+  const open = () =>
+    openSseReader(`${url}/v1/generations/${id}/events`, {
+      headers: { authorization: `Bearer ${cluster.keys[TENANT]}` },
+    });
+  return { generations, id, open };
+}
+
+test("fail_closed: without a judge readers get an error and nothing else, the log says so, and with one they go on", async () => {
+  await using cluster = await startCluster();
+  const { generations, id, open } = await openUnjudged(cluster, "fail_closed");
+  await using reader = await open();
+  expect(await reader.ended).toBe("broken");
+  expect(reader.frames.filter(({ data }) => data !== "")).toMatchObject([
+    { event: "error", data: expect.stringContaining('"moderation_unavailable"') as unknown },
+  ]);
+  const log = await cluster.untilLog(TENANT, id, (events) => events.some(isUnavailable));
+  expect(log.filter(isUnavailable)).toMatchObject([{ answer: "fail_closed", judged_seq: 0 }]);
+
+  await cluster.startModeration();
+  expect(await generations.stream(id).done()).toMatchObject({ status: "completed", text: SHOWN });
+  const judged = await untilJudged(cluster, id);
+  expect([judged.text, judged.spans]).toEqual([SHOWN, wholly(judged)]);
+});
+
+test("fail_open: without a judge readers get everything, the log says so, and what is found later is withdrawn", async () => {
+  await using cluster = await startCluster();
+  const { generations, id, open } = await openUnjudged(cluster, "fail_open");
+  await using reader = await open();
+  expect(await reader.ended).toBe("clean");
+  const seen = reader.frames.map(({ data }) => data);
+  const log = await cluster.readLog(TENANT, id);
+  expect(seen).toEqual(log.slice(1));
+  const events = await cluster.untilLog(TENANT, id, (all) => all.some(hasEnded));
+  expect(events.filter(isUnavailable)).toMatchObject([{ answer: "fail_open", judged_seq: 0 }]);
+  expect((await generations.get(id)).text).toBe(SAID.join(""));
+
+  await cluster.startModeration();
+  const judged = await untilJudged(cluster, id);
+  expect([judged.text, judged.spans]).toEqual([SHOWN, wholly(judged)]);
+  expect(judged.decisions).toEqual(["moderation.unavailable", "moderation.redacted"]);
+  expect(await generations.stream(id).done()).toMatchObject({ status: "completed", text: SHOWN });
+});

@@ -1,0 +1,89 @@
+import { subscribeVerdicts } from "@reprise/log";
+import {
+  decodeEvent,
+  type JudgedSpan,
+  type KnownEvent,
+  type ModerationPolicy,
+  parseGenerationId,
+  parseTenantId,
+  Withdrawals,
+} from "@reprise/protocol";
+import type { SeededRandom } from "@reprise/testkit";
+import { type Cluster, textOf } from "./cluster.ts";
+
+/** A card number that passes Luhn's check, and what stands in its place. */
+export const CARD = "4111 1111 1111 1111";
+export const MASK = "[redacted]";
+
+/** Of a tenant whose cluster this is. */
+export const TENANT = "acme";
+
+/** A request whose model says exactly this. Default: 100 chunks a second. */
+export function saying(chunks: readonly string[], moderation: ModerationPolicy, tokensPerSecond = 100) {
+  return {
+    model: "sim",
+    input: "Say it.",
+    options: { chunks: [...chunks], tokens_per_second: tokensPerSecond },
+    policy: { moderation },
+  };
+}
+
+/** A text in pieces of 1 to 6 characters. */
+export function cutIntoChunks(text: string, random: SeededRandom): string[] {
+  const chunks: string[] = [];
+  for (let at = 0; at < text.length; at += chunks.at(-1)!.length)
+    chunks.push(text.slice(at, at + random.integer(1, 6)));
+  return chunks;
+}
+
+export interface Judged {
+  readonly events: readonly KnownEvent[];
+  readonly text: string;
+  /** The events as readers get them who come when all is over. */
+  readonly shown: readonly string[];
+  /** Which decisions moderation has made, in order. */
+  readonly decisions: readonly string[];
+  /** Which events were judged by which rules. */
+  readonly spans: readonly JudgedSpan[];
+}
+
+/** Resolves when a generation has ended, and moderation's stored word is that it has judged all of it. */
+export async function untilJudged(cluster: Cluster, id: string): Promise<Judged> {
+  const ref = { tenant: parseTenantId(TENANT), generation: parseGenerationId(id) };
+  let moved = Promise.withResolvers<void>();
+  const feed = subscribeVerdicts(cluster.broker.main, ref, {
+    onVerdict: () => moved.resolve(),
+    onError: () => moved.resolve(),
+  });
+  try {
+    await cluster.broker.main.flush();
+    for (;;) {
+      moved = Promise.withResolvers();
+      const stored = await cluster.log.verdicts.readVerdictFromLeader(ref);
+      const payloads = await cluster.readLog(TENANT, id);
+      const events = payloads.map((payload) => decodeEvent(payload) as KnownEvent);
+      if (events.some(hasEnded) && stored?.verdict.judged === events.length - 1)
+        return { events, ...sum(payloads, events), spans: stored.verdict.spans ?? [] };
+      await moved.promise;
+    }
+  } finally {
+    feed.unsubscribe();
+  }
+}
+
+/** The spans that say: each event was looked at. */
+export function wholly({ events, spans }: Judged): JudgedSpan[] {
+  return [{ from_seq: 1, to_seq: events.length - 1, rule_set: spans[0]?.rule_set ?? "" }];
+}
+
+function sum(payloads: readonly string[], events: readonly KnownEvent[]) {
+  const withdrawals = new Withdrawals();
+  for (const event of events) withdrawals.apply(event);
+  const shown = payloads.map((payload, seq) =>
+    Buffer.from(withdrawals.project(seq, Buffer.from(payload))).toString(),
+  );
+  const decisions = events.map(({ type }) => type).filter((type) => type.startsWith("moderation."));
+  return { text: textOf(events), shown: shown.slice(1), decisions };
+}
+
+export const hasEnded = ({ type }: KnownEvent): boolean => /\.(?:completed|failed|cancelled)$/.test(type);
