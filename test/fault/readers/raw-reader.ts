@@ -36,13 +36,16 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
   const gate = new Gate();
   let connection: SseReader | undefined;
   let cursor: string | undefined;
+  let isTold = false;
 
   async function read(url: string): Promise<Ending> {
     let progressed = false;
     let serverSaidMs = 0;
-    const broken = (): Ending => ({ type: "broken", progressed, serverSaidMs });
+    const wasTold = isTold;
+    // Behind the terminal event moderation may have a word; one more look is enough for that.
+    const broken = (): Ending => (wasTold ? { type: "ended" } : { type: "broken", progressed, serverSaidMs });
     const failed = ({ code, message, retryable }: RepriseError): Ending =>
-      retryable ? broken() : { type: "refused", code, message };
+      retryable || isTold ? broken() : { type: "refused", code, message };
     try {
       connection = await openSseReader(`${url}/v1/generations/${id}/events`, {
         headers: { authorization: `Bearer ${tenant.key}` },
@@ -65,13 +68,14 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
       await gate.passed();
       serverSaidMs = opened.retryMs ?? serverSaidMs;
       if (leaving.signal.aborted) return LEFT;
-      if (frame === undefined) return broken();
+      if (frame === undefined)
+        return isTold && (await opened.ended) === "clean" ? { type: "ended" } : broken();
       if (frame.event === "error") return failed(parseAnswerError(frame.data));
       if (frame.data === "") continue;
       progressed = true;
       cursor = frame.id;
       record.show(parseCursor(frame.id).seq, frame.data);
-      if (TERMINAL.test(frame.data)) return { type: "ended" };
+      isTold ||= TERMINAL.test(frame.data);
     }
   }
 

@@ -26,6 +26,8 @@ export class ReaderRecord {
   connections = 0;
   /** The node of the present connection, or of the last one, as an index of the world's. Undefined before the first. */
   node: number | undefined;
+  /** Told of each event in the moment in which it is shown. */
+  onShown: ((seq: number) => void) | undefined;
   /** Never rejects. */
   readonly done: Promise<ReaderEnd>;
   readonly #finished = Promise.withResolvers<ReaderEnd>();
@@ -40,6 +42,7 @@ export class ReaderRecord {
 
   show(seq: number, payload: string): void {
     this.seen.push({ seq, payload, at: performance.now(), connection: this.connections });
+    this.onShown?.(seq);
     this.#tell();
   }
 

@@ -9,6 +9,7 @@ import { deliveryCutOff } from "./delivery-cut-off.ts";
 import { deliveryRollingRestart } from "./delivery-rolling-restart.ts";
 import { deliverySigkill } from "./delivery-sigkill.ts";
 import { foreignTenant } from "./foreign-tenant.ts";
+import { moderationSigkill } from "./moderation-sigkill.ts";
 import { attemptsUsedUp, noWorker, workersGone } from "./no-worker.ts";
 import { pace } from "./pace.ts";
 import { readerCut } from "./reader-cut.ts";
@@ -42,6 +43,7 @@ export const ROWS: readonly FaultRow[] = [
   workersGone,
   storeRolledBack,
   workerSigkillDefault,
+  moderationSigkill,
   ackLost,
   deliveryCutOff,
   readerCut,

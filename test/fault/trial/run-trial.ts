@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { decodeEvent, Withdrawals } from "@reprise/protocol";
 import { createSeededRandom } from "@reprise/testkit";
 import type { FaultRow } from "../rows/row.ts";
 import type { FaultWorld } from "../world/fault-world.ts";
@@ -90,9 +91,19 @@ async function readToEnd(
 ): Promise<FinalLog> {
   for (;;) {
     const payloads = sealed.get(generation) ?? (await world.readLog(generation.ref).catch(() => []));
-    if (payloads.some((payload) => END.test(payload))) return { generation, payloads };
+    if (payloads.some((payload) => END.test(payload))) return { generation, payloads: asShown(payloads) };
     await delay(POLL_MS, undefined, { signal: over });
   }
+}
+
+/** A log as readers get it in the end: without what moderation has withdrawn. */
+function asShown(payloads: readonly string[]): readonly string[] {
+  const withdrawals = new Withdrawals();
+  for (const payload of payloads) withdrawals.apply(decodeEvent(payload));
+  if (withdrawals.isEmpty) return payloads;
+  return payloads.map((payload, seq) =>
+    Buffer.from(withdrawals.project(seq, Buffer.from(payload))).toString(),
+  );
 }
 
 const END = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancelled)"/;
@@ -105,8 +116,8 @@ async function judge(trial: Trial, logs: readonly FinalLog[]): Promise<Violation
   ];
 }
 
-function collectComplaints({ deliveries, workers }: FaultWorld): string[] {
-  return [...deliveries.map(({ slot }) => slot), ...workers].flatMap(({ name, lines }) =>
+function collectComplaints({ deliveries, workers, moderations }: FaultWorld): string[] {
+  return [...deliveries.map(({ slot }) => slot), ...workers, ...moderations].flatMap(({ name, lines }) =>
     lines
       .filter(({ level }) => level !== "info" && level !== "debug")
       .slice(-MOST_COMPLAINTS)

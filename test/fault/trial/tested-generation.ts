@@ -7,7 +7,7 @@ export interface TestedGeneration {
   readonly ref: GenerationRef;
   readonly tenant: Tenant;
   readonly request: GenerationRequest;
-  /** All that the engine would say if nobody disturbed it. */
+  /** All that the engine would say if nobody disturbed it, as moderation lets it be shown. */
   readonly wholeText: string;
   /** The ends that the fault permits. One that is not `generation.completed` may have a part of the text. */
   readonly mayEnd: readonly TerminalType[];

@@ -26,6 +26,8 @@ export interface GenerationOptions {
   /** Further options of the simulator. */
   readonly simulator?: Readonly<Record<string, unknown>>;
   readonly policy?: Policy;
+  /** What moderation leaves of a text. Default: all. */
+  readonly shown?: (text: string) => string;
   /** Called with the request before it is sent. */
   readonly prepare?: (request: GenerationRequest) => void;
   /** Default: `generation.completed` only. */
@@ -72,6 +74,7 @@ export class Trial {
   /** Creates a generation whose text is known beforehand. From its answer on it counts. */
   async create(options: GenerationOptions = {}): Promise<TestedGeneration> {
     const { model = "sim", tokens = 100, tokensPerSecond = 100, simulator, policy, mayEnd } = options;
+    const { shown = (text: string) => text } = options;
     const { tenants } = this.world;
     const tenant = options.tenant ?? tenants[this.generations.length % tenants.length]!;
     const request: GenerationRequest = {
@@ -82,7 +85,7 @@ export class Trial {
       ...(policy && { policy }),
     };
     options.prepare?.(request);
-    const wholeText = await wholeTextOf(request);
+    const wholeText = shown(await wholeTextOf(request));
     const { id } = await this.clientOf(tenant).create(request, {
       idempotencyKey: options.idempotencyKey ?? randomUUID(),
     });

@@ -6,6 +6,7 @@
  * - `unknown`: an event that is not in the log, byte for byte
  * - `log`: the log itself has a hole or begins or ends wrongly; `ends`: not exactly one end
  * - `text`: another text, or another usage, than the undisturbed run's
+ * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never looked at; `decisions`: one made twice
  * - `answer`: a create or a cancel that was answered is not in the log
  * - `refused`: a reader or a caller got an error that no fault excuses
  * - `hung`: the trial was not over within its limit
@@ -20,6 +21,8 @@ export type ViolationKind =
   | "log"
   | "ends"
   | "text"
+  | "unjudged"
+  | "decisions"
   | "answer"
   | "refused"
   | "hung"

@@ -22,6 +22,7 @@ export interface FaultWorld extends AsyncDisposable {
   readonly broker: WorldBroker;
   readonly deliveries: readonly DeliverySlot[];
   readonly workers: readonly ServiceSlot[];
+  readonly moderations: readonly ServiceSlot[];
   /** Two, who must never see each other's generations. */
   readonly tenants: readonly Tenant[];
   /** The log's own word, past all services: exact payloads, seq 0 included. Of a cluster, its leader's. */
@@ -36,9 +37,21 @@ export interface FaultWorld extends AsyncDisposable {
   heal(): Promise<void>;
 }
 
-/** Starts broker, delivery nodes and workers. Everything ends with this process, however that ends. */
+/** What a service logs once it does its work. */
+const READY_MESSAGES = {
+  delivery: "listening",
+  "inference-worker": "taking jobs",
+  moderation: "judging",
+} as const;
+
+/** Starts broker, delivery nodes, workers and moderation. Everything ends with this process, however that ends. */
 export async function startFaultWorld(options: WorldOptions = {}): Promise<FaultWorld> {
-  const { deliveries: deliveryCount = 2, workers: workerCount = 2, broker: kind = "single" } = options;
+  const {
+    deliveries: deliveryCount = 2,
+    workers: workerCount = 2,
+    moderations: moderationCount = 0,
+  } = options;
+  const { broker: kind = "single" } = options;
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("fault"));
   const broker = stack.use(await startWorldBroker(kind));
@@ -66,7 +79,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   };
   const addSlot = async (
     name: string,
-    service: "delivery" | "inference-worker",
+    service: keyof typeof READY_MESSAGES,
     env: Readonly<Record<string, string>>,
   ) => {
     const isDelivery = service === "delivery";
@@ -74,12 +87,11 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
       ? await proxyTo(broker.server.port)
       : undefined;
     const natsUrl = toBroker ? `nats://${toBroker.host}:${toBroker.port}` : broker.url;
-    const readyMessage = isDelivery ? "listening" : "taking jobs";
     const slot = new ServiceSlot({
       name,
       service,
       env: { ...base, REPRISE_NATS_URL: natsUrl, ...env },
-      readyMessage,
+      readyMessage: READY_MESSAGES[service],
       toBroker,
     });
     return stack.use(slot);
@@ -98,7 +110,10 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   const workers: ServiceSlot[] = [];
   for (let index = 1; index <= workerCount; index++)
     workers.push(await addSlot(`worker-${index}`, "inference-worker", {}));
-  const slots = [...deliveries.map(({ slot }) => slot), ...workers];
+  const moderations: ServiceSlot[] = [];
+  for (let index = 1; index <= moderationCount; index++)
+    moderations.push(await addSlot(`moderation-${index}`, "moderation", {}));
+  const slots = [...deliveries.map(({ slot }) => slot), ...workers, ...moderations];
   await Promise.all(slots.map((slot) => slot.start()));
 
   const running = stack.move();
@@ -107,6 +122,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     broker,
     deliveries,
     workers,
+    moderations,
     tenants,
     log,
     connection: connection.main,

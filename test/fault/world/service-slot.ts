@@ -2,9 +2,9 @@ import { type LogLine, type ServiceProcess, startService, type TcpProxy } from "
 import { isAlive } from "./is-alive.ts";
 
 export interface SlotOptions {
-  /** `worker-1`, `delivery-2`, … */
+  /** `worker-1`, `delivery-2`, `moderation-1`, … */
   readonly name: string;
-  readonly service: "delivery" | "inference-worker";
+  readonly service: "delivery" | "inference-worker" | "moderation";
   readonly env: Readonly<Record<string, string>>;
   /** What the process logs once it does its work. */
   readonly readyMessage: string;

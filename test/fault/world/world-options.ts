@@ -7,6 +7,8 @@ export interface WorldOptions {
   readonly deliveries?: number;
   /** Workers. Default 2. */
   readonly workers?: number;
+  /** Replicas of moderation. Default 0. */
+  readonly moderations?: number;
   /** `single`: one nats-server. `cluster`: three, and each stream three times. Default `single`. */
   readonly broker?: "single" | "cluster";
   /** After how long a silent worker's job goes to another, in milliseconds. Default 1,000; the platform's own is 5,000. */

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { KnownEvent, Policy } from "@reprise/protocol";
+import { decodeEvent } from "@reprise/protocol";
+import { type ClearedWatch, watchCleared } from "@reprise/testkit";
+import { reportSilences } from "../trial/recovery.ts";
+import type { TestedGeneration } from "../trial/tested-generation.ts";
+import type { Trial } from "../trial/trial.ts";
+import type { FaultRow } from "./row.ts";
+
+const GENERATIONS = 8;
+const LOAD = { tokens: 150, tokensPerSecond: 60 };
+const FEW_EVENTS = 5;
+const SPREAD = 60;
+const LONGEST_ABSENCE_MS = 500;
+const POLL_MS = 50;
+
+/** Words that the simulator says often, each with the word after it: a match reaches over several tokens. */
+const SOUGHT = "(?:copper|shadow|window|garden|market|letter) [a-z]+";
+const POLICY: Policy = {
+  moderation: {
+    mode: "gate",
+    rules: [{ pattern: SOUGHT }],
+    // Readers are to wait: what they get when nobody judges is another matter.
+    on_unavailable: { after_ms: 60_000 },
+  },
+};
+const masked = (text: string) => text.replaceAll(new RegExp(SOUGHT, "gi"), "[redacted]");
+
+export const moderationSigkill: FaultRow = {
+  name: "moderation-sigkill",
+  about:
+    "one of two who judge, or both, are killed under a gate, and back within 0.5 s; until the end of each reader's longest silence",
+  world: { moderations: 2 },
+  shortTrials: 1,
+  async run(trial) {
+    const { random, world } = trial;
+    await using watch = await watchCleared(world.connection);
+    const readers = await openReaders(trial, watch);
+    const enough = FEW_EVENTS + random.integer(0, SPREAD);
+    await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length >= enough)));
+
+    const victims = random.chance(0.5) ? world.moderations : [random.pick(world.moderations)];
+    const killedAt = performance.now();
+    await Promise.all(victims.map((victim) => victim.kill("SIGKILL")));
+    await delay(random.integer(0, LONGEST_ABSENCE_MS));
+    await Promise.all(victims.map((victim) => victim.start()));
+    await trial.ended();
+    reportSilences(trial, readers, killedAt);
+
+    for (const generation of trial.generations) await judgeDecisions(trial, generation);
+    for (const { generation, seq, cleared } of await watch.early())
+      trial.blame("unjudged", `${generation}: a reader was shown ${seq} when ${cleared} was cleared`);
+  },
+};
+
+async function openReaders(trial: Trial, watch: ClearedWatch) {
+  const create = () => trial.create({ ...LOAD, policy: POLICY, shown: masked });
+  const generations = await Promise.all(Array.from({ length: GENERATIONS }, create));
+  return generations.flatMap((generation) =>
+    (["raw", "sdk"] as const).map((kind) => {
+      const reader = trial.read(generation, kind);
+      reader.record.onShown = (seq) => watch.shown(generation.id, seq);
+      return reader;
+    }),
+  );
+}
+
+/** Waits until the whole log is judged: each event once, by one set of rules, and nothing decided twice. */
+async function judgeDecisions(trial: Trial, { id, ref }: TestedGeneration): Promise<void> {
+  for (;;) {
+    const stored = await trial.world.log.verdicts.readVerdictFromLeader(ref);
+    const payloads = await trial.world.readLog(ref);
+    const last = payloads.length - 1;
+    if (stored?.verdict.judged !== last) {
+      await delay(POLL_MS);
+      continue;
+    }
+    const { spans = [] } = stored.verdict;
+    const [span] = spans;
+    const isWhole = spans.length === 1 && span?.from_seq === 1 && span.to_seq === last;
+    if (!isWhole) trial.blame("unjudged", `${id}: of ${last} events ${JSON.stringify(spans)} were judged`);
+    const decisions = payloads
+      .map((payload) => decodeEvent(payload) as KnownEvent)
+      .flatMap((event) =>
+        event.type === "moderation.redacted" ? [`${event.from_seq}-${event.to_seq}`] : [],
+      );
+    if (new Set(decisions).size < decisions.length)
+      trial.blame("decisions", `${id}: withdrawn are ${decisions.join(", ")}`);
+    return;
+  }
+}
