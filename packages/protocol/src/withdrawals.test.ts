@@ -49,6 +49,20 @@ describe("what moderation has withdrawn", () => {
     ]);
   });
 
+  it("is not told by what was decided before about a part of it", () => {
+    const first = { ...redacted(2, 2), replacement: "[key] and her address" };
+    const log = toLog([
+      started(),
+      delta("secret and her address"),
+      delta("!"),
+      first,
+      redacted(1, 3, "[all]"),
+    ]);
+    const [, , , told, all] = projected(log) as { replacement?: string }[];
+    expect([told?.replacement, all?.replacement]).toEqual(["", "[all]"]);
+    expect(withdrawalsOf(log.slice(0, 4)).apply(log[4]!)).toEqual({ fromSeq: 1, toSeq: 4 });
+  });
+
   it("may be what the model has thought, what another output says, or a tool's arguments", () => {
     const log = toLog([
       { type: "reasoning.delta", text: "5" },
@@ -102,7 +116,10 @@ describe("withdrawals", () => {
           const shown = one.project(event.seq, payload);
           expect(other.project(event.seq, payload.slice())).toEqual(shown);
           const text = one.replacementOf(event.seq, channelOf(event) ?? "none");
-          expect(shown === payload).toBe(text === undefined || channelOf(event) === undefined);
+          const tells = event.type === "moderation.redacted" || event.type === "moderation.halted";
+          expect(
+            tells || (shown === payload) === (text === undefined || channelOf(event) === undefined),
+          ).toBe(true);
         }
       }),
     );

@@ -3,6 +3,8 @@ import { decodeEvent, encodeEvent } from "./event-codec.ts";
 
 /** What an event says of moderation's withdrawals: a range of text that was replaced, or the end of all text. */
 interface Withdrawal {
+  /** The event that says so. */
+  readonly seq: number;
   readonly fromSeq: number;
   readonly toSeq: number;
   /** Undefined for a halt, which takes the text of every channel. */
@@ -38,7 +40,7 @@ export function textOf(event: KnownEvent | UnknownEvent): string {
 /**
  * What moderation has withdrawn of one log, and how the log reads without it. A range is replaced as a whole: its first event carries
  * the replacement and the others nothing, so whoever joins the texts of the events has what was not withdrawn. Where ranges overlap,
- * the last one counts.
+ * the last one counts, for the event that told of an earlier one too: what that has left standing may be withdrawn by now.
  */
 export class Withdrawals {
   #list: Withdrawal[] = [];
@@ -55,9 +57,11 @@ export class Withdrawals {
   apply(event: KnownEvent | UnknownEvent): { readonly fromSeq: number; readonly toSeq: number } | undefined {
     const withdrawal = toWithdrawal(event as KnownEvent);
     if (!withdrawal) return undefined;
+    const { fromSeq, toSeq } = withdrawal;
+    const retold = this.#list.filter((one) => one.fromSeq <= toSeq && one.toSeq >= fromSeq);
     this.#list.push(withdrawal);
-    this.#lowest = Math.min(this.#lowest, withdrawal.fromSeq);
-    return withdrawal;
+    this.#lowest = Math.min(this.#lowest, fromSeq);
+    return { fromSeq, toSeq: Math.max(toSeq, ...retold.map(({ seq }) => seq)) };
   }
 
   /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
@@ -74,6 +78,10 @@ export class Withdrawals {
   project(seq: number, payload: Uint8Array): Uint8Array {
     if (seq < this.#lowest) return payload;
     const event = decodeEvent(payload) as KnownEvent;
+    if (event.type === "moderation.redacted" || event.type === "moderation.halted") {
+      const replacement = this.#retold(event);
+      return replacement === event.replacement ? payload : encodeEvent(seq, { ...event, replacement });
+    }
     const channel = channelOf(event);
     const text = channel === undefined ? undefined : this.replacementOf(seq, channel);
     if (text === undefined) return payload;
@@ -83,16 +91,33 @@ export class Withdrawals {
         : { ...event, text, redacted: true };
     return encodeEvent(seq, shown);
   }
+
+  /** What an event that withdraws something may say of what stands there. */
+  #retold({ seq, replacement, ...event }: WithdrawingEvent): string {
+    const { from_seq: fromSeq } = event;
+    const channel = event.type === "moderation.redacted" ? (event.channel ?? "0") : undefined;
+    const later = this.#list.findLast(
+      (one) =>
+        one.seq > seq &&
+        fromSeq >= one.fromSeq &&
+        fromSeq <= one.toSeq &&
+        (channel === undefined || (one.channel ?? channel) === channel),
+    );
+    if (!later) return replacement;
+    return later.fromSeq === fromSeq ? later.replacement : "";
+  }
 }
+
+type WithdrawingEvent = Extract<KnownEvent, { type: "moderation.redacted" | "moderation.halted" }>;
 
 function toWithdrawal(event: KnownEvent): Withdrawal | undefined {
   if (event.type === "moderation.redacted") {
-    const { from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0" } = event;
-    return { fromSeq, toSeq, channel, replacement };
+    const { seq, from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0" } = event;
+    return { seq, fromSeq, toSeq, channel, replacement };
   }
   if (event.type === "moderation.halted") {
-    const { from_seq: fromSeq, replacement } = event;
-    return { fromSeq, toSeq: Number.POSITIVE_INFINITY, channel: undefined, replacement };
+    const { seq, from_seq: fromSeq, replacement } = event;
+    return { seq, fromSeq, toSeq: Number.POSITIVE_INFINITY, channel: undefined, replacement };
   }
   return undefined;
 }
