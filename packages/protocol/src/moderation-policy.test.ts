@@ -101,6 +101,20 @@ describe("two parties' moderation made one", () => {
     (_name, tenant, request) => expect(tightenModeration(tenant, request)).toBeUndefined(),
   );
 
+  it("can't be loosened by a request where the tenant has left an answer to the default", () => {
+    const request: ModerationPolicy = {
+      on_unavailable: { answer: "fail_open", after_ms: 80_000 },
+      review: { answer: "approve", after_ms: 7_200_000 },
+    };
+    expect(tightenModeration({ mode: "gate" }, request)).toMatchObject({
+      on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
+      review: DEFAULTS.review,
+    });
+    expect(tightenModeration({ mode: "observe" }, { mode: "gate", review: {} })).toMatchObject({
+      on_unavailable: { answer: "fail_closed" },
+    });
+  });
+
   it("can't be turned off by a request", () => {
     expect(tightenModeration({ mode: "gate" }, { mode: "off" })?.mode).toBe("gate");
   });

@@ -115,13 +115,14 @@ export type OpenModeration = Omit<EffectiveModeration, "rule_set"> & {
 
 /**
  * What applies when a tenant says one thing and a request another: the stricter mode and answers, the shorter times, the rules of
- * both. Undefined where nothing is to be moderated.
+ * both. What a tenant that moderates has left unsaid counts as the default, which a request can't loosen either. Undefined where nothing
+ * is to be moderated.
  */
 export function tightenModeration(
   tenant: ModerationPolicy = {},
   request: ModerationPolicy = {},
 ): OpenModeration | undefined {
-  const both = [tenant, request];
+  const both = [request.on_unavailable || request.review ? spelledOut(tenant) : tenant, request];
   const mode =
     strictest(
       MODERATION_MODES,
@@ -150,6 +151,21 @@ export function tightenModeration(
         ) ?? DEFAULTS.review.answer,
       after_ms: least(review.map((said) => said?.after_ms)) ?? DEFAULTS.review.after_ms,
     },
+  };
+}
+
+/** With the defaults in the place of what a tenant that moderates has not said of its answers. */
+function spelledOut(tenant: ModerationPolicy): ModerationPolicy {
+  const { mode = "off", on_unavailable, review } = tenant;
+  if (mode === "off") return tenant;
+  return {
+    ...tenant,
+    on_unavailable: {
+      ...(mode === "gate" && { answer: "fail_closed" }),
+      after_ms: DEFAULTS.unavailableAfterMs,
+      ...on_unavailable,
+    },
+    review: { ...DEFAULTS.review, ...review },
   };
 }
 
