@@ -110,3 +110,20 @@ test("a verdict says nothing of a later attempt, which may have taken the place 
   ahead.took(5, "generation.started", started(5, 2));
   expect(ahead.shownSeq(9)).toBe(6);
 });
+
+test("once judging has gone on, a verdict of a new attempt whose decision is not there yet opens nothing again", () => {
+  const visibility = gate();
+  tell(visibility, 5, unavailable("fail_open", 2));
+  visibility.accept({ ...verdict(6), attempt: 1 }, 6);
+  expect(visibility.shownSeq(9)).toBe(6);
+  visibility.accept({ ...verdict(12, { decided: 11 }), attempt: 2 }, 9);
+  expect(visibility.shownSeq(9)).toBeLessThanOrEqual(6);
+});
+
+test("a verdict that has not seen an attempt clears nothing of it, though it is read later", () => {
+  const visibility = gate();
+  const started = { type: "generation.started", attempt: 2, worker: "w", model: "sim" } as const;
+  visibility.took(6, started.type, () => ({ ...started, seq: 6 }));
+  visibility.accept({ ...verdict(9), attempt: 1 }, 9);
+  expect(visibility.shownSeq(9)).toBe(5);
+});

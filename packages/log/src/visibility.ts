@@ -35,6 +35,8 @@ export class Visibility {
   #waiting: Verdict | undefined;
   /** The attempt that the newest verdict has seen: what was said before it was seen no longer counts. */
   #attempt = 0;
+  /** The attempts of the tail. */
+  readonly #begun: StartedEvent[] = [];
   #endSeq: number | undefined;
   #unavailable: UnavailableEvent | undefined;
 
@@ -48,9 +50,10 @@ export class Visibility {
   }
 
   /** @param lastSeq the last event of the tail */
-  accept(verdict: Verdict, lastSeq: number): void {
-    const { attempt = Number.POSITIVE_INFINITY } = verdict;
+  accept(said: Verdict, lastSeq: number): void {
+    const { attempt = Number.POSITIVE_INFINITY } = said;
     if (attempt < this.#attempt) return;
+    const verdict = this.#upToNextAttempt(said, attempt);
     if (attempt > this.#attempt) this.#forget(0);
     this.#attempt = attempt;
     this.#judged = Math.max(this.#judged, verdict.judged);
@@ -61,12 +64,23 @@ export class Visibility {
   /** Tells of an event that the tail has taken. `decode` parses it. */
   took(seq: number, type: string, decode: () => KnownEvent): void {
     if (isTerminal(type)) this.#endSeq ??= seq;
-    else if (type === "moderation.unavailable") this.#unavailable = decode() as UnavailableEvent;
+    else if (type === "moderation.unavailable")
+      this.#unavailable = this.#stillSo(decode() as UnavailableEvent);
     else if (type === "generation.started") this.#began(decode() as StartedEvent);
   }
 
+  /** A verdict that is read late, or from a store that was not told of a loss, says nothing of an attempt that it has not seen. */
+  #upToNextAttempt(verdict: Verdict, attempt: number): Verdict {
+    const next = this.#begun.find((started) => started.attempt > attempt);
+    if (!next || verdict.judged < next.seq) return verdict;
+    const to = next.seq - 1;
+    return { judged: to, cleared: Math.min(verdict.cleared, to), decided: Math.min(verdict.decided, to) };
+  }
+
   /** What was said, by one who has not seen it, of places that are the new attempt's was said of events that the store has lost. */
-  #began({ attempt, seq }: StartedEvent): void {
+  #began(started: StartedEvent): void {
+    const { attempt, seq } = started;
+    this.#begun.push(started);
     if (this.#attempt < attempt) this.#forget(seq - 1);
   }
 
@@ -107,13 +121,18 @@ export class Visibility {
 
   /** From the event that says so on, until that event itself is judged, readers are shown what nobody has judged. */
   get #isOpen(): boolean {
-    const said = this.#unavailable;
-    return said?.answer === "fail_open" && this.#settledJudged < said.seq;
+    return this.#unavailable?.answer === "fail_open";
+  }
+
+  /** Once that event is judged, it is over: what is forgotten later opens nothing again. */
+  #stillSo(said: UnavailableEvent | undefined): UnavailableEvent | undefined {
+    return said?.answer === "fail_open" && this.#settledJudged >= said.seq ? undefined : said;
   }
 
   #settle({ judged, cleared }: Verdict): void {
     this.#settledJudged = Math.max(this.#settledJudged, judged);
     this.#settledCleared = Math.max(this.#settledCleared, cleared);
+    this.#unavailable = this.#stillSo(this.#unavailable);
   }
 }
 
