@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createWriterName,
-  listReview,
   type LogSnapshot,
   publishLiveVerdict,
   removeReview,
@@ -21,12 +20,12 @@ import {
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./domain/judge.ts";
-import type { Review } from "./domain/reviews.ts";
 import { keptTexts } from "./domain/kept-texts.ts";
 import { endHalted } from "./end-halted.ts";
 import type { JudgingContext } from "./judging-context.ts";
+import { keepListed } from "./keep-listed.ts";
 import { LateVerdicts } from "./late-verdicts.ts";
-import { toReviewRecord } from "./to-review-record.ts";
+import { readWholeLog } from "./read-whole-log.ts";
 import { VerdictRecord } from "./verdict-record.ts";
 
 /** An event as a consumer has it. */
@@ -64,7 +63,8 @@ export class JudgedGeneration {
   #isBehind = false;
   /** What was folded is not what the log says, or its text counts no longer. */
   #isOutdated = false;
-  #closed = false;
+  /** Whether it takes nothing more. */
+  isClosed = false;
 
   private constructor(parts: Parts, snapshot: LogSnapshot) {
     this.#parts = parts;
@@ -91,15 +91,21 @@ export class JudgedGeneration {
 
   /** Whether nothing is left to do for a generation that has ended. */
   get isDone(): boolean {
-    return this.#judge.ended && !this.#busy && this.unstoredFrom === undefined && this.#late.isIdle;
+    return this.#judge.ended && this.isAtRest;
+  }
+
+  /** Whether its log brings it all back. */
+  get isAtRest(): boolean {
+    return !this.#busy && this.unstoredFrom === undefined && this.#late.isIdle;
   }
 
   /** The first event of the stream that no stored verdict covers; undefined when all are covered. */
   get unstoredFrom(): number | undefined {
-    const { unstoredFrom } = this.#parts.record;
-    const queued = this.#queue[0]?.streamSeq;
-    if (unstoredFrom === undefined || queued === undefined) return unstoredFrom ?? queued;
-    return Math.min(unstoredFrom, queued);
+    if (this.isClosed) return undefined;
+    const missing = this.#isBehind || this.#isOutdated ? this.#streamSeq + 1 : undefined;
+    const places = [this.#parts.record.unstoredFrom, this.#queue[0]?.streamSeq, missing];
+    const known = places.filter((place) => place !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
   }
 
   /** Characters that are held because they may become part of a match. */
@@ -115,8 +121,8 @@ export class JudgedGeneration {
 
   /** Says what is cleared; before that, decides what is to be decided. */
   flush(): void {
-    if (this.#busy || this.#closed) return;
-    if (!this.#isUndecided) return this.#publish();
+    if (this.#busy || this.isClosed) return;
+    if (!this.#isUndecided && this.#queue.length === 0) return this.#publish();
     this.#busy = true;
     void this.#settle();
   }
@@ -126,7 +132,7 @@ export class JudgedGeneration {
   }
 
   close(): void {
-    this.#closed = true;
+    this.isClosed = true;
     this.#late.close();
   }
 
@@ -186,34 +192,35 @@ export class JudgedGeneration {
         judge.resume(record.stored?.findings ?? [], record.stored?.finding_count ?? 0);
       }
       this.#late.fold(event);
+      judge.keepFromSeq = this.#late.keepFromSeq;
     }
     this.#streamSeq = streamSeq;
     record.folded(streamSeq);
-    for (const review of judge.reviews.open) void this.#list(review);
+    for (const review of judge.reviews.open) void keepListed(this.#parts, review, () => this.isClosed);
     return judge;
   }
 
   async #settle(): Promise<void> {
-    for (let tries = 0; !this.#closed; tries++) {
+    for (let tries = 0; !this.isClosed; tries++) {
       try {
         await this.#decide();
         break;
       } catch (thrown) {
         const error = toRepriseError(thrown);
+        // What can't be judged holds up nobody else; its next event has it taken up anew.
         if (!error.retryable) {
           this.#parts.context.onError(thrown);
-          break;
-        }
-        await pause(Math.min(MAX_PAUSE_MS, 20 * 2 ** Math.min(tries, 10)));
+          this.close();
+        } else await pause(Math.min(MAX_PAUSE_MS, 20 * 2 ** Math.min(tries, 10)));
       }
     }
     this.#busy = false;
-    this.#publish();
+    this.flush();
   }
 
   /** Brings log and judge in line: until the judge has nothing to add to the log, nor the log to the judge. */
   async #decide(): Promise<void> {
-    for (let empty = 0; !this.#closed;) {
+    for (let empty = 0; !this.isClosed;) {
       for (const event of this.#queue.splice(0)) this.#accept(event);
       if (this.#isOutdated || empty >= TRIES_BEFORE_REBUILD) {
         await this.#rebuild();
@@ -245,7 +252,7 @@ export class JudgedGeneration {
     context.onDecided(draft.type);
     if (draft.type === "moderation.review") {
       const asked = this.#judge.reviews.open.find(({ reviewId }) => reviewId === draft.review_id);
-      if (asked) await this.#list(asked);
+      if (asked) await keepListed(this.#parts, asked, () => this.isClosed);
     }
   }
 
@@ -261,28 +268,20 @@ export class JudgedGeneration {
 
   async #rebuild(): Promise<void> {
     const { context, ref } = this.#parts;
-    const snapshot = await context.log.reader.readLog(ref);
-    const tail = await context.log.leader.readTail(ref, snapshot.streamSeq);
-    const events = [...snapshot.events, ...tail.map(({ payload }) => payload)];
+    const snapshot = await readWholeLog(context.log, ref);
     this.#isOutdated = false;
     this.#isBehind = false;
     this.#late.close();
     this.#late = this.#createLate();
-    this.#judge = this.#replay({ events, streamSeq: tail.at(-1)?.streamSeq ?? snapshot.streamSeq });
-  }
-
-  async #list(review: Review): Promise<void> {
-    const { context, ref, moderation } = this.#parts;
-    const record = toReviewRecord(review, moderation.review.after_ms);
-    await listReview(context.log.publish, ref, review.reviewId, record);
+    this.#judge = this.#replay(snapshot);
   }
 
   #publish(): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     const { context, ref, moderation, record } = this.#parts;
-    const { judged, cleared, decided, ended, attempt } = this.#judge;
-    // The end waits for what classifiers may still say.
-    const most = ended && !this.#late.isIdle ? judged - 1 : judged;
+    const { judged, cleared, decided, endSeq, attempt } = this.#judge;
+    // The end waits for what classifiers may still say, whatever is decided behind it meanwhile.
+    const most = endSeq !== undefined && !this.#late.isIdle ? endSeq - 1 : judged;
     const verdict = { judged: most, cleared: Math.min(cleared, most), decided, attempt: attempt.attempt };
     if (!record.isNews(verdict)) return;
     if (moderation.mode !== "observe") publishLiveVerdict(context.connection, ref, verdict);
@@ -293,7 +292,8 @@ export class JudgedGeneration {
       findingCount: this.#judge.findingCount,
       classified: this.#late.classified,
       unjudged: this.#late.unjudged,
-      isUrgent: ended || decided > (record.stored?.decided ?? 0),
+      isWhole: most === judged,
+      isUrgent: endSeq !== undefined || decided > (record.stored?.decided ?? 0),
     });
   }
 }

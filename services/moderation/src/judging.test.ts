@@ -2,18 +2,27 @@ import { type KnownEvent, type ModerationRule, RepriseError } from "@reprise/pro
 import { expect, test } from "vitest";
 import { compileRuleSet } from "@reprise/rules";
 import { Judging, type ShardEvent } from "./judging.ts";
-import { delta, STARTED } from "./testing/log-of.ts";
+import type { ClassifyWindow } from "./late-verdicts.ts";
+import { COMPLETED, delta, STARTED } from "./testing/log-of.ts";
 import { openWorld, type Written, type World } from "./testing/world.ts";
 
 const RULES: ModerationRule[] = [{ terms: ["secret"], match: "anywhere" }];
 
+interface Judged {
+  readonly rules: ModerationRule[];
+  readonly classify: ClassifyWindow;
+}
+
 /** A shard that is judged without a consumer, by rules that are at hand at once. */
-function judge(world: World) {
+function judge(
+  world: World,
+  { rules = RULES, classify = async () => ({ kind: "unjudged" }) }: Partial<Judged> = {},
+) {
   const judging = new Judging({
     connection: world.broker.main,
     log: world.log,
-    readRules: async (_, id) => compileRuleSet(id, RULES),
-    classify: async () => ({ kind: "unjudged" }),
+    readRules: async (_, id) => compileRuleSet(id, rules),
+    classify,
     onDecided() {},
     onError(error) {
       throw error;
@@ -94,4 +103,37 @@ test("a log without its rules stays unjudged, and holds up nothing else", async 
   await failed.promise;
   expect(failures).toMatchObject([expect.any(RepriseError)]);
   expect([judging.size, judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
+});
+
+test("the end waits for every classifier, though one of them has had something withdrawn behind it", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = ["fast", "slow"].map((name) => ({ classifier: name, action: "redact" }));
+  const written = await world.create(rules);
+  await written.append(STARTED, delta("nasty words"), COMPLETED);
+  const slow = Promise.withResolvers<{ kind: "judged" }>();
+  const classify: ClassifyWindow = ({ classifier }) =>
+    classifier === "slow" ? slow.promise : Promise.resolve({ kind: "judged", category: "nasty" });
+  using judged = judge(world, { rules, classify });
+  judged.judging.take(await eventsOf(world, written));
+  await world.until(written.ref, (events) => events.length === 5);
+  await judged.judging.sweep(Date.now());
+  const { verdict } = await world.until(written.ref, (_, stored) => stored !== undefined);
+  expect(verdict).toMatchObject({ judged: 2 });
+  slow.resolve({ kind: "judged" });
+  await world.until(written.ref, judgedUpTo(4));
+});
+
+test("what a classifier finds in a long log that is taken up again is withdrawn from its beginning on", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [{ classifier: "guard", action: "redact" }];
+  const written = await world.create(rules);
+  await written.append(STARTED, ...Array.from({ length: 260 }, (_, at) => delta(`w${at} `)));
+  const classify: ClassifyWindow = async (_rule, { text }) => {
+    await new Promise(setImmediate);
+    return { kind: "judged", ...(text.includes("w0 ") && { category: "nasty" }) };
+  };
+  using judged = judge(world, { rules, classify });
+  judged.judging.take((await eventsOf(world, written)).slice(-1));
+  const { events } = await world.until(written.ref, (log) => log.length === 263);
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 2 });
 });

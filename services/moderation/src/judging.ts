@@ -28,6 +28,8 @@ interface Entry {
 
 /** Those that have ended are kept a while, for their own last events come back as the shard's. */
 const LINGER_MS = 5_000;
+/** Those that another replica goes on with, or nobody, are not kept for ever. */
+const IDLE_MS = 600_000;
 /** More than this, and those that were quiet for longest are let go: their logs bring them back. */
 const MAX_ENTRIES = 50_000;
 const MAX_UNMODERATED = 1_000_000;
@@ -75,17 +77,28 @@ export class Judging {
         continue;
       }
       count++;
-      const entry = this.#entries.get(generation) ?? this.#begin(event);
+      const known = this.#entries.get(generation);
+      const entry = known && !known.judged?.isClosed ? known : this.#begin(event);
       if (!entry) continue;
       entry.touchedAtMs = now;
       if (!entry.judged) entry.waiting.push(event);
       else {
-        entry.judged.take(event);
+        this.#take(entry, event);
         touched.add(entry.judged);
       }
     }
     for (const judged of touched) judged.flush();
     return count;
+  }
+
+  /** One event that nobody can read keeps nothing from the others. */
+  #take({ judged }: Entry, event: LogEvent): void {
+    try {
+      judged!.take(event);
+    } catch (error) {
+      this.#context.onError(error);
+      judged!.close();
+    }
   }
 
   /** The last place of the stream up to which every verdict is stored. */
@@ -101,13 +114,14 @@ export class Judging {
   async sweep(now: number): Promise<void> {
     await Promise.all([...this.#entries.values()].flatMap(({ judged }) => judged?.store() ?? []));
     for (const [generation, entry] of this.#entries) {
-      const isOver = entry.judged?.isDone && now - entry.touchedAtMs > LINGER_MS;
-      if (isOver) this.#drop(generation, entry);
+      const idleMs = now - entry.touchedAtMs;
+      const isOver = (entry.judged?.isDone || entry.judged?.isClosed) && idleMs > LINGER_MS;
+      if (isOver || (entry.judged?.isAtRest && idleMs > IDLE_MS)) this.#drop(generation, entry);
     }
     if (this.#entries.size <= MAX_ENTRIES) return;
     const oldest = [...this.#entries].toSorted(([, a], [, b]) => a.touchedAtMs - b.touchedAtMs);
     for (const [generation, entry] of oldest.slice(0, this.#entries.size - MAX_ENTRIES)) {
-      if (entry.judged?.unstoredFrom === undefined) this.#drop(generation, entry);
+      if (entry.judged?.isAtRest) this.#drop(generation, entry);
     }
   }
 
@@ -151,7 +165,7 @@ export class Judging {
       }
       const judged = await JudgedGeneration.open(this.#context, ref, moderation, snapshot);
       entry.judged = judged;
-      for (const event of entry.waiting.splice(0)) judged.take(event);
+      for (const event of entry.waiting.splice(0)) this.#take(entry, event);
       judged.flush();
     } catch (thrown) {
       this.#failed(entry, toRepriseError(thrown));

@@ -40,6 +40,8 @@ export interface Moderation extends AsyncDisposable {
 const CONSUMER = "moderation";
 /** How often what is judged is stored and acknowledged where nothing else makes it urgent. */
 const SWEEP_MS = 250;
+/** Rules are stored by another server's clock than logs. What comes too early costs a look. */
+const CLOCKS_DIFFER_MS = 60_000;
 const REVIEWS_EVERY_MS = 1_000;
 
 /** Starts to judge the generations of all shards. The broker's streams must exist. */
@@ -70,7 +72,8 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   metrics.observe("reprise_moderation_generations", () => sum(({ size }) => size));
   metrics.observe("reprise_moderation_held_characters", () => sum(({ pendingLength }) => pendingLength));
 
-  const follow = async (shard: number, startTime: Date) => {
+  const follow = async (shard: number, rulesTime: Date) => {
+    const startTime = new Date(rulesTime.getTime() - CLOCKS_DIFFER_MS);
     const judging = new Judging(context);
     const onEvents = (events: readonly ShardEvent[]) => {
       judgedEvents += judging.take(events);
@@ -98,8 +101,13 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     sweeping = false;
   };
   const sweeper = setInterval(() => void sweep(), SWEEP_MS);
+  let deciding = false;
   const reviews = setInterval(() => {
-    if (followed.length > 0) decideExpiredReviews(context, Date.now()).catch(onError);
+    if (followed.length === 0 || deciding) return;
+    deciding = true;
+    void decideExpiredReviews(context, Date.now())
+      .catch(onError)
+      .finally(() => (deciding = false));
   }, REVIEWS_EVERY_MS);
 
   const close = async () => {

@@ -11,6 +11,8 @@ export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
   readonly findingCount: number;
   readonly classified: number;
   readonly unjudged: NonNullable<Verdict["unjudged"]>;
+  /** Whether it speaks of every event that was folded; of others something is still to be said. */
+  readonly isWhole: boolean;
   /** Whether it ends the generation, or decides something: then it is stored at once. */
   readonly isUrgent: boolean;
 }
@@ -18,6 +20,7 @@ export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
 /** So many events are not stored one by one: the live feed has told those who read. */
 const EVERY_EVENTS = 64;
 const STORE_TRIES = 3;
+const MAX_UNJUDGED = 100;
 
 /**
  * The verdict on one generation as VERDICTS keeps it, and how far that is behind what was judged. It is what a restarted process goes
@@ -30,9 +33,12 @@ export class VerdictRecord {
   #stored: Verdict | undefined;
   #streamSeq: number;
   #word: Word | undefined;
+  #isStored = true;
   #said = { judged: -1, cleared: -1, decided: -1 };
-  /** The stream sequence of the first event that is folded and not in what is stored. */
+  /** The stream sequences of the first events that were folded, and not said; said, and not stored; said, and being stored. */
+  #unsaidFrom: number | undefined;
   #unstoredFrom: number | undefined;
+  #storingFrom: number | undefined;
   #unstored = 0;
   #storing: Promise<void> | undefined;
 
@@ -59,13 +65,14 @@ export class VerdictRecord {
     return this.#stored;
   }
 
+  /** The stream sequence of the first event that is folded and not in what is stored. */
   get unstoredFrom(): number | undefined {
-    return this.#unstoredFrom;
+    return this.#storingFrom ?? this.#unstoredFrom ?? this.#unsaidFrom;
   }
 
   /** Tells of an event that is folded and lies at this place of the stream. */
   folded(streamSeq: number): void {
-    this.#unstoredFrom ??= streamSeq;
+    this.#unsaidFrom ??= streamSeq;
     this.#unstored++;
   }
 
@@ -79,19 +86,25 @@ export class VerdictRecord {
 
   say(word: Word): void {
     this.#word = word;
+    this.#isStored = false;
+    if (word.isWhole) {
+      this.#unstoredFrom ??= this.#unsaidFrom;
+      this.#unsaidFrom = undefined;
+    }
     if (word.isUrgent || this.#unstored >= EVERY_EVENTS) void this.store();
   }
 
   /** Resolves when it is stored, or could not be: then it is tried again with the next one. */
   async store(): Promise<void> {
     if (this.#storing) return this.#storing;
-    if (this.#unstoredFrom === undefined || !this.#word) return;
+    if (this.#isStored || !this.#word) return;
     this.#storing = this.#store(this.#word).finally(() => (this.#storing = undefined));
     return this.#storing;
   }
 
   async #store(word: Word): Promise<void> {
-    const from = this.#unstoredFrom;
+    this.#isStored = true;
+    this.#storingFrom = this.#unstoredFrom;
     this.#unstoredFrom = undefined;
     this.#unstored = 0;
     for (let tries = 0; tries < STORE_TRIES; tries++) {
@@ -102,6 +115,7 @@ export class VerdictRecord {
       if (outcome.kind === "stored") {
         this.#stored = verdict;
         this.#streamSeq = outcome.streamSeq;
+        this.#storingFrom = undefined;
         return;
       }
       // Another replica has written, or our own answer was lost: what is stored is taken in.
@@ -111,10 +125,9 @@ export class VerdictRecord {
         this.#streamSeq = present.streamSeq;
       }
     }
-    this.#unstoredFrom = Math.min(
-      from ?? Number.POSITIVE_INFINITY,
-      this.#unstoredFrom ?? Number.POSITIVE_INFINITY,
-    );
+    this.#isStored = false;
+    this.#unstoredFrom = this.#storingFrom ?? this.#unstoredFrom;
+    this.#storingFrom = undefined;
   }
 
   /** What is stored never says less than before, unless it spoke of events that the store has lost, as a later attempt shows. */
@@ -142,7 +155,13 @@ export class VerdictRecord {
       findings: findings.length >= (stored?.findings?.length ?? 0) ? [...findings] : stored!.findings!,
       finding_count: Math.max(findingCount, stored?.finding_count ?? 0),
       ...(classified > 0 && { classified: Math.max(classified, stored?.classified ?? 0) }),
-      ...(unjudged.length > 0 && { unjudged: [...unjudged] }),
+      ...toUnjudged([...(stored?.unjudged ?? []), ...unjudged]),
     };
   }
+}
+
+/** What no classifier has looked at stays so, whoever goes on: the first of them, each once. */
+function toUnjudged(windows: Word["unjudged"]): Pick<Verdict, "unjudged"> {
+  const byName = new Map(windows.map((one) => [`${one.from_seq} ${one.to_seq} ${one.classifier}`, one]));
+  return byName.size > 0 ? { unjudged: [...byName.values()].slice(0, MAX_UNJUDGED) } : {};
 }

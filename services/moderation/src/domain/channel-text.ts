@@ -66,7 +66,8 @@ export class ChannelText {
 
   /** Goes on behind the beginning of another text, which is this one's whole text so far: what was decided there stands. */
   continue(other: ChannelText): void {
-    for (const mask of other.#masks) if (mask.to <= this.length) this.mask(mask);
+    for (const mask of other.#masks)
+      if (mask.from < this.length) this.mask({ ...mask, to: Math.min(mask.to, this.length) });
     this.#withdrawn = [...other.#withdrawn];
   }
 
@@ -76,6 +77,13 @@ export class ChannelText {
 
   withdrawn(range: SeqRange): void {
     this.#withdrawn.push(range);
+  }
+
+  /** From an event on nothing of the text counts, that which is still to come included. @param replacement what stands there if it is this text's */
+  cutOff(fromSeq: number, replacement: string): void {
+    const first = this.#events.find(({ seq }) => seq >= fromSeq);
+    const from = first?.start ?? this.length;
+    this.mask({ from, to: Number.POSITIVE_INFINITY, replacement: first?.seq === fromSeq ? replacement : "" });
   }
 
   /** Where a stretch of text lies. */

@@ -1,3 +1,4 @@
+import { encodeEvent, type EventDraft, Withdrawals } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { COMPLETED, delta, GATE, JudgedLog } from "../testing/log-of.ts";
@@ -193,4 +194,52 @@ test("the arguments of a tool call are a text of their own", () => {
       replacement: '{"a":"*** *** sec"}',
     },
   ]);
+});
+
+const found = (shown: { joined: string }) => /doubt|poison|secret/.exec(shown.joined)?.[0];
+const ANSWER = { type: "moderation.reviewed", review_id: "rev_3", reviewer: "ann" } as const;
+
+test("of what people are asked about a halt in the same event leaves nothing standing", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a doubt and poison"));
+  log.append({ ...ANSWER, decision: "edit", replacement: "#" });
+  expect(log.shown()).toEqual({ text: "a ***", joined: "a ***" });
+});
+
+test("what a person replaces brings nothing back of what a halt has withdrawn in the same event", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a dou"), delta("bt poison"));
+  const { review_id } = log.events.find(({ type }) => type === "moderation.review") as { review_id?: string };
+  log.append({ ...ANSWER, review_id: review_id!, decision: "edit", replacement: "#" });
+  expect(found(log.shown())).toBeUndefined();
+  expect(log.shown().joined).toMatch(/^a #/);
+});
+
+test("what an early decision has left standing is told to nobody once a later one withdraws it", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("secret poison"));
+  expect(log.decisions).toEqual(["moderation.redacted", "moderation.halted"]);
+  const withdrawals = new Withdrawals();
+  for (const event of log.events) withdrawals.apply(event);
+  const told = log.events.map((event) =>
+    Buffer.from(withdrawals.project(event.seq, encodeEvent(event.seq, event as EventDraft))).toString(),
+  );
+  expect(told.filter((one) => one.includes(" poison"))).toEqual([]);
+});
+
+test("who decides one of two findings in the same events decides both", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a doubt, a doubt."));
+  expect(log.decisions).toEqual(["moderation.review"]);
+  log.append({ ...ANSWER, decision: "edit", replacement: "#" });
+  expect(found(log.shown())).toBeUndefined();
+});
+
+test("a match that a rewind has cut in two does not bring back what was withdrawn around its beginning", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("her name"), delta(" is x, sec"), delta("urity"));
+  const said = { rule: "guard", category: "guard" };
+  log.append({ type: "moderation.redacted", from_seq: 2, to_seq: 4, replacement: "[name]", ...said });
+  log.append({ type: "output.rewind", to_seq: 3, reason: "retry" }, delta("ret"));
+  expect(log.shown().text).not.toMatch(/her name|is x/);
 });

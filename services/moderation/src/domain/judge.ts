@@ -13,6 +13,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText, type SeqRange } from "./channel-text.ts";
+import type { KeptText } from "./kept-texts.ts";
 import { Reviews } from "./reviews.ts";
 import { draftDecision, type Wanted } from "./wanted.ts";
 
@@ -27,13 +28,6 @@ export interface LateFinding extends SeqRange {
 export interface JudgeOptions {
   readonly moderation: EffectiveModeration;
   readonly ruleSet: RuleSet;
-}
-
-/** A part of the text that counts after a rewind. */
-export interface KeptText {
-  readonly seq: number;
-  readonly channel: string;
-  readonly text: string;
 }
 
 /**
@@ -53,7 +47,7 @@ export class Judge {
   #findingCount = 0;
   #judged = -1;
   #decided = 0;
-  #ended = false;
+  #endSeq: number | undefined;
   #attempt = { attempt: 0, fromSeq: 0 };
   #haltedFrom = Number.POSITIVE_INFINITY;
   /** The first event that a classifier may still speak about. */
@@ -79,7 +73,12 @@ export class Judge {
   }
 
   get ended(): boolean {
-    return this.#ended;
+    return this.#endSeq !== undefined;
+  }
+
+  /** Where the generation has ended; decisions may follow. */
+  get endSeq(): number | undefined {
+    return this.#endSeq;
   }
 
   /** Whether the log says that the generation was stopped. */
@@ -133,7 +132,7 @@ export class Judge {
     const withdrawn = this.#withdrawals.apply(event);
     if (withdrawn) this.#decided = event.seq;
     if (known.type === "moderation.redacted") this.#redacted(known);
-    if (known.type === "moderation.halted") this.#haltedFrom = Math.min(this.#haltedFrom, known.from_seq);
+    if (known.type === "moderation.halted") this.#halted(known);
     // What a decision has settled is settled: later findings in the same events are not its business.
     if (withdrawn) this.#wanted = this.#wanted.filter((wanted) => !this.#isDecided(wanted));
     else if (known.type === "generation.started") {
@@ -141,7 +140,7 @@ export class Judge {
     } else if (known.type === "output.rewind") this.#rewind(kept);
     else if (known.type === "moderation.review") this.#asked(known);
     else if (known.type === "moderation.reviewed") this.#reviewed(known);
-    else if (isTerminal(known.type)) this.#end();
+    else if (isTerminal(known.type)) this.#end(event.seq);
     else if (channelOf(event) !== undefined) this.#scan(event);
     if (event.seq % FORGET_EVERY === 0) this.#forget();
   }
@@ -160,9 +159,10 @@ export class Judge {
   nextDecision(nowMs: number): EventDraft | undefined {
     while (this.#wanted[0] && this.#isDecided(this.#wanted[0])) this.#wanted.shift();
     const { moderation } = this.#options;
-    return (
-      this.#wanted[0] && draftDecision(this.#wanted[0], { moderation, nextSeq: this.#judged + 1, nowMs })
-    );
+    const [wanted] = this.#wanted;
+    if (!wanted) return undefined;
+    const openPlaces = this.#reviews.open.flatMap(({ place }) => place ?? []);
+    return draftDecision(wanted, { moderation, nextSeq: this.#judged + 1, nowMs, openPlaces });
   }
 
   #isDecided({ action, channel, rule, range }: Wanted): boolean {
@@ -199,6 +199,7 @@ export class Judge {
     }
     if (action === "flag" || this.#options.moderation.mode === "observe") return;
     if (action === "redact") channel.mask({ from, to, replacement: this.#options.moderation.replacement });
+    if (action === "review" && this.#reviews.extend({ rule, range }, { channel, from, to })) return;
     this.#wanted.push({ action, channel, rule, category, from, to, range });
   }
 
@@ -225,18 +226,25 @@ export class Judge {
     }
   }
 
+  /** Whatever is withdrawn later around the place brings nothing back of what came behind it. */
+  #halted({ from_seq: fromSeq, replacement }: HaltedEvent): void {
+    this.#haltedFrom = Math.min(this.#haltedFrom, fromSeq);
+    for (const channel of this.#channels.values()) channel.cutOff(fromSeq, replacement);
+  }
+
   /** The event tells which events are asked about; this judge, which has found it too, knows which characters. */
   #asked(event: Extract<KnownEvent, { type: "moderation.review" }>): void {
-    const at = this.#wanted.findIndex(
-      ({ action, channel, rule, range }) =>
-        action === "review" &&
-        channel.name === (event.channel ?? "0") &&
-        rule === event.rule &&
-        range.fromSeq === event.from_seq &&
-        range.toSeq === event.to_seq,
-    );
-    const [found] = at === -1 ? [] : this.#wanted.splice(at, 1);
-    this.#reviews.asked(event, found && { channel: found.channel, from: found.from, to: found.to });
+    const isAsked = ({ action, channel, rule, range }: Wanted) =>
+      action === "review" &&
+      channel.name === (event.channel ?? "0") &&
+      rule === event.rule &&
+      range.fromSeq === event.from_seq &&
+      range.toSeq === event.to_seq;
+    const found = this.#wanted.filter(isAsked);
+    this.#wanted = this.#wanted.filter((wanted) => !isAsked(wanted));
+    this.#reviews.asked(event);
+    for (const { channel, rule, range, from, to } of found)
+      this.#reviews.extend({ rule, range }, { channel, from, to });
   }
 
   #reviewed({ review_id: reviewId, decision, replacement }: ReviewedEvent): void {
@@ -267,11 +275,11 @@ export class Judge {
     }
   }
 
-  #end(): void {
+  #end(seq: number): void {
     for (const channel of this.#channels.values()) {
       for (const finding of channel.end()) this.#found(channel, finding);
     }
-    this.#ended = true;
+    this.#endSeq ??= seq;
   }
 
   #forget(): void {
@@ -283,6 +291,7 @@ export class Judge {
 }
 
 type RedactedEvent = Extract<KnownEvent, { type: "moderation.redacted" }>;
+type HaltedEvent = Extract<KnownEvent, { type: "moderation.halted" }>;
 type ReviewedEvent = Extract<KnownEvent, { type: "moderation.reviewed" }>;
 
 const FORGET_EVERY = 64;

@@ -1,5 +1,11 @@
 import { channelOf, decodeEvent, type KnownEvent, textOf } from "@reprise/protocol";
-import type { KeptText } from "./judge.ts";
+
+/** A part of the text that counts after a rewind. */
+export interface KeptText {
+  readonly seq: number;
+  readonly channel: string;
+  readonly text: string;
+}
 
 /**
  * What counts of a log's text before a rewind that ends it.

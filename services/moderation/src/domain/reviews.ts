@@ -28,7 +28,7 @@ export class Reviews {
     return [...this.#open].map((id) => this.#all.get(id)!);
   }
 
-  asked(event: Extract<KnownEvent, { type: "moderation.review" }>, place: Place | undefined): void {
+  asked(event: Extract<KnownEvent, { type: "moderation.review" }>): void {
     const { review_id: reviewId, from_seq: fromSeq, to_seq: toSeq, rule, category } = event;
     this.#all.set(reviewId, {
       reviewId,
@@ -38,9 +38,24 @@ export class Reviews {
       category,
       channelName: event.channel ?? "0",
       expiresAtMs: Date.parse(event.expires_at),
-      place,
+      place: undefined,
     });
     this.#open.add(reviewId);
+  }
+
+  /**
+   * Takes a finding into the review that asks about its rule in just its events, if one is open: who decides that, decides all of it.
+   * @returns whether there is one
+   */
+  extend({ rule, range }: { rule: string; range: SeqRange }, { channel, from, to }: Place): boolean {
+    const review = this.open.find((one) => isAbout(one, channel.name, { rule, range }));
+    if (!review) return false;
+    const place = review.place?.channel === channel ? review.place : { channel, from, to };
+    this.#all.set(review.reviewId, {
+      ...review,
+      place: { channel, from: Math.min(place.from, from), to: Math.max(place.to, to) },
+    });
+    return true;
   }
 
   /** The review that an answer is for; undefined for an unknown one, and for the second answer. */
@@ -50,12 +65,19 @@ export class Reviews {
 
   /** Whether the log has asked about this before. */
   wasAsked(channelName: string, { rule, range }: { rule: string; range: SeqRange }): boolean {
-    return [...this.#all.values()].some(
-      (review) =>
-        review.channelName === channelName &&
-        review.rule === rule &&
-        review.fromSeq === range.fromSeq &&
-        review.toSeq === range.toSeq,
-    );
+    return [...this.#all.values()].some((review) => isAbout(review, channelName, { rule, range }));
   }
+}
+
+function isAbout(
+  review: Review,
+  channelName: string,
+  { rule, range }: { rule: string; range: SeqRange },
+): boolean {
+  return (
+    review.channelName === channelName &&
+    review.rule === rule &&
+    review.fromSeq === range.fromSeq &&
+    review.toSeq === range.toSeq
+  );
 }

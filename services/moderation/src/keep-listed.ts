@@ -1,0 +1,21 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { listReview } from "@reprise/log";
+import type { EffectiveModeration, GenerationRef } from "@reprise/protocol";
+import type { Review } from "./domain/reviews.ts";
+import type { JudgingContext } from "./judging-context.ts";
+import { toReviewRecord } from "./to-review-record.ts";
+
+const PAUSE_MS = 1_000;
+
+/** Lists a review, however long the broker is away: one that is not listed would be seen by nobody, and would never end. */
+export async function keepListed(
+  of: { context: JudgingContext; ref: GenerationRef; moderation: EffectiveModeration },
+  review: Review,
+  isOver: () => boolean,
+): Promise<void> {
+  const { context, ref, moderation } = of;
+  const record = toReviewRecord(review, moderation.review.after_ms);
+  while (!isOver() && !(await listReview(context.log.publish, ref, review.reviewId, record))) {
+    await pause(PAUSE_MS);
+  }
+}
