@@ -122,6 +122,13 @@ describe("decoding", () => {
     );
   });
 
+  it("quotes nothing of what it refuses, cause included", () => {
+    const payload = `{"seq":3,"type":"output.delta","text":"secret"oops`;
+    const quotes = (error: unknown) =>
+      String(error).includes("secret") || (error as Error).cause !== undefined;
+    expect(() => decodeEvent(payload)).toThrow(expect.toSatisfy((error) => !quotes(error)));
+  });
+
   it("refuses bytes that are not UTF-8 rather than replacing them", () => {
     const payload = Uint8Array.of(...bytes.encode('{"seq":1,"type":"x","y":"'), 0xff, ...bytes.encode('"}'));
     expect(() => decodeEvent(payload)).toThrow(expect.objectContaining({ code: "protocol_violation" }));

@@ -23,8 +23,9 @@ export function decodeEvent(payload: Uint8Array | string): KnownEvent | UnknownE
   let value: unknown;
   try {
     value = JSON.parse(typeof payload === "string" ? payload : strictDecoder.decode(payload));
-  } catch (cause) {
-    throw new RepriseError("protocol_violation", "An event is not UTF-8 JSON.", { cause });
+  } catch {
+    // The cause would quote a piece of the text, and errors are logged.
+    throw new RepriseError("protocol_violation", "An event is not UTF-8 JSON.");
   }
   if (!isEventShape(value))
     throw new RepriseError("protocol_violation", "An event lacks a whole seq or a type.");
