@@ -38,7 +38,7 @@ describe("the README", () => {
   test("its curl command creates and streams; sent again it joins, and with an id it resumes", async () => {
     await using dir = await createTempDir("readme");
     await using platform = await startPlatform(join(dir.path, ".reprise"));
-    const command = block("sh", "curl -N").replace("http://127.0.0.1:8080", platform.url);
+    const command = block("sh", "my-first").replace("http://127.0.0.1:8080", platform.url);
     const curl = async (addition = "") => {
       const script = `${command.trimEnd()} ${addition}`;
       return eventsOf((await run("bash", ["-ec", script], { cwd: dir.path })).stdout);
@@ -48,6 +48,18 @@ describe("the README", () => {
     expect(await curl()).toEqual(first);
     expect(README).toContain('Add `-H "Last-Event-ID: <an id you saw>"`');
     expect(await curl(`-H "Last-Event-ID: ${first[4]!.id}"`)).toEqual(first.slice(5));
+  });
+
+  test("its curl command with moderation shows no card number, and tells what was withdrawn", async () => {
+    await using dir = await createTempDir("readme");
+    await using platform = await startPlatform(join(dir.path, ".reprise"));
+    const { apiKey: key } = platform;
+    const command = block("sh", '"mode": "gate"').replace("http://127.0.0.1:8080", platform.url);
+    const { stdout } = await run("bash", ["-ec", `KEY=${key}\n${command}`], { cwd: dir.path });
+    const events = eventsOf(stdout);
+    const text = events.map((event) => ("text" in event ? event.text : "")).join("");
+    expect(text).toBe("My card is [redacted], and that is it.");
+    expect(events.map(({ type }) => type)).toContain("moderation.redacted");
   });
 
   test("its programs print what the model says and how it ended, and answer a tool call", async () => {
