@@ -25,9 +25,10 @@ vi.setConfig({ testTimeout: 60_000 });
 const SEED = 20_261_121;
 const SECRETS = [CARD, "project falcon"];
 const RULES = ["cards" as const, { terms: ["project falcon"], match: "anywhere" as const }];
-const CLEAN = "So it was said, and said again, and written down for all who came after it. ";
-/** On average. All readers together are shown some 900. */
-const EVENTS_BETWEEN_KILLS = 150;
+const CLEAN = "So it was said, and written down for all. ";
+const SENTENCES = 7;
+/** All readers together are shown some 1,000. */
+const EVENTS_BETWEEN_KILLS = { least: 20, most: 300 };
 /** Longer than this test lets nobody judge. */
 const PATIENT = { on_unavailable: { after_ms: 60_000 } };
 
@@ -59,12 +60,13 @@ type Shown = ReturnType<typeof countShown>;
 /** Whenever readers were shown some more events, as many as are drawn: kills one replica or both, and starts as many again. */
 async function killAgainAndAgain(
   cluster: Cluster,
+  first: readonly ServiceProcess[],
   { random, shown, over }: { random: SeededRandom; shown: Shown; over: AbortSignal },
 ): Promise<number> {
-  let replicas: ServiceProcess[] = await Promise.all([cluster.startModeration(), cluster.startModeration()]);
+  let replicas = first;
   let kills = 0;
   for (;;) {
-    await shown.more(random.integer(20, 2 * EVENTS_BETWEEN_KILLS));
+    await shown.more(random.integer(EVENTS_BETWEEN_KILLS.least, EVENTS_BETWEEN_KILLS.most));
     if (over.aborted) return kills;
     const victims = random.chance(0.5) ? replicas : [random.pick(replicas)];
     for (const victim of victims) victim.kill("SIGKILL");
@@ -77,16 +79,18 @@ async function killAgainAndAgain(
 test("a gate shows nothing unjudged and no match while its judges are killed, and each match is withdrawn once", () =>
   withSeed(SEED, async (random) => {
     await using cluster = await startCluster();
-    const [one, two] = await Promise.all([
+    const [one, two, first, second] = await Promise.all([
       cluster.startDelivery(),
       cluster.startDelivery(),
+      cluster.startModeration(),
+      cluster.startModeration(),
       cluster.startWorker(),
     ]);
     const client = createClient({ url: one.url, apiKey: cluster.keys[TENANT]! });
     await using watch = await watchCleared(cluster.broker.main);
     const over = new AbortController();
     const shown = countShown(over.signal);
-    const killed = killAgainAndAgain(cluster, { random, shown, over: over.signal });
+    const killed = killAgainAndAgain(cluster, [first, second], { random, shown, over: over.signal });
 
     const read = async (url: string, id: string) => {
       await using reader = await openSseReader(`${url}/v1/generations/${id}/events`, {
@@ -101,9 +105,9 @@ test("a gate shows nothing unjudged and no match while its judges are killed, an
       return got;
     };
     const runs = Array.from({ length: 4 }, async () => {
-      const story = storyOf(random, 4);
+      const story = storyOf(random, SENTENCES);
       const moderation = { mode: "gate" as const, rules: RULES, ...PATIENT };
-      const request = saying(cutIntoChunks(story, random), moderation, 60);
+      const request = saying(cutIntoChunks(story, random), moderation, 40);
       const { id } = await client.generations.create(request);
       const sdk = client.generations.stream(id).done();
       const frames = await Promise.all([one, two].map(({ url }) => read(url, id)));
@@ -111,12 +115,12 @@ test("a gate shows nothing unjudged and no match while its judges are killed, an
     });
     const ended = await Promise.all(runs);
     over.abort();
-    expect(await killed).toBeGreaterThan(2);
+    expect(await killed).toBeGreaterThan(0);
 
     for (const { id, story, frames, sdk } of ended) {
       const judged = await untilJudged(cluster, id);
       expect(judged.text).toBe(masked(story));
-      expect(judged.decisions).toEqual(Array(4).fill("moderation.redacted"));
+      expect(judged.decisions).toEqual(Array(SENTENCES).fill("moderation.redacted"));
       expect(judged.spans).toEqual(wholly(judged));
       // What readers saw while it ran is what those see who come later: no text that had to be withdrawn.
       expect(frames).toEqual([judged.shown, judged.shown]);
