@@ -40,6 +40,7 @@ interface Parts {
 }
 
 const MAX_PAUSE_MS = 1_000;
+const REFUSED_PAUSE_MS = 50;
 /** Reads of the log's end that bring nothing though an append conflicts: the log has become another one. */
 const TRIES_BEFORE_REBUILD = 5;
 
@@ -246,7 +247,7 @@ export class JudgedGeneration {
       writer: this.#writer,
     });
     // Somebody else was faster, or it is stored and the answer is lost: the log tells.
-    if (outcome.kind !== "stored") return;
+    if (outcome.kind !== "stored") return outcome.kind === "conflict" ? undefined : pause(REFUSED_PAUSE_MS);
     this.#isBehind = false;
     this.#fold({ payload, streamSeq: outcome.streamSeq });
     context.onDecided(draft.type);
