@@ -76,10 +76,11 @@ test("a halt is followed by an end, though no worker is there", async () => {
 
 test("what a classifier finds is withdrawn afterwards, and the end waits for it", async () => {
   await using world = await openWorld();
-  const slow = Promise.withResolvers<void>();
+  const [asked, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const classifier = createFakeClassifier({
     name: "guard",
     judge: async () => {
+      asked.resolve();
       await slow.promise;
       return judged({ flagged: ["hate"], scores: { hate: 0.9 } });
     },
@@ -89,6 +90,7 @@ test("what a classifier finds is withdrawn afterwards, and the end waits for it"
     mode: "retract",
   });
   await append(STARTED, delta("nasty words"), COMPLETED);
+  await asked.promise;
   const before = await world.until(ref, (_, verdict) => verdict?.judged === 2);
   expect(decisionsOf(before.events)).toEqual([]);
   expect(classifier.subjects).toEqual([{ input: "nasty words", prompt: "hello" }]);
