@@ -27,11 +27,12 @@ export function apiKeyEnv(env: KeyEnvironment): z.ZodType<string, string> {
 
 /**
  * @param source what to call the file in messages
+ * @param also finds problems that the schema can't, asked whatever the schema says; each begins with `toConfigPath`
  * @throws RepriseError `config_invalid` that lists every problem
  */
 export function parseConfigFile<T>(
   text: string,
-  { source, schema }: { source: string; schema: z.ZodType<T> },
+  { source, schema, also }: { source: string; schema: z.ZodType<T>; also?: (json: unknown) => string[] },
 ): T {
   let json: unknown;
   try {
@@ -43,8 +44,9 @@ export function parseConfigFile<T>(
     });
   }
   const result = schema.safeParse(json);
-  if (result.success) return result.data;
-  const lines = result.error.issues.flatMap(toProblems).map((problem) => `  ${problem}`);
+  const problems = [...(result.error?.issues.flatMap(toProblems) ?? []), ...(also?.(json) ?? [])];
+  if (result.success && problems.length === 0) return result.data;
+  const lines = problems.map((problem) => `  ${problem}`);
   throw new RepriseError("config_invalid", `${source} is wrong:\n${lines.join("\n")}`, { param: source });
 }
 
@@ -69,16 +71,16 @@ function isBaseUrl(text: string): boolean {
 function toProblems(issue: z.core.$ZodIssue): string[] {
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => `${toPath([...issue.path, key])}: is not a known field`);
+      return issue.keys.map((key) => `${toConfigPath([...issue.path, key])}: is not a known field`);
     case "invalid_key":
-      return issue.issues.map(({ message }) => `${toPath(issue.path)}: ${message}`);
+      return issue.issues.map(({ message }) => `${toConfigPath(issue.path)}: ${message}`);
     default:
-      return [`${toPath(issue.path)}: ${issue.message}`];
+      return [`${toConfigPath(issue.path)}: ${issue.message}`];
   }
 }
 
 /** `models["meta/llama"].base_url`, as one would write it in a program. */
-function toPath(path: readonly PropertyKey[]): string {
+export function toConfigPath(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the file";
   const parts = path
     .map(String)

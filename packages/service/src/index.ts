@@ -4,6 +4,7 @@ export {
   type KeyEnvironment,
   parseConfigFile,
   readConfigFile,
+  toConfigPath,
 } from "./config-file.ts";
 export { type Environment, parseEnvironment } from "./environment.ts";
 export { ENVIRONMENT_TABLE, type EnvironmentName, type EnvironmentRow } from "./environment-variables.ts";
