@@ -1,4 +1,4 @@
-import { encodeModelName, RepriseError } from "@reprise/protocol";
+import { encodeModelName, type RepriseError } from "@reprise/protocol";
 import {
   apiBaseUrl,
   apiKeyEnv,
