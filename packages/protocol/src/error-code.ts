@@ -55,6 +55,16 @@ export const ERROR_CATALOGUE = {
   broker_unavailable: { retryable: true },
   /** Nobody judges what was generated, and the policy shows nothing that was not judged. */
   moderation_unavailable: { retryable: true },
+  /** Nobody answers for the audit log. */
+  audit_unavailable: { retryable: true },
+  /** The storage of the audit log's archive can't be reached. */
+  archive_unavailable: { retryable: true },
+  /** The archive is not as it was written. */
+  archive_corrupt: { retryable: false },
+  /** The generation's keys were destroyed: what is left of it can't be read. */
+  generation_erased: { retryable: false },
+  /** A legal hold, or the least time it must be kept, forbids to erase it. */
+  erasure_refused: { retryable: false },
   /** A defect in the platform; its log says more. */
   internal: { retryable: false },
   // A generation failed: `generation.failed` carries one of these.

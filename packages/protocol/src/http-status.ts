@@ -25,9 +25,11 @@ export function toHttpStatus(code: ErrorCode): number {
     case "generation_ended":
     case "tool_result_conflict":
     case "review_conflict":
+    case "erasure_refused":
       return 409;
     case "cursor_expired":
     case "generation_expired":
+    case "generation_erased":
     case "events_lost":
       return 410;
     case "body_too_large":
@@ -37,6 +39,8 @@ export function toHttpStatus(code: ErrorCode): number {
     case "draining":
     case "broker_unavailable":
     case "moderation_unavailable":
+    case "audit_unavailable":
+    case "archive_unavailable":
     case "connection_lost":
       return 503;
     case "engine_unavailable":
@@ -52,6 +56,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tool_result_timeout":
       return 504;
     case "internal":
+    case "archive_corrupt":
     case "config_invalid":
     case "broker_incompatible":
       return 500;

@@ -1,4 +1,5 @@
 export * from "./wire.ts";
+export * from "./audit-call.ts";
 export {
   type AttemptEnd,
   type EventDraft,
@@ -26,6 +27,7 @@ export {
 } from "./id.ts";
 export { encodeModelName } from "./model-name.ts";
 export * from "./moderation-policy.ts";
+export * from "./ops-record.ts";
 export {
   DEFAULT_POLICY,
   type EffectivePolicy,

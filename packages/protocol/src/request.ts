@@ -25,6 +25,7 @@ export const LIMITS = {
   metadataPairs: 16,
   metadataKeyLength: 64,
   metadataValueLength: 512,
+  subjectLength: 128,
   idempotencyKeyLength: 255,
   cancelReasonLength: 256,
   /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
@@ -94,6 +95,8 @@ export const generationRequestSchema = z.strictObject({
   /** Handed to the engine, which has a schema of its own for it. */
   options: jsonObjectSchema(LIMITS.optionsDepth).optional(),
   metadata: metadataSchema.optional(),
+  /** A pseudonym of the person whom the request is about: what the audit log erases by. */
+  subject: z.string().min(1).max(LIMITS.subjectLength).optional(),
   policy: policySchema.optional(),
 });
 

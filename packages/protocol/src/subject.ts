@@ -10,7 +10,9 @@ import {
   type TenantId,
   type WorkerId,
 } from "./id.ts";
+import type { AuditCall } from "./audit-call.ts";
 import { decodeModelName, encodeModelName } from "./model-name.ts";
+import { OPS_KINDS, type OpsKind } from "./ops-record.ts";
 import { RepriseError } from "./reprise-error.ts";
 
 /*
@@ -24,6 +26,8 @@ export const READERS_STREAM = "READERS";
 export const VERDICTS_STREAM = "VERDICTS";
 export const RULES_STREAM = "RULES";
 export const REVIEWS_STREAM = "REVIEWS";
+export const OPS_STREAM = "OPS";
+export const OPS_SUBJECTS = "ops.>";
 export const RULES_SUBJECTS = "rules.>";
 export const REVIEWS_SUBJECTS = "review.>";
 export const VERDICTS_SUBJECTS = "mod.>";
@@ -156,17 +160,7 @@ export function ruleSetSubject(tenant: TenantId, id: string): string {
 
 /** @throws RepriseError `protocol_violation` when the subject is not one that `logSubject` makes */
 export function parseLogSubject(subject: string): GenerationRef {
-  const [kind, shard, tenant, generation, ...rest] = subject.split(".");
-  if (
-    kind !== "gen" ||
-    !isTenantId(tenant) ||
-    !isGenerationId(generation) ||
-    shard !== `${shardOf(generation)}` ||
-    rest.length > 0
-  ) {
-    throw new RepriseError("protocol_violation", `"${subject}" is not a log's subject.`);
-  }
-  return { tenant, generation };
+  return parseShardSubject(subject, "gen", "a log's subject");
 }
 
 const REVIEW_ID = /^rev_[0-9]{1,9}$/;
@@ -204,4 +198,59 @@ export function parseReviewSubject(subject: string): { ref: GenerationRef; revie
     throw new RepriseError("protocol_violation", `"${subject}" is not a review's subject.`);
   }
   return { ref: { tenant, generation }, reviewId };
+}
+
+/** In place of a generation where a record is of none. */
+const NO_GENERATION = "-";
+
+/** Where something is recorded that no model has said, of a generation or of the tenant alone. */
+export function opsSubject(kind: OpsKind, tenant: TenantId, generation?: GenerationId): string {
+  return `ops.${tenant}.${kind}.${generation ?? NO_GENERATION}`;
+}
+
+/** Where every node hears of erased generations. */
+export const ERASED_SUBJECTS = "ops.*.erased.*";
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `opsSubject` makes */
+export function parseOpsSubject(subject: string): {
+  tenant: TenantId;
+  kind: OpsKind;
+  generation: GenerationId | undefined;
+} {
+  const [first, tenant, kind, generation, ...rest] = subject.split(".");
+  const known = OPS_KINDS.find((one) => one === kind);
+  if (
+    first !== "ops" ||
+    !isTenantId(tenant) ||
+    known === undefined ||
+    (generation !== NO_GENERATION && !isGenerationId(generation)) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a subject of OPS.`);
+  }
+  return { tenant, kind: known, generation: generation === NO_GENERATION ? undefined : generation };
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `verdictSubject` makes */
+export function parseVerdictSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "mod", "a verdict's subject");
+}
+
+function parseShardSubject(subject: string, first: string, what: string): GenerationRef {
+  const [kind, shard, tenant, generation, ...rest] = subject.split(".");
+  if (
+    kind !== first ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    shard !== `${shardOf(generation)}` ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not ${what}.`);
+  }
+  return { tenant, generation };
+}
+
+/** Where the audit log is asked. */
+export function auditCallSubject(call: AuditCall): string {
+  return `audit.${call}`;
 }
