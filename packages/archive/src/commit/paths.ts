@@ -1,0 +1,41 @@
+/** The only place that builds keys of an archive's objects. */
+
+const WIDTH = 10;
+const FOLDER = 10_000;
+
+/** `_log/000001/0000012345.json`: ten thousand commits per folder. */
+export function commitKey(n: number): string {
+  return `_log/${String(Math.floor(n / FOLDER)).padStart(6, "0")}/${String(n).padStart(WIDTH, "0")}.json`;
+}
+
+/** What all commits up to some `n` amount to, so that nobody has to read them all again. May be missing or old. */
+export const SNAPSHOT_KEY = "_log/snapshot.json";
+
+/** The newest checkpoint of a tree, with the cosignatures that witnesses have given it so far. */
+export function checkpointKey(tree: string): string {
+  return `checkpoint/${tree}`;
+}
+
+/** A full tile of a tree: 256 hashes of one level, as C2SP tlog-tiles numbers them. */
+export function tileKey(tree: string, level: number, index: number): string {
+  const digits = String(index);
+  const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, "0");
+  const parts = padded.match(/.{3}/g)!;
+  const path = parts.map((part, i) => (i < parts.length - 1 ? `x${part}` : part)).join("/");
+  return `tile/${tree}/${level}/${path}`;
+}
+
+export interface DataFileName {
+  readonly tenant: string;
+  /** `2026-11-21`, UTC. */
+  readonly day: string;
+  readonly stream: string;
+  readonly first: number;
+  readonly last: number;
+  /** SHA-256 of the file, hex. */
+  readonly sha256: string;
+}
+
+export function dataKey({ tenant, day, stream, first, last, sha256 }: DataFileName): string {
+  return `data/tenant=${tenant}/dt=${day}/${stream}-${first}-${last}-${sha256.slice(0, 12)}.parquet`;
+}

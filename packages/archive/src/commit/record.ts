@@ -1,0 +1,51 @@
+import * as z from "zod";
+
+const at = z.string();
+/** First and last stream sequence, both included. */
+export const rangeSchema = z.tuple([z.int().min(0), z.int().min(0)]);
+export type StreamRange = z.infer<typeof rangeSchema>;
+
+/**
+ * What the archive says of itself, as leaves of the tenant's tree. Nobody's text is in it, and no subject by name: a `tag` is a keyed hash.
+ */
+export const archiveRecordSchema = z.discriminatedUnion("kind", [
+  /** The generations of a subject are to be erased; `purged` is what is taken out of the live streams for it, which is no gap. */
+  z.strictObject({
+    kind: z.literal("erasure_requested"),
+    at,
+    id: z.string(),
+    by: z.string(),
+    reason: z.string(),
+    tag: z.string().optional(),
+    generations: z.array(z.string()),
+    purged: z.record(z.string(), z.array(rangeSchema)),
+  }),
+  z.strictObject({ kind: z.literal("key_destroyed"), at, id: z.string(), kids: z.array(z.string()) }),
+  z.strictObject({
+    kind: z.literal("hold_set"),
+    at,
+    id: z.string(),
+    by: z.string(),
+    reason: z.string(),
+    /** What is held: all of the tenant when both are undefined. */
+    tag: z.string().optional(),
+    generation: z.string().optional(),
+  }),
+  z.strictObject({ kind: z.literal("hold_lifted"), at, id: z.string(), by: z.string(), reason: z.string() }),
+  /** A day is over for good: its files, by name and hash. Its leaves stay in the tree. */
+  z.strictObject({
+    kind: z.literal("retention_deleted"),
+    at,
+    day: z.string(),
+    files: z.array(
+      z.strictObject({ key: z.string(), sha256: z.string(), segments: z.int(), events: z.int() }),
+    ),
+  }),
+]);
+
+export type ArchiveRecord = z.infer<typeof archiveRecordSchema>;
+
+/** The JSON that is hashed: `v` and the tenant first, so that no record is mistaken for another tenant's or for a header. */
+export function encodeArchiveRecord(tenant: string, record: ArchiveRecord): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ v: 1, record: tenant, ...record }));
+}

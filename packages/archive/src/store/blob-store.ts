@@ -1,0 +1,31 @@
+/** Where in an object to begin, and how many bytes to read at most. */
+export interface ByteRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+export interface BlobInfo {
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/**
+ * Where an archive lies: objects under keys of `A-Z a-z 0-9 . _ = -` and `/`. What was written is durable when the promise resolves.
+ * Every method rejects with RepriseError `archive_unavailable` when the store can't be reached or fails; what it was doing may then have
+ * happened or not.
+ */
+export interface BlobStore {
+  /** Undefined when there is no such object. A range beyond the end gives what there is. */
+  get(key: string, range?: ByteRange): Promise<Uint8Array | undefined>;
+  /** Creates or replaces. Readers see the old bytes or the new, never a part. */
+  put(key: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * Creates an object that must not be there: of many that try, one gets `created`. `exists` when other bytes are there already; the
+   * very same bytes are what an earlier try of ours has left, and count as `created`.
+   */
+  create(key: string, bytes: Uint8Array): Promise<"created" | "exists">;
+  /** All objects whose key begins with `prefix`, in the order of their keys. */
+  list(prefix: string): AsyncIterable<BlobInfo>;
+  /** No error when there is no such object. */
+  delete(key: string): Promise<void>;
+}
