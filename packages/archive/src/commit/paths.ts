@@ -11,9 +11,14 @@ export function commitKey(n: number): string {
 /** What all commits up to some `n` amount to, so that nobody has to read them all again. May be missing or old. */
 export const SNAPSHOT_KEY = "_log/snapshot.json";
 
-/** The newest checkpoint of a tree, with the cosignatures that witnesses have given it so far. */
+/** The newest checkpoint of the archive's own tree. Those of the tenants' trees are in the commits. */
 export function checkpointKey(tree: string): string {
   return `checkpoint/${tree}`;
+}
+
+/** The newest checkpoint of a tree that witnesses have cosigned, with their signatures. */
+export function cosignedKey(tree: string): string {
+  return `cosigned/${tree}`;
 }
 
 /** A full tile of a tree: 256 hashes of one level, as C2SP tlog-tiles numbers them. */

@@ -1,0 +1,296 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { RepriseError } from "@reprise/protocol";
+import { hashLeaf } from "../merkle/hash.ts";
+import { MerkleTree } from "../merkle/merkle-tree.ts";
+import { encodeCheckpoint } from "../note/checkpoint.ts";
+import type { NoteKey } from "../note/note-key.ts";
+import { signNote } from "../note/signed-note.ts";
+import type { BlobStore } from "../store/blob-store.ts";
+import { ArchiveState, type GrownTree } from "./archive-state.ts";
+import {
+  ARCHIVE_TREE,
+  type ArchiveFile,
+  type Commit,
+  commitSchema,
+  type Lane,
+  type TenantPart,
+} from "./commit.ts";
+import { joinHashes, sha256Hex } from "./hashes.ts";
+import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
+import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
+import { toLeafData } from "../segment/segment-header.ts";
+
+/** What a tenant's part of a commit is made of. */
+export interface TenantDraft {
+  readonly tenant: string;
+  /** Leaf hashes of new segments, in the order of the files and of the segments in them. */
+  readonly leaves: readonly Uint8Array[];
+  readonly files: readonly ArchiveFile[];
+  readonly removes: readonly string[];
+  readonly records: readonly ArchiveRecord[];
+}
+
+/** What is to be committed. Its files are stored, and its keys too. */
+export interface Draft {
+  readonly lane?: Lane | undefined;
+  readonly tenants: readonly TenantDraft[];
+}
+
+export type AppendOutcome =
+  | { readonly kind: "committed"; readonly commit: Commit }
+  /** Somebody else has taken what the draft is about: its stretch of the lane, or a file that it removes. */
+  | { readonly kind: "fenced" };
+
+export interface ArchiveOptions {
+  store: BlobStore;
+  /** Of the archive: origin of its checkpoints and name of its signing key. */
+  name: string;
+  /** Without one the archive is only read. */
+  writer?: ArchiveWriter | undefined;
+}
+
+export interface ArchiveWriter {
+  /** Of this process; no other has it. */
+  readonly name: string;
+  readonly signer: NoteKey;
+  /** Told what is tried again, and what of the derived objects could not be written. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** At least so many commits lie between two snapshots, and at least as many bytes as the last one had. */
+const SNAPSHOT_COMMITS = 64;
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 5_000;
+const EMPTY = new Uint8Array();
+
+/**
+ * An archive's commit log, and what it amounts to. Reads the snapshot and the commits behind it when it is opened, and new commits at
+ * `refresh`. Any number of processes may append: each commit has a number that only one of them gets.
+ */
+export class Archive {
+  readonly store: BlobStore;
+  readonly name: string;
+  readonly #writer: ArchiveWriter | undefined;
+  #state = new ArchiveState();
+  #queue: Promise<unknown> = Promise.resolve();
+  #sinceSnapshot = { commits: 0, bytes: 0, lastBytes: 0 };
+
+  constructor({ store, name, writer }: ArchiveOptions) {
+    this.store = store;
+    this.name = name;
+    this.#writer = writer;
+  }
+
+  /** What the archive holds as far as this process has read. */
+  get state(): ArchiveState {
+    return this.#state;
+  }
+
+  /**
+   * Begins with the snapshot. One that is missing or is none is no harm: all commits are read then.
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  async open(): Promise<void> {
+    const snapshot = await this.store.get(SNAPSHOT_KEY);
+    if (snapshot) {
+      try {
+        this.#state = ArchiveState.of(JSON.parse(Buffer.from(snapshot).toString()));
+        this.#sinceSnapshot.lastBytes = snapshot.length;
+      } catch (error) {
+        this.#writer?.onError(error);
+      }
+    }
+    await this.refresh();
+  }
+
+  /**
+   * Takes in what others have committed.
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  refresh(): Promise<Commit[]> {
+    return this.#inTurn(() => this.#refresh());
+  }
+
+  /**
+   * Makes one commit. While the store can't be reached, and while it is not clear what has become of the commit, it tries again.
+   * @param make called for each try, with what has been committed by then; undefined gives up as fenced
+   * @param signal ends the trying: what was tried may be committed
+   * @throws RepriseError `archive_corrupt`; the signal's reason; what `make` throws
+   */
+  append(
+    make: (state: ArchiveState) => Draft | undefined | Promise<Draft | undefined>,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<AppendOutcome> {
+    return this.#inTurn(() => this.#append(make, signal));
+  }
+
+  /** All commits from a number on, with their bytes, as they are stored. */
+  async *commits(from = 0): AsyncGenerator<{ commit: Commit; bytes: Uint8Array }> {
+    for (let n = from; ; n++) {
+      const bytes = await this.store.get(commitKey(n));
+      if (!bytes) return;
+      yield { commit: parseCommit(bytes, n), bytes };
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {});
+    return done;
+  }
+
+  async #refresh(): Promise<Commit[]> {
+    const taken: Commit[] = [];
+    const grown = new Map<string, GrownTree>();
+    for await (const { commit, bytes } of this.commits(this.#state.next)) {
+      for (const tree of this.#apply(commit, bytes)) grown.set(tree.name, tree);
+      taken.push(commit);
+    }
+    await this.#writeTiles(grown.values());
+    return taken;
+  }
+
+  async #append(
+    make: (state: ArchiveState) => Draft | undefined | Promise<Draft | undefined>,
+    signal: AbortSignal | undefined,
+  ): Promise<AppendOutcome> {
+    const writer = this.#writer;
+    if (!writer) throw new TypeError("the archive was opened to be read");
+    for (;;) {
+      const draft = await make(this.#state);
+      if (!draft || !this.#isOpen(draft)) return { kind: "fenced" };
+      const commit = this.#toCommit(draft, writer);
+      const bytes = Buffer.from(JSON.stringify(commit));
+      const outcome = await this.#untilClear(() => this.store.create(commitKey(commit.n), bytes), signal);
+      if (outcome === "exists") {
+        await this.#untilClear(() => this.#refresh(), signal);
+        continue;
+      }
+      await this.#writeTiles(this.#apply(commit, bytes));
+      await this.#conclude(writer);
+      return { kind: "committed", commit };
+    }
+  }
+
+  /** A commit of the same bytes is ours, so trying again after an unclear answer makes it clear. */
+  async #untilClear<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(2 * waitMs, LAST_RETRY_MS)) {
+      signal?.throwIfAborted();
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
+        this.#writer?.onError(error);
+        await pause(waitMs, undefined, signal && { signal });
+      }
+    }
+  }
+
+  #isOpen({ lane, tenants }: Draft): boolean {
+    const state = this.#state;
+    const isThere = tenants.every(({ tenant, removes }) =>
+      removes.every((key) => state.hasFile(tenant, key)),
+    );
+    return isThere && (!lane || follows(state.lanes.get(lane.stream), lane));
+  }
+
+  #toCommit({ lane, tenants }: Draft, writer: ArchiveWriter): Commit {
+    const parts = tenants
+      .toSorted((a, b) => (a.tenant < b.tenant ? -1 : 1))
+      .map((draft) => this.#toPart(draft, writer));
+    return {
+      v: 1,
+      n: this.#state.next,
+      prev: this.#state.headHash,
+      at: new Date().toISOString(),
+      writer: writer.name,
+      ...(lane && { lane }),
+      tenants: parts,
+    };
+  }
+
+  #toPart({ tenant, leaves, files, removes, records }: TenantDraft, { signer }: ArchiveWriter): TenantPart {
+    const recordLeaves = records.map((record) =>
+      hashLeaf(toLeafData(encodeArchiveRecord(tenant, record), EMPTY)),
+    );
+    const all = [...leaves, ...recordLeaves];
+    const tree = MerkleTree.of(this.#state.tree(tenant).toJSON());
+    for (const leaf of all) tree.append(leaf);
+    return {
+      tenant,
+      leaves: joinHashes(all),
+      files: [...files],
+      removes: [...removes],
+      records: [...records],
+      checkpoint: this.#sign(tenant, tree, signer),
+    };
+  }
+
+  #sign(name: string, tree: MerkleTree, signer: NoteKey): string {
+    const origin = `${this.name}/${name}`;
+    return signNote(encodeCheckpoint({ origin, size: tree.size, root: tree.root() }), [signer]);
+  }
+
+  #apply(commit: Commit, bytes: Uint8Array): GrownTree[] {
+    const grown = this.#state.apply(commit, bytes);
+    this.#sinceSnapshot.commits++;
+    this.#sinceSnapshot.bytes += bytes.length;
+    return [...grown, { name: ARCHIVE_TREE, tree: this.#state.archiveTree }];
+  }
+
+  /** Nothing depends on tiles: they follow from the commits. */
+  async #writeTiles(grown: Iterable<GrownTree>): Promise<void> {
+    for (const { name, tree } of grown) {
+      for (const { level, index, bytes } of tree.takeFullTiles())
+        if (this.#writer) await this.#put(tileKey(name, level, index), bytes, this.#writer);
+    }
+  }
+
+  /** Signs what the archive has become, and keeps the way to it short. */
+  async #conclude(writer: ArchiveWriter): Promise<void> {
+    const checkpoint = this.#sign(ARCHIVE_TREE, this.#state.archiveTree, writer.signer);
+    await this.#put(checkpointKey(ARCHIVE_TREE), Buffer.from(checkpoint), writer);
+    const since = this.#sinceSnapshot;
+    if (since.commits < SNAPSHOT_COMMITS || since.bytes < since.lastBytes) return;
+    const snapshot = Buffer.from(JSON.stringify(this.#state));
+    if (await this.#put(SNAPSHOT_KEY, snapshot, writer))
+      this.#sinceSnapshot = { commits: 0, bytes: 0, lastBytes: snapshot.length };
+  }
+
+  async #put(key: string, bytes: Uint8Array, { onError }: ArchiveWriter): Promise<boolean> {
+    try {
+      await this.store.put(key, bytes);
+      return true;
+    } catch (error) {
+      onError(error);
+      return false;
+    }
+  }
+}
+
+/** @throws RepriseError `archive_unavailable`, `archive_corrupt` */
+export async function openArchive(options: ArchiveOptions): Promise<Archive> {
+  const archive = new Archive(options);
+  await archive.open();
+  return archive;
+}
+
+/** Whether a stretch of a lane begins where the lane ended. */
+function follows(before: Lane | undefined, { epoch, first }: Lane): boolean {
+  if (!before) return epoch === 0;
+  return epoch === before.epoch ? first === before.last + 1 : epoch === before.epoch + 1;
+}
+
+/** @throws RepriseError `archive_corrupt` */
+export function parseCommit(bytes: Uint8Array, n: number): Commit {
+  let json: unknown;
+  try {
+    json = JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    throw new RepriseError("archive_corrupt", `Commit ${n} is not JSON.`);
+  }
+  const parsed = commitSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new RepriseError("archive_corrupt", `Commit ${n}: ${issue?.path.join(".")}: ${issue?.message}`);
+}

@@ -1,0 +1,41 @@
+export {
+  type AppendOutcome,
+  Archive,
+  type ArchiveOptions,
+  type ArchiveWriter,
+  type Draft,
+  openArchive,
+  parseCommit,
+  type TenantDraft,
+} from "./commit/archive.ts";
+export { ArchiveState } from "./commit/archive-state.ts";
+export {
+  ARCHIVE_TREE,
+  type ArchiveFile,
+  type Commit,
+  commitSchema,
+  type Lane,
+  type TenantPart,
+} from "./commit/commit.ts";
+export { joinHashes, sha256Hex, splitHashes } from "./commit/hashes.ts";
+export {
+  checkpointKey,
+  commitKey,
+  cosignedKey,
+  dataKey,
+  type DataFileName,
+  SNAPSHOT_KEY,
+  tileKey,
+} from "./commit/paths.ts";
+export { type ArchiveRecord, encodeArchiveRecord, type StreamRange } from "./commit/record.ts";
+export type { DataKey, KeyOwner, Keyring } from "./keys/keyring.ts";
+export {
+  type ArchivedMessage,
+  encodeSegmentHeader,
+  type Segment,
+  type SegmentHeader,
+  segmentHeaderSchema,
+  type SegmentKind,
+  toLeafData,
+} from "./segment/segment-header.ts";
+export type { BlobInfo, BlobStore, ByteRange } from "./store/blob-store.ts";
