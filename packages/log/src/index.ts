@@ -11,6 +11,7 @@ export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
 export { listGenerations } from "./list-generations.ts";
 export { answerHolders, isHeld } from "./job-holder.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
+export { holdLeases, type Leases, type LeasesOptions } from "./leases.ts";
 export type { LeaderReader } from "./leader-reader.ts";
 export { EMPTY_LOG, headOf, type LogHead } from "./log-head.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
@@ -67,4 +68,11 @@ export {
   type VerdictReader,
 } from "./verdicts.ts";
 export { watchRuleSets } from "./watch-rule-sets.ts";
+export {
+  type PlacedMessage,
+  readPlaces,
+  readStoredAtUs,
+  readStreamFacts,
+  type StreamFacts,
+} from "./stream-places.ts";
 export { createWriterName } from "./writer-name.ts";

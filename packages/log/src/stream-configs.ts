@@ -5,6 +5,8 @@ import {
   generationsStream,
   JOBS_STREAM,
   JOBS_SUBJECTS,
+  LEASES_STREAM,
+  LEASES_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   READERS_STREAM,
   READERS_SUBJECTS,
@@ -84,6 +86,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     },
     // Kept for longer than any log that was made by them: whoever makes one stores them again before half of this is over.
     { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
+    { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS] },
     { ...lastValues, name: REVIEWS_STREAM, subjects: [REVIEWS_SUBJECTS] },
     {
       ...kept,

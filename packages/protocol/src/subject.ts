@@ -26,6 +26,9 @@ export const READERS_STREAM = "READERS";
 export const VERDICTS_STREAM = "VERDICTS";
 export const RULES_STREAM = "RULES";
 export const REVIEWS_STREAM = "REVIEWS";
+/** Who does which part of what several processes share. */
+export const LEASES_STREAM = "LEASES";
+export const LEASES_SUBJECTS = "lease.>";
 export const OPS_STREAM = "OPS";
 export const OPS_SUBJECTS = "ops.>";
 export const RULES_SUBJECTS = "rules.>";
@@ -253,4 +256,18 @@ function parseShardSubject(subject: string, first: string, what: string): Genera
 /** Where the audit log is asked. */
 export function auditCallSubject(call: AuditCall): string {
   return `audit.${call}`;
+}
+
+/** Where it is said who holds a piece of a group's work. */
+export function leaseSubject(group: string, name: string): string {
+  return `lease.${group}.work.${name}`;
+}
+
+/** Where a process says that it shares a group's work. */
+export function memberSubject(group: string, holder: string): string {
+  return `lease.${group}.member.${holder}`;
+}
+
+export function leaseSubjects(group: string): string {
+  return `lease.${group}.>`;
 }

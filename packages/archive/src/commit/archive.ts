@@ -15,7 +15,7 @@ import {
   type Lane,
   type TenantPart,
 } from "./commit.ts";
-import { joinHashes, sha256Hex } from "./hashes.ts";
+import { joinHashes } from "./hashes.ts";
 import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
 import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
 import { toLeafData } from "../segment/segment-header.ts";
