@@ -29,6 +29,17 @@ export {
 } from "./commit/paths.ts";
 export { type ArchiveRecord, encodeArchiveRecord, type StreamRange } from "./commit/record.ts";
 export type { DataKey, KeyOwner, Keyring } from "./keys/keyring.ts";
+export { compareSegments } from "./parquet/compare-segments.ts";
+export { encodeSegmentFile } from "./parquet/encode-segment-file.ts";
+export { type MergedFile, mergeSegmentFiles } from "./parquet/merge-segment-files.ts";
+export {
+  openSegmentFile,
+  readSegmentFile,
+  type SegmentFile,
+  type SegmentRow,
+} from "./parquet/open-segment-file.ts";
+export { encodeFingerprints, fingerprintOf, holdsFingerprint, mayHold } from "./segment/fingerprint.ts";
+export { commitmentOf, leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segment/segment.ts";
 export {
   type ArchivedMessage,
   encodeSegmentHeader,

@@ -1,0 +1,174 @@
+import {
+  type AsyncBuffer,
+  type FileMetaData,
+  parquetMetadataAsync,
+  parquetReadObjects,
+  rowIndex,
+} from "hyparquet";
+import { RepriseError } from "@reprise/protocol";
+import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import {
+  encodeSegmentHeader,
+  type Segment,
+  type SegmentHeader,
+  segmentHeaderSchema,
+} from "../segment/segment-header.ts";
+import type { ByteRange } from "../store/blob-store.ts";
+import { FORMAT_KEY, FORMAT_VERSION } from "./encode-segment-file.ts";
+import { ZSTD_DECOMPRESSORS } from "./zstd.ts";
+
+/** The end of most files, with everything that says where the rest lies. */
+const FOOTER_BYTES = 65_536;
+
+/** A segment that was not read yet. */
+export interface SegmentRow {
+  /** From 0. */
+  readonly row: number;
+  readonly header: SegmentHeader;
+}
+
+const decoder = new TextDecoder();
+
+/**
+ * A Parquet file of segments that is read piece by piece. Everything rejects with RepriseError `archive_corrupt` for bytes that no file of segments has, and with
+ * what `read` rejects with. Whether segments are those that were archived is not known before their leaf hashes were compared.
+ */
+export class SegmentFile {
+  readonly #file: AsyncBuffer;
+  readonly #metadata: FileMetaData;
+
+  constructor(file: AsyncBuffer, metadata: FileMetaData) {
+    this.#file = file;
+    this.#metadata = metadata;
+  }
+
+  /** How many segments there are. */
+  get rows(): number {
+    return Number(this.#metadata.num_rows);
+  }
+
+  /** Of every segment. */
+  async headers(): Promise<SegmentHeader[]> {
+    const rows = await this.#read({ columns: ["header"] });
+    return rows.map(toHeader);
+  }
+
+  /** The rows of a generation, in their order. Reads the pages that hold them. */
+  async rowsOf(generation: string): Promise<SegmentRow[]> {
+    const rows = await this.#read({
+      columns: ["header"],
+      filter: { generation: { $eq: generation } },
+      usePageIndex: true,
+      includeRowIndex: true,
+    });
+    return rows.map((row) => ({ row: row[rowIndex]!, header: toHeader(row) }));
+  }
+
+  /** The segments of a generation, in the order of their rows. */
+  async segmentsOf(generation: string): Promise<Segment[]> {
+    const rows = await this.rowsOf(generation);
+    const [first, last] = [rows.at(0), rows.at(-1)];
+    if (!first || !last) return [];
+    const segments = await this.segments(first.row, last.row + 1);
+    return segments.filter(({ header }) => header.generation === generation);
+  }
+
+  /** One segment. @param row less than `rows` */
+  async segment(row: number): Promise<Segment> {
+    const [segment] = await this.segments(row, row + 1);
+    if (!segment) throw new RangeError(`A file of ${this.rows} segments has no segment ${row}.`);
+    return segment;
+  }
+
+  /** Those from row `from` to the one before `to`; by default all. */
+  async segments(from = 0, to = this.rows): Promise<Segment[]> {
+    const rows = await this.#read({
+      columns: ["header", "sealed"],
+      rowStart: from,
+      rowEnd: to,
+      useOffsetIndex: true,
+    });
+    return rows.map((row) => ({ header: toHeader(row), sealed: toBytes(row["sealed"]) }));
+  }
+
+  #read(
+    options: Omit<Parameters<typeof parquetReadObjects>[0], "file" | "metadata">,
+  ): ReturnType<typeof parquetReadObjects> {
+    return refusing(() =>
+      parquetReadObjects({
+        ...options,
+        file: this.#file,
+        metadata: this.#metadata,
+        compressors: ZSTD_DECOMPRESSORS,
+        utf8: false,
+      }),
+    );
+  }
+}
+
+/** @param size of the file, in bytes */
+export async function openSegmentFile(
+  read: (range: ByteRange) => Promise<Uint8Array>,
+  size: number,
+): Promise<SegmentFile> {
+  const file: AsyncBuffer = {
+    byteLength: size,
+    async slice(start, end = size) {
+      const bytes = await read({ offset: start, length: end - start });
+      if (bytes.length !== end - start)
+        throw archiveCorrupt(`A file of segments is shorter than ${size} bytes.`);
+      return toArrayBuffer(bytes);
+    },
+  };
+  const metadata = await refusing(() =>
+    parquetMetadataAsync(file, { initialFetchSize: FOOTER_BYTES, geoparquet: false }),
+  );
+  const version = metadata.key_value_metadata?.find(({ key }) => key === FORMAT_KEY)?.value;
+  if (version !== FORMAT_VERSION)
+    throw archiveCorrupt("A Parquet file is none of segments, or of a later version.");
+  return new SegmentFile(file, metadata);
+}
+
+/** Everything in a file of segments. @throws RepriseError `archive_corrupt` */
+export async function readSegmentFile(bytes: Uint8Array): Promise<Segment[]> {
+  const file = await openSegmentFile(
+    async ({ offset, length }) => bytes.subarray(offset, offset + length),
+    bytes.length,
+  );
+  return file.segments();
+}
+
+function toHeader(row: Record<string, unknown>): SegmentHeader {
+  const text = row["header"];
+  if (typeof text !== "string") throw archiveCorrupt("A segment has no header.");
+  let header: SegmentHeader | undefined;
+  try {
+    header = segmentHeaderSchema.safeParse(JSON.parse(text)).data;
+  } catch (cause) {
+    throw archiveCorrupt("A segment's header is not JSON.", cause);
+  }
+  // Its bytes are what is hashed: those of the file must be the ones that the encoder makes.
+  if (!header || decoder.decode(encodeSegmentHeader(header)) !== text)
+    throw archiveCorrupt("A segment's header is not one.");
+  return header;
+}
+
+function toBytes(value: unknown): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw archiveCorrupt("A segment has no sealed part.");
+  return value;
+}
+
+/** hyparquet throws plain errors for what it can't read. */
+async function refusing<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (thrown) {
+    if (thrown instanceof RepriseError) throw thrown;
+    throw archiveCorrupt("A file of segments can't be read.", thrown);
+  }
+}
+
+function toArrayBuffer({ buffer, byteOffset, byteLength }: Uint8Array): ArrayBuffer {
+  if (buffer instanceof ArrayBuffer && byteLength === buffer.byteLength) return buffer;
+  return buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+}

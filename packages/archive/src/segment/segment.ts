@@ -1,0 +1,95 @@
+import { createCipheriv, createDecipheriv, hash } from "node:crypto";
+import type { DataKey } from "../keys/keyring.ts";
+import { archiveCorrupt } from "./archive-corrupt.ts";
+import { decodeMessages, encodeMessages, type MessageContext } from "./message-codec.ts";
+import {
+  type ArchivedMessage,
+  encodeSegmentHeader,
+  type Segment,
+  type SegmentHeader,
+  toLeafData,
+} from "./segment-header.ts";
+
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const LEAF_PREFIX = Uint8Array.of(0);
+const COMMITMENT_PREFIX = new TextEncoder().encode("reprise key commitment v1");
+
+/** A header before it is known what seals it. */
+export type SegmentDraft = Omit<SegmentHeader, "kid" | "commitment" | "nonce">;
+
+/**
+ * Compresses and encrypts consecutive messages of one generation.
+ * @param randomBytes gives as many as it is asked for: a nonce, which must never come twice with one key
+ * @throws RangeError when the draft is not of these messages, or they are more than a segment can hold
+ */
+export function sealSegment(
+  draft: SegmentDraft,
+  messages: readonly ArchivedMessage[],
+  { kid, key, commitment }: DataKey,
+  randomBytes: (size: number) => Uint8Array,
+): Segment {
+  if (
+    draft.events !== messages.length ||
+    draft.first_stream_seq !== messages[0]?.streamSeq ||
+    draft.last_stream_seq !== messages.at(-1)?.streamSeq
+  )
+    throw new RangeError(`The header of a segment of ${messages.length} messages is not theirs.`);
+  const nonce = randomBytes(NONCE_BYTES);
+  const header: SegmentHeader = { ...draft, kid, commitment, nonce: Buffer.from(nonce).toString("hex") };
+  const cipher = createCipheriv(CIPHER, key, nonce);
+  cipher.setAAD(encodeSegmentHeader(header));
+  const sealed = cipher.update(encodeMessages(messages, contextOf(header)));
+  return { header, sealed: Buffer.concat([sealed, cipher.final(), cipher.getAuthTag()]) };
+}
+
+/** The messages as they were. @throws RepriseError `archive_corrupt`: another key, or a header or bytes that were changed */
+export function openSegment({ header, sealed }: Segment, { key }: Pick<DataKey, "key">): ArchivedMessage[] {
+  if (commitmentOf(key) !== header.commitment)
+    throw archiveCorrupt(`The key is not the one that segment ${nameOf(header)} was sealed with.`);
+  return decodeMessages(decrypt({ header, sealed }, key), contextOf(header));
+}
+
+/** SHA-256 of `reprise key commitment v1` and the key, hex. */
+export function commitmentOf(key: Uint8Array): string {
+  return hash("sha256", Buffer.concat([COMMITMENT_PREFIX, key]), "hex");
+}
+
+/** The segment's leaf in its tenant's tree (RFC 6962). Says nothing of the text: it is a hash of what is encrypted. */
+export function leafHashOf({ header, sealed }: Segment): Uint8Array {
+  return hash(
+    "sha256",
+    Buffer.concat([LEAF_PREFIX, toLeafData(encodeSegmentHeader(header), sealed)]),
+    "buffer",
+  );
+}
+
+function decrypt({ header, sealed }: Segment, key: Uint8Array): Uint8Array {
+  const nonce = Buffer.from(header.nonce, "hex");
+  if (nonce.length !== NONCE_BYTES || sealed.length < TAG_BYTES)
+    throw archiveCorrupt(`Segment ${nameOf(header)} is too short.`);
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(encodeSegmentHeader(header));
+  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  const bytes = decipher.update(sealed.subarray(0, sealed.length - TAG_BYTES));
+  try {
+    decipher.final();
+  } catch (cause) {
+    throw archiveCorrupt(`Segment ${nameOf(header)} was changed.`, cause);
+  }
+  return bytes;
+}
+
+function contextOf(header: SegmentHeader): MessageContext {
+  return {
+    count: header.events,
+    streamSeq: header.first_stream_seq,
+    storedAtUs: header.first_at,
+    firstSeq: header.kind === "log" ? header.first_seq : undefined,
+  };
+}
+
+function nameOf({ generation, stream, epoch, first_stream_seq: first }: SegmentHeader): string {
+  return `${generation} (${stream}, epoch ${epoch}, from ${first})`;
+}
