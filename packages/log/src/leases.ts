@@ -20,11 +20,15 @@ export interface LeasesOptions {
 }
 
 export interface Leases {
+  /** Leaves a piece of work to others for a while: somebody else does it already. `onLost` is not called for it. */
+  forfeit(name: string): void;
   /** Gives up everything, so that others can begin at once. */
   close(): Promise<void>;
 }
 
 const TICK_MS = 1_000;
+/** Twice as long as a lease: by then whoever does the work holds its lease too. */
+const FORFEIT_MS = 16_000;
 const MAX_WORDS = 4_096;
 const MAX_BYTES = 1_024 * 1_024;
 
@@ -36,6 +40,8 @@ const MAX_BYTES = 1_024 * 1_024;
 export function holdLeases(options: LeasesOptions): Leases {
   const { broker, publish, group, names, holder, onGained, onLost, onError } = options;
   const held = new Set<string>();
+  /** When a piece of work may be held again. */
+  const forfeited = new Map<string, number>();
   let running: Promise<void> | undefined;
 
   const say = (subject: string, word: object, expectedLast?: number) =>
@@ -68,7 +74,9 @@ export function holdLeases(options: LeasesOptions): Leases {
 
   const tick = async () => {
     await say(memberSubject(group, holder), { holder });
-    const { renew, release, gain, lost } = nextLeases({ words: await read(), names, holder, held, group });
+    const open = names.filter((name) => performance.now() >= (forfeited.get(name) ?? 0));
+    const view = { words: await read(), names: open, holder, held, group };
+    const { renew, release, gain, lost } = nextLeases(view);
     for (const { name } of lost) await lose(name);
     for (const { name, streamSeq } of renew) if (!(await take(name, streamSeq))) await lose(name);
     for (const { name, streamSeq } of release) {
@@ -90,6 +98,10 @@ export function holdLeases(options: LeasesOptions): Leases {
   run();
 
   return {
+    forfeit(name) {
+      held.delete(name);
+      forfeited.set(name, performance.now() + FORFEIT_MS);
+    },
     async close() {
       clearInterval(timer);
       await running;

@@ -24,6 +24,15 @@ export function text(): z.ZodType<string, string> {
   );
 }
 
+/** What may stand in front of a slash in an origin. */
+export function word(): z.ZodType<string, string> {
+  return value((input) =>
+    /^[A-Za-z0-9.-]{1,64}$/.test(input)
+      ? input
+      : { problem: `must be 1 to 64 characters of A-Z, a-z, 0-9, . and -, not "${input}"` },
+  );
+}
+
 export function integer(min: number, max: number): z.ZodType<number, string> {
   return value((input) => {
     const number = /^[0-9]{1,15}$/.test(input) ? Number(input) : NaN;

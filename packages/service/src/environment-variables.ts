@@ -1,5 +1,15 @@
 import type * as z from "zod";
-import { decimal, integer, list, oneOf, origin, syncInterval, text, url } from "./environment-values.ts";
+import {
+  decimal,
+  integer,
+  list,
+  oneOf,
+  origin,
+  syncInterval,
+  text,
+  url,
+  word,
+} from "./environment-values.ts";
 
 interface Variable<T> {
   readonly schema: z.ZodType<T, string>;
@@ -68,6 +78,48 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_CLASSIFIERS_FILE: optional(
     text(),
     "JSON file with the classifiers that rules of moderation may name; without it there are none.",
+  ),
+  REPRISE_AUDIT: defaulted(
+    "on",
+    oneOf(["on", "off"]),
+    "Whether `npm start` keeps an audit log: on or off. As a service of its own it always does.",
+  ),
+  REPRISE_AUDIT_NAME: defaulted(
+    "reprise",
+    word(),
+    "Name of the archive: what its checkpoints and its signing key are called.",
+  ),
+  REPRISE_AUDIT_DIR: optional(text(), "Folder of the archive; without it `audit` in the data folder."),
+  REPRISE_AUDIT_S3_URL: optional(
+    url("http", "https"),
+    "Bucket of an S3-compatible store, and a prefix, to keep the archive in instead of a folder.",
+  ),
+  REPRISE_AUDIT_S3_REGION: defaulted(
+    "us-east-1",
+    text(),
+    "Region that requests to that store are signed for.",
+  ),
+  REPRISE_AUDIT_S3_KEY_ID: optional(text(), "Access key of that store."),
+  REPRISE_AUDIT_S3_SECRET: optional(text(), "Secret of that access key."),
+  REPRISE_AUDIT_KEYS_DIR: optional(
+    text(),
+    "Folder of the keys that the archive is sealed with; without it `audit-keys` in the data folder. Not in the same backup as the archive.",
+  ),
+  REPRISE_AUDIT_MASTER_KEY: optional(
+    text(),
+    "The key that wraps all others, 32 bytes as base64 or hex; without it the file is used.",
+  ),
+  REPRISE_AUDIT_MASTER_KEY_FILE: optional(
+    text(),
+    "File with that key; without it `master.key` in the folder of the keys, made when it is missing.",
+  ),
+  REPRISE_AUDIT_SIGNING_KEY_FILE: optional(
+    text(),
+    "File with the key that signs checkpoints; without it `signing.key` in the folder of the keys, made when it is missing.",
+  ),
+  REPRISE_AUDIT_WITNESS_URLS: optional(
+    list(url("http", "https")),
+    "Witnesses that cosign checkpoints, separated by commas.",
   ),
   REPRISE_LOG_LEVEL: defaulted(
     "info",

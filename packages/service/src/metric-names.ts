@@ -52,6 +52,20 @@ export const METRICS = {
     help: "Times that this process has recorded that nobody judges what readers wait for.",
     labels: ["answer"],
   },
+  reprise_audit_events_total: { kind: "counter", help: "Messages that this process has archived." },
+  reprise_audit_commits_total: {
+    kind: "counter",
+    help: "Commits that this process has made in the archive.",
+  },
+  reprise_audit_lanes: { kind: "gauge", help: "Streams that this process archives now." },
+  reprise_audit_lost_total: {
+    kind: "counter",
+    help: "Messages that had expired before they were archived. Each gap is an alarm.",
+  },
+  reprise_audit_lag_seconds: {
+    kind: "gauge",
+    help: "Age of the newest message archived when it was, of the stream where that was longest last.",
+  },
 } as const satisfies Record<`reprise_${string}`, Metric>;
 
 export type MetricName = keyof typeof METRICS;

@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import { createGenerationId, encodeEvent, logSubject, opsSubject, parseTenantId } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { groupMessages } from "./group-messages.ts";
+
+const NOON = Date.UTC(2026, 10, 21, 12) * 1_000;
+const DAY = 86_400_000_000;
+const acme = parseTenantId("acme");
+const refs = Array.from({ length: 3 }, () => ({
+  tenant: acme,
+  generation: createGenerationId(randomBytes(17), 1),
+}));
+
+function message(streamSeq: number, ref: (typeof refs)[number], seq: number, storedAtUs = NOON + streamSeq) {
+  const payload = encodeEvent(seq, { type: "output.delta", text: "x" });
+  return { streamSeq, storedAtUs, subject: logSubject(ref), payload };
+}
+
+function outline(messages: Parameters<typeof groupMessages>[1]) {
+  const { groups } = groupMessages("log", messages);
+  return groups.map((group) => [group.day, group.firstSeq, group.messages.map(({ streamSeq }) => streamSeq)]);
+}
+
+test("messages of one generation are one group, in the order of the stream", () => {
+  const [a, b] = refs.toSorted((x, y) => (x.generation < y.generation ? -1 : 1)) as [
+    (typeof refs)[0],
+    (typeof refs)[0],
+  ];
+  expect(outline([message(1, b, 0), message(2, a, 4), message(3, b, 1), message(4, a, 5)])).toEqual([
+    ["2026-11-21", 4, [2, 4]],
+    ["2026-11-21", 0, [1, 3]],
+  ]);
+});
+
+test("midnight, and a seq that does not go on by one, begin another group", () => {
+  const [ref] = refs as [(typeof refs)[0]];
+  expect(
+    outline([message(1, ref, 0), message(2, ref, 1), message(3, ref, 1), message(4, ref, 2, NOON + DAY)]),
+  ).toEqual([
+    ["2026-11-21", 0, [1, 2]],
+    ["2026-11-21", 1, [3]],
+    ["2026-11-22", 2, [4]],
+  ]);
+});
+
+test("records of a tenant alone are a group of their own", () => {
+  const subject = opsSubject("access", acme);
+  const payload = new TextEncoder().encode("{}");
+  const { groups } = groupMessages("ops", [{ streamSeq: 1, storedAtUs: NOON, subject, payload }]);
+  expect(groups.map(({ tenant, generation }) => [tenant, generation])).toEqual([["acme", "-"]]);
+});
+
+test("what is no message of the platform is told, and is in no group", () => {
+  const payload = new TextEncoder().encode("{}");
+  const { groups, strays } = groupMessages("log", [
+    { streamSeq: 1, storedAtUs: NOON, subject: "gen.0.acme.other", payload },
+    { ...message(2, refs[0]!, 0), payload },
+  ]);
+  expect([groups, strays.map(({ streamSeq }) => streamSeq)]).toEqual([[], [1, 2]]);
+});

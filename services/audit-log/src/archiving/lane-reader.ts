@@ -1,0 +1,98 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { StreamRange } from "@reprise/archive";
+import { type Broker, type PlacedMessage, readPlaces, readStreamFacts } from "@reprise/log";
+import type { Batch } from "./batch.ts";
+import type { LaneStart } from "./lane-start.ts";
+
+/** When a batch is full. */
+export interface BatchLimits {
+  readonly maxMessages: number;
+  /** Since its first message was read. */
+  readonly maxAgeMs: number;
+  readonly maxBytes: number;
+}
+
+const READ_MESSAGES = 1_000;
+const READ_BYTES = 1_024 * 1_024;
+/** What a message takes in memory besides its payload: headers, mostly. */
+const MESSAGE_BYTES = 400;
+const IDLE_PAUSE_MS = 200;
+const FACTS_EVERY_MS = 1_000;
+
+/** Reads a stream from a place on, batch by batch. It keeps no place at the broker: whoever reads says where to begin. */
+export class LaneReader {
+  readonly #connection: Broker["reads"];
+  readonly #stream: string;
+  readonly #limits: BatchLimits;
+  readonly #start: LaneStart;
+  #after: number;
+  #factsAtMs = 0;
+
+  constructor(connection: Broker["reads"], stream: string, start: LaneStart, limits: BatchLimits) {
+    this.#connection = connection;
+    this.#stream = stream;
+    this.#limits = limits;
+    this.#start = start;
+    this.#after = start.after;
+  }
+
+  /**
+   * The next batch: a full one, or what there is when it has become old enough, when `signal` aborts, or when the stream can't be read.
+   * Undefined when that is nothing.
+   * @returns the batch, and what has kept it from becoming full
+   */
+  async next(signal: AbortSignal): Promise<{ batch: Batch | undefined; error?: unknown }> {
+    const { maxMessages, maxAgeMs, maxBytes } = this.#limits;
+    const first = this.#after + 1;
+    const messages: PlacedMessage[] = [];
+    const missing: StreamRange[] = [];
+    let bytes = 0;
+    let deadline = Number.POSITIVE_INFINITY;
+    let failure: { error?: unknown } = {};
+    try {
+      while (!signal.aborted && messages.length < maxMessages && bytes < maxBytes && Date.now() < deadline) {
+        const read = await readPlaces(this.#connection, this.#stream, {
+          afterStreamSeq: this.#after,
+          maxMessages: Math.min(READ_MESSAGES, maxMessages - messages.length),
+          maxBytes: READ_BYTES,
+        });
+        for (const message of read) {
+          this.#passTo(message.streamSeq - 1, missing);
+          this.#after = message.streamSeq;
+          messages.push(message);
+          bytes += message.payload.length + MESSAGE_BYTES;
+        }
+        if (read.length === 0) {
+          await this.#lookForGap(missing);
+          await this.#idle(signal, deadline);
+        }
+        if (this.#after >= first) deadline = Math.min(deadline, Date.now() + maxAgeMs);
+      }
+    } catch (error) {
+      failure = { error };
+    }
+    const { epoch, created } = this.#start;
+    const batch = { stream: this.#stream, epoch, created, first, last: this.#after, messages, missing };
+    return { batch: this.#after >= first ? batch : undefined, ...failure };
+  }
+
+  #passTo(streamSeq: number, missing: StreamRange[]): void {
+    if (streamSeq <= this.#after) return;
+    missing.push([this.#after + 1, streamSeq]);
+    this.#after = streamSeq;
+  }
+
+  /** What has expired with nothing behind it shows in no message. */
+  async #lookForGap(missing: StreamRange[]): Promise<void> {
+    const now = Date.now();
+    if (now - this.#factsAtMs < FACTS_EVERY_MS) return;
+    this.#factsAtMs = now;
+    const { firstStreamSeq } = await readStreamFacts(this.#connection, this.#stream);
+    this.#passTo(firstStreamSeq - 1, missing);
+  }
+
+  async #idle(signal: AbortSignal, deadline: number): Promise<void> {
+    const ms = Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - Date.now()));
+    await pause(ms, undefined, { signal }).catch(() => {});
+  }
+}

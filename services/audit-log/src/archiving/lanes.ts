@@ -1,0 +1,58 @@
+import type { Broker, Publish } from "@reprise/log";
+import { holdLeases } from "@reprise/log";
+import type { Logger } from "@reprise/service";
+import { archiveLane, type LaneOptions } from "./lane-archiver.ts";
+
+export interface LanesOptions extends Omit<LaneOptions, "stream" | "connection"> {
+  readonly broker: Broker;
+  readonly publish: Publish;
+  readonly streams: readonly string[];
+  /** This process. */
+  readonly holder: string;
+  readonly logger: Logger;
+}
+
+export interface Lanes {
+  /** How many streams this process archives now. */
+  readonly size: number;
+  /** Archives what has been read, and lets others go on. */
+  close(): Promise<void>;
+}
+
+/** Archives the streams that this process holds a lease for. Replicas share them. */
+export function runLanes({ broker, publish, streams, holder, logger, ...context }: LanesOptions): Lanes {
+  const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  const begin = (stream: string) => {
+    const stop = new AbortController();
+    const archiving = archiveLane({ ...context, connection: broker.reads, stream }, stop.signal);
+    const done = archiving.then((end) => {
+      running.delete(stream);
+      if (end === "stopped") return;
+      // The lease said that this stream is ours, and the archive says that it is not.
+      logger.warn({ stream }, "somebody else archives this stream: it is left to them");
+      leases.forfeit(stream);
+    }, context.onError);
+    running.set(stream, { stop, done });
+  };
+  const end = async (stream: string) => {
+    const lane = running.get(stream);
+    lane?.stop.abort();
+    await lane?.done;
+  };
+  const leases = holdLeases({
+    broker,
+    publish,
+    group: "audit-log",
+    names: streams,
+    holder,
+    onGained: begin,
+    onLost: end,
+    onError: context.onError,
+  });
+  return {
+    get size() {
+      return running.size;
+    },
+    close: () => leases.close(),
+  };
+}

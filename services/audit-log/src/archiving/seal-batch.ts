@@ -1,0 +1,187 @@
+import { randomBytes } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
+import {
+  type ArchiveFile,
+  type ArchiveState,
+  type BlobStore,
+  dataKey,
+  type Draft,
+  encodeFingerprints,
+  encodeSegmentFile,
+  type Keyring,
+  leafHashOf,
+  sealSegment,
+  type Segment,
+  sha256Hex,
+  type StreamRange,
+  type TenantDraft,
+} from "@reprise/archive";
+import type { Batch } from "./batch.ts";
+import { erasedIn } from "./erased.ts";
+import type { GenerationKeys } from "./generation-keys.ts";
+import { type Group, groupMessages } from "./group-messages.ts";
+import { laneKind, type MessageOwner } from "./lane-kind.ts";
+import { countPlaces, joinRanges, toRanges, withoutRanges } from "./places.ts";
+import { readEnd, readFirstWords } from "./what-it-says.ts";
+
+export interface SealingContext {
+  readonly store: BlobStore;
+  readonly keyring: Keyring;
+  readonly keys: GenerationKeys;
+  /** Told of messages that are nobody's. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface SealedBatch {
+  /** What is to be committed. */
+  readonly draft: Draft;
+  /** How many erasures it knows of. */
+  readonly erasures: number;
+  /** Which key has sealed whose segment. */
+  readonly kids: readonly { readonly owner: MessageOwner; readonly kid: string }[];
+}
+
+/** For so long others of the process wait at most while a batch is sealed. */
+const SLICE_MS = 4;
+
+/**
+ * Seals a batch, and stores its files and their keys: all that is missing is the commit. Nothing is sealed of generations that `state` says
+ * are erased.
+ * @throws RepriseError `archive_unavailable`
+ */
+export async function sealBatch(
+  batch: Batch,
+  state: ArchiveState,
+  { store, keyring, keys, onError }: SealingContext,
+): Promise<SealedBatch> {
+  const { stream, epoch, created, first, last, messages } = batch;
+  const kind = laneKind(stream);
+  const erased = erasedIn(state, stream);
+  const { groups, strays } = groupMessages(kind, messages);
+  for (const { error } of strays) onError(error);
+  const leftOut: number[] = strays.map(({ streamSeq }) => streamSeq);
+  const files = new Map<string, { group: Group; segments: Segment[] }>();
+  const kids: SealedBatch["kids"][number][] = [];
+  let sliceEndsAt = performance.now() + SLICE_MS;
+  for (const group of groups) {
+    const segment = erased.generations.has(`${group.tenant}.${group.generation}`)
+      ? undefined
+      : await sealGroup(group, { stream, epoch, kind, keys, keyring });
+    if (!segment) {
+      leftOut.push(...group.messages.map(({ streamSeq }) => streamSeq));
+      continue;
+    }
+    const name = `${group.tenant} ${group.day}`;
+    const file = files.get(name) ?? { group, segments: [] };
+    file.segments.push(segment);
+    kids.push({ owner: group, kid: segment.header.kid });
+    files.set(name, file);
+    if (performance.now() < sliceEndsAt) continue;
+    await turn();
+    sliceEndsAt = performance.now() + SLICE_MS;
+  }
+  const tenants = await Promise.all([...files.values()].map((file) => storeFile(file, batch, store)));
+  await keyring.flush();
+
+  const lawful = kind === "verdict" ? joinRanges(batch.missing) : erased.purged;
+  const gaps = withoutRanges(joinRanges(batch.missing), lawful);
+  const missing = withoutRanges(joinRanges(batch.missing), gaps);
+  const skipped = joinRanges([...missing, ...toRanges(leftOut)]);
+  const stored = messages.at(-1);
+  const before = state.lanes.get(stream);
+  const isSame = before?.epoch === epoch;
+  const lane = {
+    stream,
+    epoch,
+    created,
+    first,
+    last,
+    last_seq_stored: stored?.streamSeq ?? (isSame ? before.last_seq_stored : 0),
+    last_at: stored?.storedAtUs ?? (isSame ? before.last_at : 0),
+    events: last - first + 1 - countPlaces(gaps) - countPlaces(skipped),
+    gaps: gaps.map(([from, to]): StreamRange => [from, to]),
+    skipped,
+  };
+  return { draft: { lane, tenants: joinByTenant(tenants) }, erasures: erased.count, kids };
+}
+
+/** Undefined when the generation's key is destroyed. */
+async function sealGroup(
+  group: Group,
+  { stream, epoch, kind, keys, keyring }: Pick<SealingContext, "keys" | "keyring"> & SegmentPlace,
+): Promise<Segment | undefined> {
+  const { tenant, generation, firstSeq, messages } = group;
+  const words = kind === "log" ? readFirstWords(group) : undefined;
+  const key = words ? await keys.begin(group, words.subject) : await keys.goOn(group);
+  if (key === "destroyed") return undefined;
+  const tags = await Promise.all((words?.tagged ?? []).map((text) => keyring.tag(tenant, text)));
+  const firstMessage = messages[0]!;
+  const lastMessage = messages.at(-1)!;
+  return sealSegment(
+    {
+      v: 1,
+      tenant,
+      generation,
+      kind,
+      stream,
+      epoch,
+      first_stream_seq: firstMessage.streamSeq,
+      last_stream_seq: lastMessage.streamSeq,
+      events: messages.length,
+      first_seq: firstSeq,
+      last_seq: kind === "log" ? firstSeq + messages.length - 1 : 0,
+      first_at: firstMessage.storedAtUs,
+      last_at: lastMessage.storedAtUs,
+      ...(words && { model: words.model }),
+      ...(tags.length > 0 && { tags: tags.toSorted() }),
+      ...(kind === "log" && readEnd(group)),
+    },
+    messages,
+    key,
+    randomBytes,
+  );
+}
+
+interface SegmentPlace {
+  readonly stream: string;
+  readonly epoch: number;
+  readonly kind: Segment["header"]["kind"];
+}
+
+async function storeFile(
+  { group, segments }: { group: Group; segments: readonly Segment[] },
+  { stream, first, last }: Batch,
+  store: BlobStore,
+): Promise<TenantDraft> {
+  const { tenant, day } = group;
+  const bytes = encodeSegmentFile(segments);
+  const sha256 = sha256Hex(bytes);
+  const key = dataKey({ tenant, day, stream, first, last, sha256 });
+  await store.put(key, bytes);
+  const headers = segments.map(({ header }) => header);
+  const file: ArchiveFile = {
+    key,
+    sha256,
+    bytes: bytes.length,
+    segments: segments.length,
+    events: headers.reduce((sum, { events }) => sum + events, 0),
+    first_at: Math.min(...headers.map(({ first_at }) => first_at)),
+    last_at: Math.max(...headers.map(({ last_at }) => last_at)),
+    generations: encodeFingerprints(new Set(headers.map(({ generation }) => generation))),
+  };
+  return { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
+}
+
+/** A batch at midnight has two files of a tenant. */
+function joinByTenant(drafts: readonly TenantDraft[]): TenantDraft[] {
+  const joined = new Map<string, TenantDraft>();
+  for (const draft of drafts) {
+    const known = joined.get(draft.tenant);
+    joined.set(draft.tenant, {
+      ...draft,
+      leaves: [...(known?.leaves ?? []), ...draft.leaves],
+      files: [...(known?.files ?? []), ...draft.files],
+    });
+  }
+  return [...joined.values()];
+}

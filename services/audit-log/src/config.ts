@@ -1,0 +1,46 @@
+import { type Environment, parseEnvironment } from "@reprise/service";
+
+/** Where the archive and its keys are: what the commands need too. */
+const STORAGE_NAMES = [
+  "REPRISE_DATA_DIR",
+  "REPRISE_AUDIT_NAME",
+  "REPRISE_AUDIT_DIR",
+  "REPRISE_AUDIT_S3_URL",
+  "REPRISE_AUDIT_S3_REGION",
+  "REPRISE_AUDIT_S3_KEY_ID",
+  "REPRISE_AUDIT_S3_SECRET",
+  "REPRISE_AUDIT_KEYS_DIR",
+  "REPRISE_AUDIT_MASTER_KEY",
+  "REPRISE_AUDIT_MASTER_KEY_FILE",
+  "REPRISE_AUDIT_SIGNING_KEY_FILE",
+] as const;
+
+export const AUDIT_NAMES = [...STORAGE_NAMES, "REPRISE_AUDIT_WITNESS_URLS"] as const;
+
+const NAMES = [
+  ...AUDIT_NAMES,
+  "REPRISE_HOST",
+  "REPRISE_OPS_PORT",
+  "REPRISE_NATS_URL",
+  "REPRISE_TENANTS_FILE",
+  "REPRISE_LOG_LEVEL",
+  "REPRISE_SHARDS",
+  "REPRISE_REPLICAS",
+  "REPRISE_RETENTION_HOURS",
+  "REPRISE_DRAIN_MS",
+] as const;
+
+export type StorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
+export type AuditLogEnvironment = Environment<(typeof NAMES)[number]>;
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** @throws RepriseError `config_invalid` */
+export function parseAuditLogEnvironment(env: Variables): AuditLogEnvironment {
+  return parseEnvironment(env, NAMES);
+}
+
+/** @throws RepriseError `config_invalid` */
+export function parseStorageEnvironment(env: Variables): StorageEnvironment {
+  return parseEnvironment(env, STORAGE_NAMES);
+}

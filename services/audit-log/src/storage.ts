@@ -1,0 +1,64 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type BlobStore,
+  createFileStore,
+  createS3Store,
+  type Keyring,
+  type NoteKey,
+  openKeyring,
+  openMasterKeyFile,
+  openNoteKeyFile,
+  parseMasterKey,
+} from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+import type { StorageEnvironment } from "./config.ts";
+
+/** Where an archive lies, and what opens it. */
+export interface AuditStorage {
+  /** Of the archive. */
+  readonly name: string;
+  readonly store: BlobStore;
+  /** The archive's folder; undefined when it is not in one. */
+  readonly dir: string | undefined;
+  readonly keyring: Keyring;
+  readonly signer: NoteKey;
+}
+
+/**
+ * Opens what the environment names, and makes what is missing of it: folders, the master key and the signing key.
+ * @throws RepriseError `config_invalid`, `archive_unavailable`
+ */
+export async function openAuditStorage(env: StorageEnvironment): Promise<AuditStorage> {
+  const dataDir = env.REPRISE_DATA_DIR;
+  const keysDir = env.REPRISE_AUDIT_KEYS_DIR ?? join(dataDir, "audit-keys");
+  await mkdir(keysDir, { recursive: true, mode: 0o700 });
+  const masterKey = env.REPRISE_AUDIT_MASTER_KEY
+    ? parseMasterKey(env.REPRISE_AUDIT_MASTER_KEY)
+    : await openMasterKeyFile(env.REPRISE_AUDIT_MASTER_KEY_FILE ?? join(keysDir, "master.key"));
+  const name = env.REPRISE_AUDIT_NAME;
+  const signer = await openNoteKeyFile(
+    env.REPRISE_AUDIT_SIGNING_KEY_FILE ?? join(keysDir, "signing.key"),
+    name,
+  );
+  const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
+  if (!env.REPRISE_AUDIT_S3_URL) {
+    const dir = env.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");
+    return { name, store: createFileStore(dir), dir, keyring, signer };
+  }
+  const keyId = env.REPRISE_AUDIT_S3_KEY_ID;
+  const secret = env.REPRISE_AUDIT_S3_SECRET;
+  if (!keyId || !secret) {
+    throw new RepriseError(
+      "config_invalid",
+      "REPRISE_AUDIT_S3_URL needs REPRISE_AUDIT_S3_KEY_ID and REPRISE_AUDIT_S3_SECRET.",
+    );
+  }
+  const store = createS3Store({
+    url: env.REPRISE_AUDIT_S3_URL,
+    region: env.REPRISE_AUDIT_S3_REGION,
+    keyId,
+    secret,
+  });
+  return { name, store, dir: undefined, keyring, signer };
+}
