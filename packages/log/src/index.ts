@@ -70,6 +70,7 @@ export {
 export { watchRuleSets } from "./watch-rule-sets.ts";
 export {
   type PlacedMessage,
+  readLastMessage,
   readPlaces,
   readStoredAtUs,
   readStreamFacts,

@@ -2,6 +2,8 @@ import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from "
 import {
   CHECKPOINTS_STREAM,
   CHECKPOINTS_SUBJECTS,
+  COMMITS_STREAM,
+  COMMITS_SUBJECTS,
   generationsStream,
   JOBS_STREAM,
   JOBS_SUBJECTS,
@@ -86,6 +88,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     },
     // Kept for longer than any log that was made by them: whoever makes one stores them again before half of this is over.
     { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
+    { ...lastValues, name: COMMITS_STREAM, subjects: [COMMITS_SUBJECTS] },
     { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS] },
     { ...lastValues, name: REVIEWS_STREAM, subjects: [REVIEWS_SUBJECTS] },
     {

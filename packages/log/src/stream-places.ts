@@ -64,6 +64,21 @@ export async function readStoredAtUs(
   return message && toMicroseconds(message.time);
 }
 
+/**
+ * What a subject's last message holds, as the leader knows it; undefined when there is none.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readLastMessage(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+): Promise<Uint8Array | undefined> {
+  const { message } = await askStream<{ message?: StoredMessage }>(connection, stream, "MSG.GET", {
+    last_by_subj: subject,
+  });
+  return message && Buffer.from(message.data ?? "", "base64");
+}
+
 interface InfoAnswer {
   created: string;
   state: { first_seq: number; last_seq: number };

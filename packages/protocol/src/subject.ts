@@ -29,6 +29,9 @@ export const REVIEWS_STREAM = "REVIEWS";
 /** Who does which part of what several processes share. */
 export const LEASES_STREAM = "LEASES";
 export const LEASES_SUBJECTS = "lease.>";
+/** Which commit of an archive was first, for stores that can't tell. */
+export const COMMITS_STREAM = "COMMITS";
+export const COMMITS_SUBJECTS = "commit.>";
 export const OPS_STREAM = "OPS";
 export const OPS_SUBJECTS = "ops.>";
 export const RULES_SUBJECTS = "rules.>";
@@ -270,4 +273,11 @@ export function memberSubject(group: string, holder: string): string {
 
 export function leaseSubjects(group: string): string {
   return `lease.${group}.>`;
+}
+
+const COMMIT_TOKEN = /[^A-Za-z0-9-]+/g;
+
+/** Where a commit of an archive is claimed. @param key of the object, which is unlike any other's with its runs of marks made one */
+export function commitSubject(archive: string, key: string): string {
+  return `commit.${archive.replaceAll(COMMIT_TOKEN, "_")}.${key.replaceAll(COMMIT_TOKEN, "_")}`;
 }

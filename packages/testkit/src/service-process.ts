@@ -28,7 +28,7 @@ export interface ServiceProcess extends AsyncDisposable {
   stop(): Promise<ServiceExit>;
 }
 
-export type ServiceName = "delivery" | "inference-worker" | "moderation" | "standalone";
+export type ServiceName = "delivery" | "inference-worker" | "moderation" | "audit-log" | "standalone";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
