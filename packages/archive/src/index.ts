@@ -38,6 +38,13 @@ export {
   type SegmentFile,
   type SegmentRow,
 } from "./parquet/open-segment-file.ts";
+export { ArchiveReader } from "./reader/archive-reader.ts";
+export { asShownTo } from "./reader/as-shown.ts";
+export { type Erasures, erasuresOf } from "./reader/erasures.ts";
+export type { LogEvent } from "./reader/log-event.ts";
+export { type LogLayout, layOutLog, type SeqRange, type Stretch } from "./reader/log-layout.ts";
+export type { LogOutline } from "./reader/log-outline.ts";
+export type { PlacedSegment, ReadableArchive, SegmentReaderOptions } from "./reader/segment-reader.ts";
 export { encodeFingerprints, fingerprintOf, holdsFingerprint, mayHold } from "./segment/fingerprint.ts";
 export { commitmentOf, leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segment/segment.ts";
 export {

@@ -1,0 +1,133 @@
+import {
+  decodeOpsRecord,
+  decodeVerdict,
+  generationNotFound,
+  type GenerationRef,
+  type OpsRecord,
+  peekSeq,
+  type Verdict,
+} from "@reprise/protocol";
+import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import {
+  type ArchivedMessage,
+  type Segment,
+  SEGMENT_KINDS,
+  type SegmentKind,
+} from "../segment/segment-header.ts";
+import type { LogEvent } from "./log-event.ts";
+import { type LogLayout, layOutLog, type Stretch } from "./log-layout.ts";
+import { LogOutline } from "./log-outline.ts";
+import { RecentlyUsed } from "./recently-used.ts";
+import { type PlacedSegment, SegmentReader, type SegmentReaderOptions } from "./segment-reader.ts";
+
+/** Outlines that are kept: they cost a pass over the log. */
+const KNOWN_OUTLINES = 256;
+
+/** What is kept about single generations. Everything rejects with RepriseError `archive_unavailable` and `archive_corrupt`. */
+export class ArchiveReader {
+  readonly #segments: SegmentReader;
+  readonly #outlines = new RecentlyUsed<LogOutline>(KNOWN_OUTLINES);
+
+  constructor(options: SegmentReaderOptions) {
+    this.#segments = new SegmentReader(options);
+  }
+
+  /** When the keys of a generation were destroyed, ISO 8601; undefined while they were not. */
+  erasedAt({ tenant, generation }: GenerationRef): string | undefined {
+    return this.#segments.erasures(tenant).generations.get(generation);
+  }
+
+  /** Where what is kept of a generation lies, in the order in which it was stored. Needs no key. */
+  segmentsOf(ref: GenerationRef, kinds: readonly SegmentKind[] = SEGMENT_KINDS): Promise<PlacedSegment[]> {
+    return this.#segments.find(ref, kinds);
+  }
+
+  /** A segment as it is stored: what its leaf is the hash of. */
+  sealedSegment(segment: PlacedSegment): Promise<Segment> {
+    return this.#segments.read(segment);
+  }
+
+  /**
+   * How the log is put together, and what of it is missing. Needs no key.
+   * @throws RepriseError `generation_not_found` when nothing of it is archived
+   */
+  async logOf(ref: GenerationRef): Promise<LogLayout<PlacedSegment>> {
+    const segments = await this.#segments.find(ref, ["log"]);
+    if (segments.length === 0) throw generationNotFound();
+    return layOutLog(segments, ({ header }) => header);
+  }
+
+  /**
+   * The log as it was written, from an event on, one segment in memory at a time. It never passes over an event: where one is missing
+   * it ends with `archive_corrupt`; `logOf` says so beforehand.
+   * @throws RepriseError `generation_not_found`, `generation_erased`
+   */
+  async *events(
+    ref: GenerationRef,
+    { fromSeq = 0, layout }: { fromSeq?: number; layout?: LogLayout<PlacedSegment> } = {},
+  ): AsyncGenerator<LogEvent> {
+    const { stretches } = layout ?? (await this.logOf(ref));
+    let next = fromSeq;
+    for (const stretch of stretches) {
+      if (stretch.toSeq < next) continue;
+      if (stretch.fromSeq > next)
+        throw archiveCorrupt(`Events ${next} to ${stretch.fromSeq - 1} of ${ref.generation} are missing.`);
+      yield* eventsOf(stretch, next, await this.#segments.open(stretch.segment));
+      next = stretch.toSeq + 1;
+    }
+  }
+
+  /**
+   * What the log says of events elsewhere in it, from a pass over all of it. Kept until more of the log is archived.
+   * @throws RepriseError as `events`
+   */
+  async outlineOf(ref: GenerationRef, layout?: LogLayout<PlacedSegment>): Promise<LogOutline> {
+    const known = layout ?? (await this.logOf(ref));
+    const name = `${ref.tenant}/${ref.generation}/${nameOf(known.stretches.at(-1)!)}`;
+    const present = this.#outlines.get(name);
+    if (present) return present;
+    const outline = await LogOutline.of(this.events(ref, { layout: known }));
+    this.#outlines.set(name, outline);
+    return outline;
+  }
+
+  /**
+   * What was recorded about the generation that no model has said, oldest first. What is no such record is left out.
+   * @throws RepriseError `generation_erased`
+   */
+  async *opsOf(ref: GenerationRef): AsyncGenerator<OpsRecord> {
+    for (const segment of await this.#segments.find(ref, ["ops"])) {
+      for (const { payload } of await this.#segments.open(segment)) {
+        const record = decodeOpsRecord(payload);
+        if (record) yield record;
+      }
+    }
+  }
+
+  /**
+   * The last word of moderation; undefined where it has said none.
+   * @throws RepriseError `generation_erased`
+   */
+  async verdictOf(ref: GenerationRef): Promise<Verdict | undefined> {
+    const last = (await this.#segments.find(ref, ["verdict"])).at(-1);
+    const message = last && (await this.#segments.open(last)).at(-1);
+    return message && decodeVerdict(message.payload);
+  }
+}
+
+function* eventsOf(
+  { segment: { header }, toSeq }: Stretch<PlacedSegment>,
+  fromSeq: number,
+  messages: readonly ArchivedMessage[],
+): Generator<LogEvent> {
+  for (let seq = fromSeq; seq <= toSeq; seq++) {
+    const message = messages[seq - header.first_seq];
+    if (!message || peekSeq(message.payload) !== seq)
+      throw archiveCorrupt(`Event ${seq} of ${header.generation} is not in its place.`);
+    yield { seq, ...message };
+  }
+}
+
+function nameOf({ segment, toSeq }: Stretch<PlacedSegment>): string {
+  return `${segment.header.nonce}-${toSeq}`;
+}

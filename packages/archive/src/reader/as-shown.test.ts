@@ -1,0 +1,78 @@
+import { decodeEvent, type EventDraft, type ReaderMark } from "@reprise/protocol";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { asShownTo } from "./as-shown.ts";
+import { LogOutline } from "./log-outline.ts";
+import { anyModeratedLog, anyVisit, simulateReader, toLogEvents } from "./moderated-log.fixture.ts";
+
+async function outlineOf(log: ReturnType<typeof toLogEvents>): Promise<LogOutline> {
+  return LogOutline.of(
+    (async function* () {
+      yield* log;
+    })(),
+  );
+}
+
+const said: readonly EventDraft[] = [
+  { type: "generation.started", attempt: 1, worker: "w", model: "sim" },
+  { type: "output.delta", text: "Call " },
+  { type: "output.delta", text: "555-0199" },
+  { type: "output.delta", text: " now." },
+  {
+    type: "moderation.redacted",
+    from_seq: 2,
+    to_seq: 3,
+    replacement: "[number]",
+    rule: "phones",
+    category: "personal-data",
+  },
+  { type: "generation.completed", finish_reason: "stop", usage: { input_tokens: 1, output_tokens: 3 } },
+];
+const mark = (fields: Partial<ReaderMark>): ReaderMark => ({
+  reader: "rdr_1",
+  protocol: "sse",
+  address: "public",
+  by: "key",
+  from_seq: 1,
+  seq: 5,
+  started_at: "1970-01-01T00:00:02.500Z",
+  ...fields,
+});
+const textsShownTo = async (one: ReaderMark) => {
+  const log = toLogEvents(said);
+  const shown = await Array.fromAsync(asShownTo(log, await outlineOf(log), one));
+  return shown.flatMap(({ payload }) => (decodeEvent(payload) as { text?: string }).text ?? []);
+};
+
+describe("what a connection was shown", () => {
+  it("is text as it was, up to where the connection had come when that was withdrawn", async () => {
+    expect(await textsShownTo(mark({ withdrawn: [[4, 2]] }))).toEqual(["Call ", "555-0199", ""]);
+  });
+
+  it("is what stands in the place of text that was withdrawn before the connection came", async () => {
+    expect(await textsShownTo(mark({ started_at: "1970-01-01T00:00:04.500Z" }))).toEqual([
+      "Call ",
+      "[number]",
+      "",
+    ]);
+  });
+
+  it("is text that was withdrawn only after the connection had ended", async () => {
+    expect(await textsShownTo(mark({ seq: 2 }))).toEqual(["Call ", "555-0199"]);
+  });
+
+  it("is nothing where the connection ended before its first event", async () => {
+    expect(await textsShownTo(mark({ seq: 0 }))).toEqual([]);
+  });
+
+  it("is, byte for byte, what a reader was handed while the log grew", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyModeratedLog, anyVisit, async (log, visit) => {
+        const { handed, mark } = simulateReader(log, visit);
+        const shown = await Array.fromAsync(asShownTo(log, await outlineOf(log), mark));
+        expect(shown.map(({ seq, payload }) => ({ seq, payload }))).toEqual(handed);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});

@@ -1,0 +1,41 @@
+import { type ReaderMark, Withdrawals } from "@reprise/protocol";
+import type { LogEvent } from "./log-event.ts";
+import type { LogOutline, Withdrawing } from "./log-outline.ts";
+
+/**
+ * What one connection was handed, byte for byte. Text that was withdrawn is there as it was if it had been handed out before, and as what
+ * stands in its place otherwise.
+ *
+ * A connection has a place in the log at any time, and events from there on are handed out as the log reads by then. Its mark says where that
+ * place was at each withdrawal that came while it was there. A withdrawal that the mark does not list came before the connection, and counts
+ * from its first event on, or after it, and never does: which of the two, the broker's clock tells.
+ * @param events of the log, in its order, from the mark's first one or before
+ * @param mark the last one of the connection
+ */
+export async function* asShownTo<E extends LogEvent>(
+  events: AsyncIterable<E> | Iterable<E>,
+  outline: LogOutline,
+  mark: ReaderMark,
+): AsyncGenerator<E> {
+  const coming = outline.withdrawing.flatMap((one) => {
+    const after = countsAfter(one, mark);
+    return after === undefined ? [] : [{ event: one.event, after }];
+  });
+  const withdrawals = new Withdrawals();
+  let taken = 0;
+  for await (const event of events) {
+    if (event.seq < mark.from_seq) continue;
+    if (event.seq > mark.seq) return;
+    for (let next = coming[taken]; next && next.after < event.seq; next = coming[++taken])
+      withdrawals.apply(next.event);
+    yield { ...event, payload: withdrawals.project(event.seq, event.payload) };
+    if (event.seq === mark.seq) return;
+  }
+}
+
+/** The last event that was handed out regardless of a withdrawal; undefined where all of them were. */
+function countsAfter({ event, storedAtUs }: Withdrawing, mark: ReaderMark): number | undefined {
+  const listed = mark.withdrawn?.find(([seq]) => seq === event.seq);
+  if (listed) return listed[1];
+  return storedAtUs <= Date.parse(mark.started_at) * 1_000 ? -1 : undefined;
+}

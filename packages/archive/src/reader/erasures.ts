@@ -1,0 +1,25 @@
+import type { ArchiveRecord } from "../commit/record.ts";
+
+/** What of a tenant was erased: the keys that are gone, and the generations whose keys they were. */
+export interface Erasures {
+  readonly kids: ReadonlySet<string>;
+  /** When, ISO 8601. */
+  readonly generations: ReadonlyMap<string, string>;
+}
+
+const NOTHING: Erasures = { kids: new Set(), generations: new Map() };
+
+/** What the records of a tenant say of it, oldest first. A request that was not carried out yet has erased nothing. */
+export function erasuresOf(records: readonly ArchiveRecord[]): Erasures {
+  if (!records.some(({ kind }) => kind === "key_destroyed")) return NOTHING;
+  const kids = new Set<string>();
+  const generations = new Map<string, string>();
+  const requested = new Map<string, readonly string[]>();
+  for (const record of records) {
+    if (record.kind === "erasure_requested") requested.set(record.id, record.generations);
+    if (record.kind !== "key_destroyed") continue;
+    for (const kid of record.kids) kids.add(kid);
+    for (const generation of requested.get(record.id) ?? []) generations.set(generation, record.at);
+  }
+  return { kids, generations };
+}

@@ -1,0 +1,9 @@
+/** One event of a generation's log, as it is archived. */
+export interface LogEvent {
+  /** Its place in the log. */
+  readonly seq: number;
+  readonly streamSeq: number;
+  /** Microseconds since 1970, by the broker's clock. */
+  readonly storedAtUs: number;
+  readonly payload: Uint8Array;
+}

@@ -1,0 +1,56 @@
+import type { SegmentHeader } from "../segment/segment-header.ts";
+
+/** Where a segment of a log lies. */
+export type LogPlace = Pick<SegmentHeader, "epoch" | "first_stream_seq" | "first_seq" | "last_seq">;
+
+/** Consecutive events, the first and the last included. */
+export interface SeqRange {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+/** What of a segment belongs to the log. */
+export interface Stretch<S> extends SeqRange {
+  readonly segment: S;
+}
+
+export interface LogLayout<S> {
+  /** In the order of the log. */
+  readonly stretches: readonly Stretch<S>[];
+  /** Events that must have been there: before, or between, those that are. */
+  readonly holes: readonly SeqRange[];
+}
+
+/**
+ * Puts the segments of one generation's log together. A stream that has lost its end, or has begun anew, took other events in the places of
+ * lost ones: what was stored later says how the log goes on from its first event, and cuts away whatever was there from that place on.
+ */
+export function layOutLog<S>(segments: readonly S[], placeOf: (segment: S) => LogPlace): LogLayout<S> {
+  const stretches: Stretch<S>[] = [];
+  for (const segment of segments.toSorted((a, b) => compareStored(placeOf(a), placeOf(b)))) {
+    const { first_seq: fromSeq, last_seq: toSeq } = placeOf(segment);
+    while ((stretches.at(-1)?.fromSeq ?? -1) >= fromSeq) stretches.pop();
+    const before = stretches.pop();
+    if (before) stretches.push({ ...before, toSeq: Math.min(before.toSeq, fromSeq - 1) });
+    stretches.push({ segment, fromSeq, toSeq });
+  }
+  return { stretches, holes: holesBetween(stretches) };
+}
+
+/** In the order in which the broker has stored them. */
+export function compareStored(
+  a: Pick<LogPlace, "epoch" | "first_stream_seq">,
+  b: Pick<LogPlace, "epoch" | "first_stream_seq">,
+): number {
+  return a.epoch - b.epoch || a.first_stream_seq - b.first_stream_seq;
+}
+
+function holesBetween(ranges: readonly SeqRange[]): SeqRange[] {
+  const holes: SeqRange[] = [];
+  let next = 0;
+  for (const { fromSeq, toSeq } of ranges) {
+    if (fromSeq > next) holes.push({ fromSeq: next, toSeq: fromSeq - 1 });
+    next = toSeq + 1;
+  }
+  return holes;
+}
