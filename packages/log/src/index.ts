@@ -1,6 +1,7 @@
 export { Appender, type AppenderOptions, type AppenderState } from "./appender.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkpoint.ts";
 export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
+export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-answers.ts";
 export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
 export { FrameLog, type Framing } from "./frame-log.ts";
 export { Gate } from "./gate.ts";
@@ -67,6 +68,7 @@ export {
   type VerdictFeedOptions,
   type VerdictReader,
 } from "./verdicts.ts";
+export { holdingModeration, Visibility } from "./visibility.ts";
 export { watchRuleSets } from "./watch-rule-sets.ts";
 export {
   type PlacedMessage,

@@ -3,7 +3,7 @@ import {
   encodeOpsRecord,
   encodeVerdict,
   type KnownEvent,
-  RepriseError,
+  type RepriseError,
 } from "@reprise/protocol";
 import { describe, expect, it } from "vitest";
 import { ArchiveReader } from "./archive-reader.ts";
@@ -59,7 +59,7 @@ describe("the reader of an archive", () => {
     ]);
     expect((await reader.logOf(ref)).holes).toEqual([{ fromSeq: 1, toSeq: 2 }]);
     const events = reader.events(ref);
-    expect(textOf((await events.next()).value!)).toBe("a");
+    expect(textOf((await events.next()).value)).toBe("a");
     await expect(events.next()).rejects.toEqual(refused("archive_corrupt"));
   });
 

@@ -68,8 +68,8 @@ describe("what a connection was shown", () => {
   it("is, byte for byte, what a reader was handed while the log grew", async () => {
     await fc.assert(
       fc.asyncProperty(anyModeratedLog, anyVisit, async (log, visit) => {
-        const { handed, mark } = simulateReader(log, visit);
-        const shown = await Array.fromAsync(asShownTo(log, await outlineOf(log), mark));
+        const { handed, mark: left } = simulateReader(log, visit);
+        const shown = await Array.fromAsync(asShownTo(log, await outlineOf(log), left));
         expect(shown.map(({ seq, payload }) => ({ seq, payload }))).toEqual(handed);
       }),
       { numRuns: 1_000 },

@@ -1,0 +1,70 @@
+import { headers, type NatsConnection } from "@nats-io/transport-node";
+import {
+  AUDIT_ERROR_HEADER,
+  AUDIT_QUEUE,
+  type AuditCall,
+  auditCallSubject,
+  toRepriseError,
+} from "@reprise/protocol";
+
+export interface AuditAnswer {
+  readonly payload: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface AuditAnswersOptions {
+  connection: NatsConnection;
+  call: AuditCall;
+  /** What it throws is the answer. @param request JSON that nobody has checked */
+  answer: (request: unknown) => Promise<AuditAnswer>;
+  /** Told of what is a defect here; nobody else hears of it. */
+  onError: (error: unknown) => void;
+}
+
+/** Answers one kind of calls to the audit log, together with all other replicas that do. */
+export function answerAuditCalls({
+  connection,
+  call,
+  answer,
+  onError,
+}: AuditAnswersOptions): AsyncDisposable {
+  const running = new Set<Promise<void>>();
+  const subscription = connection.subscribe(auditCallSubject(call), {
+    queue: AUDIT_QUEUE,
+    callback: (error, msg) => {
+      if (error) {
+        onError(error);
+        return;
+      }
+      const done = answerOne(() => answer(msg.json()), onError)
+        .then(({ payload, headers: words = {} }) => {
+          const hdrs = headers();
+          for (const [name, value] of Object.entries(words)) hdrs.append(name, value);
+          msg.respond(payload, { headers: hdrs });
+        })
+        .catch(onError)
+        .finally(() => running.delete(done));
+      running.add(done);
+    },
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      // Over a connection that is closed nothing comes in any more.
+      if (!connection.isClosed()) await subscription.drain();
+      await Promise.all(running);
+    },
+  };
+}
+
+async function answerOne(
+  answer: () => Promise<AuditAnswer>,
+  onError: (error: unknown) => void,
+): Promise<AuditAnswer> {
+  try {
+    return await answer();
+  } catch (thrown) {
+    const error = toRepriseError(thrown);
+    if (error.code === "internal") onError(thrown);
+    return { payload: "", headers: { [AUDIT_ERROR_HEADER]: JSON.stringify(error.toBody()) } };
+  }
+}
