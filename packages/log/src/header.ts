@@ -14,4 +14,6 @@ export const HEADER = {
   writer: "Reprise-Writer",
   /** On a checkpoint: the stream sequence of the last event in it. */
   checkpointStreamSeq: "Reprise-Stream-Seq",
+  /** On an empty message in a checkpoint's place: the generation was erased, whatever its log still has. */
+  erased: "Reprise-Erased",
 } as const;

@@ -18,6 +18,15 @@ export { EMPTY_LOG, headOf, type LogHead } from "./log-head.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
 export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
+export {
+  endGeneration,
+  isPurged,
+  purgeGeneration,
+  type PurgeTarget,
+  readGenerationPlaces,
+  type StreamPlaces,
+} from "./purge-generation.ts";
+export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";
 export { Tail } from "./tail.ts";
 export type { Remains } from "./rollback.ts";
 export { readPolicy } from "./requested-policy.ts";

@@ -39,7 +39,8 @@ export interface LogReader {
   /**
    * The whole log: the checkpoint, then the tail behind it. The log has the last word: where it does not have the checkpoint's
    * last event at its place, byte for byte, it counts alone.
-   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place
+   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place, and
+   *   when it was erased
    */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /** What is stored after a stream sequence, oldest first. */
@@ -62,6 +63,7 @@ const TRIES_MS = [1_500, 1_500, 2_000] as const;
 export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
+    if (found?.headers?.has(HEADER.erased)) throw generationExpired();
     const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
     const tail = checkpoint && (await readBehindHead({ readTail }, ref, headOf(checkpoint)));
     if (tail) return join(checkpoint, tail);

@@ -43,6 +43,8 @@ export interface StoredMessage {
   subject: string;
   /** Base64; absent when empty. */
   data?: string;
+  /** The block of its headers, base64; absent when there are none. */
+  hdrs?: string;
 }
 
 export function streamUnavailable(stream: string, reason: string, cause?: unknown): RepriseError {

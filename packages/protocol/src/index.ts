@@ -22,6 +22,7 @@ export {
   parseNodeId,
   parseTenantId,
   parseWorkerId,
+  shardOf,
   type TenantId,
   type WorkerId,
 } from "./id.ts";

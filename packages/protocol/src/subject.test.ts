@@ -4,7 +4,9 @@ import { anyModelName, anyRef } from "./arbitraries.fixture.ts";
 import { isToken, parseNodeId, shardOf } from "./id.ts";
 import {
   checkpointSubject,
+  fillerSubject,
   generationsStream,
+  isFillerSubject,
   jobQueue,
   jobSubject,
   liveSubject,
@@ -199,6 +201,32 @@ describe("the subject of a log, a reader or a review", () => {
         { numRuns: 5 },
       ),
   );
+});
+
+describe("the subject of what is nobody's", () => {
+  it.each([shardSubjects(7).stored, "job.>", "ckpt.>"])(
+    "is stored by the stream of %j, and is no one's",
+    (subjects) => {
+      const filler = fillerSubject(subjects);
+      expect(filler.startsWith(subjects.slice(0, -1))).toBe(true);
+      expect(isFillerSubject(filler)).toBe(true);
+      expect(() => parseLogSubject(filler)).toThrow(VIOLATION);
+    },
+  );
+
+  it("is none that a generation has, whoever its tenant is", () => {
+    fc.assert(
+      fc.property(anyRef, anyModelName, (ref, model) => {
+        const subjects = [
+          logSubject(ref),
+          checkpointSubject(ref),
+          jobSubject(model, ref),
+          verdictSubject(ref),
+        ];
+        expect(subjects.filter(isFillerSubject)).toEqual([]);
+      }),
+    );
+  });
 });
 
 /** The subject again, made from what it says, or the code of the refusal. */

@@ -94,6 +94,11 @@ export function jobSubject(model: string, { tenant, generation }: GenerationRef)
   return `job.${encodeModelName(model)}.${tenant}.${generation}`;
 }
 
+/** A generation's job, whatever the model. */
+export function generationJobs({ tenant, generation }: GenerationRef): string {
+  return `job.*.${tenant}.${generation}`;
+}
+
 /** What the queue of one model selects, and the name of the consumer that all workers of that model share. */
 export function jobQueue(model: string): { filter: string; consumer: string } {
   const token = encodeModelName(model);
@@ -184,6 +189,11 @@ export function reviewSubject({ tenant, generation }: GenerationRef, reviewId: s
   if (!REVIEW_ID.test(reviewId))
     throw new RepriseError("review_not_found", "There is no review with this id.");
   return `review.${tenant}.${generation}.${reviewId}`;
+}
+
+/** All reviews of a generation. */
+export function generationReviews({ tenant, generation }: GenerationRef): string {
+  return `review.${tenant}.${generation}.*`;
 }
 
 export function tenantReviewSubjects(tenant: TenantId): string {
@@ -280,4 +290,20 @@ const COMMIT_TOKEN = /[^A-Za-z0-9-]+/g;
 /** Where a commit of an archive is claimed. @param key of the object, which is unlike any other's with its runs of marks made one */
 export function commitSubject(archive: string, key: string): string {
   return `commit.${archive.replaceAll(COMMIT_TOKEN, "_")}.${key.replaceAll(COMMIT_TOKEN, "_")}`;
+}
+
+const FILLER = "filler";
+
+/**
+ * Where a stream takes what is nobody's, so that the file which its newest messages lie in becomes full.
+ * @param subjects what the stream stores, ending in `>`
+ */
+export function fillerSubject(subjects: string): string {
+  return `${subjects.slice(0, -1)}${FILLER}`;
+}
+
+/** Everybody's subjects have more tokens. */
+export function isFillerSubject(subject: string): boolean {
+  const tokens = subject.split(".");
+  return tokens.length <= 3 && tokens.at(-1) === FILLER;
 }

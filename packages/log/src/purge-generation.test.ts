@@ -1,0 +1,173 @@
+import {
+  checkpointSubject,
+  CHECKPOINTS_STREAM,
+  decodeEvent,
+  encodeEvent,
+  type GenerationRef,
+  isTerminal,
+  jobSubject,
+  JOBS_STREAM,
+  logSubject,
+  parseNodeId,
+  parseWorkerId,
+  peekType,
+  streamOf,
+  VERDICTS_STREAM,
+} from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { storeCheckpoint } from "./checkpoint.ts";
+import { enqueueJob } from "./enqueue-job.ts";
+import { answerHolders } from "./job-holder.ts";
+import { readJob } from "./open-jobs.ts";
+import { fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";
+import { endGeneration, isPurged, purgeGeneration, readGenerationPlaces } from "./purge-generation.ts";
+import { publishReaders, readReaders } from "./reader-presence.ts";
+import { askStream } from "./stream-api.ts";
+import {
+  appendOne,
+  appenderOf,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  started,
+  type World,
+  writeLog,
+} from "./testing/world.ts";
+import { storeVerdict } from "./verdicts.ts";
+
+const EXPIRED = { code: "generation_expired" };
+
+function target({ broker, log }: World, ref: GenerationRef) {
+  return { broker, log, ref };
+}
+
+async function checkpoint({ log }: World, ref: GenerationRef): Promise<void> {
+  const events = await log.leader.readTail(ref, 0);
+  const snapshot = { events: events.map(({ payload }) => payload), streamSeq: events.at(-1)!.streamSeq };
+  await storeCheckpoint({ publish: log.publishCheckpoint, ref, snapshot, maxBytes: 1_000_000 });
+}
+
+async function countOf({ broker }: World, stream: string, subject: string): Promise<number> {
+  const { state } = await askStream<{ state: { subjects?: Record<string, number> } }>(
+    broker.main,
+    stream,
+    "INFO",
+    {
+      subjects_filter: subject,
+    },
+  );
+  return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+}
+
+test("a generation that has ended is taken out of every stream, and is known as one that was", async () => {
+  await using world = await openWorld();
+  const [ref, other] = [newRef(), newRef()];
+  const verdict = { judged: 1, cleared: 1, decided: 0 };
+  for (const each of [ref, other]) {
+    await appendOne(await writeLog(world.log, each, 3), completed());
+    await checkpoint(world, each);
+    await storeVerdict(world.log.publish, each, verdict, { expectedLast: 0 });
+    await publishReaders(world.log.publish, { ref: each, node: parseNodeId("n") }, { readers: 1, seq: 2 });
+  }
+  const stored = await world.log.leader.readTail(ref, 0);
+  await endGeneration(target(world, ref));
+  const places = await readGenerationPlaces(target(world, ref));
+  expect(places[streamOf(ref.generation)]).toEqual([[stored[0]!.streamSeq, stored.at(-1)!.streamSeq]]);
+  expect(places[VERDICTS_STREAM]).toHaveLength(1);
+
+  await purgeGeneration(target(world, ref));
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED);
+  const kept = await world.log.leader.readTail(ref, 0);
+  expect(kept.map(({ payload }) => peekType(payload))).toEqual(["generation.completed"]);
+  expect(await world.log.verdicts.readVerdictFromLeader(ref)).toBeUndefined();
+  expect((await readReaders(world.broker.main, ref)).records).toEqual([]);
+  expect(await isPurged(target(world, ref))).toBe(true);
+
+  await purgeGeneration(target(world, ref));
+  expect(await isPurged(target(world, ref))).toBe(true);
+  expect((await world.log.reader.readLog(other)).events).toHaveLength(5);
+  expect((await world.log.verdicts.readVerdictFromLeader(other))?.verdict).toEqual(verdict);
+  expect((await readReaders(world.broker.main, other)).records).toHaveLength(1);
+});
+
+test("one that runs is ended first, and its worker is waited for", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const worker = parseWorkerId("worker-1");
+  const writer = await writeLog(world.log, ref, 0);
+  await appendOne(writer, { type: "generation.started", attempt: 1, worker, model: "sim" });
+  let asked = 0;
+  answerHolders(world.broker.reads, worker, () => ++asked < 3);
+  await world.broker.reads.flush();
+  await endGeneration(target(world, ref));
+  expect(asked).toBe(3);
+  const last = await world.log.leader.readLast(ref);
+  expect(decodeEvent(last!.payload)).toMatchObject({ type: "generation.cancelled", reason: "erased" });
+  expect(await countOf(world, CHECKPOINTS_STREAM, checkpointSubject(ref))).toBe(0);
+});
+
+test("a worker that has slept through it is fenced, and finds nothing to put back", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const writer = appenderOf(world.log, ref, { isFence: ({ type }) => isTerminal(type) });
+  for (const draft of [started(), delta("secret")]) await appendOne(writer, draft);
+  await endGeneration(target(world, ref));
+  await purgeGeneration(target(world, ref));
+  writer.append(delta("late"));
+  expect(await writer.settled()).toMatchObject({ kind: "fenced", by: { type: "generation.cancelled" } });
+  const anew = await world.log.publish(logSubject(ref), encodeEvent(0, delta("anew")), { expectedLast: 0 });
+  expect(anew).toEqual({ kind: "conflict" });
+  expect(await countOf(world, streamOf(ref.generation), logSubject(ref))).toBe(1);
+});
+
+test("a job that waits is taken out of the queue", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  await writeLog(world.log, ref, 0);
+  await enqueueJob(world.log.publish, { model: "sim", ref, payload: Buffer.from("a prompt") });
+  await endGeneration(target(world, ref));
+  expect(await readJob(world.broker.main, { model: "sim", ref })).toBeUndefined();
+});
+
+test("a generation of which there is only a job leaves a marker too", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  await enqueueJob(world.log.publish, { model: "sim", ref, payload: Buffer.from("a prompt") });
+  await endGeneration(target(world, ref));
+  await purgeGeneration(target(world, ref));
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED);
+  expect(await countOf(world, JOBS_STREAM, jobSubject("sim", ref))).toBe(0);
+});
+
+test("a checkpoint that comes late is noticed, and taken away by purging again", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  await appendOne(await writeLog(world.log, ref, 2), completed());
+  const snapshot = await world.log.reader.readLog(ref);
+  await purgeGeneration(target(world, ref));
+  await storeCheckpoint({ publish: world.log.publishCheckpoint, ref, snapshot, maxBytes: 1_000_000 });
+  expect(await isPurged(target(world, ref))).toBe(false);
+  await purgeGeneration(target(world, ref));
+  expect(await isPurged(target(world, ref))).toBe(true);
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED);
+});
+
+test("filler is nobody's, and is gone when it is purged", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  await writeLog(world.log, ref, 1);
+  const [filled] = streamsWithTextOf([ref.generation]);
+  const places = await fillStream(world.log, filled!);
+  expect(filled!.stream).toBe(streamOf(ref.generation));
+  expect(places[filled!.stream]).toHaveLength(33);
+  await purgeFiller(world.broker, filled!);
+  const { state } = await askStream<{ state: { messages: number } }>(
+    world.broker.main,
+    filled!.stream,
+    "INFO",
+    {},
+  );
+  expect(state.messages).toBe(2);
+  expect((await world.log.reader.readLog(ref)).events).toHaveLength(2);
+});

@@ -1,0 +1,185 @@
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  checkpointSubject,
+  CHECKPOINTS_STREAM,
+  generationJobs,
+  generationReviews,
+  type GenerationRef,
+  JOBS_STREAM,
+  logSubject,
+  parseWorkerId,
+  readerSubjects,
+  READERS_STREAM,
+  RepriseError,
+  REVIEWS_STREAM,
+  streamOf,
+  type Transcript,
+  VERDICTS_STREAM,
+  verdictSubject,
+} from "@reprise/protocol";
+import type { Broker } from "./connection.ts";
+import { appendDecision } from "./decision.ts";
+import type { GenerationLog } from "./generation-log.ts";
+import { HEADER } from "./header.ts";
+import { isHeld } from "./job-holder.ts";
+import { askStream, type StoredMessage } from "./stream-api.ts";
+import { readPlaces } from "./stream-places.ts";
+import { createWriterName } from "./writer-name.ts";
+
+/*
+ * Taking a generation out of the live streams while anybody may be writing to it. In this order:
+ *
+ * 1. It ends, by compare-and-set like any other cancel, its job is taken out of the queue, and its worker is waited for.
+ * 2. A marker takes the place of its checkpoint: whoever reads the log from now on is told that it is no longer kept.
+ * 3. The log is purged, but for its last event, which is its end or an annotation behind that and says nothing of what was generated. An
+ *    empty log would begin anew with the next compare-and-set that expects nothing, and a worker that has slept through all this would
+ *    take it for a store that was rolled back, and put back what it remembers. Behind an end nobody writes.
+ *
+ * A checkpoint is written without compare-and-set, so whoever slept may still put one in place of the marker: `isPurged` tells, and
+ * purging again takes it away.
+ */
+
+export interface PurgeTarget {
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  readonly ref: GenerationRef;
+}
+
+/** First and last stream sequence, both included, ascending: by the name of the stream. */
+export type StreamPlaces = Readonly<Record<string, readonly (readonly [number, number])[]>>;
+
+/** Why an erased generation has ended, if it had not before. */
+const REASON = "erased";
+const WORKER_MS = 10_000;
+const PAUSE_MS = 100;
+const BATCH_MESSAGES = 256;
+const BATCH_BYTES = 1_024 * 1_024;
+
+/**
+ * Ends a generation for good: no worker will take it up, and the one that runs it has let go, or was waited for in vain for 10 s.
+ * Nothing happens to one that has ended, or of which nothing is kept.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function endGeneration({ broker, log, ref }: PurgeTarget): Promise<void> {
+  const transcript = await cancel(log, ref);
+  await askStream(broker.main, JOBS_STREAM, "PURGE", { filter: generationJobs(ref) });
+  if (transcript?.worker === undefined) return;
+  const worker = parseWorkerId(transcript.worker);
+  const deadline = performance.now() + WORKER_MS;
+  while (performance.now() < deadline && (await isHeld(broker.main, worker, ref.generation)))
+    await pause(PAUSE_MS);
+}
+
+/** Undefined when there is no log that could go on. */
+async function cancel(log: GenerationLog, ref: GenerationRef): Promise<Transcript | undefined> {
+  try {
+    const { transcript } = await appendDecision({
+      ...log,
+      // The end's checkpoint would hold everything that is to go.
+      publishCheckpoint: async () => ({ kind: "unavailable", reason: "timeout" }),
+      ref,
+      writer: createWriterName(),
+      decide: ({ ended, usage }) =>
+        ended ? undefined : { type: "generation.cancelled", reason: REASON, usage },
+    });
+    return transcript;
+  } catch (error) {
+    if (error instanceof RepriseError && isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function isGone({ code }: RepriseError): boolean {
+  return code === "generation_not_found" || code === "generation_expired";
+}
+
+/**
+ * Where a generation's messages lie in the streams that are archived: its log and its verdict.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<StreamPlaces> {
+  const subjects = [
+    [streamOf(ref.generation), logSubject(ref)],
+    [VERDICTS_STREAM, verdictSubject(ref)],
+  ] as const;
+  const places: Record<string, [number, number][]> = {};
+  for (const [stream, subject] of subjects) {
+    const ranges = await readRanges(broker, stream, subject);
+    if (ranges.length > 0) places[stream] = ranges;
+  }
+  return places;
+}
+
+async function readRanges(broker: Broker, stream: string, subject: string): Promise<[number, number][]> {
+  const ranges: [number, number][] = [];
+  for (let after = 0; ;) {
+    const batch = { afterStreamSeq: after, maxMessages: BATCH_MESSAGES, maxBytes: BATCH_BYTES, subject };
+    const messages = await readPlaces(broker.reads, stream, batch);
+    for (const { streamSeq } of messages) {
+      const last = ranges.at(-1);
+      if (last && last[1] + 1 === streamSeq) last[1] = streamSeq;
+      else ranges.push([streamSeq, streamSeq]);
+    }
+    const end = messages.at(-1);
+    if (!end) return ranges;
+    after = end.streamSeq;
+  }
+}
+
+/**
+ * Takes a generation that has ended out of every live stream, and leaves a marker by which its id is known as one that was. Its bytes may
+ * stay in the broker's files for a while: `fillStream` bounds that. May be repeated.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function purgeGeneration({ broker, log, ref }: PurgeTarget): Promise<void> {
+  const { main } = broker;
+  const stream = streamOf(ref.generation);
+  const subject = logSubject(ref);
+  const last = await readLast(broker, stream, subject);
+  if (!(await isMarked(broker, ref))) await mark(log, ref);
+  if (last) await askStream(main, stream, "PURGE", { filter: subject, seq: last.seq });
+  await askStream(main, VERDICTS_STREAM, "PURGE", { filter: verdictSubject(ref) });
+  await askStream(main, READERS_STREAM, "PURGE", { filter: readerSubjects(ref) });
+  await askStream(main, REVIEWS_STREAM, "PURGE", { filter: generationReviews(ref) });
+  await askStream(main, JOBS_STREAM, "PURGE", { filter: generationJobs(ref) });
+}
+
+/**
+ * Whether nothing has come back of a generation that was purged, as the leaders know it.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function isPurged({ broker, ref }: PurgeTarget): Promise<boolean> {
+  if (!(await isMarked(broker, ref))) return false;
+  const [log, verdict] = await Promise.all([
+    readRanges(broker, streamOf(ref.generation), logSubject(ref)),
+    readRanges(broker, VERDICTS_STREAM, verdictSubject(ref)),
+  ]);
+  const events = log.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  return events <= 1 && verdict.length === 0;
+}
+
+async function mark(log: GenerationLog, ref: GenerationRef): Promise<void> {
+  const outcome = await log.publishCheckpoint(checkpointSubject(ref), new Uint8Array(), {
+    extra: { [HEADER.erased]: "1" },
+  });
+  if (outcome.kind === "stored") return;
+  throw new RepriseError("broker_unavailable", "The marker of an erased generation could not be stored.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+async function isMarked(broker: Broker, ref: GenerationRef): Promise<boolean> {
+  const last = await readLast(broker, CHECKPOINTS_STREAM, checkpointSubject(ref));
+  const headers = Buffer.from(last?.hdrs ?? "", "base64").toString();
+  return headers.includes(`${HEADER.erased}:`);
+}
+
+async function readLast(
+  { main }: Broker,
+  stream: string,
+  subject: string,
+): Promise<StoredMessage | undefined> {
+  const request = { last_by_subj: subject };
+  const { message } = await askStream<{ message?: StoredMessage }>(main, stream, "MSG.GET", request);
+  return message;
+}
