@@ -10,6 +10,7 @@ export {
   type TakeoverReason,
 } from "./event.ts";
 export { encodeEvent, peekSeq, peekType } from "./event-codec.ts";
+export * from "./filler-subject.ts";
 export { toHttpStatus } from "./http-status.ts";
 export {
   createGenerationId,

@@ -2,11 +2,10 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyModelName, anyRef } from "./arbitraries.fixture.ts";
 import { isToken, parseNodeId, shardOf } from "./id.ts";
+import { fillerSubject, isFillerSubject } from "./filler-subject.ts";
 import {
   checkpointSubject,
-  fillerSubject,
   generationsStream,
-  isFillerSubject,
   jobQueue,
   jobSubject,
   liveSubject,

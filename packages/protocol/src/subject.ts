@@ -291,19 +291,3 @@ const COMMIT_TOKEN = /[^A-Za-z0-9-]+/g;
 export function commitSubject(archive: string, key: string): string {
   return `commit.${archive.replaceAll(COMMIT_TOKEN, "_")}.${key.replaceAll(COMMIT_TOKEN, "_")}`;
 }
-
-const FILLER = "filler";
-
-/**
- * Where a stream takes what is nobody's, so that the file which its newest messages lie in becomes full.
- * @param subjects what the stream stores, ending in `>`
- */
-export function fillerSubject(subjects: string): string {
-  return `${subjects.slice(0, -1)}${FILLER}`;
-}
-
-/** Everybody's subjects have more tokens. */
-export function isFillerSubject(subject: string): boolean {
-  const tokens = subject.split(".");
-  return tokens.length <= 3 && tokens.at(-1) === FILLER;
-}
