@@ -45,7 +45,13 @@ export type { LogEvent } from "./reader/log-event.ts";
 export { type LogLayout, layOutLog, type SeqRange, type Stretch } from "./reader/log-layout.ts";
 export type { LogOutline } from "./reader/log-outline.ts";
 export type { PlacedSegment, ReadableArchive, SegmentReaderOptions } from "./reader/segment-reader.ts";
-export { encodeFingerprints, fingerprintOf, holdsFingerprint, mayHold } from "./segment/fingerprint.ts";
+export {
+  decodeFingerprints,
+  encodeFingerprints,
+  fingerprintOf,
+  holdsFingerprint,
+  mayHold,
+} from "./segment/fingerprint.ts";
 export { commitmentOf, leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segment/segment.ts";
 export {
   type ArchivedMessage,
@@ -57,3 +63,17 @@ export {
   toLeafData,
 } from "./segment/segment-header.ts";
 export type { BlobInfo, BlobStore, ByteRange } from "./store/blob-store.ts";
+export { openMasterKeyFile, openSecretFile, parseMasterKey } from "./keys/master-key.ts";
+export { openKeyring, type KeyringOptions } from "./keys/open-keyring.ts";
+export { EMPTY_ROOT, hashLeaf, hashNode } from "./merkle/hash.ts";
+export { MerkleTree, splitTile, type Tile } from "./merkle/merkle-tree.ts";
+export { type Checkpoint, encodeCheckpoint, parseCheckpoint } from "./note/checkpoint.ts";
+export {
+  createNoteKey,
+  type NoteKey,
+  parseNoteKey,
+  parseVerifierKey,
+  type VerifierKey,
+} from "./note/note-key.ts";
+export { openNote, parseNote, signNote } from "./note/signed-note.ts";
+export { createFileStore } from "./store/file-store.ts";

@@ -10,6 +10,8 @@ import {
   LEASES_STREAM,
   LEASES_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
+  OPS_STREAM,
+  OPS_SUBJECTS,
   READERS_STREAM,
   READERS_SUBJECTS,
   REVIEWS_STREAM,
@@ -66,6 +68,14 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
   });
   return [
     ...logs,
+    {
+      ...kept,
+      name: OPS_STREAM,
+      subjects: [OPS_SUBJECTS],
+      retention: RetentionPolicy.Limits,
+      allow_direct: true,
+      duplicate_window: 1_000 * MS,
+    },
     {
       ...lastValues,
       name: CHECKPOINTS_STREAM,

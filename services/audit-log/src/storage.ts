@@ -3,13 +3,15 @@ import { join } from "node:path";
 import {
   type BlobStore,
   createFileStore,
+  createNoteKey,
   createS3Store,
   type Keyring,
   type NoteKey,
   openKeyring,
   openMasterKeyFile,
-  openNoteKeyFile,
+  openSecretFile,
   parseMasterKey,
+  parseNoteKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import type { StorageEnvironment } from "./config.ts";
@@ -37,10 +39,8 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
     ? parseMasterKey(env.REPRISE_AUDIT_MASTER_KEY)
     : await openMasterKeyFile(env.REPRISE_AUDIT_MASTER_KEY_FILE ?? join(keysDir, "master.key"));
   const name = env.REPRISE_AUDIT_NAME;
-  const signer = await openNoteKeyFile(
-    env.REPRISE_AUDIT_SIGNING_KEY_FILE ?? join(keysDir, "signing.key"),
-    name,
-  );
+  const signingKeyFile = env.REPRISE_AUDIT_SIGNING_KEY_FILE ?? join(keysDir, "signing.key");
+  const signer = parseNoteKey(await openSecretFile(signingKeyFile, () => createNoteKey(name).skey));
   const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
   if (!env.REPRISE_AUDIT_S3_URL) {
     const dir = env.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");
