@@ -9,7 +9,7 @@ export const FORMAT_KEY = "reprise.segments";
 export const FORMAT_VERSION = "1";
 
 /** Small pages, because one of each column is the least that a reader of one generation must read. */
-const PAGE_BYTES = 65_536;
+const PAGE_BYTES = 32_768;
 /** A row group's description takes some 1.5 kB of the end of the file, which every reader parses: a few large ones. */
 const ROW_GROUP_BYTES = 8_388_608;
 const ROW_GROUP_ROWS = 8_192;

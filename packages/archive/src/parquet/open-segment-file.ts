@@ -1,6 +1,7 @@
 import {
   type AsyncBuffer,
   type FileMetaData,
+  type ParquetRow,
   parquetMetadataAsync,
   parquetReadObjects,
   rowIndex,
@@ -19,6 +20,8 @@ import { ZSTD_DECOMPRESSORS } from "./zstd.ts";
 
 /** The end of most files, with everything that says where the rest lies. */
 const FOOTER_BYTES = 65_536;
+
+type ReadOptions = Parameters<typeof parquetReadObjects>[0];
 
 /** A segment that was not read yet. */
 export interface SegmentRow {
@@ -68,9 +71,7 @@ export class SegmentFile {
   async segmentsOf(generation: string): Promise<Segment[]> {
     const rows = await this.rowsOf(generation);
     const [first, last] = [rows.at(0), rows.at(-1)];
-    if (!first || !last) return [];
-    const segments = await this.segments(first.row, last.row + 1);
-    return segments.filter(({ header }) => header.generation === generation);
+    return first && last ? this.segments(first.row, last.row + 1) : [];
   }
 
   /** One segment. @param row less than `rows` */
@@ -88,12 +89,10 @@ export class SegmentFile {
       rowEnd: to,
       useOffsetIndex: true,
     });
-    return rows.map((row) => ({ header: toHeader(row), sealed: toBytes(row["sealed"]) }));
+    return rows.map(toSegment);
   }
 
-  #read(
-    options: Omit<Parameters<typeof parquetReadObjects>[0], "file" | "metadata">,
-  ): ReturnType<typeof parquetReadObjects> {
+  #read(options: Partial<ReadOptions>): Promise<ParquetRow[]> {
     return refusing(() =>
       parquetReadObjects({
         ...options,
@@ -136,6 +135,10 @@ export async function readSegmentFile(bytes: Uint8Array): Promise<Segment[]> {
     bytes.length,
   );
   return file.segments();
+}
+
+function toSegment(row: Record<string, unknown>): Segment {
+  return { header: toHeader(row), sealed: toBytes(row["sealed"]) };
 }
 
 function toHeader(row: Record<string, unknown>): SegmentHeader {

@@ -16,7 +16,7 @@ interface Column {
 const decoder = new TextDecoder();
 
 const COLUMNS: readonly Column[] = [
-  text("generation", ({ generation }) => generation, { columnIndex: true }),
+  text("generation", ({ generation }) => generation, { encoding: "PLAIN", columnIndex: true }),
   text("kind", ({ kind }) => kind),
   text("stream", ({ stream }) => stream),
   number("epoch", ({ epoch }) => epoch),

@@ -18,6 +18,14 @@ export function encodeFingerprints(generations: Iterable<string>): string {
   return bytes.toString("base64");
 }
 
+/** What `encodeFingerprints` has encoded, for who compares files with one another. */
+export function decodeFingerprints(text: string): Uint32Array {
+  const bytes = Buffer.from(text, "base64");
+  return Uint32Array.from({ length: Math.floor(bytes.length / BYTES) }, (_, i) =>
+    bytes.readUInt32BE(i * BYTES),
+  );
+}
+
 /** False: the generation is not in the file. True: it most probably is. */
 export function mayHold(file: { readonly generations: string }, generation: string): boolean {
   return holdsFingerprint(file, fingerprintOf(generation));

@@ -1,8 +1,9 @@
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { archiveCorrupt } from "./archive-corrupt.ts";
 import { BitReader } from "./bit-reader.ts";
 import { BitWriter } from "./bit-writer.ts";
 import { readDeltas, readNumbers, writeDeltas, writeNumbers } from "./number-column.ts";
+import { PAYLOAD_DICTIONARY } from "./payload-dictionary.ts";
 import { coreOf, payloadLength, SHAPE_COUNT, writePayload } from "./payload-shapes.ts";
 import type { ArchivedMessage } from "./segment-header.ts";
 
@@ -15,6 +16,13 @@ import type { ArchivedMessage } from "./segment-header.ts";
  */
 
 const VERSION = 1;
+
+/** Above it a few hundred tokens do not become smaller. */
+const LEVEL = 6;
+const ZSTD = {
+  dictionary: PAYLOAD_DICTIONARY,
+  params: { [constants.ZSTD_c_compressionLevel]: LEVEL },
+};
 
 /** Of the cores of a segment together. A batch has 16 MB; what says it is larger than this is no segment. */
 const MAX_CORE_BYTES = 268_435_456;
@@ -62,7 +70,7 @@ export function encodeMessages(messages: readonly ArchivedMessage[], context: Me
   writeNumbers(writer, lengths);
   return Buffer.concat([
     writer.toBytes(),
-    zstdCompressSync(joinCores(messages, { starts, lengths, coreBytes })),
+    zstdCompressSync(joinCores(messages, { starts, lengths, coreBytes }), ZSTD),
   ]);
 }
 
@@ -116,7 +124,10 @@ function joinCores(
 
 function decompress(frame: Uint8Array, length: number): Uint8Array {
   try {
-    const bytes = zstdDecompressSync(frame, { maxOutputLength: Math.max(length, 1) });
+    const bytes = zstdDecompressSync(frame, {
+      dictionary: PAYLOAD_DICTIONARY,
+      maxOutputLength: Math.max(length, 1),
+    });
     if (bytes.length === length) return bytes;
   } catch (cause) {
     throw archiveCorrupt("A segment's text can't be decompressed.", cause);

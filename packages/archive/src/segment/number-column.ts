@@ -10,35 +10,34 @@ import { archiveCorrupt } from "./archive-corrupt.ts";
  */
 
 const ESCAPE = 20;
-const MAX_K = 31;
+const MAX_K = 30;
 /** In place of a `k`: every number is the expected one, and takes no bits. */
 const NO_BITS = 32;
 const K_BITS = 6;
-const HALF = 2 ** 30;
+const NEAR = 2 ** 30;
+const SAFE_INTEGER_BITS = 53;
+const SAMPLES = 256;
 
-/** Numbers as differences from the one before: of the first from `start`. @param numbers safe integers from 0 */
+/** Numbers as differences from the one before. @param numbers safe integers from 0 @param start the first, most probably */
 export function writeDeltas(writer: BitWriter, numbers: Float64Array, start: number): void {
-  const deltas = new Float64Array(numbers.length);
-  let before = start;
-  for (let i = 0; i < numbers.length; i++) {
-    deltas[i] = numbers[i]! - before;
-    before = numbers[i]!;
-  }
+  const [first = start] = numbers;
+  writer.write(Number(first !== start), 1);
+  if (first !== start) writer.writeSafeInteger(first);
+  const others = numbers.subarray(1);
+  const deltas = others.map((number, i) => number - numbers[i]!);
   const base = medianWithin(deltas);
   writer.writeVarint(fold(base));
-  writeResiduals(writer, { residuals: deltas.map((delta) => delta - base), numbers });
+  writeResiduals(writer, { residuals: deltas.map((delta) => delta - base), numbers: others });
 }
 
 /** What `writeDeltas` has written. @throws RepriseError `archive_corrupt` */
 export function readDeltas(reader: BitReader, count: number, start: number): Float64Array {
   const numbers = new Float64Array(count);
+  const first = reader.read(1) === 0 ? start : reader.readSafeInteger();
   const base = unfold(reader.readVarint());
-  const k = readK(reader, count);
-  let before = start;
-  for (let i = 0; i < count; i++) {
-    before = readNumber(reader, k, before + base);
-    numbers[i] = before;
-  }
+  const k = readK(reader, count - 1);
+  if (count > 0) numbers[0] = first;
+  for (let i = 1; i < count; i++) numbers[i] = readNumber(reader, k, { before: numbers[i - 1]!, base });
   return numbers;
 }
 
@@ -53,7 +52,7 @@ export function writeNumbers(writer: BitWriter, numbers: Float64Array): void {
 export function readNumbers(reader: BitReader, count: number): Float64Array {
   const base = unfold(reader.readVarint());
   const k = readK(reader, count);
-  return new Float64Array(count).map(() => readNumber(reader, k, base));
+  return new Float64Array(count).map(() => readNumber(reader, k, { before: 0, base }));
 }
 
 function writeResiduals(
@@ -87,11 +86,16 @@ function readK(reader: BitReader, count: number): number {
   return k;
 }
 
-function readNumber(reader: BitReader, k: number, expected: number): number {
-  if (k === NO_BITS) return checked(expected);
+/** The sum of what was expected and what is read: added in this order no step leaves the safe integers. */
+function readNumber(
+  reader: BitReader,
+  k: number,
+  { before, base }: { before: number; base: number },
+): number {
+  if (k === NO_BITS) return checked(before + base);
   const ones = reader.readUnary(ESCAPE);
   if (ones === ESCAPE) return reader.readSafeInteger();
-  return checked(expected + unfold(ones * 2 ** k + reader.read(k)));
+  return checked(before + (base + unfold(ones * 2 ** k + reader.read(k))));
 }
 
 function checked(number: number): number {
@@ -102,7 +106,7 @@ function checked(number: number): number {
 
 /** The `k` that a few hundred of the numbers, spread over all, take the fewest bits with. */
 function cheapestK(residuals: Float64Array): number {
-  const step = Math.ceil(residuals.length / 256);
+  const step = Math.ceil(residuals.length / SAMPLES);
   const sample: number[] = [];
   for (let i = 0; i < residuals.length; i += step)
     if (isNear(residuals[i]!)) sample.push(fold(residuals[i]!));
@@ -110,10 +114,8 @@ function cheapestK(residuals: Float64Array): number {
   let fewest = Number.POSITIVE_INFINITY;
   for (let k = 0; k <= MAX_K; k++) {
     let bits = sample.length * (k + 1);
-    for (const folded of sample) bits += Math.min(Math.floor(folded / 2 ** k), ESCAPE + 53);
-    if (bits >= fewest) break;
-    fewest = bits;
-    best = k;
+    for (const folded of sample) bits += Math.min(folded >>> k, ESCAPE + SAFE_INTEGER_BITS);
+    if (bits < fewest) [fewest, best] = [bits, k];
   }
   return best;
 }
@@ -125,7 +127,7 @@ function medianWithin(numbers: Float64Array): number {
 }
 
 function isNear(number: number): boolean {
-  return number > -HALF && number < HALF;
+  return number > -NEAR && number < NEAR;
 }
 
 function fold(number: number): number {
