@@ -31,9 +31,8 @@ export interface SegmentReaderOptions {
   keyring: Pick<Keyring, "open">;
 }
 
-/** Files whose ends are kept in memory, some kilobytes each, and keys. */
+/** Files whose ends are kept in memory, some kilobytes each. */
 const OPEN_FILES = 256;
-const KNOWN_KEYS = 1_024;
 
 /**
  * Finds the segments of one generation and opens them. What it finds is as new as what the archive has read of its commits; a file that compaction
@@ -43,7 +42,6 @@ export class SegmentReader {
   readonly #archive: ReadableArchive;
   readonly #keyring: Pick<Keyring, "open">;
   readonly #files = new RecentlyUsed<Promise<SegmentFile>>(OPEN_FILES);
-  readonly #keys = new RecentlyUsed<DataKey>(KNOWN_KEYS);
   readonly #erasures = new Map<string, { readonly records: number; readonly erasures: Erasures }>();
 
   constructor({ archive, keyring }: SegmentReaderOptions) {
@@ -99,16 +97,13 @@ export class SegmentReader {
   }
 
   async #keyOf({ tenant, generation, kid }: SegmentHeader): Promise<DataKey> {
-    const name = `${tenant}/${kid}`;
+    // The keyring may remember a key for some seconds that another process has destroyed.
     const isDestroyed = this.erasures(tenant).kids.has(kid);
-    const known = isDestroyed ? undefined : this.#keys.get(name);
-    if (known) return known;
     const key = isDestroyed ? "destroyed" : await this.#keyring.open(tenant, kid);
     if (key === "destroyed")
       throw new RepriseError("generation_erased", `Generation ${generation} was erased.`, { param: "id" });
     if (key === "unknown")
       throw new RepriseError("archive_unavailable", `The keys of the archive lack key ${kid}.`);
-    this.#keys.set(name, key);
     return key;
   }
 

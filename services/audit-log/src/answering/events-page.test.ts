@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { toEventsPage } from "./events-page.ts";
+import type { ShownEvent } from "./shown-events.ts";
+
+const event = (seq: number, text = "é"): ShownEvent => ({
+  seq,
+  streamSeq: seq,
+  storedAtUs: 1_999 + seq,
+  payload: Buffer.from(`{"text":"${text}"}`),
+  cursor: `1-${seq}`,
+});
+async function* log(...events: ShownEvent[]) {
+  yield* events;
+}
+const line = (seq: number) => `1-${seq} ${seq < 1 ? 1 : 2} {"text":"é"}\n`;
+const lineBytes = Buffer.byteLength(line(1));
+
+describe("a page of events", () => {
+  it("has as many whole lines as fit into its bytes, and says whether there are more", async () => {
+    expect(await toEventsPage(log(event(1), event(2)), 2 * lineBytes)).toEqual({
+      lines: line(1) + line(2),
+      more: false,
+    });
+    expect(await toEventsPage(log(event(1), event(2)), 2 * lineBytes - 1)).toEqual({
+      lines: line(1),
+      more: true,
+    });
+  });
+
+  it("has one event even where that is too large: nobody would get past it otherwise", async () => {
+    expect(await toEventsPage(log(event(1), event(2)), 1)).toEqual({ lines: line(1), more: true });
+  });
+
+  it("is empty where there is nothing", async () => {
+    expect(await toEventsPage(log(), 100)).toEqual({ lines: "", more: false });
+  });
+});

@@ -1,0 +1,47 @@
+/** What can be told of new commits. */
+export interface Refreshable {
+  refresh(): Promise<unknown>;
+}
+
+export interface FreshArchiveOptions {
+  archive: Refreshable;
+  /** How old what is known may be, in milliseconds. */
+  maxAgeMs: number;
+  /** In milliseconds, and only ever more. */
+  now: () => number;
+}
+
+/** Sees to it that what is known of an archive that others write to is not too old. Whoever asks at the same time waits for the same answer. */
+export class FreshArchive {
+  readonly #options: FreshArchiveOptions;
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(options: FreshArchiveOptions) {
+    this.#options = options;
+  }
+
+  /** @throws RepriseError `archive_unavailable`, `archive_corrupt` */
+  async ensureFresh(): Promise<void> {
+    const { maxAgeMs, now } = this.#options;
+    if (now() - this.#refreshedAt > maxAgeMs) await this.refresh();
+  }
+
+  /**
+   * Takes in everything that was committed before the call.
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  async refresh(): Promise<void> {
+    // The one under way may have looked already when the newest commit came.
+    await this.#refreshing?.catch(() => {});
+    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined));
+    await this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    const { archive, now } = this.#options;
+    const startedAt = now();
+    await archive.refresh();
+    this.#refreshedAt = startedAt;
+  }
+}

@@ -1,0 +1,40 @@
+import { type ArchiveReader, leafHashOf } from "@reprise/archive";
+import type { AccessRecord, AuditRecord, GenerationRef, ReaderMark } from "@reprise/protocol";
+import { toFoundGeneration, toSummary } from "../search/summary.ts";
+
+/** The newest of each are told: an answer has to fit into a message. */
+const MOST_READERS = 1_000;
+const MOST_ACCESSES = 1_000;
+
+/**
+ * Everything that is kept about a generation, save its events. Of an erased one only what was never encrypted.
+ * @throws RepriseError `generation_not_found`, `archive_unavailable`, `archive_corrupt`
+ */
+export async function readGenerationRecord(reader: ArchiveReader, ref: GenerationRef): Promise<AuditRecord> {
+  const layout = await reader.logOf(ref);
+  const erasedAt = reader.erasedAt(ref);
+  const segments: AuditRecord["segments"][number][] = [];
+  for (const segment of await reader.segmentsOf(ref, ["log"])) {
+    const { first_seq, last_seq } = segment.header;
+    const leaf = Buffer.from(leafHashOf(await reader.sealedSegment(segment))).toString("hex");
+    segments.push({ leaf, first_seq, last_seq });
+  }
+  const summary = toSummary(toFoundGeneration(layout), erasedAt);
+  if (erasedAt !== undefined) return { ...summary, readers: [], accesses: [], segments };
+  const verdict = await reader.verdictOf(ref);
+  return { ...summary, ...(await readOps(reader, ref)), ...(verdict && { verdict }), segments };
+}
+
+/** The last mark of each connection, in the order in which they came, and who has looked at what is kept. */
+export async function readOps(
+  reader: ArchiveReader,
+  ref: GenerationRef,
+): Promise<{ readers: ReaderMark[]; accesses: AccessRecord[] }> {
+  const marks = new Map<string, ReaderMark>();
+  const accesses: AccessRecord[] = [];
+  for await (const record of reader.opsOf(ref)) {
+    if (record.kind === "delivered") for (const mark of record.readers) marks.set(mark.reader, mark);
+    else if (record.kind === "access") accesses.push(record);
+  }
+  return { readers: [...marks.values()].slice(-MOST_READERS), accesses: accesses.slice(-MOST_ACCESSES) };
+}

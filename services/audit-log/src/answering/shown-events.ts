@@ -1,0 +1,66 @@
+import type { ArchiveReader, LogEvent, LogOutline } from "@reprise/archive";
+import { holdingModeration, readPolicy, Visibility } from "@reprise/log";
+import { decodeEvent, type GenerationRef, type KnownEvent, peekType } from "@reprise/protocol";
+
+/** An event with the cursor that every reader gets with it. */
+export interface ShownEvent extends LogEvent {
+  readonly cursor: string;
+}
+
+export interface ShownEventsOptions {
+  /** The first event. Default: the first that there is to show. */
+  fromSeq?: number | undefined;
+  /** Text as it was generated, and seq 0, instead of what a reader who comes now is shown. */
+  original: boolean;
+}
+
+type Log = Awaited<ReturnType<ArchiveReader["logOf"]>>;
+
+/**
+ * A log as a reader gets it who comes now: what was withdrawn is not there as it was, and what moderation has not let through is not there
+ * at all. The cursors are those of the live stream, in both forms.
+ * @throws RepriseError as `ArchiveReader.events`
+ */
+export async function* shownEvents(
+  reader: ArchiveReader,
+  ref: GenerationRef,
+  { fromSeq = 0, original }: ShownEventsOptions,
+): AsyncGenerator<ShownEvent> {
+  const layout = await reader.logOf(ref);
+  const outline = await reader.outlineOf(ref, layout);
+  if (original) {
+    for await (const event of reader.events(ref, { fromSeq, layout }))
+      yield { ...event, cursor: outline.cursorAt(event.seq) };
+    return;
+  }
+  const withdrawals = outline.withdrawals();
+  const shownSeq = await shownSeqOf(reader, ref, layout, outline);
+  for await (const event of reader.events(ref, { fromSeq: Math.max(1, fromSeq), layout })) {
+    if (event.seq > shownSeq) return;
+    const payload = withdrawals.project(event.seq, event.payload);
+    yield { ...event, payload, cursor: outline.cursorAt(event.seq) };
+  }
+}
+
+/** The last event that readers may be sent. Of a log that nobody waits for moderation with it is the last one. */
+async function shownSeqOf(
+  reader: ArchiveReader,
+  ref: GenerationRef,
+  layout: Log,
+  { lastSeq }: LogOutline,
+): Promise<number> {
+  let visibility: Visibility | undefined;
+  for await (const { seq, payload } of reader.events(ref, { layout })) {
+    if (seq === 0) {
+      const moderation = holdingModeration(readPolicy(payload));
+      if (!moderation) return lastSeq;
+      visibility = new Visibility(moderation);
+    }
+    const type = peekType(payload);
+    if (type !== "output.delta") visibility?.took(seq, type, () => decodeEvent(payload) as KnownEvent);
+  }
+  if (!visibility) return lastSeq;
+  const verdict = await reader.verdictOf(ref);
+  if (verdict) visibility.accept(verdict, lastSeq);
+  return visibility.shownSeq(lastSeq);
+}

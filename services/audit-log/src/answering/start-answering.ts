@@ -1,0 +1,105 @@
+import type { Archive, ArchiveReader } from "@reprise/archive";
+import { answerAuditCalls, type AuditAnswer, type Broker, Gate } from "@reprise/log";
+import {
+  AUDIT_CALLS,
+  AUDIT_MORE_HEADER,
+  type AuditCall,
+  auditEventsRequestSchema,
+  auditRecordRequestSchema,
+  auditSearchSchema,
+  parseWith,
+  RepriseError,
+  toRepriseError,
+} from "@reprise/protocol";
+import type { ArchiveSearch } from "../search/archive-search.ts";
+import { toEventsPage } from "./events-page.ts";
+import { FreshArchive } from "./fresh-archive.ts";
+import { readGenerationRecord } from "./generation-record.ts";
+import { shownEvents } from "./shown-events.ts";
+
+export interface AnsweringOptions {
+  connection: Broker["main"];
+  /** Read up to date by the answers. */
+  archive: Archive;
+  /** Of the same archive. */
+  reader: ArchiveReader;
+  search: Pick<ArchiveSearch, "search">;
+  onError: (error: unknown) => void;
+}
+
+/** Answers at a time: each may hold a segment of some megabytes. */
+const MOST_ANSWERS = 8;
+/** Calls that may wait for their turn; more are told to come again. */
+const MOST_WAITING = 256;
+/** What another process has committed is known after so long at the latest. */
+const MAX_AGE_MS = 1_000;
+
+/** Answers the calls of `protocol`'s `audit-call.ts` until it is disposed of, which waits for the answers under way. */
+export function startAnswering({
+  connection,
+  archive,
+  reader,
+  search,
+  onError,
+}: AnsweringOptions): AsyncDisposable {
+  const fresh = new FreshArchive({ archive, maxAgeMs: MAX_AGE_MS, now: () => performance.now() });
+  const gate = new Gate(MOST_ANSWERS);
+  let waiting = 0;
+
+  const inTurn = async (answer: () => Promise<AuditAnswer>) => {
+    if (waiting >= MOST_ANSWERS + MOST_WAITING) {
+      throw new RepriseError("audit_unavailable", `${waiting} calls to the audit log wait already.`, {
+        retryAfterMs: 1_000,
+      });
+    }
+    waiting++;
+    try {
+      return await gate.run(answer);
+    } finally {
+      waiting--;
+    }
+  };
+
+  /** What is not found may have been committed a moment ago. */
+  const found = async (answer: () => Promise<AuditAnswer>) => {
+    await fresh.ensureFresh();
+    try {
+      return await answer();
+    } catch (error) {
+      if (toRepriseError(error).code !== "generation_not_found") throw error;
+      await fresh.refresh();
+      return answer();
+    }
+  };
+
+  const answers: Record<AuditCall, (request: unknown) => Promise<AuditAnswer>> = {
+    async search(request) {
+      const query = parseWith(auditSearchSchema, request, "request");
+      await fresh.ensureFresh();
+      return { payload: JSON.stringify(await search.search(query)) };
+    },
+    async record(request) {
+      const ref = parseWith(auditRecordRequestSchema, request, "request");
+      return found(async () => ({ payload: JSON.stringify(await readGenerationRecord(reader, ref)) }));
+    },
+    async events(request) {
+      const {
+        from_seq: fromSeq,
+        max_bytes: maxBytes,
+        original,
+        ...ref
+      } = parseWith(auditEventsRequestSchema, request, "request");
+      return found(async () => {
+        const { lines, more } = await toEventsPage(shownEvents(reader, ref, { fromSeq, original }), maxBytes);
+        return { payload: lines, ...(more && { headers: { [AUDIT_MORE_HEADER]: "1" } }) };
+      });
+    },
+  };
+
+  const stack = new AsyncDisposableStack();
+  for (const call of AUDIT_CALLS) {
+    const answer = (request: unknown) => inTurn(() => answers[call](request));
+    stack.use(answerAuditCalls({ connection, call, answer, onError }));
+  }
+  return stack;
+}

@@ -1,0 +1,106 @@
+import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
+import type { PagePlace } from "./page-place.ts";
+import type { TimeRange } from "./files-in-range.ts";
+
+/** What is asked of the files of one tenant. */
+export interface SearchQuery extends TimeRange {
+  /** Of files of segments; at least one. */
+  readonly paths: readonly string[];
+  readonly model: string | undefined;
+  readonly status: string | undefined;
+  /** Keyed hashes, all of which a generation has. */
+  readonly tags: readonly string[];
+  readonly after: PagePlace | undefined;
+  readonly limit: number;
+}
+
+/** One generation, as its segments' headers tell it. Times are microseconds since 1970. */
+export interface FoundGeneration {
+  readonly generation: string;
+  readonly createdUs: number;
+  readonly lastUs: number;
+  readonly model: string;
+  readonly status: string;
+  readonly events: number;
+}
+
+/*
+ * A segment of a later epoch cuts away what earlier epochs have at and behind its first event (`layOutLog`): `cut` is where. The end of a
+ * log that was cut away is none.
+ */
+const SQL = `
+  with segments as (
+    select generation, model, status, tags, first_seq, last_seq,
+      epoch_us(first_at) as first_us, epoch_us(last_at) as last_us,
+      min(first_seq) over (
+        partition by generation order by epoch desc range between unbounded preceding and 1 preceding
+      ) as cut
+    from read_parquet($paths) where kind = 'log'
+  ), generations as (
+    select generation,
+      min(first_us) as created_us,
+      max(last_us) as last_us,
+      coalesce(any_value(model), '') as model,
+      coalesce(arg_max(status, last_seq) filter (status is not null and (cut is null or last_seq < cut)), 'open') as status,
+      max(least(last_seq, coalesce(cut - 1, last_seq))) + 1 as events,
+      string_split(coalesce(any_value(tags), ''), ',') as tags
+    from segments group by generation
+  )
+  select generation, created_us, last_us, model, status, events from generations
+  where created_us >= $from and created_us < $to
+    and ($model is null or model = $model)
+    and ($status is null or status = $status)
+    and list_has_all(tags, $tags)
+    and ($after_generation is null or (created_us, generation) < ($after_us, $after_generation))
+  order by created_us desc, generation desc
+  limit $limit`;
+
+/** Newest first. What the query says reaches DuckDB as parameters alone. */
+export async function findGenerations(
+  connection: DuckDBConnection,
+  { paths, fromUs, toUs, model, status, tags, after, limit }: SearchQuery,
+): Promise<FoundGeneration[]> {
+  const statement = await connection.prepare(SQL);
+  try {
+    statement.bind(
+      {
+        paths: listValue(paths.map(escapeGlob)),
+        from: BigInt(fromUs),
+        to: BigInt(toUs),
+        model: model ?? null,
+        status: status ?? null,
+        tags: listValue([...tags]),
+        after_us: BigInt(after?.createdUs ?? 0),
+        after_generation: after?.generation ?? null,
+        limit,
+      },
+      {
+        paths: LIST(VARCHAR),
+        from: BIGINT,
+        to: BIGINT,
+        model: VARCHAR,
+        status: VARCHAR,
+        tags: LIST(VARCHAR),
+        after_us: BIGINT,
+        after_generation: VARCHAR,
+        limit: INTEGER,
+      },
+    );
+    const rows = (await statement.runAndReadAll()).getRowObjectsJS();
+    return rows.map((row) => ({
+      generation: String(row["generation"]),
+      createdUs: Number(row["created_us"]),
+      lastUs: Number(row["last_us"]),
+      model: String(row["model"]),
+      status: String(row["status"]),
+      events: Number(row["events"]),
+    }));
+  } finally {
+    statement.destroySync();
+  }
+}
+
+/** DuckDB takes a path for a pattern. */
+function escapeGlob(path: string): string {
+  return path.replaceAll(/[*?[]/g, "[$&]");
+}

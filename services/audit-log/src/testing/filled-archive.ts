@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import {
+  type Archive,
+  ArchiveReader,
+  createFileStore,
+  createNoteKey,
+  type Keyring,
+  openArchive,
+  openKeyring,
+} from "@reprise/archive";
+import type { PlacedMessage } from "@reprise/log";
+import {
+  createGenerationId,
+  encodeEvent,
+  encodeOpsRecord,
+  encodeVerdict,
+  type EventDraft,
+  type GenerationRef,
+  logSubject,
+  OPS_STREAM,
+  type OpsRecord,
+  opsSubject,
+  parseTenantId,
+  streamOf,
+  type Verdict,
+  verdictSubject,
+  VERDICTS_STREAM,
+} from "@reprise/protocol";
+import { createTempDir } from "@reprise/testkit";
+import { GenerationKeys } from "../archiving/generation-keys.ts";
+import { sealBatch } from "../archiving/seal-batch.ts";
+import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
+
+export interface FilledArchive extends AsyncDisposable {
+  /** Of the archive's files. */
+  readonly dir: string;
+  readonly keysDir: string;
+  readonly archive: Archive;
+  readonly keyring: Keyring;
+  readonly reader: ArchiveReader;
+  /** Puts an event where the broker would: behind all others of its stream. It is archived by `commit`. */
+  event(ref: GenerationRef, seq: number, draft: EventDraft, storedAtUs: number): void;
+  /** Puts a whole log there, its events a millisecond apart. */
+  log(ref: GenerationRef, drafts: readonly EventDraft[], storedAtUs: number): void;
+  verdict(ref: GenerationRef, verdict: Verdict): void;
+  ops(ref: GenerationRef, record: OpsRecord): void;
+  /** Archives what was put there since the last time: one batch of each stream. */
+  commit(): Promise<void>;
+}
+
+export function createRef(tenant = "acme"): GenerationRef {
+  return { tenant: parseTenantId(tenant), generation: createGenerationId(randomBytes(17), 1) };
+}
+
+/** An archive in a folder, written by the code that archives, without a broker. */
+export async function openFilledArchive(): Promise<FilledArchive> {
+  await using stack = new AsyncDisposableStack();
+  const { path } = stack.use(await createTempDir("audit"));
+  const [dir, keysDir] = [join(path, "archive"), join(path, "keys")];
+  const store = createFileStore(dir);
+  const keyring = await openKeyring({ store: createFileStore(keysDir), masterKey: MASTER_KEY });
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const signer = createNoteKey("test", SIGNING_SEED);
+  const archive = await openArchive({ store, name: "test", writer: { name: "writer", signer, onError } });
+  const keys = new GenerationKeys(archive, keyring);
+  const waiting = new Map<string, PlacedMessage[]>();
+  const lasts = new Map<string, number>();
+  const kept = stack.move();
+
+  const put = (stream: string, subject: string, storedAtUs: number, payload: Uint8Array) => {
+    const streamSeq = (lasts.get(stream) ?? 0) + 1;
+    lasts.set(stream, streamSeq);
+    waiting.set(stream, [...(waiting.get(stream) ?? []), { streamSeq, storedAtUs, subject, payload }]);
+  };
+  const event: FilledArchive["event"] = (ref, seq, draft, storedAtUs) =>
+    put(streamOf(ref.generation), logSubject(ref), storedAtUs, encodeEvent(seq, draft));
+
+  return {
+    dir,
+    keysDir,
+    archive,
+    keyring,
+    reader: new ArchiveReader({ archive, keyring }),
+    event,
+    log(ref, drafts, storedAtUs) {
+      for (const [seq, draft] of drafts.entries()) event(ref, seq, draft, storedAtUs + 1_000 * seq);
+    },
+    verdict: (ref, verdict) => put(VERDICTS_STREAM, verdictSubject(ref), 0, encodeVerdict(verdict)),
+    ops: (ref, record) =>
+      put(OPS_STREAM, opsSubject(record.kind, ref.tenant, ref.generation), 0, encodeOpsRecord(record)),
+    async commit() {
+      for (const [stream, messages] of waiting) {
+        const [first, last] = [messages[0]!.streamSeq, messages.at(-1)!.streamSeq];
+        const batch = { stream, epoch: 0, created: "2026-11-21", first, last, messages, missing: [] };
+        const { draft } = await sealBatch(batch, archive.state, { store, keyring, keys, onError });
+        await archive.append(() => draft);
+      }
+      waiting.clear();
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
