@@ -1,4 +1,4 @@
-import { headers, type NatsConnection } from "@nats-io/transport-node";
+import { headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
 import {
   AUDIT_ERROR_HEADER,
   AUDIT_QUEUE,
@@ -29,6 +29,16 @@ export function answerAuditCalls({
   onError,
 }: AuditAnswersOptions): AsyncDisposable {
   const running = new Set<Promise<void>>();
+  const respond = async (msg: Msg) => {
+    try {
+      const { payload, headers: words = {} } = await answerOne(() => answer(msg.json()), onError);
+      const hdrs = headers();
+      for (const [name, value] of Object.entries(words)) hdrs.append(name, value);
+      msg.respond(payload, { headers: hdrs });
+    } catch (error) {
+      onError(error);
+    }
+  };
   const subscription = connection.subscribe(auditCallSubject(call), {
     queue: AUDIT_QUEUE,
     callback: (error, msg) => {
@@ -36,15 +46,9 @@ export function answerAuditCalls({
         onError(error);
         return;
       }
-      const done = answerOne(() => answer(msg.json()), onError)
-        .then(({ payload, headers: words = {} }) => {
-          const hdrs = headers();
-          for (const [name, value] of Object.entries(words)) hdrs.append(name, value);
-          msg.respond(payload, { headers: hdrs });
-        })
-        .catch(onError)
-        .finally(() => running.delete(done));
+      const done = respond(msg);
       running.add(done);
+      void done.then(() => running.delete(done));
     },
   });
   return {
@@ -56,6 +60,7 @@ export function answerAuditCalls({
   };
 }
 
+/** What fails is an answer too. */
 async function answerOne(
   answer: () => Promise<AuditAnswer>,
   onError: (error: unknown) => void,

@@ -56,6 +56,22 @@ describe("a search", () => {
     expect(await idsOf(search, { tenant: createRef("nobody").tenant })).toEqual([]);
   });
 
+  it("knows of no end that the broker has lost, nor of the events with it", async () => {
+    await using filled = await openFilledArchive();
+    await using search = searchIn(filled);
+    const ref = createRef();
+    filled.log(ref, [requested(ref), started(), delta("a"), delta("b"), completed()], NOON_US);
+    await filled.commit();
+    expect((await search.search({ tenant, limit: 1 })).data).toMatchObject([
+      { status: "completed", events: 5 },
+    ]);
+    filled.beginAnew();
+    filled.event(ref, 2, started(2), NOON_US + HOUR_US);
+    await filled.commit();
+    expect((await search.search({ tenant, limit: 1 })).data).toMatchObject([{ status: "open", events: 3 }]);
+    expect((await Array.fromAsync(filled.reader.events(ref))).map(({ seq }) => seq)).toEqual([0, 1, 2]);
+  });
+
   it("narrows by time, model, status, metadata and subject, and by all of them", async () => {
     await using filled = await openFilledArchive();
     await using search = searchIn(filled);

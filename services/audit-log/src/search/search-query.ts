@@ -55,6 +55,15 @@ const SQL = `
   order by created_us desc, generation desc
   limit $limit`;
 
+interface Row {
+  readonly generation: string;
+  readonly created_us: bigint;
+  readonly last_us: bigint;
+  readonly model: string;
+  readonly status: string;
+  readonly events: bigint;
+}
+
 /** Newest first. What the query says reaches DuckDB as parameters alone. */
 export async function findGenerations(
   connection: DuckDBConnection,
@@ -86,14 +95,12 @@ export async function findGenerations(
         limit: INTEGER,
       },
     );
-    const rows = (await statement.runAndReadAll()).getRowObjectsJS();
-    return rows.map((row) => ({
-      generation: String(row["generation"]),
-      createdUs: Number(row["created_us"]),
-      lastUs: Number(row["last_us"]),
-      model: String(row["model"]),
-      status: String(row["status"]),
-      events: Number(row["events"]),
+    const rows = (await statement.runAndReadAll()).getRowObjectsJS() as unknown as Row[];
+    return rows.map(({ created_us, last_us, events, ...row }) => ({
+      ...row,
+      createdUs: Number(created_us),
+      lastUs: Number(last_us),
+      events: Number(events),
     }));
   } finally {
     statement.destroySync();

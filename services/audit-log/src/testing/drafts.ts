@@ -45,3 +45,17 @@ export const redacted = (from_seq: number, to_seq: number, replacement = "[redac
   rule: "cards",
   category: "personal-data",
 });
+
+/** A policy under which readers wait for moderation, in one way or the other. */
+export function moderatedPolicy(mode: "gate" | "retract" | "observe"): EffectivePolicy {
+  return {
+    ...DEFAULT_POLICY,
+    moderation: {
+      mode,
+      rule_set: "0".repeat(26),
+      replacement: "[redacted]",
+      on_unavailable: { answer: "fail_closed", after_ms: 60_000 },
+      review: { answer: "redact", after_ms: 60_000 },
+    },
+  };
+}

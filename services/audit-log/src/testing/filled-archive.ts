@@ -47,6 +47,8 @@ export interface FilledArchive extends AsyncDisposable {
   ops(ref: GenerationRef, record: OpsRecord): void;
   /** Archives what was put there since the last time: one batch of each stream. */
   commit(): Promise<void>;
+  /** From now on all streams are other ones, which begin anew. */
+  beginAnew(): void;
 }
 
 export function createRef(tenant = "acme"): GenerationRef {
@@ -68,6 +70,7 @@ export async function openFilledArchive(): Promise<FilledArchive> {
   const keys = new GenerationKeys(archive, keyring);
   const waiting = new Map<string, PlacedMessage[]>();
   const lasts = new Map<string, number>();
+  let epoch = 0;
   const kept = stack.move();
 
   const put = (stream: string, subject: string, storedAtUs: number, payload: Uint8Array) => {
@@ -94,11 +97,15 @@ export async function openFilledArchive(): Promise<FilledArchive> {
     async commit() {
       for (const [stream, messages] of waiting) {
         const [first, last] = [messages[0]!.streamSeq, messages.at(-1)!.streamSeq];
-        const batch = { stream, epoch: 0, created: "2026-11-21", first, last, messages, missing: [] };
+        const batch = { stream, epoch, created: "2026-11-21", first, last, messages, missing: [] };
         const { draft } = await sealBatch(batch, archive.state, { store, keyring, keys, onError });
         await archive.append(() => draft);
       }
       waiting.clear();
+    },
+    beginAnew() {
+      epoch++;
+      lasts.clear();
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

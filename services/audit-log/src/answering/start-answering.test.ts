@@ -1,0 +1,163 @@
+import { connectBroker } from "@reprise/log";
+import {
+  AUDIT_ERROR_HEADER,
+  AUDIT_MORE_HEADER,
+  type AuditCall,
+  auditCallSubject,
+  type AuditRecord,
+  encodeEvent,
+  type GenerationRef,
+  type ReaderMark,
+} from "@reprise/protocol";
+import { startTestBroker } from "@reprise/testkit";
+import { ArchiveReader, openArchive } from "@reprise/archive";
+import { afterAll, describe, expect, it } from "vitest";
+import { ArchiveSearch } from "../search/archive-search.ts";
+import { localFiles } from "../search/searchable-files.ts";
+import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
+import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { startAnswering } from "./start-answering.ts";
+
+const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
+const server = await startTestBroker();
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Somebody who answers from an archive that others write to, and somebody who asks. */
+async function openAnswering() {
+  await using stack = new AsyncDisposableStack();
+  const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
+  const filled = stack.use(await openFilledArchive());
+  const { keyring, dir } = filled;
+  const archive = await openArchive({ store: filled.archive.store, name: "test" });
+  const search = stack.use(new ArchiveSearch({ archive, keyring, files: localFiles(dir) }));
+  const reader = new ArchiveReader({ archive, keyring });
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
+  await broker.main.flush();
+  const ask = async (call: AuditCall, request: unknown) => {
+    const msg = await broker.main.request(auditCallSubject(call), JSON.stringify(request), {
+      timeout: 5_000,
+    });
+    const error = msg.headers?.get(AUDIT_ERROR_HEADER);
+    return {
+      text: msg.string(),
+      more: msg.headers?.get(AUDIT_MORE_HEADER) === "1",
+      code: error ? (JSON.parse(error) as { error: { code: string } }).error.code : undefined,
+    };
+  };
+  const kept = stack.move();
+  return { filled, ask, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+const said = (ref: GenerationRef) => [
+  requested(ref),
+  started(),
+  delta("a"),
+  delta("b"),
+  redacted(2, 3),
+  completed(),
+];
+
+describe("a call to the audit log", () => {
+  it("for a list finds what another process has just archived", async () => {
+    await using world = await openAnswering();
+    const ref = createRef();
+    const list = async () => {
+      const { text } = await world.ask("search", { tenant: ref.tenant });
+      return (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id);
+    };
+    expect(await list()).toEqual([]);
+    world.filled.log(ref, said(ref), NOON_US);
+    await world.filled.commit();
+    await expect.poll(list, { timeout: 2_000, interval: 100 }).toEqual([ref.generation]);
+  });
+
+  it("for events gets pages of the log as it is shown, one behind the other, at once when it was just archived", async () => {
+    await using world = await openAnswering();
+    const ref = createRef();
+    expect(await world.ask("events", { ...ref, from_seq: 1, max_bytes: 100 })).toMatchObject({
+      code: "generation_not_found",
+      text: "",
+    });
+    world.filled.log(ref, said(ref), NOON_US);
+    await world.filled.commit();
+    const pages: string[] = [];
+    for (let from_seq = 1, more = true; more; from_seq += pages.at(-1)!.split("\n").length - 1) {
+      const page = await world.ask("events", { ...ref, from_seq, max_bytes: 200 });
+      expect(page.code).toBeUndefined();
+      pages.push(page.text);
+      ({ more } = page);
+    }
+    expect(pages.length).toBeGreaterThan(1);
+    const lines = pages.join("").split("\n").slice(0, -1);
+    expect(lines.map((line) => line.split(" ").slice(0, 2))).toEqual(
+      [1, 2, 3, 4, 5].map((seq) => [`1-${seq}`, `${NOON_US / 1_000 + seq}`]),
+    );
+    expect(lines[1]).toContain(`"text":"[redacted]"`);
+    const original = await world.ask("events", { ...ref, from_seq: 2, max_bytes: 10_000, original: true });
+    expect(original.text.split("\n")[0]!.split(" ").slice(2).join(" ")).toBe(
+      Buffer.from(encodeEvent(2, delta("a"))).toString(),
+    );
+  });
+
+  it("for a record gets the readers, the verdict, the accesses and where the segments lie in the tree", async () => {
+    await using world = await openAnswering();
+    const { filled } = world;
+    const ref = createRef();
+    const mark = (seq: number): ReaderMark => ({
+      reader: "rdr_1",
+      protocol: "sse",
+      address: "public",
+      by: "key",
+      from_seq: 1,
+      seq,
+      started_at: "2026-11-21T12:00:00.000Z",
+    });
+    const at = "2026-11-21T12:00:01.000Z";
+    const access = { kind: "access", at, by: "auditor", call: "replay" } as const;
+    const verdict = { judged: 5, cleared: 5, decided: 4 };
+    filled.log(ref, said(ref).slice(0, 3), NOON_US);
+    filled.verdict(ref, verdict);
+    for (const seq of [1, 3]) filled.ops(ref, { kind: "delivered", at, node: "n1", readers: [mark(seq)] });
+    filled.ops(ref, access);
+    await filled.commit();
+    const { text } = await world.ask("record", ref);
+    const { segments, ...record } = JSON.parse(text) as AuditRecord;
+    expect(record).toMatchObject({
+      id: ref.generation,
+      status: "open",
+      events: 3,
+      verdict,
+      readers: [mark(3)],
+      accesses: [access],
+    });
+    expect(segments).toEqual([{ leaf: expect.stringMatching(/^[0-9a-f]{64}$/), first_seq: 0, last_seq: 2 }]);
+  });
+
+  it("gets nothing of another tenant's generation", async () => {
+    await using world = await openAnswering();
+    const ref = createRef();
+    world.filled.log(ref, said(ref), NOON_US);
+    await world.filled.commit();
+    const other = { ...ref, tenant: "other" };
+    for (const [call, request] of [
+      ["record", other],
+      ["events", { ...other, from_seq: 0, max_bytes: 100, original: true }],
+    ] as const)
+      expect(await world.ask(call, request)).toMatchObject({ code: "generation_not_found", text: "" });
+  });
+
+  it("that is none is refused", async () => {
+    await using world = await openAnswering();
+    const { tenant, generation } = createRef();
+    for (const [call, request] of [
+      ["search", { tenant: "a.b" }],
+      ["search", { tenant, limit: 1_001 }],
+      ["search", { tenant, after: "x" }],
+      ["record", { tenant, generation: "gen_x" }],
+      ["events", { tenant, generation, from_seq: -1, max_bytes: 1 }],
+      ["events", "no object"],
+    ] as const)
+      expect((await world.ask(call, request)).code).toBe("invalid_request");
+  });
+});
