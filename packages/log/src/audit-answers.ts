@@ -30,6 +30,8 @@ export function answerAuditCalls({
 }: AuditAnswersOptions): AsyncDisposable {
   const running = new Set<Promise<void>>();
   const respond = async (msg: Msg) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    running.add(promise);
     try {
       const { payload, headers: words = {} } = await answerOne(() => answer(msg.json()), onError);
       const hdrs = headers();
@@ -37,18 +39,16 @@ export function answerAuditCalls({
       msg.respond(payload, { headers: hdrs });
     } catch (error) {
       onError(error);
+    } finally {
+      running.delete(promise);
+      resolve();
     }
   };
   const subscription = connection.subscribe(auditCallSubject(call), {
     queue: AUDIT_QUEUE,
     callback: (error, msg) => {
-      if (error) {
-        onError(error);
-        return;
-      }
-      const done = respond(msg);
-      running.add(done);
-      void done.then(() => running.delete(done));
+      if (error) onError(error);
+      else void respond(msg);
     },
   });
   return {
