@@ -52,6 +52,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     allow_direct: true,
     duplicate_window: 1_000 * MS,
   };
+  const repeatsNs = Math.min(120_000, retentionMs) * MS;
   const logs = Array.from({ length: shards }, (_, shard): Config => {
     const { stored, live } = shardSubjects(shard);
     return {
@@ -74,7 +75,9 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       subjects: [OPS_SUBJECTS],
       retention: RetentionPolicy.Limits,
       allow_direct: true,
-      duplicate_window: 1_000 * MS,
+      deny_delete: true,
+      // For longer than a record is published again whose answer was lost.
+      duplicate_window: repeatsNs,
     },
     {
       ...lastValues,
@@ -109,7 +112,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       allow_direct: true,
       // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
       max_consumers: 10_000,
-      duplicate_window: Math.min(120_000, retentionMs) * MS,
+      duplicate_window: repeatsNs,
     },
   ];
 }

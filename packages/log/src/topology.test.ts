@@ -38,9 +38,12 @@ describe("the streams", () => {
     const names = (await manager.streams.list().next()).map(({ config }) => config.name);
     expect(names.toSorted()).toEqual([
       "CHECKPOINTS",
+      "COMMITS",
       "GENERATIONS_0",
       "GENERATIONS_1",
       "JOBS",
+      "LEASES",
+      "OPS",
       "READERS",
       "REVIEWS",
       "RULES",
@@ -75,7 +78,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main);
-    expect(await manager.streams.list().next()).toHaveLength(10);
+    expect(await manager.streams.list().next()).toHaveLength(13);
   });
 
   test("get a new retention time, and more shards", async () => {

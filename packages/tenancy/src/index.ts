@@ -1,6 +1,7 @@
 export { createDevTenant, type DevTenant } from "./dev-tenant.ts";
 export { createTenantDirectory, type Principal, type TenantDirectory } from "./tenant-directory.ts";
 export {
+  type AuditRetention,
   loadTenantsFile,
   parseTenantsFile,
   type Role,

@@ -31,6 +31,7 @@ describe("a tenants file", () => {
           id: "acme",
           keys: [{ secret: SECRET, roles: ["create", "read"], name: "web" }],
           policy: { max_attempts: 2, on_disconnect: "keep" },
+          audit: { min_days: 30, max_days: 365 },
         },
         { id: "globex", keys: [{ sha256: SHA256, roles: ["read"] }] },
       ],
@@ -46,11 +47,13 @@ describe("a tenants file", () => {
           },
         ],
         policy: { max_attempts: 2, on_disconnect: "keep" },
+        audit: { minDays: 30, maxDays: 365 },
       },
       {
         id: "globex",
         keys: [{ sha256: SHA256, roles: new Set(["read"]), holder: SHA256.slice(0, 12) }],
         policy: {},
+        audit: { minDays: 0 },
       },
     ]);
   });
@@ -147,6 +150,26 @@ describe("a tenants file", () => {
     ],
   ])("is refused for a key with %s", (_, key, problem) => {
     expect(messageOf(withKey(key))).toContain(problem);
+  });
+
+  test("keeps what is audited for ever, unless it says for how long, and never less than it must", () => {
+    const parsed = (audit: object) =>
+      parse({ tenants: [{ id: "acme", keys: [{ secret: SECRET, roles: ["audit"] }], audit }] }).tenants[0]!
+        .audit;
+    expect(parsed({ min_days: 3_650 })).toEqual({ minDays: 3_650 });
+    expect(parsed({ max_days: 1 })).toEqual({ minDays: 0, maxDays: 1 });
+    expect(parsed({ min_days: 7, max_days: 7 })).toEqual({ minDays: 7, maxDays: 7 });
+  });
+
+  test.each([
+    [{ min_days: 8, max_days: 7 }, "tenants[0].audit.max_days: must not be less than min_days"],
+    [{ min_days: -1 }, "tenants[0].audit.min_days"],
+    [{ max_days: 0 }, "tenants[0].audit.max_days"],
+    [{ max_days: 0.5 }, "tenants[0].audit.max_days"],
+    [{ days: 7 }, "tenants[0].audit: "],
+  ])("is refused for a time to keep what is audited that none can be: %j", (audit, problem) => {
+    const { tenants } = withKey({ secret: SECRET, roles: ["audit"] });
+    expect(messageOf({ tenants: [{ ...tenants[0], audit }] })).toContain(problem);
   });
 
   test("is refused when a tenant is there twice", () => {

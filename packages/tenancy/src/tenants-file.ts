@@ -7,9 +7,10 @@ import { tenantPolicySchema } from "./tenant-policy.ts";
 
 /**
  * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
- * tool calls, `review` decides what moderation has left to people, and sees original text for it.
+ * tool calls, `review` decides what moderation has left to people, and sees original text for it, `audit` looks into what the audit log
+ * keeps, long after the logs are gone.
  */
-export const ROLES = ["create", "read", "cancel", "tool", "review"] as const;
+export const ROLES = ["create", "read", "cancel", "tool", "review", "audit"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface TenantKey {
@@ -20,10 +21,19 @@ export interface TenantKey {
   readonly holder: string;
 }
 
+/** How long the audit log keeps what a tenant has had generated, in whole days. */
+export interface AuditRetention {
+  /** Nothing is erased before, not even on request. Default 0. */
+  readonly minDays: number;
+  /** Everything is deleted after. Default: never. */
+  readonly maxDays?: number;
+}
+
 export interface TenantConfig {
   readonly id: TenantId;
   readonly keys: readonly TenantKey[];
   readonly policy: Policy;
+  readonly audit: AuditRetention;
 }
 
 export interface TenancyConfig {
@@ -85,10 +95,21 @@ const tenantIdSchema = z.string().transform((id, context): TenantId => {
   }
 });
 
+const auditSchema = z
+  .strictObject({ min_days: z.int().min(0).optional(), max_days: z.int().min(1).optional() })
+  .refine(({ min_days: min = 0, max_days: max = min }) => min <= max, {
+    error: "must not be less than min_days",
+    path: ["max_days"],
+  })
+  .transform(({ min_days: minDays = 0, max_days: maxDays }): AuditRetention => {
+    return { minDays, ...(maxDays !== undefined && { maxDays }) };
+  });
+
 const tenantSchema = z.strictObject({
   id: tenantIdSchema,
   keys: z.array(keySchema).min(1).max(MAX_KEYS),
   policy: tenantPolicySchema.default({}),
+  audit: auditSchema.prefault({}),
 });
 
 const fileSchema = z
