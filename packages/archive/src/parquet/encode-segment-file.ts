@@ -1,4 +1,4 @@
-import { ByteWriter, parquetWrite } from "hyparquet-writer";
+import { parquetWriteBuffer } from "hyparquet-writer";
 import type { Segment } from "../segment/segment-header.ts";
 import { compareSegments } from "./compare-segments.ts";
 import { SEGMENT_SCHEMA, toColumns } from "./segment-columns.ts";
@@ -24,21 +24,20 @@ export function encodeSegmentFile(segments: readonly Segment[]): Uint8Array {
   for (let i = 1; i < segments.length; i++)
     if (compareSegments(segments[i - 1]!, segments[i]!) > 0)
       throw new RangeError(`Segment ${i} comes before segment ${i - 1}.`);
-  const writer = new ByteWriter();
-  parquetWrite({
-    writer,
-    schema: SEGMENT_SCHEMA,
-    columnData: toColumns(segments),
-    codec: "ZSTD",
-    compressors: ZSTD_COMPRESSORS,
-    rowGroupSize: rowGroupSizes(segments),
-    pageSize: PAGE_BYTES,
-    // Generations are told apart by their ends.
-    statisticsTruncateLength: Number.POSITIVE_INFINITY,
-    kvMetadata: [{ key: FORMAT_KEY, value: FORMAT_VERSION }],
-    createdBy: "reprise",
-  });
-  return writer.getBytes();
+  return new Uint8Array(
+    parquetWriteBuffer({
+      schema: SEGMENT_SCHEMA,
+      columnData: toColumns(segments),
+      codec: "ZSTD",
+      compressors: ZSTD_COMPRESSORS,
+      rowGroupSize: rowGroupSizes(segments),
+      pageSize: PAGE_BYTES,
+      // Generations are told apart by their ends.
+      statisticsTruncateLength: Number.POSITIVE_INFINITY,
+      kvMetadata: [{ key: FORMAT_KEY, value: FORMAT_VERSION }],
+      createdBy: "reprise",
+    }),
+  );
 }
 
 function rowGroupSizes(segments: readonly Segment[]): number[] {

@@ -64,7 +64,12 @@ export class SegmentFile {
       usePageIndex: true,
       includeRowIndex: true,
     });
-    return rows.map((row) => ({ row: row[rowIndex]!, header: toHeader(row) }));
+    return rows.map((row) => {
+      const header = toHeader(row);
+      if (header.generation !== generation)
+        throw archiveCorrupt("A segment's row is not the one of its header.");
+      return { row: row[rowIndex]!, header };
+    });
   }
 
   /** The segments of a generation, in the order of their rows. */
@@ -113,7 +118,9 @@ export async function openSegmentFile(
   const file: AsyncBuffer = {
     byteLength: size,
     async slice(start, end = size) {
-      const bytes = await read({ offset: start, length: end - start });
+      const bytes = await read({ offset: start, length: end - start }).catch((cause: unknown) => {
+        throw new ReadFailure(cause);
+      });
       if (bytes.length !== end - start)
         throw archiveCorrupt(`A file of segments is shorter than ${size} bytes.`);
       return toArrayBuffer(bytes);
@@ -161,13 +168,21 @@ function toBytes(value: unknown): Uint8Array {
   return value;
 }
 
-/** hyparquet throws plain errors for what it can't read. */
+/** Carries what `read` has thrown through hyparquet. */
+class ReadFailure extends Error {
+  constructor(cause: unknown) {
+    super("A file of segments could not be read.", { cause });
+  }
+}
+
+/** hyparquet throws plain errors for what it can't make sense of. */
 async function refusing<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (thrown) {
+    if (thrown instanceof ReadFailure) throw thrown.cause;
     if (thrown instanceof RepriseError) throw thrown;
-    throw archiveCorrupt("A file of segments can't be read.", thrown);
+    throw archiveCorrupt("A file of segments can't be made sense of.", thrown);
   }
 }
 

@@ -36,7 +36,7 @@ describe("the fingerprints of a file", () => {
 
   test("are ascending, and each stands once however often a generation is named", () => {
     const fingerprints = decodeFingerprints(encodeFingerprints(["b", "a", "b", "c", "a"]));
-    expect([...fingerprints]).toEqual([..."abc"].map(fingerprintOf).toSorted((x, y) => x - y));
+    expect([...fingerprints]).toEqual(["a", "b", "c"].map(fingerprintOf).toSorted((x, y) => x - y));
   });
 
   test("are the first four bytes of the SHA-256 of a generation's id", () => {

@@ -17,12 +17,12 @@ export const RAW = 0;
 
 /** The first that fits is taken. */
 const SHAPES: readonly Shape[] = [
-  shape("", ""),
-  shape(',"type":"output.delta","text":"', '"}'),
-  shape(',"type":"output.delta","text":"', "}"),
-  shape(',"type":"reasoning.delta","text":"', '"}'),
-  shape(',"type":"reasoning.delta","text":"', "}"),
-  shape(',"type":"', "}"),
+  around("", ""),
+  around(',"type":"output.delta","text":"', '"}'),
+  around(',"type":"output.delta","text":"', "}"),
+  around(',"type":"reasoning.delta","text":"', '"}'),
+  around(',"type":"reasoning.delta","text":"', "}"),
+  around(',"type":"', "}"),
 ];
 
 export const SHAPE_COUNT = SHAPES.length;
@@ -75,7 +75,7 @@ export function writePayload(target: Uint8Array, shape: number, seq: number, cor
   target.set(after, at + core.length);
 }
 
-function shape(before: string, after: string): Shape {
+function around(before: string, after: string): Shape {
   return { before: encoder.encode(before), after: encoder.encode(after) };
 }
 

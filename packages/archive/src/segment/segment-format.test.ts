@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { sha256Hex } from "../commit/hashes.ts";
+import { testKey } from "../testing/segments.ts";
+import { PAYLOAD_DICTIONARY } from "./payload-dictionary.ts";
+import { openSegment } from "./segment.ts";
+import { encodeSegmentHeader, segmentHeaderSchema } from "./segment-header.ts";
+
+/*
+ * A segment as the first version has written it. Archives are kept for years: what is here must be readable for ever, and a change that
+ * makes it unreadable needs a version of its own.
+ */
+
+const HEADER =
+  '{"v":1,"tenant":"acme","generation":"gen_0_test","kind":"log","stream":"GENERATIONS_0","epoch":0,"first_stream_seq":100,"last_stream_seq":136,' +
+  '"events":7,"first_seq":7,"last_seq":13,"first_at":1795000000000000,"last_at":1795000000120002,"status":"completed","output_tokens":5,' +
+  '"kid":"dd56de4137951d9c","commitment":"421da59f19fadc28520e59a47c46d7d6b689f687911c5f6ccb76d16ad6fbb792","nonce":"000102030405060708090a0b"}';
+const SEALED =
+  "OJ/0lChxY9wTMt2ZyhRYLkaETroF3sx2/y3+6oQVFhyjf+idBCKMxmKlhYc48cjOV0EQDyx6w1ehcyCi+i9lqXeuBC0+gPa3H9oMKhvQXP42PdpwJaEO//sQJcCf84p07sH43J2J4r2M" +
+  "jmiFeEjuwtxEMdi0TseYOhKNiUBmnGq5";
+
+test("a segment of the first version opens", () => {
+  const header = segmentHeaderSchema.parse(JSON.parse(HEADER));
+  expect(new TextDecoder().decode(encodeSegmentHeader(header))).toBe(HEADER);
+  const messages = openSegment({ header, sealed: Buffer.from(SEALED, "base64") }, testKey("golden"));
+  expect(messages.map(({ payload, ...at }) => ({ ...at, text: new TextDecoder().decode(payload) }))).toEqual([
+    {
+      streamSeq: 100,
+      storedAtUs: 1_795_000_000_000_000,
+      text: '{"seq":7,"type":"generation.started","attempt":1,"worker":"w1","model":"sim"}',
+    },
+    {
+      streamSeq: 101,
+      storedAtUs: 1_795_000_000_020_004,
+      text: '{"seq":8,"type":"output.delta","text":"Hello"}',
+    },
+    {
+      streamSeq: 104,
+      storedAtUs: 1_795_000_000_040_008,
+      text: '{"seq":9,"type":"output.delta","text":" 日本","tokens":2}',
+    },
+    {
+      streamSeq: 109,
+      storedAtUs: 1_795_000_000_060_001,
+      text: '{"seq":10,"type":"reasoning.delta","text":"hm"}',
+    },
+    {
+      streamSeq: 116,
+      storedAtUs: 1_795_000_000_080_005,
+      text: '{"seq":11,"type":"reasoning.delta","text":"hm","tokens":3}',
+    },
+    { streamSeq: 125, storedAtUs: 1_795_000_000_100_009, text: '{ "seq": 12, "type": "later" }' },
+    {
+      streamSeq: 136,
+      storedAtUs: 1_795_000_000_120_002,
+      text: '{"seq":13,"type":"generation.completed","finish_reason":"stop","usage":{"input_tokens":3,"output_tokens":5}}',
+    },
+  ]);
+});
+
+test("the dictionary of the first version is the one that its segments were written with", () => {
+  expect(sha256Hex(PAYLOAD_DICTIONARY)).toBe(
+    "8e5a5c2805e19e696e590c0982c27b7c81a39de54e093294dfa588315400f248",
+  );
+});
