@@ -1,0 +1,64 @@
+import { RepriseError } from "@reprise/protocol";
+import { open, rename, rm } from "node:fs/promises";
+import { openNdjsonFile } from "./ndjson-file.ts";
+import { openParquetFile } from "./parquet-file.ts";
+
+/** One event of an export. */
+export interface ExportRow {
+  readonly tenant: string;
+  readonly generation: string;
+  readonly seq: number;
+  /** When the broker stored it, microseconds since 1970. */
+  readonly atUs: number;
+  /** JSON. */
+  readonly event: string;
+}
+
+/** A file that takes rows one by one, and holds few of them in memory. */
+export interface RowFile {
+  write(row: ExportRow): Promise<void>;
+  /** Writes what is left. */
+  close(): Promise<void>;
+}
+
+export const EXPORT_FORMATS = ["parquet", "ndjson"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** Only the user who has asked for the text may read it. */
+const MODE = 0o600;
+
+/**
+ * Writes a file that is there only when it is whole.
+ * @param write gives the rows
+ * @throws RepriseError `invalid_request` when there is such a file already; what `write` throws
+ */
+export async function writeExport(
+  path: string,
+  format: ExportFormat,
+  write: (file: RowFile) => Promise<void>,
+): Promise<void> {
+  await assertAbsent(path);
+  const part = `${path}.part`;
+  await (await open(part, "w", MODE)).close();
+  try {
+    const file = format === "parquet" ? openParquetFile(part) : await openNdjsonFile(part);
+    try {
+      await write(file);
+    } finally {
+      await file.close();
+    }
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+async function assertAbsent(path: string): Promise<void> {
+  try {
+    await (await open(path, "r")).close();
+  } catch {
+    return;
+  }
+  throw new RepriseError("invalid_request", `${path} is there already.`, { param: "out" });
+}

@@ -1,0 +1,90 @@
+import type { ReaderMark } from "@reprise/protocol";
+import { describe, expect, it } from "vitest";
+import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
+import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { formatEvent, type ReplayFormat } from "./replay-format.ts";
+import { openReplay, type Replay } from "./replay.ts";
+
+const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
+const mark: ReaderMark = {
+  reader: "rdr_1",
+  protocol: "sse",
+  address: "public",
+  by: "key",
+  from_seq: 1,
+  seq: 4,
+  started_at: "2026-11-21T12:00:00.000Z",
+  withdrawn: [[4, 2]],
+};
+
+async function openWorld() {
+  const filled = await openFilledArchive();
+  const ref = createRef();
+  const drafts = [
+    requested(ref),
+    started(),
+    delta("555-"),
+    delta("0199"),
+    redacted(2, 3, "[x]"),
+    completed(),
+  ];
+  filled.log(ref, drafts, NOON_US);
+  filled.ops(ref, { kind: "delivered", at: mark.started_at, node: "n1", readers: [mark] });
+  await filled.commit();
+  const replay = (of: { shownTo?: string; original?: boolean }) =>
+    openReplay(filled.reader, { ref, shownTo: of.shownTo, original: of.original ?? false });
+  return { filled, ref, replay, [Symbol.asyncDispose]: () => filled[Symbol.asyncDispose]() };
+}
+
+async function writtenAs(format: ReplayFormat, replay: Replay): Promise<string> {
+  if (replay.kind !== "events") throw new Error(replay.kind);
+  let text = "";
+  for await (const event of replay.events) text += formatEvent(format, event);
+  return text;
+}
+
+describe("a replay", () => {
+  it("is what a reader is shown who comes now", async () => {
+    await using world = await openWorld();
+    const text = await writtenAs("text", await world.replay({}));
+    expect(text).toBe('[x]\n[events 2 to 3 read "[x]" from here on]\n\n');
+  });
+
+  it("is what one connection was handed, as far as it came", async () => {
+    await using world = await openWorld();
+    const replay = await world.replay({ shownTo: "rdr_1" });
+    expect(replay).toMatchObject({ mark });
+    expect(await writtenAs("sse", replay)).toBe(
+      [
+        'id: 1-1\ndata: {"seq":1,"type":"generation.started","attempt":1,"worker":"w","model":"sim"}\n\n',
+        'id: 1-2\ndata: {"seq":2,"type":"output.delta","text":"555-"}\n\n',
+        'id: 1-3\ndata: {"seq":3,"type":"output.delta","text":"","redacted":true}\n\n',
+        'id: 1-4\ndata: {"seq":4,"type":"moderation.redacted","from_seq":2,"to_seq":3,"replacement":"[x]","rule":"cards","category":"personal-data"}\n\n',
+      ].join(""),
+    );
+  });
+
+  it("is what was generated, with cursors and times, where that is asked for", async () => {
+    await using world = await openWorld();
+    const lines = (await writtenAs("json", await world.replay({ original: true }))).split("\n");
+    expect(lines).toHaveLength(7);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ cursor: "0-0", event: { type: "generation.requested" } });
+    expect(JSON.parse(lines[2]!)).toEqual({
+      cursor: "1-2",
+      at: "2026-11-21T12:00:00.002000Z",
+      event: { seq: 2, type: "output.delta", text: "555-" },
+    });
+  });
+
+  it("names the connections there were where it is asked for another one", async () => {
+    await using world = await openWorld();
+    expect(await world.replay({ shownTo: "rdr_2" })).toEqual({ kind: "reader_unknown", readers: [mark] });
+  });
+
+  it("does not begin where events are missing", async () => {
+    await using world = await openWorld();
+    world.filled.event(world.ref, 9, delta("later"), NOON_US);
+    await world.filled.commit();
+    expect(await world.replay({})).toEqual({ kind: "gap", holes: [{ fromSeq: 6, toSeq: 8 }] });
+  });
+});

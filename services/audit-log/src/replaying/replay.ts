@@ -1,0 +1,59 @@
+import {
+  type ArchiveReader,
+  asShownTo,
+  type LogEvent,
+  type LogLayout,
+  type PlacedSegment,
+  type SeqRange,
+} from "@reprise/archive";
+import type { GenerationRef, ReaderMark } from "@reprise/protocol";
+import { readOps } from "../answering/generation-record.ts";
+import { type ShownEvent, shownEvents } from "../answering/shown-events.ts";
+
+export interface ReplayOptions {
+  readonly ref: GenerationRef;
+  /** A connection: what it was handed, instead of what a reader is shown who comes now. */
+  readonly shownTo: string | undefined;
+  /** Text as it was generated, and seq 0. Not of what a connection was handed. */
+  readonly original: boolean;
+}
+
+/** What there is to replay. */
+export type Replay =
+  | {
+      readonly kind: "events";
+      readonly events: AsyncIterable<ShownEvent>;
+      /** Of the connection. */
+      readonly mark: ReaderMark | undefined;
+    }
+  /** Events of the log are not in the archive. */
+  | { readonly kind: "gap"; readonly holes: readonly SeqRange[] }
+  /** Nobody has recorded such a connection; these there were. */
+  | { readonly kind: "reader_unknown"; readonly readers: readonly ReaderMark[] };
+
+/** @throws RepriseError `generation_not_found`, `generation_erased`, `archive_unavailable`, `archive_corrupt` */
+export async function openReplay(
+  reader: ArchiveReader,
+  { ref, shownTo, original }: ReplayOptions,
+): Promise<Replay> {
+  const layout = await reader.logOf(ref);
+  if (layout.holes.length > 0) return { kind: "gap", holes: layout.holes };
+  if (shownTo === undefined)
+    return { kind: "events", events: shownEvents(reader, ref, { original }), mark: undefined };
+  const { readers } = await readOps(reader, ref);
+  const mark = readers.find((one) => one.reader === shownTo);
+  if (!mark) return { kind: "reader_unknown", readers };
+  return { kind: "events", events: handedEvents(reader, ref, layout, mark), mark };
+}
+
+async function* handedEvents(
+  reader: ArchiveReader,
+  ref: GenerationRef,
+  layout: LogLayout<PlacedSegment>,
+  mark: ReaderMark,
+): AsyncGenerator<ShownEvent> {
+  const outline = await reader.outlineOf(ref, layout);
+  const events: AsyncIterable<LogEvent> = reader.events(ref, { fromSeq: mark.from_seq, layout });
+  for await (const event of asShownTo(events, outline, mark))
+    yield { ...event, cursor: outline.cursorAt(event.seq) };
+}
