@@ -32,8 +32,6 @@ export function encodeSegmentFile(segments: readonly Segment[]): Uint8Array {
       compressors: ZSTD_COMPRESSORS,
       rowGroupSize: rowGroupSizes(segments),
       pageSize: PAGE_BYTES,
-      // Generations are told apart by their ends.
-      statisticsTruncateLength: Number.POSITIVE_INFINITY,
       kvMetadata: [{ key: FORMAT_KEY, value: FORMAT_VERSION }],
       createdBy: "reprise",
     }),
