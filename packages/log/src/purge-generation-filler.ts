@@ -12,7 +12,7 @@ import {
 } from "@reprise/protocol";
 import type { Broker } from "./connection.ts";
 import type { GenerationLog } from "./generation-log.ts";
-import type { StreamPlaces } from "./purge-generation.ts";
+import { readRanges, type StreamPlaces } from "./purge-generation.ts";
 import { askStream } from "./stream-api.ts";
 
 /*
@@ -47,16 +47,17 @@ export function streamsWithTextOf(generations: readonly GenerationId[]): FilledS
 
 /**
  * Makes the newest file of a stream full. Costs the broker 8 MiB, until `purgeFiller`.
- * @returns where in the stream the zeros lie
+ * @returns where in the stream the zeros lie, those too that somebody who was interrupted has left
  * @throws RepriseError `broker_unavailable`
  */
 export async function fillStream(
-  { publishCheckpoint: publish }: GenerationLog,
+  { broker, log }: { broker: Broker; log: GenerationLog },
   { stream, subjects }: FilledStream,
 ): Promise<StreamPlaces> {
-  const places: [number, number][] = [];
+  const subject = fillerSubject(subjects);
+  const places = await readRanges(broker, stream, subject);
   for (let i = 0; i < PIECES; i++) {
-    const outcome = await publish(fillerSubject(subjects), PIECE, {});
+    const outcome = await log.publishCheckpoint(subject, PIECE, {});
     if (outcome.kind !== "stored") {
       throw new RepriseError("broker_unavailable", `The stream ${stream} does not take filler.`, {
         retryAfterMs: 1_000,

@@ -158,7 +158,7 @@ test("filler is nobody's, and is gone when it is purged", async () => {
   const ref = newRef();
   await writeLog(world.log, ref, 1);
   const [filled] = streamsWithTextOf([ref.generation]);
-  const places = await fillStream(world.log, filled!);
+  const places = await fillStream(world, filled!);
   expect(filled!.stream).toBe(streamOf(ref.generation));
   expect(places[filled!.stream]).toHaveLength(33);
   await purgeFiller(world.broker, filled!);

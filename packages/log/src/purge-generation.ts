@@ -97,33 +97,38 @@ function isGone({ code }: RepriseError): boolean {
  * Where a generation's messages lie in the streams that are archived: its log and its verdict.
  * @throws RepriseError `broker_unavailable`
  */
-export async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<StreamPlaces> {
-  const subjects = [
-    [streamOf(ref.generation), logSubject(ref)],
-    [VERDICTS_STREAM, verdictSubject(ref)],
-  ] as const;
-  const places: Record<string, [number, number][]> = {};
-  for (const [stream, subject] of subjects) {
-    const ranges = await readRanges(broker, stream, subject);
-    if (ranges.length > 0) places[stream] = ranges;
-  }
-  return places;
+export async function readGenerationPlaces({ broker, log, ref }: PurgeTarget): Promise<StreamPlaces> {
+  const events = await readRanges(broker, streamOf(ref.generation), logSubject(ref));
+  // What the replica that was asked does not have yet.
+  for (const { streamSeq } of await log.leader.readTail(ref, events.at(-1)?.[1] ?? 0)) add(events, streamSeq);
+  const verdict = await readRanges(broker, VERDICTS_STREAM, verdictSubject(ref));
+  return {
+    ...(events.length > 0 && { [streamOf(ref.generation)]: events }),
+    ...(verdict.length > 0 && { [VERDICTS_STREAM]: verdict }),
+  };
 }
 
-async function readRanges(broker: Broker, stream: string, subject: string): Promise<[number, number][]> {
+/** Where the messages of a subject lie, as far as the replica that is asked knows. */
+export async function readRanges(
+  { reads }: Broker,
+  stream: string,
+  subject: string,
+): Promise<[number, number][]> {
   const ranges: [number, number][] = [];
   for (let after = 0; ;) {
     const batch = { afterStreamSeq: after, maxMessages: BATCH_MESSAGES, maxBytes: BATCH_BYTES, subject };
-    const messages = await readPlaces(broker.reads, stream, batch);
-    for (const { streamSeq } of messages) {
-      const last = ranges.at(-1);
-      if (last && last[1] + 1 === streamSeq) last[1] = streamSeq;
-      else ranges.push([streamSeq, streamSeq]);
-    }
+    const messages = await readPlaces(reads, stream, batch);
+    for (const { streamSeq } of messages) add(ranges, streamSeq);
     const end = messages.at(-1);
     if (!end) return ranges;
     after = end.streamSeq;
   }
+}
+
+function add(ranges: [number, number][], streamSeq: number): void {
+  const last = ranges.at(-1);
+  if (last && last[1] + 1 === streamSeq) last[1] = streamSeq;
+  else ranges.push([streamSeq, streamSeq]);
 }
 
 /**

@@ -7,6 +7,8 @@ import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
 /** A broker whose store can be rolled back. */
 export interface StoredBroker extends TestBroker {
+  /** Where the server keeps its files. */
+  readonly storeDir: string;
   /** Keeps a copy of the store as it is at this moment, in place of an earlier one. The server stands still meanwhile, and notices nothing. */
   snapshotStore(): Promise<void>;
   /**
@@ -32,6 +34,7 @@ export async function startBrokerBinary(binary: string, options: TestBrokerOptio
 
   return {
     kind: "binary",
+    storeDir,
     url,
     port,
     get pid() {

@@ -1,0 +1,130 @@
+import { enqueueJob } from "@reprise/log";
+import { decodeOpsRecord, encodeEvent, OPS_STREAM, type GenerationRef } from "@reprise/protocol";
+import { readPlaces } from "@reprise/log";
+import { expect, test, vi } from "vitest";
+import { completed, delta, requested, started } from "../testing/drafts.ts";
+import {
+  type LifecycleWorld,
+  newRef,
+  openLifecycleWorld,
+  SETTLE_MS,
+  writeLog,
+} from "../testing/lifecycle-world.ts";
+import { filesWith, readableTexts, streamsWith } from "../testing/search-stores.ts";
+import { eraseSubject, type ErasureRequest } from "./erase.ts";
+
+const SECRET = "the-secret-of-user-7";
+const PUBLIC = "nobody-objects-to-this";
+const SUBJECT = { subject: "user-7" };
+const request: ErasureRequest = {
+  tenant: newRef().tenant,
+  ...SUBJECT,
+  by: "operator",
+  reason: "asked for by the person",
+};
+const options = { settleMs: SETTLE_MS };
+
+const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 15_000, interval: 50 });
+
+async function archivedUpTo(world: LifecycleWorld, text: string): Promise<void> {
+  const { archive, keyring } = await world.openContext();
+  await eventually(async () => {
+    await archive.refresh();
+    expect((await readableTexts(world.store, keyring)).some((one) => one.includes(text))).toBe(true);
+  });
+}
+
+async function gapsOf(world: LifecycleWorld): Promise<unknown[]> {
+  const { archive } = await world.openContext();
+  const gaps: unknown[] = [];
+  for await (const { commit } of archive.commits()) gaps.push(...(commit.lane?.gaps ?? []));
+  return gaps;
+}
+
+/** Appends until somebody else ends the log, as a worker whose engine goes on. */
+async function stream(world: LifecycleWorld, ref: GenerationRef): Promise<string> {
+  const writer = await writeLog(world.live.log, ref, { ...SUBJECT, input: SECRET }, [started()]);
+  for (;;) {
+    writer.append(delta(`${SECRET} `));
+    const state = await writer.settled();
+    if (state.kind !== "open") return state.kind;
+  }
+}
+
+test("a subject is erased while it streams and is archived: no store holds its text, and nothing else is lost", async () => {
+  await using world = await openLifecycleWorld();
+  const { log } = world.live;
+  const [ended, running, queued, other] = [newRef(), newRef(), newRef(), newRef()];
+  await using archiver = await world.startArchiver();
+  await writeLog(log, ended, { ...SUBJECT, input: SECRET }, [started(), delta(SECRET), completed()]);
+  await writeLog(log, other, { subject: "user-8", input: PUBLIC }, [started(), delta(PUBLIC)]);
+  const streaming = stream(world, running);
+  const payload = encodeEvent(0, requested(queued, { ...SUBJECT, input: SECRET }));
+  await enqueueJob(log.publish, { model: "sim", ref: queued, payload });
+  await archivedUpTo(world, SECRET);
+
+  const outcome = await eraseSubject(await world.openContext(), request, options);
+  expect(await streaming).toBe("fenced");
+  await writeLog(log, newRef(), { subject: "user-9", input: "the last one" }, [completed()]);
+  await archivedUpTo(world, "the last one");
+  await archiver.stop();
+
+  const generations = [ended, running, queued].map(({ generation }) => generation).toSorted();
+  expect(outcome).toMatchObject({ kind: "erased", certificate: { generations, by: "operator" } });
+  const { keyring } = await world.openContext();
+  const texts = await readableTexts(world.store, keyring);
+  expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);
+  expect(texts.filter((text) => text.includes(PUBLIC))).toHaveLength(2);
+  expect(await streamsWith(world.live.broker, SECRET)).toEqual([]);
+  expect(await filesWith(world.dir, SECRET)).toEqual([]);
+  await eventually(async () => expect(await filesWith(world.server.storeDir, SECRET)).toEqual([]));
+  expect(await gapsOf(world)).toEqual([]);
+  for (const ref of [ended, running, queued])
+    await expect(log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_expired" });
+  expect((await log.reader.readLog(other)).events).toHaveLength(3);
+  expect(world.errors).toEqual([]);
+}, 60_000);
+
+test("nodes are told of every generation that was erased", async () => {
+  await using world = await openLifecycleWorld();
+  const ref = newRef();
+  await writeLog(world.live.log, ref, SUBJECT, [completed()]);
+  const outcome = await eraseSubject(await world.openContext(), request, options);
+  const batch = { afterStreamSeq: 0, maxMessages: 10, maxBytes: 100_000 };
+  const records = await readPlaces(world.live.broker.reads, OPS_STREAM, batch);
+  expect(records.map(({ subject, payload }) => [subject, decodeOpsRecord(payload)])).toEqual([
+    [
+      `ops.acme.erased.${ref.generation}`,
+      expect.objectContaining({ erasure: outcome.kind === "erased" && outcome.certificate.id }),
+    ],
+  ]);
+});
+
+test("what is erased already is certified again, and what never was is nothing", async () => {
+  await using world = await openLifecycleWorld();
+  const ref = newRef();
+  await writeLog(world.live.log, ref, SUBJECT, [completed()]);
+  const context = await world.openContext();
+  const first = await eraseSubject(context, request, options);
+  expect(await eraseSubject(context, request, options)).toEqual(first);
+  const single = { ...request, subject: undefined };
+  expect(await eraseSubject(context, { ...single, generation: ref.generation }, options)).toEqual(first);
+  const never = { ...single, generation: newRef().generation };
+  expect(await eraseSubject(context, never, options)).toEqual({ kind: "nothing" });
+});
+
+test("without a broker the keys are destroyed, and the erasure waits for who has one", async () => {
+  await using world = await openLifecycleWorld();
+  await using archiver = await world.startArchiver();
+  await writeLog(world.live.log, newRef(), { ...SUBJECT, input: SECRET }, [completed()]);
+  await archivedUpTo(world, SECRET);
+  await archiver.stop();
+  const context = await world.openContext();
+  const offline = await eraseSubject({ ...context, live: undefined }, request, options);
+  const { keyring } = await world.openContext();
+  expect(offline).toMatchObject({ kind: "waiting" });
+  expect((await readableTexts(world.store, keyring)).join()).not.toContain(SECRET);
+  const finished = await eraseSubject(await world.openContext(), request, options);
+  expect(finished).toMatchObject({ certificate: { id: offline.kind === "waiting" && offline.id } });
+  expect(await streamsWith(world.live.broker, SECRET)).toEqual([]);
+}, 20_000);

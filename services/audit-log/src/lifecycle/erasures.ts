@@ -1,0 +1,43 @@
+import type { ArchiveRecord, ArchiveState } from "@reprise/archive";
+
+/** An erasure as the archive's records tell it. */
+export interface Erasure {
+  readonly id: string;
+  readonly at: string;
+  readonly by: string;
+  readonly reason: string;
+  /** Of the subject; undefined for a single generation. */
+  readonly tag: string | undefined;
+  /** All that it has taken in so far. */
+  readonly generations: readonly string[];
+  /** When it was finished; undefined while it is not. */
+  readonly doneAt: string | undefined;
+}
+
+/**
+ * The erasures of a tenant, oldest first. One may have several requests: each later one names all generations so far, and further places
+ * of the live streams.
+ */
+export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
+  const erasures = new Map<string, Erasure>();
+  for (const record of records) {
+    if (record.kind === "erasure_requested") {
+      const { at, by, reason, tag } = erasures.get(record.id) ?? record;
+      const { id, generations } = record;
+      erasures.set(id, { id, at, by, reason, tag, generations, doneAt: undefined });
+    } else if (record.kind === "key_destroyed") {
+      const erasure = erasures.get(record.id);
+      if (erasure) erasures.set(record.id, { ...erasure, doneAt: record.at });
+    }
+  }
+  return [...erasures.values()];
+}
+
+/** Those that nobody has finished, with their tenants. */
+export function openErasures(state: ArchiveState): { tenant: string; erasure: Erasure }[] {
+  return state.tenants().flatMap((tenant) =>
+    erasuresIn(state.records(tenant))
+      .filter(({ doneAt }) => doneAt === undefined)
+      .map((erasure) => ({ tenant, erasure })),
+  );
+}

@@ -1,0 +1,121 @@
+import type { BlobStore } from "@reprise/archive";
+import { listGenerations, readJobsAfter, readPlaces } from "@reprise/log";
+import {
+  decodeEvent,
+  type GenerationRef,
+  type KnownEvent,
+  logSubject,
+  peekType,
+  streamOf,
+  type TenantId,
+} from "@reprise/protocol";
+import { subjectTag } from "../archiving/what-it-says.ts";
+import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
+import { readStoredHeaders } from "./stored-headers.ts";
+
+/** What is to be found: the generations of a subject, or single ones. */
+export interface Wanted {
+  readonly tag: string | undefined;
+  readonly generations: readonly string[];
+}
+
+export interface FoundGeneration {
+  /** When its oldest message was stored, microseconds since 1970; undefined when nothing of it is archived. */
+  firstAtUs: number | undefined;
+  /** Keys that have sealed segments of it. */
+  readonly kids: Set<string>;
+  /** Keyed hashes of its metadata and its subject, as far as its request is archived. */
+  readonly tags: Set<string>;
+}
+
+/** By id. */
+export type FoundGenerations = Map<string, FoundGeneration>;
+
+/**
+ * All of a tenant that is wanted: in the archive, among what is stored and not committed yet, in the live log, and in the queue.
+ * @throws RepriseError `archive_unavailable`, `archive_corrupt`, `broker_unavailable`
+ */
+export async function findGenerations(
+  { store, keyring, live }: LifecycleContext,
+  tenant: TenantId,
+  wanted: Wanted,
+): Promise<FoundGenerations> {
+  const ids = new Set(wanted.generations);
+  const { tag } = wanted;
+  if (tag !== undefined) {
+    for await (const id of findStored(store, tenant, tag)) ids.add(id);
+    const tagOf = (subject: string) => keyring.tag(tenant, subjectTag(subject));
+    if (live) for await (const id of findLive(live, tenant, tag, tagOf)) ids.add(id);
+  }
+  const found: FoundGenerations = new Map();
+  for (const id of ids) found.set(id, { firstAtUs: undefined, kids: new Set(), tags: new Set() });
+  for await (const { headers } of readStoredHeaders(store, tenant)) {
+    for (const { generation, kid, first_at, tags = [] } of headers) {
+      const known = found.get(generation);
+      if (!known) continue;
+      known.kids.add(kid);
+      known.firstAtUs = Math.min(known.firstAtUs ?? first_at, first_at);
+      for (const one of tags) known.tags.add(one);
+    }
+  }
+  return found;
+}
+
+/** A subject's key names the subject's tag, so a segment without the request tells too. */
+async function* findStored(store: BlobStore, tenant: string, tag: string): AsyncGenerator<string> {
+  for await (const { headers } of readStoredHeaders(store, tenant)) {
+    for (const { generation, tags, kid } of headers)
+      if (tags?.includes(tag) || isKeyOfSubject(kid, tag)) yield generation;
+  }
+}
+
+/** Whether a key is one of a subject's, and not of a single generation. */
+export function isKeyOfSubject(kid: string, tag?: string): boolean {
+  const [kind, whose] = kid.split(".");
+  return kind === "s" && (tag === undefined || whose === tag);
+}
+
+async function* findLive(
+  live: LiveStreams,
+  tenant: TenantId,
+  tag: string,
+  tagOf: (subject: string) => Promise<string>,
+): AsyncGenerator<string> {
+  for await (const { generation, request } of readLiveRequests(live, tenant)) {
+    const subject = subjectIn(request);
+    if (subject !== undefined && (await tagOf(subject)) === tag) yield generation;
+  }
+}
+
+/** Of every generation of a tenant that the log or the queue holds, its request: where both do, twice. */
+async function* readLiveRequests(
+  { broker, shards }: LiveStreams,
+  tenant: TenantId,
+): AsyncGenerator<{ generation: string; request: Uint8Array }> {
+  for await (const ref of listGenerations(broker.reads, tenant, shards)) {
+    const request = await readRequest(broker, ref);
+    if (request) yield { generation: ref.generation, request };
+  }
+  for (let after = 0, more = true; more;) {
+    const part = await readJobsAfter(broker.reads, after);
+    for (const { ref, payload } of part.jobs)
+      if (ref.tenant === tenant) yield { generation: ref.generation, request: payload };
+    ({ streamSeq: after, more } = part);
+  }
+}
+
+async function readRequest(
+  broker: LiveStreams["broker"],
+  ref: GenerationRef,
+): Promise<Uint8Array | undefined> {
+  const first = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject: logSubject(ref) };
+  const [message] = await readPlaces(broker.reads, streamOf(ref.generation), first);
+  return message?.payload;
+}
+
+/** The pseudonym in a seq 0; undefined when it has none, or is something else. */
+export function subjectIn(payload: Uint8Array): string | undefined {
+  if (peekType(payload) !== "generation.requested") return undefined;
+  const event = decodeEvent(payload) as KnownEvent;
+  return event.type === "generation.requested" ? event.request.subject : undefined;
+}

@@ -1,0 +1,120 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { fillStream, purgeFiller, streamsWithTextOf } from "@reprise/log";
+import { parseGenerationId, RepriseError, type TenantId } from "@reprise/protocol";
+import { laneStreams } from "../archiving/lane-kind.ts";
+import type { Erasure } from "./erasures.ts";
+import { findGenerations } from "./find-generations.ts";
+import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
+import { endAll, joinPlaces, placesOf, purgeAll, tellAll, toRef } from "./live-generations.ts";
+import { recordsDraft, requestDraft } from "./request-draft.ts";
+
+export interface FinishOptions {
+  /** How long another process may still seal with a key that it has in memory. Default 11 s: a keyring looks again after 10. */
+  readonly settleMs?: number;
+  /** Ends the waiting: what is not finished is gone on with later. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const SETTLE_MS = 11_000;
+const TRIES = 3;
+
+/**
+ * Carries out what an erasure has asked for. In this order:
+ *
+ * 1. Its keys are destroyed: what the archive holds is unreadable from here on, and in every copy of it.
+ * 2. Its generations are purged from the live streams, and all nodes let go of them.
+ * 3. After a while nobody has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
+ *    them, and the places of that are recorded. Whoever sealed something meanwhile sees that record and seals anew.
+ * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well.
+ * 5. The destruction is recorded.
+ *
+ * Every step may be repeated.
+ * @returns the erasure as it is finished; undefined where there is no broker, and only the first step was taken
+ * @throws RepriseError `archive_unavailable`, `archive_corrupt`, `broker_unavailable`; the signal's reason
+ */
+export async function finishErasure(
+  context: LifecycleContext,
+  tenant: TenantId,
+  begun: Erasure,
+  { settleMs = SETTLE_MS, signal, kids: named = [] }: FinishOptions & { kids?: readonly string[] },
+): Promise<Erasure | undefined> {
+  const { archive, live } = context;
+  const kids = new Set(named);
+  for (let erasure = begun; ;) {
+    const refs = erasure.generations.map((id) => toRef(tenant, id));
+    await destroyKeys(context, tenant, erasure, kids);
+    if (!live) return undefined;
+    await purgeAll(live, refs);
+    await tellAll(live, refs, erasure.id);
+    await pause(settleMs, undefined, signal && { signal });
+    await fillFiles(context, live, tenant, erasure);
+    await purgeAll(live, refs);
+    const further = await findLost(context, tenant, erasure, kids);
+    if (further.length === 0) {
+      const at = new Date().toISOString();
+      const { id } = erasure;
+      const record = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
+      await archive.append(() => recordsDraft(tenant, [record]));
+      return { ...erasure, doneAt: at };
+    }
+    erasure = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
+    const more = further.map((id) => toRef(tenant, id));
+    await endAll(live, more);
+    const places = await placesOf(live, more);
+    const grown = erasure;
+    await archive.append(() => requestDraft(tenant, grown, places));
+  }
+}
+
+/** @param kids those that are known; all that have sealed anything of the erasure are added */
+async function destroyKeys(
+  context: LifecycleContext,
+  tenant: TenantId,
+  { generations }: Erasure,
+  kids: Set<string>,
+): Promise<void> {
+  const { keyring } = context;
+  const found = await findGenerations(context, tenant, { tag: undefined, generations });
+  for (const generation of found.values()) for (const kid of generation.kids) kids.add(kid);
+  for (let left = [...kids], tries = 0; left.length > 0; tries++) {
+    if (tries === TRIES)
+      throw new RepriseError("archive_unavailable", "Keys are there again after they were destroyed.");
+    await keyring.destroy(tenant, left);
+    // Another process may have written the same page of keys at the same moment.
+    const states = await Promise.all(left.map((kid) => keyring.open(tenant, kid)));
+    left = left.filter((_, i) => typeof states[i] !== "string");
+  }
+}
+
+async function fillFiles(
+  { archive }: LifecycleContext,
+  live: LiveStreams,
+  tenant: TenantId,
+  erasure: Erasure,
+): Promise<void> {
+  const streams = streamsWithTextOf(erasure.generations.map(parseGenerationId));
+  const places: Record<string, [number, number][]> = {};
+  const archived = laneStreams(live.shards);
+  for (const stream of streams) {
+    const filled = await fillStream(live, stream);
+    if (archived.includes(stream.stream)) joinPlaces(places, filled);
+  }
+  await archive.append(() => requestDraft(tenant, erasure, places));
+  for (const stream of streams) await purgeFiller(live.broker, stream);
+}
+
+/** Generations that are not in the erasure, and that nobody can read any more because of it. */
+async function findLost(
+  context: LifecycleContext,
+  tenant: TenantId,
+  { tag, generations }: Erasure,
+  kids: ReadonlySet<string>,
+): Promise<string[]> {
+  if (tag === undefined) return [];
+  await context.archive.refresh();
+  const found = await findGenerations(context, tenant, { tag, generations: [] });
+  const known = new Set(generations);
+  return [...found]
+    .filter(([id, { kids: used }]) => !known.has(id) && [...used].some((kid) => kids.has(kid)))
+    .map(([id]) => id);
+}

@@ -1,0 +1,115 @@
+import {
+  endGeneration,
+  isPurged,
+  purgeGeneration,
+  readGenerationPlaces,
+  readPlaces,
+  type StreamPlaces,
+} from "@reprise/log";
+import {
+  CHECKPOINTS_STREAM,
+  checkpointSubject,
+  encodeOpsRecord,
+  generationJobs,
+  type GenerationRef,
+  JOBS_STREAM,
+  logSubject,
+  opsSubject,
+  parseGenerationId,
+  RepriseError,
+  streamOf,
+  type TenantId,
+} from "@reprise/protocol";
+import { subjectIn } from "./find-generations.ts";
+import type { LiveStreams } from "./lifecycle-context.ts";
+
+/** Generations that are ended or purged at once: each waits for its worker. */
+const AT_ONCE = 16;
+
+export function toRef(tenant: TenantId, generation: string): GenerationRef {
+  return { tenant, generation: parseGenerationId(generation) };
+}
+
+/** Ends those that run, and waits until their workers have let go. */
+export function endAll(live: LiveStreams, refs: readonly GenerationRef[]): Promise<void> {
+  return inGroups(refs, (ref) => endGeneration({ ...live, ref }));
+}
+
+/** Where they lie in the streams that are archived. */
+export async function placesOf(
+  live: LiveStreams,
+  refs: readonly GenerationRef[],
+): Promise<Record<string, [number, number][]>> {
+  const all: Record<string, [number, number][]> = {};
+  await inGroups(refs, async (ref) => joinPlaces(all, await readGenerationPlaces({ ...live, ref })));
+  return all;
+}
+
+export function joinPlaces(all: Record<string, [number, number][]>, more: StreamPlaces): void {
+  for (const [stream, ranges] of Object.entries(more))
+    for (const [first, last] of ranges) (all[stream] ??= []).push([first, last]);
+}
+
+/** Purges those that are not purged. One that is long gone from the streams gets its marker too. */
+export function purgeAll(live: LiveStreams, refs: readonly GenerationRef[]): Promise<void> {
+  return inGroups(refs, async (ref) => {
+    if (await isPurged({ ...live, ref })) return;
+    await endGeneration({ ...live, ref });
+    await purgeGeneration({ ...live, ref });
+  });
+}
+
+/**
+ * Tells every node to let go of them.
+ * @param erasure its id
+ */
+export function tellAll(live: LiveStreams, refs: readonly GenerationRef[], erasure: string): Promise<void> {
+  return inGroups(refs, (ref) => tellErased(live, ref, erasure));
+}
+
+async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: string): Promise<void> {
+  const record = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure });
+  const outcome = await log.publish(opsSubject("erased", ref.tenant, ref.generation), record, {});
+  if (outcome.kind === "stored") return;
+  throw new RepriseError("broker_unavailable", "The nodes could not be told of an erasure.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+/** Whether the live streams hold anything of it. */
+export async function isAnywhere({ broker }: LiveStreams, ref: GenerationRef): Promise<boolean> {
+  const subjects = [
+    [streamOf(ref.generation), logSubject(ref)],
+    [JOBS_STREAM, generationJobs(ref)],
+    [CHECKPOINTS_STREAM, checkpointSubject(ref)],
+  ] as const;
+  for (const [stream, subject] of subjects) if (await readFirst(broker, stream, subject)) return true;
+  return false;
+}
+
+/** The subject in a generation's request, as far as the live streams hold that. */
+export async function subjectOfLive(
+  { broker }: LiveStreams,
+  ref: GenerationRef,
+): Promise<string | undefined> {
+  const request =
+    (await readFirst(broker, streamOf(ref.generation), logSubject(ref))) ??
+    (await readFirst(broker, JOBS_STREAM, generationJobs(ref)));
+  return request && subjectIn(request);
+}
+
+async function readFirst(
+  { reads }: LiveStreams["broker"],
+  stream: string,
+  subject: string,
+): Promise<Uint8Array | undefined> {
+  const first = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject };
+  return (await readPlaces(reads, stream, first))[0]?.payload;
+}
+
+async function inGroups(
+  refs: readonly GenerationRef[],
+  work: (ref: GenerationRef) => Promise<void>,
+): Promise<void> {
+  for (let i = 0; i < refs.length; i += AT_ONCE) await Promise.all(refs.slice(i, i + AT_ONCE).map(work));
+}

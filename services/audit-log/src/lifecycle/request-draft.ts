@@ -1,0 +1,25 @@
+import type { ArchiveRecord, Draft, StreamRange } from "@reprise/archive";
+import type { StreamPlaces } from "@reprise/log";
+import { joinRanges } from "../archiving/places.ts";
+import type { Erasure } from "./erasures.ts";
+
+/** A commit of nothing but records of one tenant. */
+export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]): Draft {
+  return { tenants: [{ tenant, leaves: [], files: [], removes: [], records }] };
+}
+
+/** Says what an erasure takes away, and which places of the streams become empty by it. */
+export function requestDraft(
+  tenant: string,
+  { id, at, by, reason, tag, generations }: Erasure,
+  places: StreamPlaces,
+): Draft {
+  const purged = Object.fromEntries(
+    Object.entries(places).map(([stream, ranges]) => [
+      stream,
+      joinRanges(ranges.map(([first, last]): StreamRange => [first, last])),
+    ]),
+  );
+  const request = { id, at, by, reason, generations: [...generations], purged };
+  return recordsDraft(tenant, [{ kind: "erasure_requested", ...request, ...(tag !== undefined && { tag }) }]);
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import {
+  type Archive,
+  type BlobStore,
+  createFileStore,
+  createNoteKey,
+  type Keyring,
+  openArchive,
+  openKeyring,
+} from "@reprise/archive";
+import { Appender, createGenerationLog, EMPTY_LOG, type GenerationLog, openBroker } from "@reprise/log";
+import {
+  createGenerationId,
+  type EventDraft,
+  type GenerationRef,
+  type GenerationRequest,
+  isTerminal,
+  parseTenantId,
+} from "@reprise/protocol";
+import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import { GenerationKeys } from "../archiving/generation-keys.ts";
+import { archiveLane } from "../archiving/lane-archiver.ts";
+import { laneStreams } from "../archiving/lane-kind.ts";
+import type { LifecycleContext, LiveStreams } from "../lifecycle/lifecycle-context.ts";
+import { requested } from "./drafts.ts";
+import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
+
+export const SHARDS = 1;
+const HOUR_MS = 3_600_000;
+/** A keyring looks again whether a key was destroyed after 10 s: in these tests after a tenth of one. */
+const CLOCK_RATE = 100;
+export const SETTLE_MS = 150;
+
+/** A broker, an archive of it, and processes that work with both. */
+export interface LifecycleWorld extends AsyncDisposable {
+  readonly server: StoredBroker;
+  readonly live: LiveStreams;
+  readonly dir: string;
+  readonly store: BlobStore;
+  readonly errors: unknown[];
+  /** What another process would have: its own view of the archive, its own keys in memory. */
+  openContext(overrides?: { store?: BlobStore; keyStore?: BlobStore }): Promise<LifecycleContext>;
+  keyStore(): BlobStore;
+  /** Archives every stream, as a process of its own. */
+  startArchiver(store?: BlobStore): Promise<RunningArchiver>;
+}
+
+export interface RunningArchiver extends AsyncDisposable {
+  readonly archive: Archive;
+  readonly keyring: Keyring;
+  /** Archives what was read. */
+  stop(): Promise<void>;
+}
+
+export async function openLifecycleWorld(): Promise<LifecycleWorld> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startStoredBroker({ syncInterval: "1s" }));
+  const { path: dir } = stack.use(await createTempDir("lifecycle"));
+  const topology = { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS };
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const log = createGenerationLog(broker, onError);
+  stack.defer(() => log.close());
+  const live = { broker, log, shards: SHARDS };
+  const store = createFileStore(join(dir, "archive"));
+  const keyStore = () => createFileStore(join(dir, "keys"));
+  const signer = createNoteKey("test", SIGNING_SEED);
+  let processes = 0;
+
+  const open = async (own: BlobStore, keys: BlobStore) => ({
+    archive: await openArchive({
+      store: own,
+      name: "test",
+      writer: { name: `process-${processes++}`, signer, onError },
+    }),
+    keyring: await openKeyring({
+      store: keys,
+      masterKey: MASTER_KEY,
+      now: () => performance.now() * CLOCK_RATE,
+    }),
+  });
+  const kept = stack.move();
+  return {
+    server,
+    live,
+    dir,
+    store,
+    errors,
+    keyStore,
+    openContext: async (overrides = {}) => {
+      const own = overrides.store ?? store;
+      return { ...(await open(own, overrides.keyStore ?? keyStore())), store: own, live };
+    },
+    async startArchiver(own = store) {
+      const { archive, keyring } = await open(own, keyStore());
+      const keys = new GenerationKeys(archive, keyring);
+      const limits = { maxMessages: 50, maxAgeMs: 50, maxBytes: 1_000_000 };
+      const context = { connection: broker.reads, archive, store: own, keyring, keys, limits };
+      const stopping = new AbortController();
+      const lanes = laneStreams(SHARDS).map((stream) =>
+        archiveLane({ ...context, stream, onCommitted: () => {}, onError }, stopping.signal),
+      );
+      const stop = async () => {
+        stopping.abort();
+        await Promise.all(lanes);
+      };
+      return { archive, keyring, stop, [Symbol.asyncDispose]: stop };
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+export function newRef(tenant = "acme"): GenerationRef {
+  return { tenant: parseTenantId(tenant), generation: createGenerationId(randomBytes(17), SHARDS) };
+}
+
+/** A worker's writer, which gives up when somebody else ends the log. */
+export function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
+  const { publish, leader } = log;
+  return new Appender({
+    publish,
+    leader,
+    ref,
+    head: EMPTY_LOG,
+    writer: randomBytes(8).toString("hex"),
+    isFence: ({ type }) => isTerminal(type),
+  });
+}
+
+export async function writeLog(
+  log: GenerationLog,
+  ref: GenerationRef,
+  request: Partial<GenerationRequest>,
+  drafts: readonly EventDraft[],
+): Promise<Appender> {
+  const writer = writerOf(log, ref);
+  for (const draft of [requested(ref, request), ...drafts]) {
+    writer.append(draft);
+    await writer.settled();
+  }
+  return writer;
+}
