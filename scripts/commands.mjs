@@ -12,6 +12,7 @@ export const COMMANDS = {
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
+  audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
   check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
   fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },

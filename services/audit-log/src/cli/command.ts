@@ -1,0 +1,43 @@
+import type { Writable } from "node:stream";
+
+/** What every command's end says. */
+export const EXIT = {
+  fine: 0,
+  /** The archive is not as it was written, or a proof is wrong. */
+  tampered: 2,
+  /** Something was gone before it could be archived. */
+  gap: 3,
+  /** It can't be told: something that is needed is not there. */
+  unknown: 4,
+  /** The command was called wrongly, or refuses. */
+  usage: 64,
+} as const;
+
+export interface CommandIo {
+  readonly out: Writable;
+  readonly err: Writable;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** One of `reprise-audit`. */
+export interface Command {
+  /** One line. */
+  readonly summary: string;
+  /** The options, as they are to be written. */
+  readonly usage: string;
+  /**
+   * @returns an exit code
+   * @throws RepriseError: `invalid_request` and `config_invalid` for a wrong call, `archive_corrupt`, `archive_unavailable`
+   */
+  run(args: readonly string[], io: CommandIo): Promise<number>;
+}
+
+/** Writes, and waits while whoever reads is behind. */
+export async function write(stream: Writable, text: string | Uint8Array): Promise<void> {
+  if (stream.write(text)) return;
+  await new Promise<void>((resolve) => stream.once("drain", resolve));
+}
+
+export function writeLine(stream: Writable, line: string): Promise<void> {
+  return write(stream, `${line}\n`);
+}

@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import { parseArgs, type ParseArgsConfig } from "node:util";
+import {
+  type Archive,
+  createFileStore,
+  type Keyring,
+  openArchive,
+  openKeyring,
+  openMasterKeyFile,
+  parseMasterKey,
+} from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+
+/** What every command that reads an archive may be told. */
+export const ARCHIVE_OPTIONS = {
+  archive: { type: "string" },
+  name: { type: "string" },
+  keys: { type: "string" },
+  "master-key-file": { type: "string" },
+} as const satisfies ParseArgsConfig["options"];
+
+export const ARCHIVE_USAGE = `  --archive <folder>          default: $REPRISE_AUDIT_DIR, or audit in the data folder
+  --keys <folder>             default: $REPRISE_AUDIT_KEYS_DIR, or audit-keys in the data folder
+  --master-key-file <file>    default: $REPRISE_AUDIT_MASTER_KEY(_FILE), or master.key in the folder of the keys
+  --name <name>               of the archive; default: $REPRISE_AUDIT_NAME, or reprise`;
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The values of `ARCHIVE_OPTIONS`. */
+export interface ArchiveValues {
+  readonly archive?: string | undefined;
+  readonly name?: string | undefined;
+  readonly keys?: string | undefined;
+  readonly "master-key-file"?: string | undefined;
+}
+
+/** @throws RepriseError `invalid_request` */
+export function parseOptions<const O extends NonNullable<ParseArgsConfig["options"]>>(
+  args: readonly string[],
+  options: O,
+) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (cause) {
+    throw new RepriseError("invalid_request", (cause as Error).message, { cause });
+  }
+}
+
+/** @throws RepriseError `invalid_request` */
+export function required(value: string | undefined, name: string): string {
+  if (value === undefined) throw new RepriseError("invalid_request", `--${name} is missing.`);
+  return value;
+}
+
+export function archiveDir(values: ArchiveValues, env: Env): string {
+  return values.archive ?? env["REPRISE_AUDIT_DIR"] ?? join(dataDir(env), "audit");
+}
+
+export function keysDir(values: ArchiveValues, env: Env): string {
+  return values.keys ?? env["REPRISE_AUDIT_KEYS_DIR"] ?? join(dataDir(env), "audit-keys");
+}
+
+export function archiveName(values: ArchiveValues, env: Env): string {
+  return values.name ?? env["REPRISE_AUDIT_NAME"] ?? "reprise";
+}
+
+/**
+ * Opens the copy of an archive to be read.
+ * @throws RepriseError `archive_corrupt`, `archive_unavailable`
+ */
+export function openArchiveCopy(values: ArchiveValues, env: Env): Promise<Archive> {
+  return openArchive({
+    store: createFileStore(archiveDir(values, env)),
+    name: archiveName(values, env),
+  });
+}
+
+/** @throws RepriseError `config_invalid` */
+export async function openKeyringCopy(values: ArchiveValues, env: Env): Promise<Keyring> {
+  const dir = keysDir(values, env);
+  const file =
+    values["master-key-file"] ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"] ?? join(dir, "master.key");
+  const text = values["master-key-file"] === undefined ? env["REPRISE_AUDIT_MASTER_KEY"] : undefined;
+  const masterKey = text ? parseMasterKey(text) : await openMasterKeyFile(file);
+  return openKeyring({ store: createFileStore(join(dir, "wrapped")), masterKey });
+}
+
+function dataDir(env: Env): string {
+  return env["REPRISE_DATA_DIR"] ?? ".reprise";
+}
