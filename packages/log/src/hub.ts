@@ -1,7 +1,7 @@
-import type { Subscription } from "@nats-io/transport-node";
 import { type GenerationRef, logSubject, peekSeq, toRepriseError } from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import { Gate } from "./gate.ts";
+import type { HubEntry } from "./hub-entry.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
 import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
@@ -14,21 +14,6 @@ import { RecentCheck } from "./recent-check.ts";
 import type { Tail } from "./tail.ts";
 import { VerdictWatch } from "./verdict-watch.ts";
 import { verifyTail } from "./verify-tail.ts";
-
-/** A tail and what the hub knows about it. */
-interface Entry {
-  readonly tail: Tail;
-  live: Subscription | undefined;
-  readonly repair: Repair;
-  readonly pace: ProbePace;
-  /** For tails whose readers may have to wait for moderation. */
-  readonly verdicts: VerdictWatch | undefined;
-  idleSince: number;
-  /** Since when readers have had all there is to the end. */
-  endedSince?: number;
-  /** Asks the log for all it has. */
-  readonly check: RecentCheck;
-}
 
 const SWEEP_MS = 500;
 /** Whoever has just opened a tail is about to listen to it: for so long it counts as read. */
@@ -60,8 +45,8 @@ const UNCHECKED_PART = 1 / 16;
  */
 export class Hub {
   readonly #options: Required<HubOptions>;
-  readonly #entries = new Map<string, Entry>();
-  readonly #opening = new Map<string, Promise<Entry>>();
+  readonly #entries = new Map<string, HubEntry>();
+  readonly #opening = new Map<string, Promise<HubEntry>>();
   /** Readers are told once per tick, after everything that came with one socket read has been taken in. */
   readonly #changes = new OncePerTick<Tail>((tail) => this.#tell(tail));
   readonly #loads = new Gate(LOADS);
@@ -83,7 +68,8 @@ export class Hub {
   /**
    * The generation's tail, caught up with the log. Several callers share one. It is kept for as long as somebody listens to
    * it, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
-   * @throws RepriseError `generation_not_found`, `broker_unavailable`; `draining` when the hub was closed meanwhile
+   * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`; `draining` when the hub was closed
+   *   meanwhile, `generation_erased` when it was erased
    */
   async open(ref: GenerationRef): Promise<Tail> {
     const key = logSubject(ref);
@@ -107,12 +93,12 @@ export class Hub {
    * Nobody follows a log that has ended, so nobody would find out that its end is lost, or that it has expired. Its readers have all
    * they need.
    */
-  #isOutdated({ tail, endedSince = Infinity }: Entry): boolean {
+  #isOutdated({ tail, endedSince = Infinity }: HubEntry): boolean {
     return tail.ended && (tail.isDoubted || Date.now() - endedSince > this.#options.lingerMs);
   }
 
   /** Readers of a moderated tail would not learn of late withdrawals any more: they come back. */
-  #forget(key: string, { verdicts }: Entry): void {
+  #forget(key: string, { verdicts }: HubEntry): void {
     if (verdicts) this.#drop(key);
     else this.#entries.delete(key);
   }
@@ -144,6 +130,15 @@ export class Hub {
     return readBehind(this.#options, tail, fromSeq);
   }
 
+  /** Forgets an erased generation at once, and breaks its readers off with `generation_erased`. */
+  erase(ref: GenerationRef): void {
+    const key = logSubject(ref);
+    // What is being read for it is not kept.
+    this.#opening.delete(key);
+    this.#entries.get(key)?.tail.erase(HUB_FAILURE.erased);
+    this.#drop(key, HUB_FAILURE.erased);
+  }
+
   get stats(): HubStats {
     let bytes = 0;
     for (const { tail } of this.#entries.values()) bytes += tail.frames.bytes;
@@ -156,7 +151,7 @@ export class Hub {
     for (const key of this.#entries.keys()) this.#drop(key, HUB_FAILURE.draining);
   }
 
-  async #load(key: string, ref: GenerationRef, latest: number): Promise<Entry> {
+  async #load(key: string, ref: GenerationRef, latest: number): Promise<HubEntry> {
     if (this.#closed) throw HUB_FAILURE.draining;
     if (Date.now() > latest) throw HUB_FAILURE.busy;
     const { tail, live, follow } = await openTail(this.#options, ref);
@@ -164,10 +159,10 @@ export class Hub {
       live.unsubscribe();
       throw error;
     });
-    if (this.#closed) {
+    if (this.#closed || !this.#opening.has(key)) {
       live.unsubscribe();
       verdicts?.stop();
-      throw HUB_FAILURE.draining;
+      throw this.#closed ? HUB_FAILURE.draining : HUB_FAILURE.erased;
     }
     const now = Date.now();
     const repair = new Repair({
@@ -186,7 +181,7 @@ export class Hub {
     });
     const pace = new ProbePace(this.#options.probeMs, tail.lastSeq, now);
     const check = new RecentCheck(() => this.refresh(tail), CHECKED_MS);
-    const entry: Entry = { tail, live, repair, pace, verdicts, check, idleSince: now };
+    const entry: HubEntry = { tail, live, repair, pace, verdicts, check, idleSince: now };
     this.#entries.set(key, entry);
     this.#changes.add(tail);
     if (follow((payload, sequence) => this.#receive(entry, payload, sequence))) this.#repair(entry);
@@ -204,7 +199,7 @@ export class Hub {
     if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(Date.now());
   }
 
-  #receive(entry: Entry, payload: Uint8Array, sequence: () => number): void {
+  #receive(entry: HubEntry, payload: Uint8Array, sequence: () => number): void {
     const judgement = entry.tail.acceptLive(payload, sequence);
     if (judgement === "next") this.#changes.add(entry.tail);
     else if (judgement === "gap") this.#repair(entry);
@@ -220,12 +215,12 @@ export class Hub {
     tail.notify(this.#options.onError);
   }
 
-  #repair(entry: Entry): void {
+  #repair(entry: HubEntry): void {
     if (entry.repair.request()) this.#repairs++;
   }
 
   /** The log may have become another one. */
-  #suspect(entry: Entry): void {
+  #suspect(entry: HubEntry): void {
     entry.tail.doubt();
     this.#repair(entry);
   }
@@ -249,7 +244,7 @@ export class Hub {
     this.#enforceBudget(now);
   }
 
-  async #probe(entry: Entry, now: number): Promise<void> {
+  async #probe(entry: HubEntry, now: number): Promise<void> {
     const { tail, pace } = entry;
     this.#probes++;
     pace.probed(now);
@@ -275,12 +270,12 @@ export class Hub {
     }
   }
 
-  #over(entry: Entry): void {
+  #over(entry: HubEntry): void {
     entry.endedSince ??= Date.now();
     if (!entry.verdicts) this.#stopLive(entry);
   }
 
-  #stopLive(entry: Entry): void {
+  #stopLive(entry: HubEntry): void {
     entry.live?.unsubscribe();
     entry.live = undefined;
   }

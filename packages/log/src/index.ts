@@ -31,6 +31,8 @@ export { Tail } from "./tail.ts";
 export type { Remains } from "./rollback.ts";
 export { readPolicy } from "./requested-policy.ts";
 export { type ReaderFeedOptions, subscribeReaders } from "./reader-feed.ts";
+export { type ErasureFeedOptions, subscribeErasures } from "./ops-erasures.ts";
+export { type OpsTopic, recordOps } from "./ops-recording.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,

@@ -11,7 +11,7 @@ interface Sources {
 /**
  * Events that a tail has let go of and may show, from `fromSeq` on: one small batch, read from the log, as they are to be shown.
  * @throws RepriseError `cursor_expired` when the log no longer keeps them; `broker_unavailable`, also when the replica that
- *   answers does not have them yet
+ *   answers does not have them yet; the tail's failure
  */
 export async function readBehind(
   { reader, leader }: Sources,
@@ -23,6 +23,8 @@ export async function readBehind(
     const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
     if (wanted.length > 0) {
       if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
+      // Erased, for one, while it was read.
+      if (tail.failure) throw tail.failure;
       return tail.show(wanted.map(({ payload }) => payload));
     }
     after = events.at(-1)?.streamSeq ?? after;

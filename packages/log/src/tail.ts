@@ -14,6 +14,7 @@ import {
 } from "@reprise/protocol";
 import { EarlyEvents } from "./early-events.ts";
 import { FrameLog, type Framing } from "./frame-log.ts";
+import { LogAttempts } from "./log-attempts.ts";
 import { LogMarks, MARK_EVERY } from "./log-marks.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
 import { readPolicy } from "./requested-policy.ts";
@@ -29,13 +30,6 @@ export type LiveJudgement = Place | "differs";
 export function judgePlace(lastSeq: number, seq: number): Place {
   if (seq === lastSeq + 1) return "next";
   return seq <= lastSeq ? "known" : "gap";
-}
-
-/** An attempt, and whether the store had lost events before it. */
-interface Attempt {
-  readonly attempt: number;
-  readonly fromSeq: number;
-  readonly afterLoss: boolean;
 }
 
 /**
@@ -54,20 +48,23 @@ export class Tail {
   failure: RepriseError | undefined;
   /** Whether the log has its end, shown or not. Of a moderated one, more may follow that: `isOver`. */
   ended = false;
-  readonly #frames: FrameLog;
+  readonly #framing: Framing;
+  #frames: FrameLog;
   readonly #visibility: Visibility | undefined;
   /** Undefined while nothing has been withdrawn. */
   #withdrawals: Withdrawals | undefined;
   #lastSeq: number;
-  #attempts: Attempt[] = [];
+  readonly #attempts = new LogAttempts();
   readonly #marks = new LogMarks();
   readonly #early = new EarlyEvents();
   #doubted = false;
   readonly #listeners = new Set<() => void>();
+  readonly #withdrawalListeners = new Set<(seq: number) => void>();
 
   /** @param snapshot at least one event */
   constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
     this.ref = ref;
+    this.#framing = framing;
     const firstSeq = peekSeq(snapshot.events[0]!);
     this.beginsWhole = firstSeq === 0;
     this.policy = this.beginsWhole ? readPolicy(snapshot.events[0]!) : undefined;
@@ -127,7 +124,7 @@ export class Tail {
   }
 
   get attempt(): number {
-    return this.#attempts.at(-1)?.attempt ?? 0;
+    return this.#attempts.current;
   }
 
   get readers(): number {
@@ -141,16 +138,12 @@ export class Tail {
 
   /** During which attempt an event was written; undefined for one that the tail does not reach. */
   attemptAt(seq: number): number | undefined {
-    if (seq > this.#lastSeq) return undefined;
-    return this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq)?.attempt ?? 0;
+    return seq > this.#lastSeq ? undefined : this.#attempts.at(seq);
   }
 
-  /**
-   * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt which
-   * says that events had been lost.
-   */
-  hasLost({ attempt, seq }: Cursor): boolean {
-    return this.#attempts.some((later) => later.afterLoss && later.attempt > attempt && later.fromSeq <= seq);
+  /** Whether a cursor is of an event that the store has lost, and the log says so. */
+  hasLost(cursor: Cursor): boolean {
+    return this.#attempts.hasLost(cursor);
   }
 
   cursorAt(seq: number): string {
@@ -221,6 +214,22 @@ export class Tail {
     return this.#early.newestSeq > this.#lastSeq;
   }
 
+  /** Forgets every event, and fails: nobody is sent anything more of it. */
+  erase(failure: RepriseError): void {
+    this.failure = failure;
+    this.#frames = new FrameLog(this.#framing, this.#lastSeq + 1);
+    this.#early.forgetUpTo(Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Calls back, at once, with the `seq` of an event that withdraws text: before it, views hold that text, and behind it no more.
+   * Returns how to stop that.
+   */
+  onWithdrawn(listener: (seq: number) => void): () => void {
+    this.#withdrawalListeners.add(listener);
+    return () => this.#withdrawalListeners.delete(listener);
+  }
+
   /** Calls back, once per tick at most, when there are new frames or the tail has failed. Returns how to stop that. */
   listen(onProgress: () => void): () => void {
     this.#listeners.add(onProgress);
@@ -253,7 +262,7 @@ export class Tail {
     const decode = () => decodeEvent(payload) as KnownEvent;
     if (type === "generation.started") {
       const { attempt, reason } = decode() as StartedEvent;
-      this.#attempts.push({ attempt, fromSeq: seq, afterLoss: reason === "log_lost" });
+      this.#attempts.add({ attempt, fromSeq: seq, afterLoss: reason === "log_lost" });
     } else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
     else if (isTerminal(type)) this.ended = true;
     this.#visibility?.took(seq, type, decode);
@@ -264,6 +273,7 @@ export class Tail {
     this.#withdrawals ??= new Withdrawals();
     const range = this.#withdrawals.apply(event);
     if (!range) return;
+    for (const listener of this.#withdrawalListeners) listener(event.seq);
     this.#frames.replace(range.fromSeq, range.toSeq, (seq, payload) => {
       return { cursor: this.cursorAt(seq), payload: this.#project(payload) };
     });

@@ -86,7 +86,7 @@ describe("the streams", () => {
     await ensureTopology(broker.main, OPTIONS);
     await ensureTopology(broker.main, { shards: 3, replicas: 1, retentionMs: 2 * HOUR_MS });
     const manager = await jetstreamManager(broker.main);
-    expect(await hoursOf(manager)).toEqual([...Array(8).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([...Array(11).fill(2), 6]);
   });
 
   test("keep the retention time that they have when a process is started with a shorter one, which is refused", async () => {
@@ -96,7 +96,7 @@ describe("the streams", () => {
     expect(refused).toMatchObject({ code: "broker_incompatible", param: "REPRISE_RETENTION_HOURS" });
     expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
     const manager = await jetstreamManager(broker.main);
-    expect(await hoursOf(manager)).toEqual([...Array(7).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([...Array(10).fill(2), 6]);
   });
 
   test("that keep everything for ever are not given an end", async () => {

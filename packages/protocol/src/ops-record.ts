@@ -29,6 +29,8 @@ const readerMarkSchema = z.object({
   from_seq: seq,
   /** Every event from `from_seq` up to this one was taken by its connection. `from_seq - 1` while there is none. */
   seq,
+  /** The last event that its node had when it came: text withdrawn by then it was not handed, and `withdrawn` does not say so. */
+  known_seq: seq.optional(),
   started_at: z.string(),
   /** Undefined while the connection is there. */
   ended_at: z.string().optional(),
