@@ -1,6 +1,6 @@
 import type { SegmentKind } from "@reprise/archive";
 import type { PlacedMessage } from "@reprise/log";
-import { peekSeq } from "@reprise/protocol";
+import { isFillerSubject, peekSeq } from "@reprise/protocol";
 import { type MessageOwner, parseOwner } from "./lane-kind.ts";
 
 /** What becomes one segment: consecutive messages of one generation. */
@@ -15,8 +15,8 @@ export interface Group extends MessageOwner {
 export interface Grouped {
   /** In the order in which they lie in a file: by tenant, day, generation, and place. */
   readonly groups: readonly Group[];
-  /** What is nobody's: no message of the platform. */
-  readonly strays: readonly { readonly streamSeq: number; readonly error: unknown }[];
+  /** What is nobody's: no message of the platform, or, without an error, what an erasure fills files with. */
+  readonly strays: readonly { readonly streamSeq: number; readonly error?: unknown }[];
 }
 
 const DAY_US = 86_400_000_000;
@@ -29,11 +29,15 @@ export function groupMessages(kind: SegmentKind, messages: readonly PlacedMessag
   const open = new Map<string, Group>();
   const owners = new Map<string, MessageOwner>();
   const groups: Group[] = [];
-  const strays: { streamSeq: number; error: unknown }[] = [];
+  const strays: { streamSeq: number; error?: unknown }[] = [];
   for (const message of messages) {
     const { subject } = message;
     let owner = owners.get(subject);
     if (!owner) {
+      if (isFillerSubject(subject)) {
+        strays.push({ streamSeq: message.streamSeq });
+        continue;
+      }
       try {
         owner = parseOwner(kind, subject);
       } catch (error) {

@@ -58,7 +58,7 @@ export async function sealBatch(
   const kind = laneKind(stream);
   const erased = erasedIn(state, stream);
   const { groups, strays } = groupMessages(kind, messages);
-  for (const { error } of strays) onError(error);
+  for (const { error } of strays) if (error !== undefined) onError(error);
   const leftOut: number[] = strays.map(({ streamSeq }) => streamSeq);
   const files = new Map<string, { group: Group; segments: Segment[] }>();
   const kids: SealedBatch["kids"][number][] = [];
