@@ -1,4 +1,4 @@
-import type { ArchiveReader, LogEvent, LogOutline } from "@reprise/archive";
+import type { ArchiveReader, LogEvent, LogLayout, LogOutline, PlacedSegment } from "@reprise/archive";
 import { holdingModeration, readPolicy, Visibility } from "@reprise/log";
 import { decodeEvent, type GenerationRef, type KnownEvent, peekType } from "@reprise/protocol";
 
@@ -12,9 +12,11 @@ export interface ShownEventsOptions {
   fromSeq?: number | undefined;
   /** Text as it was generated, and seq 0, instead of what a reader who comes now is shown. */
   original: boolean;
+  /** What `logOf` has said already. */
+  layout?: Log;
 }
 
-type Log = Awaited<ReturnType<ArchiveReader["logOf"]>>;
+type Log = LogLayout<PlacedSegment>;
 
 /**
  * A log as a reader gets it who comes now: what was withdrawn is not there as it was, and what moderation has not let through is not there
@@ -24,9 +26,9 @@ type Log = Awaited<ReturnType<ArchiveReader["logOf"]>>;
 export async function* shownEvents(
   reader: ArchiveReader,
   ref: GenerationRef,
-  { fromSeq = 0, original }: ShownEventsOptions,
+  { fromSeq = 0, original, layout: known }: ShownEventsOptions,
 ): AsyncGenerator<ShownEvent> {
-  const layout = await reader.logOf(ref);
+  const layout = known ?? (await reader.logOf(ref));
   const outline = await reader.outlineOf(ref, layout);
   if (original) {
     for await (const event of reader.events(ref, { fromSeq, layout }))

@@ -37,11 +37,14 @@ export async function exportGenerations(
   let events = 0;
   for await (const { id, erased_at: erasedAt } of listAll(search, query)) {
     const ref: GenerationRef = { tenant: query.tenant, generation: parseGenerationId(id) };
+    const layout = await reader.logOf(ref);
     if (erasedAt !== undefined) erased.push(id);
-    else if ((await reader.logOf(ref)).holes.length > 0) incomplete.push(id);
+    else if (layout.holes.length > 0) incomplete.push(id);
     else {
       generations++;
-      for await (const { seq, storedAtUs, payload } of shownEvents(reader, ref, { original })) {
+      // Cursors are not exported, and what was generated needs no second look at the log.
+      const log = original ? reader.events(ref, { layout }) : shownEvents(reader, ref, { original, layout });
+      for await (const { seq, storedAtUs, payload } of log) {
         events++;
         const event = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString();
         await file.write({ ...ref, seq, atUs: storedAtUs, event });

@@ -39,7 +39,7 @@ export async function openReplay(
   const layout = await reader.logOf(ref);
   if (layout.holes.length > 0) return { kind: "gap", holes: layout.holes };
   if (shownTo === undefined)
-    return { kind: "events", events: shownEvents(reader, ref, { original }), mark: undefined };
+    return { kind: "events", events: shownEvents(reader, ref, { original, layout }), mark: undefined };
   const { readers } = await readOps(reader, ref);
   const mark = readers.find((one) => one.reader === shownTo);
   if (!mark) return { kind: "reader_unknown", readers };
