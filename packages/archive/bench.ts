@@ -1,7 +1,7 @@
 /**
  * What archiving costs apart from the broker and the disk: how many events a second of one core's time seals and opens, how many bytes an event takes, and
  * how long one generation of a large file takes. Logs of 50 tokens a second, cut from this project's own documents. Run by
- * `node packages/archive/bench.ts`; the best of five runs is printed.
+ * `node packages/archive/bench.ts`; the best of three runs is printed.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ import { leafHashOf, openSegment } from "./src/segment/segment.ts";
 import { createLog } from "./src/testing/events.ts";
 import { sealLog, testKey } from "./src/testing/segments.ts";
 
-const RUNS = 5;
+const RUNS = 3;
 const READS = 100;
 const GENERATIONS = 1_000;
 const EVENTS = 1_000;

@@ -11,6 +11,7 @@ import {
   mergeSegmentFiles,
   sealSegment,
   type Segment,
+  type SegmentDraft,
 } from "@reprise/archive";
 import { encodeEvent } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
@@ -31,7 +32,7 @@ function segmentOf(generation: string, index: number): Segment {
     storedAtUs: STARTED_AT_US + (firstSeq + i) * 1_000,
     payload: encodeEvent(firstSeq + i, { type: "output.delta", text: "x".repeat(i) }),
   }));
-  const draft = {
+  const draft: SegmentDraft = {
     v: 1,
     tenant: "acme",
     generation,
@@ -47,7 +48,7 @@ function segmentOf(generation: string, index: number): Segment {
     last_at: STARTED_AT_US + (firstSeq + EVENTS - 1) * 1_000,
     ...(index === 0 && { model: "größer/模型", tags: ["0123456789abcdef", "fedcba9876543210"] }),
     ...(index === SEGMENTS - 1 && { status: "completed", output_tokens: EVENTS * SEGMENTS }),
-  } as const;
+  };
   return sealSegment(draft, messages, key, (size) => randomBytes(size));
 }
 
