@@ -1,16 +1,21 @@
 /**
- * What archiving costs apart from the broker and the disk: how many events a second of one core's time seals and opens, how many bytes an event takes, and
- * how long one generation of a large file takes. Logs of 50 tokens a second, cut from this project's own documents. Run by
- * `node packages/archive/bench.ts`; the best of three runs is printed.
+ * What archiving costs apart from the broker and the disk: how many events a second of one core's time seals and opens, how many bytes
+ * an event takes, and how long one generation of a large file takes. Logs of 50 tokens a second, cut from this project's own documents.
+ * Run by `node packages/archive/bench.ts`; the best of three runs is printed.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { compareSegments } from "./src/parquet/compare-segments.ts";
-import { encodeSegmentFile } from "./src/parquet/encode-segment-file.ts";
-import { mergeSegmentFiles } from "./src/parquet/merge-segment-files.ts";
-import { openSegmentFile, readSegmentFile } from "./src/parquet/open-segment-file.ts";
-import type { ArchivedMessage, Segment } from "./src/segment/segment-header.ts";
-import { leafHashOf, openSegment } from "./src/segment/segment.ts";
+import {
+  type ArchivedMessage,
+  compareSegments,
+  encodeSegmentFile,
+  leafHashOf,
+  mergeSegmentFiles,
+  openSegment,
+  openSegmentFile,
+  readSegmentFile,
+  type Segment,
+} from "./src/index.ts";
 import { createLog } from "./src/testing/events.ts";
 import { sealLog, testKey } from "./src/testing/segments.ts";
 

@@ -1,6 +1,9 @@
 import type { Segment } from "../segment/segment-header.ts";
 
-/** The order of rows: by generation, kind, epoch, first_seq, and place in the stream. A generation's rows are neighbours, in their own order. */
+/**
+ * The order of rows: by generation, kind, epoch, first_seq, and place in the stream. A generation's rows are neighbours, in their own
+ * order.
+ */
 export function compareSegments({ header: a }: Segment, { header: b }: Segment): number {
   return (
     compareText(a.generation, b.generation) ||

@@ -33,8 +33,9 @@ export interface SegmentRow {
 const decoder = new TextDecoder();
 
 /**
- * A Parquet file of segments that is read piece by piece. Everything rejects with RepriseError `archive_corrupt` for bytes that no file of segments has, and with
- * what `read` rejects with. Whether segments are those that were archived is not known before their leaf hashes were compared.
+ * A Parquet file of segments that is read piece by piece. Everything rejects with RepriseError `archive_corrupt` for bytes that no file of
+ * segments has, and with what `read` rejects with. Whether segments are those that were archived is not known before their leaf hashes
+ * were compared.
  */
 export class SegmentFile {
   readonly #file: AsyncBuffer;

@@ -3,8 +3,8 @@ import type { ColumnSource } from "hyparquet-writer";
 import { encodeSegmentHeader, type Segment, type SegmentHeader } from "../segment/segment-header.ts";
 
 /*
- * One row per segment. `header` and `sealed` are the segment, and what is hashed; the other columns repeat fields of the header under the same names, so that
- * any reader of Parquet can search without parsing it.
+ * One row per segment. `header` and `sealed` are the segment, and what is hashed; the other columns repeat fields of the header under
+ * the same names, so that any reader of Parquet can search without parsing it.
  */
 
 interface Column {

@@ -8,8 +8,8 @@ import { coreOf, payloadLength, SHAPE_COUNT, writePayload } from "./payload-shap
 import type { ArchivedMessage } from "./segment-header.ts";
 
 /*
- * Messages as columns. In this order: the version, how many bytes the payloads' cores have together, runs of equal shapes, then bit by bit the columns of
- * stream seqs, times and lengths; from the next whole byte on the cores, one behind the other, as a zstd frame.
+ * Messages as columns. In this order: the version, how many bytes the payloads' cores have together, runs of equal shapes, then bit by
+ * bit the columns of stream seqs, times and lengths; from the next whole byte on the cores, one behind the other, as a zstd frame.
  *
  * A core is what is left of a payload when everything is taken off that its shape and place imply (payload-shapes.ts). Any bytes can be
  * a payload, and come back as they were: what fits no shape is a core as a whole.
@@ -38,7 +38,10 @@ export interface MessageContext {
   readonly firstSeq: number | undefined;
 }
 
-/** @throws RangeError for numbers that are no safe integers from 0, more than 16,777,216 messages, and payloads of more than 256 MiB together */
+/**
+ * @throws RangeError for numbers that are no safe integers from 0, more than 16,777,216 messages, and payloads of more than 256 MiB
+ * together
+ */
 export function encodeMessages(messages: readonly ArchivedMessage[], context: MessageContext): Uint8Array {
   const { firstSeq } = context;
   if (messages.length > MAX_MESSAGES)

@@ -3,10 +3,10 @@ import type { BitWriter } from "./bit-writer.ts";
 import { archiveCorrupt } from "./archive-corrupt.ts";
 
 /*
- * Numbers that are near what they are expected to be: Rice codes. What a number differs by from the one expected is folded to 0, 1, 2 … for 0, -1, 1 …;
- * its lowest `k` bits stand as they are, the rest as so many ones and a zero. Rice codes cost little more than the entropy of what
- * the jitter of a clock or the length of tokens makes, need no table, and so suit columns of a few hundred numbers, where zstd has too
- * little to learn from. What is too far off stands in full behind ESCAPE ones.
+ * Numbers that are near what they are expected to be: Rice codes. What a number differs by from the one expected is folded to 0, 1, 2 …
+ * for 0, -1, 1 …; its lowest `k` bits stand as they are, the rest as so many ones and a zero. Rice codes cost little more than the
+ * entropy of what the jitter of a clock or the length of tokens makes, need no table, and so suit columns of a few hundred numbers,
+ * where zstd has too little to learn from. What is too far off stands in full behind ESCAPE ones.
  */
 
 const ESCAPE = 20;

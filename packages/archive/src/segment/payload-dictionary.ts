@@ -1,7 +1,8 @@
 /*
- * Text that payloads are expected to have in common: zstd refers to it as if it stood before what it compresses. A generation's request and
- * its policy are a kilobyte of JSON that is much the same each time; without a dictionary they would take a tenth of an archive. Part of
- * the format: version 1 of a segment can only be read with these very bytes. What is the most frequent stands last, where references are shortest.
+ * Text that payloads are expected to have in common: zstd refers to it as if it stood before what it compresses. A generation's request
+ * and its policy are a kilobyte of JSON that is much the same each time; without a dictionary they would take a tenth of an archive.
+ * Part of the format: version 1 of a segment can only be read with these very bytes. What is the most frequent stands last, where
+ * references are shortest.
  */
 const TEXT = [
   '{"judged":0,"cleared":0,"decided":0,"attempt":1,"spans":[{"from_seq":0,"to_seq":0,"rule_set":"default"}],"findings":[{"rule":"cards","category":"personal-data","action":"redact","from_seq":0,"to_seq":0}],"finding_count":1,"classified":0,"unjudged":[]}',

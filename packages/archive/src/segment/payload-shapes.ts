@@ -1,8 +1,8 @@
 import { peekSeq } from "@reprise/protocol";
 
 /*
- * How most payloads of a log begin and end. A payload of the shape `i` is `{"seq":`, the event's seq, `before`, what is kept of it, and `after`. Part of the
- * format: shapes are added at the end, and never change.
+ * How most payloads of a log begin and end. A payload of the shape `i` is `{"seq":`, the event's seq, `before`, what is kept of it, and
+ * `after`. Part of the format: shapes are added at the end, and never change.
  */
 interface Shape {
   readonly before: Uint8Array;
@@ -13,7 +13,7 @@ const encoder = new TextEncoder();
 const SEQ_FIELD = encoder.encode('{"seq":');
 
 /** What fits no shape is kept as it is. */
-export const RAW = 0;
+const RAW = 0;
 
 /** The first that fits is taken. */
 const SHAPES: readonly Shape[] = [

@@ -24,7 +24,10 @@ const STARTED_AT_US = 1_795_000_000_000_000;
 const INTERVAL_US = 20_000;
 const JITTER_US = 1_500;
 
-/** What the log of a generation of 50 tokens a second looks like: the request, one event per token, the end. The same options give the same log. */
+/**
+ * What the log of a generation of 50 tokens a second looks like: the request, one event per token, the end. The same options give the
+ * same log.
+ */
 export function createLog(options: LogOptions): ArchivedMessage[] {
   const { events, seed = 1, firstStreamSeq = 1, streamStride = 1, startedAtUs = STARTED_AT_US } = options;
   const random = createSeededRandom(seed);

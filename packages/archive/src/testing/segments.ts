@@ -9,7 +9,10 @@ export function testKey(name: string): DataKey {
   return { kid: key.toString("hex", 0, 8), key, commitment: commitmentOf(key) };
 }
 
-/** What the header of a part of a log says, but for what is given. @param messages of a log that begins with seq 0 at `messages[0]`, unless `first_seq` is given */
+/**
+ * What the header of a part of a log says, but for what is given.
+ * @param messages the first has seq 0, unless `first_seq` is given
+ */
 export function draftOf(
   messages: readonly ArchivedMessage[],
   given: Partial<SegmentDraft> = {},
@@ -35,7 +38,10 @@ export function draftOf(
   };
 }
 
-/** A log in segments of `size` events, sealed with the generation's test key. Nonces are counted: do not use this where anything is secret. */
+/**
+ * A log in segments of `size` events, sealed with the generation's test key. Nonces are counted: do not use this where anything is
+ * secret.
+ */
 export function sealLog(
   messages: readonly ArchivedMessage[],
   { size, ...given }: Partial<SegmentDraft> & { readonly size: number },
