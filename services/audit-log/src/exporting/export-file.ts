@@ -29,28 +29,37 @@ const MODE = 0o600;
 
 /**
  * Writes a file that is there only when it is whole.
- * @param write gives the rows
+ * @param write gives the rows, and what is returned
  * @throws RepriseError `invalid_request` when there is such a file already; what `write` throws
  */
-export async function writeExport(
+export async function writeExport<T>(
   path: string,
   format: ExportFormat,
-  write: (file: RowFile) => Promise<void>,
-): Promise<void> {
+  write: (file: RowFile) => Promise<T>,
+): Promise<T> {
   await assertAbsent(path);
   const part = `${path}.part`;
   await (await open(part, "w", MODE)).close();
   try {
-    const file = format === "parquet" ? openParquetFile(part) : await openNdjsonFile(part);
-    try {
-      await write(file);
-    } finally {
-      await file.close();
-    }
+    const outcome = await writeInto(part, format, write);
     await rename(part, path);
+    return outcome;
   } catch (error) {
     await rm(part, { force: true });
     throw error;
+  }
+}
+
+async function writeInto<T>(
+  path: string,
+  format: ExportFormat,
+  write: (file: RowFile) => Promise<T>,
+): Promise<T> {
+  const file = format === "parquet" ? openParquetFile(path) : await openNdjsonFile(path);
+  try {
+    return await write(file);
+  } finally {
+    await file.close();
   }
 }
 

@@ -9,7 +9,7 @@ import { localFiles } from "../search/searchable-files.ts";
 import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { type ExportFormat, writeExport } from "./export-file.ts";
-import { exportGenerations, type ExportOutcome } from "./export-generations.ts";
+import { exportGenerations } from "./export-generations.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 
@@ -17,11 +17,7 @@ async function exportTo(filled: FilledArchive, path: string, format: ExportForma
   const { archive, keyring, reader, dir } = filled;
   await using search = new ArchiveSearch({ archive, keyring, files: localFiles(dir) });
   const query = { tenant: createRef().tenant, limit: 2 };
-  let outcome: ExportOutcome | undefined;
-  await writeExport(path, format, async (file) => {
-    outcome = await exportGenerations({ reader, search, query, original }, file);
-  });
-  return outcome!;
+  return writeExport(path, format, (file) => exportGenerations({ reader, search, query, original }, file));
 }
 
 describe("an export", () => {

@@ -61,7 +61,10 @@ export async function openFilledArchive(): Promise<FilledArchive> {
   const { path } = stack.use(await createTempDir("audit"));
   const [dir, keysDir] = [join(path, "archive"), join(path, "keys")];
   const store = createFileStore(dir);
-  const keyring = await openKeyring({ store: createFileStore(keysDir), masterKey: MASTER_KEY });
+  const keyring = await openKeyring({
+    store: createFileStore(join(keysDir, "wrapped")),
+    masterKey: MASTER_KEY,
+  });
   const onError = (error: unknown) => {
     throw error;
   };

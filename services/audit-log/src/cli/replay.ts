@@ -1,0 +1,120 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { ArchiveReader } from "@reprise/archive";
+import {
+  type GenerationId,
+  type GenerationRef,
+  parseGenerationId,
+  parseTenantId,
+  type ReaderMark,
+  RepriseError,
+} from "@reprise/protocol";
+import { inPace } from "../replaying/pace.ts";
+import { openReplay } from "../replaying/replay.ts";
+import { formatEvent, REPLAY_FORMATS, type ReplayFormat } from "../replaying/replay-format.ts";
+import { ACCESS_OPTIONS, ACCESS_USAGE, recordAccess } from "./access.ts";
+import { type Command, EXIT, write, writeLine } from "./command.ts";
+import {
+  ARCHIVE_OPTIONS,
+  ARCHIVE_USAGE,
+  openArchiveCopy,
+  openKeyringCopy,
+  parseOptions,
+  required,
+} from "./options.ts";
+
+/** Shows one generation again. Ends with `EXIT.gap`, and shows nothing, when events of it are not in the archive. */
+export const replay: Command = {
+  summary: "shows a generation again, as it is now, as it was, or as one connection got it",
+  usage: `  --generation <id>
+  --tenant <id>               default: whose it is
+  --as-shown-to <reader>      byte for byte what that connection was handed
+  --original                  what was generated, and the request; default: what a reader is shown who comes now
+  --speed <n>|max             1: as long as it took; 10: ten times as fast; default: max
+  --format sse|text|json      default: text
+${ACCESS_USAGE}
+${ARCHIVE_USAGE}`,
+  async run(args, io) {
+    const { values } = parseOptions(args, {
+      ...ARCHIVE_OPTIONS,
+      ...ACCESS_OPTIONS,
+      generation: { type: "string" },
+      tenant: { type: "string" },
+      "as-shown-to": { type: "string" },
+      original: { type: "boolean", default: false },
+      speed: { type: "string", default: "max" },
+      format: { type: "string", default: "text" },
+    });
+    const generation = parseGenerationId(required(values.generation, "generation"));
+    const [speed, format] = [parseSpeed(values.speed), parseFormat(values.format)];
+    const { original, "as-shown-to": shownTo } = values;
+    if (original && shownTo !== undefined)
+      throw new RepriseError("invalid_request", "--as-shown-to and --original exclude each other.");
+    const archive = await openArchiveCopy(values, io.env);
+    const keyring = await openKeyringCopy(values, io.env);
+    const reader = new ArchiveReader({ archive, keyring });
+    const tenants = values.tenant === undefined ? archive.state.tenants() : [values.tenant];
+    const ref = await findGeneration(reader, tenants, generation);
+    const query = { ...(shownTo !== undefined && { as_shown_to: shownTo }), original: String(original) };
+    await recordAccess(values.nats, { ...ref, call: "replay", query }, io);
+
+    const found = await openReplay(reader, { ref, shownTo, original });
+    if (found.kind === "gap") {
+      const holes = found.holes.map(({ fromSeq, toSeq }) => `${fromSeq} to ${toSeq}`);
+      await writeLine(io.err, `Events ${holes.join(", ")} of ${generation} are not in the archive.`);
+      return EXIT.gap;
+    }
+    if (found.kind === "reader_unknown") {
+      await writeLine(io.err, `No connection ${shownTo} is recorded. There were ${found.readers.length}:`);
+      for (const mark of found.readers) await writeLine(io.err, `  ${describe(mark)}`);
+      return EXIT.unknown;
+    }
+    if (found.mark) await writeLine(io.err, describe(found.mark));
+    const paced = inPace(found.events, { speed, now: () => performance.now(), pause });
+    for await (const event of paced) await write(io.out, formatEvent(format, event));
+    return EXIT.fine;
+  },
+};
+
+/** @throws RepriseError `generation_not_found`; `invalid_request` when more than one tenant has it */
+async function findGeneration(
+  reader: ArchiveReader,
+  tenants: readonly string[],
+  generation: GenerationId,
+): Promise<GenerationRef> {
+  const refs = tenants.map((tenant) => ({ tenant: parseTenantId(tenant), generation }));
+  const found: GenerationRef[] = [];
+  for (const ref of refs) if ((await reader.segmentsOf(ref, ["log"])).length > 0) found.push(ref);
+  if (found.length > 1)
+    throw new RepriseError("invalid_request", `${found.length} tenants have ${generation}: name one.`);
+  const [ref] = found;
+  if (!ref) throw new RepriseError("generation_not_found", `${generation} is not in the archive.`);
+  return ref;
+}
+
+function describe({
+  reader,
+  protocol,
+  address,
+  by,
+  from_seq,
+  seq,
+  started_at,
+  ended_at,
+}: ReaderMark): string {
+  const shown = seq < from_seq ? "no events" : `events ${from_seq} to ${seq}`;
+  return `${reader}: ${protocol}, ${address}, by ${by}, ${shown}, from ${started_at} to ${ended_at ?? "?"}`;
+}
+
+/** @throws RepriseError `invalid_request` */
+function parseSpeed(value: string): number {
+  const speed = value === "max" ? Number.POSITIVE_INFINITY : Number(value);
+  if (speed > 0) return speed;
+  throw new RepriseError("invalid_request", "--speed must be a number above 0, or max.");
+}
+
+/** @throws RepriseError `invalid_request` */
+function parseFormat(value: string): ReplayFormat {
+  const format = REPLAY_FORMATS.find((one) => one === value);
+  if (format) return format;
+  throw new RepriseError("invalid_request", `--format must be one of ${REPLAY_FORMATS.join(", ")}.`);
+}
