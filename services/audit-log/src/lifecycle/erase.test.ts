@@ -1,9 +1,11 @@
-import { enqueueJob } from "@reprise/log";
 import { decodeOpsRecord, encodeEvent, OPS_STREAM, type GenerationRef } from "@reprise/protocol";
-import { readPlaces } from "@reprise/log";
-import { expect, test, vi } from "vitest";
+import { enqueueJob, readPlaces } from "@reprise/log";
+import { expect, test } from "vitest";
 import { completed, delta, requested, started } from "../testing/drafts.ts";
 import {
+  archivedUpTo,
+  eventually,
+  gapsOf,
   type LifecycleWorld,
   newRef,
   openLifecycleWorld,
@@ -23,23 +25,6 @@ const request: ErasureRequest = {
   reason: "asked for by the person",
 };
 const options = { settleMs: SETTLE_MS };
-
-const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 15_000, interval: 50 });
-
-async function archivedUpTo(world: LifecycleWorld, text: string): Promise<void> {
-  const { archive, keyring } = await world.openContext();
-  await eventually(async () => {
-    await archive.refresh();
-    expect((await readableTexts(world.store, keyring)).some((one) => one.includes(text))).toBe(true);
-  });
-}
-
-async function gapsOf(world: LifecycleWorld): Promise<unknown[]> {
-  const { archive } = await world.openContext();
-  const gaps: unknown[] = [];
-  for await (const { commit } of archive.commits()) gaps.push(...(commit.lane?.gaps ?? []));
-  return gaps;
-}
 
 /** Appends until somebody else ends the log, as a worker whose engine goes on. */
 async function stream(world: LifecycleWorld, ref: GenerationRef): Promise<string> {

@@ -133,7 +133,7 @@ async function requestErasure(
   await archive.append((state) => {
     // Whoever has set a hold meanwhile comes first.
     assertNotHeld(state.holds(tenant), wanted, found);
-    return requestDraft(tenant, erasure, places);
+    return requestDraft(tenant, erasure, places, erasure.at);
   });
   return erasure;
 }

@@ -51,7 +51,7 @@ export async function finishErasure(
     await purgeAll(live, refs);
     const further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
-      const at = new Date().toISOString();
+      const at = now();
       const { id } = erasure;
       const record = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
       await archive.append(() => recordsDraft(tenant, [record]));
@@ -62,7 +62,7 @@ export async function finishErasure(
     await endAll(live, more);
     const places = await placesOf(live, more);
     const grown = erasure;
-    await archive.append(() => requestDraft(tenant, grown, places));
+    await archive.append(() => requestDraft(tenant, grown, places, now()));
   }
 }
 
@@ -99,7 +99,7 @@ async function fillFiles(
     const filled = await fillStream(live, stream);
     if (archived.includes(stream.stream)) joinPlaces(places, filled);
   }
-  await archive.append(() => requestDraft(tenant, erasure, places));
+  await archive.append(() => requestDraft(tenant, erasure, places, now()));
   for (const stream of streams) await purgeFiller(live.broker, stream);
 }
 
@@ -117,4 +117,8 @@ async function findLost(
   return [...found]
     .filter(([id, { kids: used }]) => !known.has(id) && [...used].some((kid) => kids.has(kid)))
     .map(([id]) => id);
+}
+
+function now(): string {
+  return new Date().toISOString();
 }

@@ -8,11 +8,15 @@ export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]):
   return { tenants: [{ tenant, leaves: [], files: [], removes: [], records }] };
 }
 
-/** Says what an erasure takes away, and which places of the streams become empty by it. */
+/**
+ * Says what an erasure takes away, and which places of the streams become empty by it.
+ * @param at when that is said: of the first request of an erasure, its own time
+ */
 export function requestDraft(
   tenant: string,
-  { id, at, by, reason, tag, generations }: Erasure,
+  { id, by, reason, tag, generations }: Erasure,
   places: StreamPlaces,
+  at: string,
 ): Draft {
   const purged = Object.fromEntries(
     Object.entries(places).map(([stream, ranges]) => [

@@ -19,11 +19,13 @@ import {
   parseTenantId,
 } from "@reprise/protocol";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import { vi } from "vitest";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { archiveLane } from "../archiving/lane-archiver.ts";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle/lifecycle-context.ts";
 import { requested } from "./drafts.ts";
+import { readableTexts } from "./search-stores.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
 export const SHARDS = 1;
@@ -42,8 +44,15 @@ export interface LifecycleWorld extends AsyncDisposable {
   /** What another process would have: its own view of the archive, its own keys in memory. */
   openContext(overrides?: { store?: BlobStore; keyStore?: BlobStore }): Promise<LifecycleContext>;
   keyStore(): BlobStore;
-  /** Archives every stream, as a process of its own. */
-  startArchiver(store?: BlobStore): Promise<RunningArchiver>;
+  /**
+   * Archives streams, by default all, as a process of its own.
+   * @param clockRate how much faster its keyring's clock runs
+   */
+  startArchiver(options?: {
+    store?: BlobStore;
+    clockRate?: number;
+    streams?: readonly string[];
+  }): Promise<RunningArchiver>;
 }
 
 export interface RunningArchiver extends AsyncDisposable {
@@ -69,7 +78,7 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
   const signer = createNoteKey("test", SIGNING_SEED);
   let processes = 0;
 
-  const open = async (own: BlobStore, keys: BlobStore) => ({
+  const open = async (own: BlobStore, keys: BlobStore, clockRate = CLOCK_RATE) => ({
     archive: await openArchive({
       store: own,
       name: "test",
@@ -78,7 +87,7 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
     keyring: await openKeyring({
       store: keys,
       masterKey: MASTER_KEY,
-      now: () => performance.now() * CLOCK_RATE,
+      now: () => performance.now() * clockRate,
     }),
   });
   const kept = stack.move();
@@ -93,13 +102,13 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
       const own = overrides.store ?? store;
       return { ...(await open(own, overrides.keyStore ?? keyStore())), store: own, live };
     },
-    async startArchiver(own = store) {
-      const { archive, keyring } = await open(own, keyStore());
+    async startArchiver({ store: own = store, clockRate, streams = laneStreams(SHARDS) } = {}) {
+      const { archive, keyring } = await open(own, keyStore(), clockRate);
       const keys = new GenerationKeys(archive, keyring);
       const limits = { maxMessages: 50, maxAgeMs: 50, maxBytes: 1_000_000 };
       const context = { connection: broker.reads, archive, store: own, keyring, keys, limits };
       const stopping = new AbortController();
-      const lanes = laneStreams(SHARDS).map((stream) =>
+      const lanes = streams.map((stream) =>
         archiveLane({ ...context, stream, onCommitted: () => {}, onError }, stopping.signal),
       );
       const stop = async () => {
@@ -141,4 +150,26 @@ export async function writeLog(
     await writer.settled();
   }
   return writer;
+}
+
+/** Resolves once the archive has a text that its keys open. */
+export async function archivedUpTo(world: LifecycleWorld, text: string): Promise<void> {
+  const { keyring } = await world.openContext();
+  await eventually(async () => {
+    const texts = await readableTexts(world.store, keyring);
+    if (!texts.some((one) => one.includes(text))) throw new Error("not archived yet");
+  });
+}
+
+/** Everything that the archive's commits say was lost. */
+export async function gapsOf(world: LifecycleWorld): Promise<unknown[]> {
+  const { archive } = await world.openContext();
+  const gaps: unknown[] = [];
+  for await (const { commit } of archive.commits()) gaps.push(...(commit.lane?.gaps ?? []));
+  return gaps;
+}
+
+/** What a check returns as soon as it no longer throws; its last error after 15 s. */
+export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(check, { timeout: 15_000, interval: 50 });
 }

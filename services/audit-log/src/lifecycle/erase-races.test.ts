@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+import type { BlobStore } from "@reprise/archive";
+import { streamOf } from "@reprise/protocol";
+import { completed, delta, started } from "../testing/drafts.ts";
+import { createInterruptedStore } from "../testing/interrupted-store.ts";
+import {
+  archivedUpTo,
+  eventually,
+  gapsOf,
+  newRef,
+  openLifecycleWorld,
+  SETTLE_MS,
+  writeLog,
+} from "../testing/lifecycle-world.ts";
+import { readableTexts, streamsWith } from "../testing/search-stores.ts";
+import { eraseSubject, type ErasureRequest } from "./erase.ts";
+import { erasuresIn } from "./erasures.ts";
+
+const { tenant } = newRef();
+const who: Omit<ErasureRequest, "subject"> = { tenant, by: "operator", reason: "a test" };
+const settle = { settleMs: SETTLE_MS };
+
+/** A store at which commits wait for a gate. */
+function gate(store: BlobStore) {
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const gated: BlobStore = {
+    get: (key, range) => store.get(key, range),
+    list: (prefix) => store.list(prefix),
+    put: (key, bytes) => store.put(key, bytes),
+    delete: (key) => store.delete(key),
+    async create(key, bytes) {
+      reached.resolve();
+      await opened.promise;
+      return store.create(key, bytes);
+    },
+  };
+  return { gated, reached: reached.promise, open: opened.resolve };
+}
+
+test("what an archiver has sealed and not committed when its subject is erased is sealed anew, without it", async () => {
+  await using world = await openLifecycleWorld();
+  const { gated, reached, open } = gate(world.store);
+  const [ref, other] = [newRef(), newRef()];
+  await writeLog(world.live.log, ref, { subject: "ann" }, [started(), delta("secret"), completed()]);
+  await writeLog(world.live.log, other, { subject: "bob" }, [delta("public"), completed()]);
+  await using archiver = await world.startArchiver({ store: gated });
+  await reached;
+  await eraseSubject(await world.openContext(), { ...who, subject: "ann" }, settle);
+  open();
+  await archivedUpTo(world, "public");
+  await archiver.stop();
+
+  const { keyring, archive } = await world.openContext();
+  const texts = await readableTexts(world.store, keyring);
+  expect(texts.filter((text) => text.includes("secret"))).toEqual([]);
+  expect(texts.filter((text) => text.includes("public"))).toHaveLength(1);
+  const stored = await Array.fromAsync(world.store.list("data/"));
+  expect(stored.map(({ key }) => key)).toEqual(archive.state.files(tenant).map(({ key }) => key));
+  expect(await gapsOf(world)).toEqual([]);
+}, 20_000);
+
+test("a generation that begins while its subject is erased, and is sealed with the old key, is erased as well", async () => {
+  await using world = await openLifecycleWorld();
+  const [before, meanwhile, after] = [newRef(), newRef(), newRef()];
+  const subject = { subject: "ann" };
+  // This archiver has the key in memory, and does not look again for as long as the test runs.
+  const streams = [streamOf(before.generation)];
+  await using archiver = await world.startArchiver({ clockRate: 0, streams });
+  await writeLog(world.live.log, before, subject, [delta("first"), completed()]);
+  await archivedUpTo(world, "first");
+  const erasing = eraseSubject(await world.openContext(), { ...who, ...subject }, { settleMs: 1_000 });
+  const watched = await world.openContext();
+  await eventually(async () => {
+    await watched.archive.refresh();
+    expect(watched.archive.state.records(tenant)).toHaveLength(1);
+  });
+  await writeLog(world.live.log, meanwhile, subject, [delta("second"), completed()]);
+  const generations = [before, meanwhile].map(({ generation }) => generation).toSorted();
+  expect(await erasing).toMatchObject({ certificate: { generations } });
+  await archiver.stop();
+  expect(await streamsWith(world.live.broker, "second")).toEqual([]);
+
+  await using later = await world.startArchiver();
+  await writeLog(world.live.log, after, subject, [delta("third"), completed()]);
+  await archivedUpTo(world, "third");
+  await later.stop();
+  expect(await gapsOf(world)).toEqual([]);
+}, 20_000);
+
+test.each(["before", "after"] as const)(
+  "an erasure that ends %s any of its changes is finished by the next call",
+  async (when) => {
+    await using world = await openLifecycleWorld();
+    await using archiver = await world.startArchiver();
+    let interrupted = 0;
+    for (let calls = 1, isWhole = false; !isWhole; calls++) {
+      const subject = `person-${calls}`;
+      const secret = `secret-${calls}.`;
+      await writeLog(world.live.log, newRef(), { subject }, [delta(secret), completed()]);
+      await archivedUpTo(world, secret);
+      const interruption = { left: Number.POSITIVE_INFINITY, when };
+      const dying = {
+        ...(await world.openContext({ keyStore: createInterruptedStore(world.keyStore(), interruption) })),
+        store: world.store,
+      };
+      const stores = { store: createInterruptedStore(world.store, interruption) };
+      const { archive } = await world.openContext(stores);
+      interruption.left = calls;
+      const first = await eraseSubject({ ...dying, archive }, { ...who, subject }, settle).catch(
+        (error: Error) => error.message,
+      );
+      isWhole = typeof first !== "string";
+      interrupted += isWhole ? 0 : 1;
+      const clean = await world.openContext();
+      expect(await eraseSubject(clean, { ...who, subject }, settle)).toMatchObject({ kind: "erased" });
+      expect(erasuresIn(clean.archive.state.records(tenant))).toHaveLength(calls);
+      expect(await readableTexts(world.store, clean.keyring)).not.toContainEqual(
+        expect.stringContaining(secret),
+      );
+      expect(await streamsWith(world.live.broker, secret)).toEqual([]);
+    }
+    await archiver.stop();
+    expect(interrupted).toBeGreaterThan(4);
+    expect(await gapsOf(world)).toEqual([]);
+  },
+  60_000,
+);
