@@ -78,8 +78,7 @@ export function openArchiveCopy(values: ArchiveValues, env: Env): Promise<Archiv
 /** @throws RepriseError `config_invalid` */
 export async function openKeyringCopy(values: ArchiveValues, env: Env): Promise<Keyring> {
   const dir = keysDir(values, env);
-  const file =
-    values["master-key-file"] ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"] ?? join(dir, "master.key");
+  const file = values["master-key-file"] ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"] ?? join(dir, "master.key");
   const text = values["master-key-file"] === undefined ? env["REPRISE_AUDIT_MASTER_KEY"] : undefined;
   const masterKey = text ? parseMasterKey(text) : await openMasterKeyFile(file);
   return openKeyring({ store: createFileStore(join(dir, "wrapped")), masterKey });

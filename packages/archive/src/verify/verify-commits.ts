@@ -1,0 +1,236 @@
+import { RepriseError } from "@reprise/protocol";
+import { ArchiveState } from "../commit/archive-state.ts";
+import { parseCommit } from "../commit/archive.ts";
+import { ARCHIVE_TREE, type ArchiveFile, type Commit, type Lane, type TenantPart } from "../commit/commit.ts";
+import { splitHashes } from "../commit/hashes.ts";
+import { commitKey, SNAPSHOT_KEY, tileKey } from "../commit/paths.ts";
+import { encodeArchiveRecord, type StreamRange } from "../commit/record.ts";
+import { hashLeaf } from "../merkle/hash.ts";
+import type { MerkleTree } from "../merkle/merkle-tree.ts";
+import { parseCheckpoint } from "../note/checkpoint.ts";
+import type { VerifierKey } from "../note/note-key.ts";
+import { openNote } from "../note/signed-note.ts";
+import { toLeafData } from "../segment/segment-header.ts";
+import type { BlobStore } from "../store/blob-store.ts";
+import type { Findings } from "./finding.ts";
+import type { TreeClaims } from "./tree-claims.ts";
+
+/** What the commits say of a tenant that its files have to bear out. */
+export interface ClaimedTenant {
+  /** Leaves of segments, in latin1, and how many segments have each: one. */
+  readonly leaves: Set<string>;
+  readonly files: Map<string, ArchiveFile>;
+  /** Segments of files that retention has deleted: their leaves are in the tree for good. */
+  deletedSegments: number;
+}
+
+export interface WalkedCommits {
+  readonly state: ArchiveState;
+  readonly tenants: ReadonlyMap<string, ClaimedTenant>;
+  readonly commits: number;
+  /** Streams that lost something before it was archived, or that were archived in several epochs. */
+  readonly broken: ReadonlySet<string>;
+}
+
+export interface WalkOptions {
+  store: BlobStore;
+  /** Of the archive. */
+  name: string;
+  vkeys: readonly VerifierKey[];
+  claims: TreeClaims;
+  findings: Findings;
+}
+
+const EMPTY = new Uint8Array();
+
+/**
+ * Reads all commits in order and makes of them what they amount to: that each follows the one before, that each stream's stretches join, that
+ * each tenant's tree is what was signed. Stops at the first commit that can't be one.
+ * @throws RepriseError `archive_unavailable`
+ */
+export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> {
+  const { store, claims, findings } = options;
+  const state = new ArchiveState();
+  const tenants = new Map<string, ClaimedTenant>();
+  const broken = new Set<string>();
+  const snapshot = await readSnapshot(store);
+  for (let n = 0; ; n++) {
+    const bytes = await store.get(commitKey(n));
+    if (!bytes) break;
+    try {
+      const commit = parseCommit(bytes, n);
+      const before = new Map(state.lanes);
+      const grown = state.apply(commit, bytes);
+      if (commit.lane) checkLane(commit, before.get(commit.lane.stream), broken, findings);
+      for (const part of commit.tenants) checkPart(part, commit, state, tenants, options);
+      for (const { name, tree } of [...grown, { name: ARCHIVE_TREE, tree: state.archiveTree }]) {
+        claims.check(name, tree, findings);
+        await checkTiles(store, name, tree, findings);
+      }
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== "archive_corrupt") throw error;
+      findings.add("tampered", commitKey(n), error.message);
+      break;
+    }
+    if (snapshot?.next === state.next && snapshot.text !== JSON.stringify(state))
+      findings.add("tampered", SNAPSHOT_KEY, `is not what the first ${state.next} commits amount to`);
+  }
+  if (snapshot && snapshot.next > state.next)
+    findings.add("tampered", SNAPSHOT_KEY, `is of ${snapshot.next} commits, and there are ${state.next}`);
+  await findLaterCommits(store, state.next, findings);
+  claims.checkEnds((tree) => (tree === ARCHIVE_TREE ? state.archiveTree : state.tree(tree)).size, findings);
+  return { state, tenants, commits: state.next, broken };
+}
+
+function checkLane(
+  { n, lane, tenants }: Commit,
+  before: Lane | undefined,
+  broken: Set<string>,
+  findings: Findings,
+): void {
+  const where = commitKey(n);
+  const { stream, epoch, created, first, last, events, gaps, skipped } = lane!;
+  const isNext = before
+    ? epoch === before.epoch
+      ? first === before.last + 1 && created === before.created
+      : epoch === before.epoch + 1
+    : epoch === 0;
+  if (!isNext) findings.add("tampered", where, `its stretch of ${stream} does not follow the one before`);
+  if (epoch > 0) broken.add(stream);
+  const places = [...gaps, ...skipped].toSorted((a, b) => a[0] - b[0]);
+  const areApart = places.every(
+    ([from, to], i) => from >= first && to <= last && from <= to && from > (places[i - 1]?.[1] ?? 0),
+  );
+  if (!areApart || events + count(places) !== last - first + 1)
+    findings.add("tampered", where, `its messages, gaps and skipped places are not ${first} to ${last}`);
+  const filed = tenants.flatMap(({ files }) => files).reduce((sum, file) => sum + file.events, 0);
+  if (filed !== events)
+    findings.add("tampered", where, `its files hold ${filed} messages, and it says ${events}`);
+  for (const [from, to] of gaps) {
+    broken.add(stream);
+    findings.add("gap", where, `${stream} had lost ${from} to ${to} before it could be archived`);
+  }
+}
+
+function checkPart(
+  part: TenantPart,
+  commit: Commit,
+  state: ArchiveState,
+  tenants: Map<string, ClaimedTenant>,
+  { name, vkeys, findings }: WalkOptions,
+): void {
+  const where = commitKey(commit.n);
+  const { tenant, files, removes, records } = part;
+  let known = tenants.get(tenant);
+  if (!known) {
+    known = { leaves: new Set(), files: new Map(), deletedSegments: 0 };
+    tenants.set(tenant, known);
+  }
+  const leaves = splitHashes(part.leaves);
+  const ofSegments = leaves.slice(0, leaves.length - records.length);
+  const isMerge = removes.length > 0 && files.length > 0;
+  const segments = isMerge ? 0 : files.reduce((sum, file) => sum + file.segments, 0);
+  if (ofSegments.length !== segments)
+    findings.add("tampered", where, `${tenant} has ${ofSegments.length} new leaves for ${segments} segments`);
+  for (const leaf of ofSegments) {
+    const text = Buffer.from(leaf).toString("latin1");
+    if (known.leaves.has(text)) findings.add("tampered", where, `${tenant} has a leaf twice`);
+    known.leaves.add(text);
+  }
+  for (const [i, record] of records.entries()) {
+    const leaf = hashLeaf(toLeafData(encodeArchiveRecord(tenant, record), EMPTY));
+    if (Buffer.compare(leaf, leaves[ofSegments.length + i] ?? EMPTY) !== 0)
+      findings.add("tampered", where, `the leaf of a record (${record.kind}) of ${tenant} is another one`);
+  }
+  checkRemovals(part, known, where, findings);
+  for (const key of removes) known.files.delete(key);
+  for (const file of files) known.files.set(file.key, file);
+  checkCheckpoint(part, state.tree(tenant), `${name}/${tenant}`, { where, vkeys, findings });
+}
+
+/** Files go because others hold their segments, or because a record says that their time is over. */
+function checkRemovals(
+  { tenant, files, removes, records }: TenantPart,
+  known: ClaimedTenant,
+  where: string,
+  findings: Findings,
+): void {
+  if (removes.length === 0) return;
+  const gone = removes.flatMap((key) => known.files.get(key) ?? []);
+  if (gone.length !== removes.length)
+    findings.add("tampered", where, `it removes files of ${tenant} that were not there`);
+  const segments = gone.reduce((sum, file) => sum + file.segments, 0);
+  const events = gone.reduce((sum, file) => sum + file.events, 0);
+  const deleted = records.flatMap((record) => (record.kind === "retention_deleted" ? record.files : []));
+  if (files.length > 0) {
+    const isWhole =
+      segments === files.reduce((sum, file) => sum + file.segments, 0) &&
+      events === files.reduce((sum, file) => sum + file.events, 0);
+    if (!isWhole) findings.add("tampered", where, `merged files of ${tenant} hold less or more than before`);
+    return;
+  }
+  const named = new Map(deleted.map(({ key, sha256 }) => [key, sha256]));
+  const areNamed = gone.every(({ key, sha256 }) => named.get(key) === sha256);
+  if (!areNamed) findings.add("tampered", where, `it removes files of ${tenant}, and no record says why`);
+  known.deletedSegments += segments;
+}
+
+function checkCheckpoint(
+  { tenant, checkpoint }: TenantPart,
+  tree: MerkleTree,
+  origin: string,
+  { where, vkeys, findings }: { where: string } & Pick<WalkOptions, "vkeys" | "findings">,
+): void {
+  try {
+    const { text, verified } = openNote(checkpoint, vkeys);
+    const said = parseCheckpoint(text);
+    if (vkeys.length > 0 && verified.length === 0)
+      findings.add("tampered", where, `the checkpoint of ${tenant} is signed by none of the given keys`);
+    const isRight =
+      said.origin === origin && said.size === tree.size && Buffer.compare(said.root, tree.root()) === 0;
+    if (!isRight) findings.add("tampered", where, `the checkpoint of ${tenant} is not that of its tree`);
+  } catch (error) {
+    findings.add("tampered", where, `the checkpoint of ${tenant}: ${(error as Error).message}`);
+  }
+}
+
+async function checkTiles(
+  store: BlobStore,
+  name: string,
+  tree: MerkleTree,
+  findings: Findings,
+): Promise<void> {
+  for (const { level, index, bytes } of tree.takeFullTiles()) {
+    const key = tileKey(name, level, index);
+    const there = await store.get(key);
+    if (!there) findings.add("note", key, "is missing, and follows from the commits");
+    else if (Buffer.compare(there, bytes) !== 0)
+      findings.add("tampered", key, "is not what the commits amount to");
+  }
+}
+
+/** A hole in the numbers is no end. */
+async function findLaterCommits(store: BlobStore, next: number, findings: Findings): Promise<void> {
+  for await (const { key } of store.list("_log/")) {
+    const number = /\/([0-9]{10})\.json$/.exec(key)?.[1];
+    if (number !== undefined && Number(number) > next) {
+      findings.add("tampered", commitKey(next), `is missing or wrong, and there is ${key}`);
+      return;
+    }
+  }
+}
+
+async function readSnapshot(store: BlobStore): Promise<{ next: number; text: string } | undefined> {
+  const bytes = await store.get(SNAPSHOT_KEY);
+  if (!bytes) return undefined;
+  const text = Buffer.from(bytes).toString();
+  try {
+    return { next: ArchiveState.of(JSON.parse(text)).next, text };
+  } catch {
+    return { next: Number.POSITIVE_INFINITY, text };
+  }
+}
+
+function count(ranges: readonly StreamRange[]): number {
+  return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+}

@@ -1,0 +1,131 @@
+import { RepriseError } from "@reprise/protocol";
+import type { ArchiveFile } from "../commit/commit.ts";
+import { sha256Hex } from "../commit/hashes.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import { readSegmentFile } from "../parquet/open-segment-file.ts";
+import { encodeFingerprints } from "../segment/fingerprint.ts";
+import { leafHashOf, openSegment } from "../segment/segment.ts";
+import type { Segment } from "../segment/segment-header.ts";
+import type { BlobStore } from "../store/blob-store.ts";
+import type { Findings } from "./finding.ts";
+import { type LogParts, findSeqHoles } from "./seq-holes.ts";
+import type { ClaimedTenant } from "./verify-commits.ts";
+
+export interface FileOptions {
+  store: BlobStore;
+  /** Without it nothing is opened, and the rest is verified all the same. */
+  keyring: Pick<Keyring, "open"> | undefined;
+  findings: Findings;
+  /** Streams of which something is not archived: their logs may have holes. */
+  broken: ReadonlySet<string>;
+  /** Generations of which nothing more was archived from some moment on. */
+  erased: ReadonlySet<string>;
+}
+
+export interface FileCounts {
+  segments: number;
+  events: number;
+  /** Segments whose key is destroyed. */
+  destroyed: number;
+  /** Segments whose key is not at hand. */
+  unopened: number;
+}
+
+/**
+ * Holds a tenant's files against what the commits say: each is there as it was written, each of its segments is a leaf of the tree, no leaf
+ * is without its segment, each log is whole. Keeps about a hundred bytes for each segment of the tenant in memory.
+ * @throws RepriseError `archive_unavailable`
+ */
+export async function verifyFiles(
+  tenant: string,
+  { files, leaves, deletedSegments }: ClaimedTenant,
+  options: FileOptions,
+): Promise<FileCounts> {
+  const { store, findings, broken, erased } = options;
+  const counts: FileCounts = { segments: 0, events: 0, destroyed: 0, unopened: 0 };
+  const left = new Set(leaves);
+  const logs: LogParts = new Map();
+  for (const file of files.values()) {
+    const segments = await readFile(store, file, findings);
+    if (!segments) continue;
+    checkClaims(file, segments, findings);
+    for (const segment of segments) {
+      const { header } = segment;
+      counts.segments++;
+      counts.events += header.events;
+      if (header.tenant !== tenant || !file.key.startsWith(`data/tenant=${tenant}/`))
+        findings.add("tampered", file.key, `holds a segment of ${header.tenant}`);
+      const leaf = Buffer.from(leafHashOf(segment)).toString("latin1");
+      if (!left.delete(leaf))
+        findings.add("tampered", file.key, `a segment of ${header.generation} is no leaf of the tree`);
+      await openWith(options.keyring, segment, file.key, counts, findings);
+      if (header.kind === "log") addPart(logs, segment);
+    }
+  }
+  if (left.size !== deletedSegments)
+    findings.add("tampered", tenant, `${left.size - deletedSegments} segments of the tree are in no file`);
+  for (const { generation, holes, stream } of findSeqHoles(logs)) {
+    if (erased.has(generation)) continue;
+    // Of a day that retention has deleted nobody expects the beginning.
+    const isExplained = broken.has(stream) || deletedSegments > 0;
+    const message = `${generation} has no events ${holes.map(([from, to]) => `${from}-${to}`).join(", ")}`;
+    findings.add(isExplained ? "note" : "gap", tenant, message);
+  }
+  return counts;
+}
+
+async function readFile(
+  store: BlobStore,
+  file: ArchiveFile,
+  findings: Findings,
+): Promise<Segment[] | undefined> {
+  const bytes = await store.get(file.key);
+  if (!bytes) findings.add("tampered", file.key, "is missing");
+  else if (bytes.length !== file.bytes || sha256Hex(bytes) !== file.sha256)
+    findings.add("tampered", file.key, "is not the file that was committed");
+  else {
+    try {
+      return await readSegmentFile(bytes);
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      findings.add("tampered", file.key, error.message);
+    }
+  }
+  return undefined;
+}
+
+function checkClaims(file: ArchiveFile, segments: readonly Segment[], findings: Findings): void {
+  const headers = segments.map(({ header }) => header);
+  const isRight =
+    segments.length === file.segments &&
+    headers.reduce((sum, { events }) => sum + events, 0) === file.events &&
+    encodeFingerprints(headers.map(({ generation }) => generation)) === file.generations &&
+    headers.every(({ first_at, last_at }) => first_at >= file.first_at && last_at <= file.last_at);
+  if (!isRight) findings.add("tampered", file.key, "does not hold what its commit says");
+}
+
+async function openWith(
+  keyring: FileOptions["keyring"],
+  segment: Segment,
+  where: string,
+  counts: FileCounts,
+  findings: Findings,
+): Promise<void> {
+  if (!keyring) return;
+  const { tenant, kid, generation } = segment.header;
+  try {
+    const key = await keyring.open(tenant, kid);
+    if (key === "destroyed") counts.destroyed++;
+    else if (key === "unknown") counts.unopened++;
+    else openSegment(segment, key);
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== "archive_corrupt") throw error;
+    findings.add("tampered", where, `a segment of ${generation}: ${error.message}`);
+  }
+}
+
+function addPart(logs: LogParts, { header }: Segment): void {
+  const parts = logs.get(header.generation) ?? { stream: header.stream, parts: [] };
+  parts.parts.push([header.epoch, header.first_seq, header.last_seq]);
+  logs.set(header.generation, parts);
+}

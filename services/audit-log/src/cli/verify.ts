@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { createFileStore, parseVerifierKey, type VerifyReport, verifyArchive } from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+import { type Command, EXIT, writeLine } from "./command.ts";
+import {
+  ARCHIVE_OPTIONS,
+  ARCHIVE_USAGE,
+  archiveDir,
+  archiveName,
+  openKeyringCopy,
+  parseOptions,
+} from "./options.ts";
+
+const OPTIONS = {
+  ...ARCHIVE_OPTIONS,
+  tenant: { type: "string" },
+  vkey: { type: "string", multiple: true },
+  witness: { type: "string", multiple: true },
+  witnessed: { type: "string", multiple: true },
+  "no-keys": { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
+const VERDICTS = {
+  fine: EXIT.fine,
+  tampered: EXIT.tampered,
+  gap: EXIT.gap,
+  unknown: EXIT.unknown,
+} as const;
+
+/** Whether an archive is as it was written. */
+export const verify: Command = {
+  summary: "whether the archive is as it was written: 0 fine, 2 tampered with, 3 a gap, 4 can't tell",
+  usage: `${ARCHIVE_USAGE}
+  --vkey <key>                of the archive's signatures; once for each key it has had
+  --witness <key>             of a witness that must have cosigned
+  --witnessed <file|url>      a checkpoint that somebody else has kept: a cut end shows by nothing else
+  --tenant <id>               only the files of this tenant; all commits
+  --no-keys                   opens nothing; everything else is verified without keys
+  --json                      the whole report`,
+
+  async run(args, { out, env }) {
+    const { values } = parseOptions(args, OPTIONS);
+    const witnessed = await Promise.all(
+      (values.witnessed ?? []).map(async (where) => ({ where, note: await readNote(where) })),
+    );
+    const report = await verifyArchive({
+      store: createFileStore(archiveDir(values, env)),
+      name: archiveName(values, env),
+      vkeys: (values.vkey ?? []).map(parseVerifierKey),
+      witnesses: (values.witness ?? []).map(parseVerifierKey),
+      witnessed,
+      tenant: values.tenant,
+      keyring: values["no-keys"] ? undefined : await openKeyringCopy(values, env),
+    });
+    if (values.json) await writeLine(out, JSON.stringify(report, undefined, 2));
+    else for (const line of toLines(report)) await writeLine(out, line);
+    return VERDICTS[report.verdict];
+  },
+};
+
+function toLines({ verdict, commits, files, segments, events, destroyed, findings }: VerifyReport): string[] {
+  const erased = destroyed > 0 ? `, ${destroyed} segments whose keys are destroyed` : "";
+  const lines = findings.map(({ kind, where, message }) => `${kind.padEnd(8)} ${where}: ${message}`);
+  return [
+    ...lines,
+    `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${erased}`,
+  ];
+}
+
+async function readNote(where: string): Promise<string> {
+  if (!/^https?:/.test(where)) return readFile(where, "utf8");
+  const response = await fetch(where, { signal: AbortSignal.timeout(10_000) });
+  if (!response.ok)
+    throw new RepriseError("archive_unavailable", `${where} answers with ${response.status}.`);
+  return response.text();
+}
