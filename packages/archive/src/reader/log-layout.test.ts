@@ -73,6 +73,7 @@ describe("the layout of a log", () => {
         expect(stretches.every(({ fromSeq }, i) => fromSeq === (stretches[i - 1]?.toSeq ?? -1) + 1)).toBe(
           true,
         );
+        expect(stretches.filter(({ fromSeq, toSeq }) => fromSeq > toSeq)).toEqual([]);
         expect(holes).toEqual([]);
       }),
     );

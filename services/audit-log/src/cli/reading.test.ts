@@ -139,6 +139,11 @@ describe("reprise-audit replay", () => {
       by: expect.stringMatching(/^cli:/),
       query: { original: "false" },
     });
+    // A broker without the stream stores nothing; one that is gone even less.
+    await using bare = await startTestBroker();
+    await expect(run(world.filled, replay, "--generation", id, "--nats", bare.url)).rejects.toMatchObject({
+      code: "broker_unavailable",
+    });
     await server.stop();
     await expect(run(world.filled, replay, "--generation", id, "--nats", server.url)).rejects.toMatchObject({
       code: "broker_unavailable",
