@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import {
   encodeOpsRecord,
   type GenerationId,
@@ -37,6 +36,6 @@ export async function recordOps(
     const { kind } = await publish(subject, payload, { messageId });
     if (kind === "stored") return true;
     if (performance.now() + PAUSE_MS > giveUpAt) return false;
-    await pause(PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }

@@ -30,6 +30,10 @@ export const METRICS = {
     kind: "counter",
     help: "Times that a slow reader was left to read the log at its own pace.",
   },
+  reprise_reader_marks_lost_total: {
+    kind: "counter",
+    help: "Readers of which it could not be recorded what they were handed last, because the broker was away for too long.",
+  },
   reprise_repairs_total: {
     kind: "counter",
     help: "Times that the live feed was compared with the log and mended from it.",

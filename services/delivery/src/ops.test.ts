@@ -45,6 +45,7 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_readers: 1,
     reprise_events_delivered_total: 6,
     reprise_readers_fallen_back_total: 0,
+    reprise_reader_marks_lost_total: 0,
     reprise_repairs_total: expect.any(Number),
     reprise_hub_memory_bytes: expect.any(Number),
     reprise_hub_generations: 2,

@@ -1,11 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Broker } from "@reprise/log";
-import { createGenerationLog, createRuleSetStore, createWriterName, Hub } from "@reprise/log";
+import {
+  createGenerationLog,
+  createRuleSetStore,
+  createWriterName,
+  Hub,
+  subscribeErasures,
+} from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
 import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthenticate } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
+import { Delivered } from "./delivered/delivered.ts";
 import { recordUnjudged } from "./domain/record-unjudged.ts";
 import { Presence } from "./presence/presence.ts";
 import { Reaper } from "./reaper/reaper.ts";
@@ -69,17 +76,27 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   let served = models;
   const readers = new Readers({ heartbeatMs });
+  const node = parseNodeId(createWriterName());
   const presence = new Presence({
     publish: log.publish,
-    node: parseNodeId(createWriterName()),
+    node,
     leaseMs: readerLeaseMs,
     onError,
   });
+  const delivered = new Delivered({
+    publish: log.publish,
+    node,
+    onLost: (marks) =>
+      logger.warn({ marks }, "what readers were handed could not be recorded of all of them"),
+    onError,
+  });
+  const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
   const draining = new AbortController();
 
   metrics.observe("reprise_readers", () => readers.count);
   metrics.observe("reprise_events_delivered_total", () => readers.eventsDelivered);
   metrics.observe("reprise_readers_fallen_back_total", () => readers.fallenBack);
+  metrics.observe("reprise_reader_marks_lost_total", () => delivered.lost);
   metrics.observe("reprise_repairs_total", () => hub.stats.repairs);
   metrics.observe("reprise_hub_memory_bytes", () => hub.stats.bytes);
   metrics.observe("reprise_hub_generations", () => hub.stats.tails);
@@ -97,6 +114,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       ruleSets: createRuleSetStore(log.publish, retentionMs),
       readers,
       presence,
+      delivered,
       shards,
       hasModel: (model) => served.has(model),
       logger,
@@ -133,7 +151,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     }, SWEEP_MS);
     await app.close();
     clearInterval(sweep);
-    await Promise.all([presence.close(), reaper.close()]);
+    await Promise.all([presence.close(), delivered.close(), reaper.close()]);
+    erasures.unsubscribe();
     hub.close();
     log.close();
   };

@@ -39,7 +39,7 @@ describe("a page that waits", () => {
     const page = readEventPage({ hub: NO_HUB, tail, fromSeq: 1, limit: 10, waitMs: 30_000, signal });
     tail.acceptLive(encodeEvent(1, delta("é")), () => 2);
     tail.notify(() => {});
-    expect(await page).toBe(
+    expect((await page).json).toBe(
       '{"object":"list","events":[{"seq":1,"type":"output.delta","text":"é"}],"cursor":"0-1","ended":false}',
     );
     expect(tail.readers).toBe(0);
@@ -55,7 +55,7 @@ describe("a page that waits", () => {
       waitMs: 30_000,
       signal: AbortSignal.abort(),
     });
-    expect(JSON.parse(await page)).toMatchObject({ events: [], cursor: "0-0" });
+    expect(JSON.parse((await page).json)).toMatchObject({ events: [], cursor: "0-0" });
   });
 });
 
@@ -65,7 +65,8 @@ test("a page holds at most a mebibyte, but always an event", async () => {
   const tail = new Tail(REF, httpSseFraming, { events: payloads, streamSeq: 4 });
   const signal = new AbortController().signal;
   const page = await readEventPage({ hub: NO_HUB, tail, fromSeq: 2, limit: 10, waitMs: 0, signal });
-  expect(JSON.parse(page)).toMatchObject({ cursor: "0-2", events: [{ seq: 2 }] });
+  expect(page.lastSeq).toBe(2);
+  expect(JSON.parse(page.json)).toMatchObject({ cursor: "0-2", events: [{ seq: 2 }] });
 });
 
 function newTailEvent(seq: number): Uint8Array {

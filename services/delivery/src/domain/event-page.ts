@@ -14,11 +14,18 @@ export interface PageOptions {
   signal: AbortSignal;
 }
 
+/** A page as JSON text, and what it holds. */
+export interface EventPageText {
+  readonly json: string;
+  /** The last event in it; one less than the first one wanted when it is empty. */
+  readonly lastSeq: number;
+}
+
 /** The most bytes of payloads in a page; one event always fits. */
 const MAX_PAGE_BYTES = 1_048_576;
 
 /**
- * A page as JSON text, of what readers may be shown: the payloads are taken as the tail has them, not parsed and written again.
+ * A page of what readers may be shown: the payloads are taken as the tail has them, not parsed and written again.
  * @throws RepriseError the tail's failure; `cursor_expired`, `broker_unavailable`
  */
 export async function readEventPage({
@@ -28,7 +35,7 @@ export async function readEventPage({
   limit,
   waitMs,
   signal,
-}: PageOptions): Promise<string> {
+}: PageOptions): Promise<EventPageText> {
   const isDue = () => fromSeq <= tail.shownSeq || tail.isOver || tail.failure !== undefined;
   if (waitMs > 0 && !isDue()) await until(tail, isDue, { waitMs, signal });
   if (tail.failure) throw tail.failure;
@@ -37,7 +44,8 @@ export async function readEventPage({
   const page = payloads.slice(0, limit).map((payload) => Buffer.from(payload).toString());
   const lastSeq = fromSeq + page.length - 1;
   const ended = tail.isOver && lastSeq >= tail.lastSeq;
-  return `{"object":"list","events":[${page.join(",")}],"cursor":"${tail.cursorAt(lastSeq)}","ended":${ended}}`;
+  const json = `{"object":"list","events":[${page.join(",")}],"cursor":"${tail.cursorAt(lastSeq)}","ended":${ended}}`;
+  return { json, lastSeq };
 }
 
 function fromMemory(tail: Tail, fromSeq: number, limit: number): Uint8Array[] {

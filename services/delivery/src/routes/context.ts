@@ -1,6 +1,7 @@
 import type { Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { Authenticate } from "../auth.ts";
+import type { Delivered } from "../delivered/delivered.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Readers } from "../streaming/readers.ts";
 
@@ -13,6 +14,7 @@ export interface RouteContext {
   readonly ruleSets: RuleSetStore;
   readonly readers: Readers;
   readonly presence: Presence;
+  readonly delivered: Delivered;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;

@@ -8,6 +8,8 @@ import {
 } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
+import { type Caller, callerOf } from "../delivered/caller.ts";
+import { recordAnswer } from "../delivered/record-answer.ts";
 import { readEventPage } from "../domain/event-page.ts";
 import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume.ts";
 import { openSseSocket } from "../streaming/sse-socket.ts";
@@ -27,12 +29,13 @@ const querySchema = z.strictObject({
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
   app.get<{ Params: { id: string } }>("/v1/generations/:id/events", async (request, reply) => {
-    const { tenant } = context.authenticate(request, "read");
+    const principal = context.authenticate(request, "read");
+    const caller = callerOf(request, principal);
     const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
-    const ref = { tenant, generation: parseGenerationId(request.params.id) };
+    const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
     const { after, wait, limit } = parseWith(querySchema, request.query, "query");
     const resume = requestedCursor(request.headers["last-event-id"]?.toString(), after);
-    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status: 200 });
+    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status: 200, caller });
 
     const tail = await context.hub.open(ref);
     const fromSeq = await resumeFrom(context.hub, tail, resume);
@@ -41,7 +44,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     reply.raw.on("close", () => gone.abort());
     const signal = AbortSignal.any([context.draining, gone.signal]);
     const leave = context.presence.enter(tail, () => fromSeq - 1);
-    const page = await readEventPage({
+    const { json, lastSeq } = await readEventPage({
       hub: context.hub,
       tail,
       fromSeq,
@@ -49,17 +52,25 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
       waitMs: wait,
       signal,
     }).finally(leave);
-    return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(page);
+    recordAnswer(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, tail });
+    return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(json);
   });
+}
+
+export interface StreamedAnswer {
+  readonly ref: GenerationRef;
+  readonly resume: ResumePoint;
+  readonly status: number;
+  readonly caller: Caller;
 }
 
 /** Answers with the stream itself, from behind the cursor; with 204 when the reader has seen the end already. */
 export async function streamEvents(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, status }: { ref: GenerationRef; resume: ResumePoint; status: number },
+  { ref, resume, status, caller }: StreamedAnswer,
 ): Promise<FastifyReply> {
-  const { hub, readers, presence, logger } = context;
+  const { hub, readers, presence, delivered, logger } = context;
   const tail = await hub.open(ref);
   const nextSeq = await resumeFrom(hub, tail, resume);
   await assertKept(hub, tail, nextSeq);
@@ -85,9 +96,18 @@ export async function streamEvents(
     onClose(closed) {
       readers.remove(closed);
       leave();
+      depart();
     },
   });
   const leave = presence.enter(tail, () => stream.takenSeq);
+  const depart = delivered.enter({
+    ref,
+    protocol: "sse",
+    caller,
+    fromSeq: nextSeq,
+    position: stream,
+    tail,
+  });
   readers.add(stream);
   stream.start();
   return reply;

@@ -1,7 +1,9 @@
 import {
   encodeCursor,
   type Generation,
+  type GenerationRef,
   LIMITS,
+  parseCursor,
   parseGenerationId,
   parseGenerationRequest,
   parseIdempotencyKey,
@@ -11,8 +13,11 @@ import {
   START,
   Transcript,
 } from "@reprise/protocol";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Role } from "@reprise/tenancy";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { type Caller, callerOf } from "../delivered/caller.ts";
+import { recordAnswer } from "../delivered/record-answer.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
@@ -34,7 +39,9 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
   const { authenticate, log, ruleSets, shards, hasModel } = context;
 
   app.post("/v1/generations", async (request, reply) => {
-    const { tenant, policy } = authenticate(request, "create");
+    const principal = authenticate(request, "create");
+    const { tenant, policy } = principal;
+    const caller = callerOf(request, principal);
     parseWith(noQuery, request.query, "query");
     const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
     const body = parseGenerationRequest(request.body);
@@ -64,32 +71,51 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     });
     const status = joined ? 200 : 201;
     void reply.header(GENERATION_ID_HEADER, ref.generation);
-    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status });
+    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status, caller });
     const generation: Generation = joined
       ? await readGeneration(context, ref)
       : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
+    recordSnapshot(context, reply, { ref, caller, generation });
     return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(generation);
   });
 
-  app.get<{ Params: { id: string } }>("/v1/generations/:id", async (request) => {
-    const { tenant } = authenticate(request, "read");
-    parseWith(noQuery, request.query, "query");
-    return readGeneration(context, { tenant, generation: parseGenerationId(request.params.id) });
-  });
+  /** A call whose answer is a generation. */
+  function addCall(
+    [method, path, role]: readonly ["GET" | "POST", string, Role],
+    answer: (ref: GenerationRef, body: unknown) => Promise<Generation>,
+  ): void {
+    app.route<{ Params: { id: string } }>({
+      method,
+      url: `/v1/generations/:id${path}`,
+      async handler(request, reply) {
+        const principal = authenticate(request, role);
+        parseWith(noQuery, request.query, "query");
+        const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+        const generation = await answer(ref, request.body);
+        recordSnapshot(context, reply, { ref, caller: callerOf(request, principal), generation });
+        return generation;
+      },
+    });
+  }
 
-  app.post<{ Params: { id: string } }>("/v1/generations/:id/cancel", async (request) => {
-    const { tenant } = authenticate(request, "cancel");
-    parseWith(noQuery, request.query, "query");
-    const { reason = "requested" } = parseWith(cancelSchema, request.body ?? {});
-    return cancelGeneration(context, { tenant, generation: parseGenerationId(request.params.id) }, reason);
+  addCall(["GET", "", "read"], (ref) => readGeneration(context, ref));
+  addCall(["POST", "/cancel", "cancel"], (ref, body) => {
+    const { reason = "requested" } = parseWith(cancelSchema, body ?? {});
+    return cancelGeneration(context, ref, reason);
   });
+  addCall(["POST", "/tool-results", "tool"], (ref, body) =>
+    answerToolCall(context, ref, parseToolResult(body)),
+  );
+}
 
-  app.post<{ Params: { id: string } }>("/v1/generations/:id/tool-results", async (request) => {
-    const { tenant } = authenticate(request, "tool");
-    parseWith(noQuery, request.query, "query");
-    const ref = { tenant, generation: parseGenerationId(request.params.id) };
-    return answerToolCall(context, ref, parseToolResult(request.body));
-  });
+/** Whoever is answered with a generation has read what it says so far. */
+function recordSnapshot(
+  context: RouteContext,
+  reply: FastifyReply,
+  { generation, ...read }: { ref: GenerationRef; caller: Caller; generation: Generation },
+): void {
+  const { seq: lastSeq } = parseCursor(generation.cursor);
+  recordAnswer(context, reply, { ...read, protocol: "snapshot", fromSeq: 1, lastSeq });
 }
 
 /** A trace context that is malformed is left out, as W3C Trace Context has it. */

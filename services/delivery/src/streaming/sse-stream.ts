@@ -77,6 +77,11 @@ export class SseStream {
     return (this.#full ? this.#handedSeq : this.#nextSeq) - 1;
   }
 
+  /** The last event that was handed to the socket, taken or not. */
+  get sentSeq(): number {
+    return this.#nextSeq - 1;
+  }
+
   /** Sends what there is, and from then on whatever comes. */
   start(): void {
     this.#pump();
@@ -99,6 +104,8 @@ export class SseStream {
 
   #pump(): void {
     const { tail } = this.#options;
+    // Whoever reads slowly, or not at all, does not keep what was erased.
+    if (tail.failure?.code === "generation_erased") return this.#fail(tail.failure);
     while (!this.#full && !this.#closed && !this.#readingBehind) {
       const view = tail.view(this.#nextSeq, MAX_WRITE_BYTES);
       if (view) {

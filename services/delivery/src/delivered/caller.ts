@@ -1,0 +1,15 @@
+import type { AddressClass } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
+import type { FastifyRequest } from "fastify";
+import { addressClassOf } from "./address-class.ts";
+
+/** Who has made a call, as far as it is recorded. */
+export interface Caller {
+  /** The holder of the key. */
+  readonly by: string;
+  readonly address: AddressClass;
+}
+
+export function callerOf({ socket }: Pick<FastifyRequest, "socket">, { holder }: Principal): Caller {
+  return { by: holder, address: addressClassOf(socket.remoteAddress) };
+}
