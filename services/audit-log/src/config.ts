@@ -1,4 +1,6 @@
 import { type Environment, parseEnvironment } from "@reprise/service";
+import { loadTenantsFile } from "@reprise/tenancy";
+import type { KeptTenant } from "./service.ts";
 
 /** Where the archive and its keys are: what the commands need too. */
 const STORAGE_NAMES = [
@@ -43,4 +45,11 @@ export function parseAuditLogEnvironment(env: Variables): AuditLogEnvironment {
 /** @throws RepriseError `config_invalid` */
 export function parseStorageEnvironment(env: Variables): StorageEnvironment {
   return parseEnvironment(env, STORAGE_NAMES);
+}
+
+/** Without a tenants file everything is kept. @throws RepriseError `config_invalid` */
+export async function loadKeptTenants({
+  REPRISE_TENANTS_FILE: file,
+}: Pick<AuditLogEnvironment, "REPRISE_TENANTS_FILE">): Promise<readonly KeptTenant[]> {
+  return file === undefined ? [] : (await loadTenantsFile(file)).tenants;
 }

@@ -8,7 +8,7 @@ import {
   startOpsServer,
   topologyOf,
 } from "@reprise/service";
-import { parseAuditLogEnvironment } from "./config.ts";
+import { loadKeptTenants, parseAuditLogEnvironment } from "./config.ts";
 import { startAuditLog } from "./service.ts";
 import { openAuditStorage } from "./storage.ts";
 
@@ -19,16 +19,22 @@ await runService("audit-log", async () => {
   const logger = createLogger({ service: "audit-log", level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
   const storage = await openAuditStorage(env);
+  const tenants = await loadKeptTenants(env);
 
   await using stack = new AsyncDisposableStack();
   const topology = topologyOf(env);
   const broker = stack.use(await openBroker({ url: natsUrls.join(","), name: "audit-log", ...topology }));
   const auditLog = stack.use(
-    await startAuditLog({ broker, shards: topology.shards, storage, logger, metrics }),
+    await startAuditLog({ broker, shards: topology.shards, storage, tenants, logger, metrics }),
   );
   const ops = createOpsHandler({ metrics, notReadyBecause: () => auditLog.notReadyBecause() });
   const opsServer = port === undefined ? undefined : stack.use(await startOpsServer(ops, { host, port }));
   logger.info({ archive: storage.dir, vkey: storage.signer.vkey, ops: opsServer?.url }, "archiving");
   const running = stack.move();
-  return { logger, drainMs: env.REPRISE_DRAIN_MS, stop: () => running.disposeAsync() };
+  return {
+    logger,
+    drainMs: env.REPRISE_DRAIN_MS,
+    reload: async () => auditLog.reload(await loadKeptTenants(env)),
+    stop: () => running.disposeAsync(),
+  };
 });

@@ -1,16 +1,26 @@
-import { openArchive } from "@reprise/archive";
+import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import { toRepriseError } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
+import type { TenantConfig } from "@reprise/tenancy";
+import { startAnswering } from "./answering/start-answering.ts";
+import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
 import { GenerationKeys } from "./archiving/generation-keys.ts";
 import type { BatchLimits } from "./archiving/lane-reader.ts";
 import { laneStreams } from "./archiving/lane-kind.ts";
 import { runLanes } from "./archiving/lanes.ts";
 import { countPlaces } from "./archiving/places.ts";
+import { ArchiveSearch } from "./search/archive-search.ts";
+import { openFetchedFiles } from "./search/fetched-files.ts";
+import { localFiles } from "./search/searchable-files.ts";
+import { startMaintenance } from "./lifecycle/maintenance.ts";
 import type { AuditStorage } from "./storage.ts";
 
 export { AUDIT_NAMES } from "./config.ts";
 export { type AuditStorage, openAuditStorage } from "./storage.ts";
+
+/** A tenant, as far as the audit log has to know it. */
+export type KeptTenant = Pick<TenantConfig, "id" | "audit">;
 
 export interface AuditLogOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */
@@ -18,6 +28,8 @@ export interface AuditLogOptions {
   /** How many streams the logs are spread over. */
   shards: number;
   storage: AuditStorage;
+  /** How long to keep what of whom. */
+  tenants: readonly KeptTenant[];
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
   logger: Logger;
@@ -27,16 +39,21 @@ export interface AuditLogOptions {
 export interface AuditLog extends AsyncDisposable {
   /** Why it can't archive now, in words for people: empty when it can. */
   notReadyBecause(): readonly string[];
+  /** Keeps things as long as these tenants say from now on. */
+  reload(tenants: readonly KeptTenant[]): void;
   /** Archives what has been read, and closes. */
   close(): Promise<void>;
 }
 
+/** What is kept of a store's files to search in. */
+const CACHE_BYTES = 1_024 * 1_024 * 1_024;
 const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16 * 1_024 * 1_024 };
 
 /** Starts to archive what the broker keeps. Its streams must exist. */
 export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { broker, shards, storage, limits = LIMITS, logger, metrics } = options;
-  const { store, keyring, signer } = storage;
+  const { keyring, signer, dir, cacheDir } = storage;
+  await using stack = new AsyncDisposableStack();
   const onError = (error: unknown) => {
     // What the absence of the broker or the store has held up is tried again.
     if (toRepriseError(error).retryable) logger.warn({ err: error }, "the audit log waits");
@@ -44,6 +61,11 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   };
   const holder = createWriterName();
   const log = createGenerationLog(broker, onError);
+  stack.defer(() => log.close());
+  const store =
+    (await probeStore(storage.store)) === "conditional"
+      ? storage.store
+      : createBrokerFencedStore(storage.store, { broker, publish: log.publish, archive: storage.name });
   const archive = await openArchive({ store, name: storage.name, writer: { name: holder, signer, onError } });
   const events = metrics.counter("reprise_audit_events_total");
   const commits = metrics.counter("reprise_audit_commits_total");
@@ -76,12 +98,32 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   metrics.observe("reprise_audit_lanes", () => lanes.size);
   metrics.observe("reprise_audit_lag_seconds", () => lagSeconds);
 
-  const close = async () => {
-    await lanes.close();
-    log.close();
-  };
+  stack.defer(() => lanes.close());
+  let { tenants } = options;
+  const live = { broker, log, shards };
+  const maintenance = startMaintenance({
+    archive,
+    store,
+    keyring,
+    live,
+    holder,
+    tenants: () => tenants,
+    onError,
+  });
+  stack.defer(() => maintenance.close());
+  const files =
+    dir === undefined
+      ? await openFetchedFiles({ store, dir: cacheDir, maxBytes: CACHE_BYTES })
+      : localFiles(dir);
+  const reader = new ArchiveReader({ archive, keyring });
+  const search = stack.use(new ArchiveSearch({ archive, keyring, files }));
+  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
+
+  const running = stack.move();
+  const close = () => running.disposeAsync();
   return {
     notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),
+    reload: (next) => (tenants = next),
     close,
     [Symbol.asyncDispose]: close,
   };

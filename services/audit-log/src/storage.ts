@@ -23,6 +23,8 @@ export interface AuditStorage {
   readonly store: BlobStore;
   /** The archive's folder; undefined when it is not in one. */
   readonly dir: string | undefined;
+  /** Where files are kept to search in, when the archive is not in a folder. This process alone uses it. */
+  readonly cacheDir: string;
   readonly keyring: Keyring;
   readonly signer: NoteKey;
 }
@@ -42,9 +44,10 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
   const signingKeyFile = env.REPRISE_AUDIT_SIGNING_KEY_FILE ?? join(keysDir, "signing.key");
   const signer = parseNoteKey(await openSecretFile(signingKeyFile, () => createNoteKey(name).skey));
   const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
+  const cacheDir = join(dataDir, `audit-cache-${process.pid}`);
   if (!env.REPRISE_AUDIT_S3_URL) {
     const dir = env.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");
-    return { name, store: createFileStore(dir), dir, keyring, signer };
+    return { name, store: createFileStore(dir), dir, cacheDir, keyring, signer };
   }
   const keyId = env.REPRISE_AUDIT_S3_KEY_ID;
   const secret = env.REPRISE_AUDIT_S3_SECRET;
@@ -60,5 +63,5 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
     keyId,
     secret,
   });
-  return { name, store, dir: undefined, keyring, signer };
+  return { name, store, dir: undefined, cacheDir, keyring, signer };
 }

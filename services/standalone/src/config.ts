@@ -1,9 +1,9 @@
+import { AUDIT_NAMES } from "@reprise/audit-log";
 import { type Environment, parseEnvironment } from "@reprise/service";
 
 const NAMES = [
   "REPRISE_HOST",
   "REPRISE_PORT",
-  "REPRISE_DATA_DIR",
   "REPRISE_NATS_URL",
   "REPRISE_SYNC_INTERVAL",
   "REPRISE_MODELS_FILE",
@@ -18,6 +18,8 @@ const NAMES = [
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_DRAIN_MS",
   "REPRISE_CORS_ORIGINS",
+  "REPRISE_AUDIT",
+  ...AUDIT_NAMES,
 ] as const;
 
 export type PlatformEnvironment = Environment<(typeof NAMES)[number]>;

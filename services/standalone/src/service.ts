@@ -1,8 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { type AuditLog, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker } from "@reprise/inference-worker";
-import { openBroker } from "@reprise/log";
+import { connectBroker, openBroker } from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
 import { RepriseError } from "@reprise/protocol";
 import {
@@ -42,7 +43,8 @@ export interface PlatformOptions {
 }
 
 /**
- * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery, a worker and moderation.
+ * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery, a worker, moderation and
+ * the audit log.
  * Everything that outlives the process is in the data folder, which one platform at a time can use.
  * @throws RepriseError `config_invalid`, `broker_unavailable`, `broker_incompatible`
  */
@@ -57,7 +59,8 @@ export async function startPlatform(
 
   const tenantsFile = env.REPRISE_TENANTS_FILE;
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
-  const tenants = createTenantDirectory(dev ? dev.tenancy : await loadTenantsFile(tenantsFile!));
+  const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
+  const tenants = createTenantDirectory(tenancy);
 
   const nats = env.REPRISE_NATS_URL
     ? undefined
@@ -71,6 +74,14 @@ export async function startPlatform(
   const classifiers = await loadClassifiers(env, processEnv);
   const shards = env.REPRISE_SHARDS;
   const moderation = stack.use(await startModeration({ broker, shards, classifiers, logger, metrics }));
+  let auditLog: AuditLog | undefined;
+  if (env.REPRISE_AUDIT === "on") {
+    const storage = await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir });
+    const own = stack.use(await connectBroker({ url, name: "audit-log" }));
+    auditLog = stack.use(
+      await startAuditLog({ broker: own, shards, storage, tenants: tenancy.tenants, logger, metrics }),
+    );
+  }
   const names = new Set(models.keys());
   const settings = toDeliverySettings(env);
   const delivery = stack.use(
@@ -86,7 +97,11 @@ export async function startPlatform(
     apiKey: dev?.apiKey,
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
     async reload(next) {
-      if (tenantsFile !== undefined) tenants.reload(await loadTenantsFile(tenantsFile));
+      if (tenantsFile !== undefined) {
+        const changed = await loadTenantsFile(tenantsFile);
+        tenants.reload(changed);
+        auditLog?.reload(changed.tenants);
+      }
       await moderation.reload(await loadClassifiers(env, processEnv));
       await worker.reload(next);
       delivery.setModels(new Set(next.keys()));

@@ -47,6 +47,7 @@ export async function verifyArchive(options: VerifyOptions): Promise<VerifyRepor
     findings.add("unknown", name, "no key was given that the signatures could be checked with");
   const walked = await walkCommits({ store, name, vkeys, claims, findings });
 
+  if (walked.commits === 0) findings.add("unknown", name, "there is no archive here");
   const counts: FileCounts = { segments: 0, events: 0, destroyed: 0, unopened: 0 };
   let files = 0;
   const live = new Set<string>();

@@ -60,6 +60,10 @@ export function keysDir(values: ArchiveValues, env: Env): string {
   return values.keys ?? env["REPRISE_AUDIT_KEYS_DIR"] ?? join(dataDir(env), "audit-keys");
 }
 
+export function signingKeyFile(values: ArchiveValues, env: Env): string {
+  return env["REPRISE_AUDIT_SIGNING_KEY_FILE"] ?? join(keysDir(values, env), "signing.key");
+}
+
 export function archiveName(values: ArchiveValues, env: Env): string {
   return values.name ?? env["REPRISE_AUDIT_NAME"] ?? "reprise";
 }

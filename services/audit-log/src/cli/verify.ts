@@ -1,14 +1,23 @@
 import { readFile } from "node:fs/promises";
-import { createFileStore, parseVerifierKey, type VerifyReport, verifyArchive } from "@reprise/archive";
+import {
+  createFileStore,
+  parseNoteKey,
+  parseVerifierKey,
+  type VerifierKey,
+  type VerifyReport,
+  verifyArchive,
+} from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type Command, EXIT, writeLine } from "./command.ts";
+import { type Command, type CommandIo, EXIT, writeLine } from "./command.ts";
 import {
   ARCHIVE_OPTIONS,
   ARCHIVE_USAGE,
   archiveDir,
   archiveName,
+  type ArchiveValues,
   openKeyringCopy,
   parseOptions,
+  signingKeyFile,
 } from "./options.ts";
 
 const OPTIONS = {
@@ -32,7 +41,7 @@ const VERDICTS = {
 export const verify: Command = {
   summary: "whether the archive is as it was written: 0 fine, 2 tampered with, 3 a gap, 4 can't tell",
   usage: `${ARCHIVE_USAGE}
-  --vkey <key>                of the archive's signatures; once for each key it has had
+  --vkey <key>                of the archive's signatures, once for each key it has had; default: the one whose signing key is with the keys
   --witness <key>             of a witness that must have cosigned
   --witnessed <file|url>      a checkpoint that somebody else has kept: a cut end shows by nothing else
   --tenant <id>               only the files of this tenant; all commits
@@ -47,7 +56,7 @@ export const verify: Command = {
     const report = await verifyArchive({
       store: createFileStore(archiveDir(values, env)),
       name: archiveName(values, env),
-      vkeys: (values.vkey ?? []).map(parseVerifierKey),
+      vkeys: await verifierKeys(values, env),
       witnesses: (values.witness ?? []).map(parseVerifierKey),
       witnessed,
       tenant: values.tenant,
@@ -66,6 +75,16 @@ function toLines({ verdict, commits, files, segments, events, destroyed, finding
     ...lines,
     `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${erased}`,
   ];
+}
+
+/** Those that are named; else the archive's own, where its signing key lies. */
+async function verifierKeys(
+  values: ArchiveValues & { readonly vkey?: readonly string[] | undefined },
+  env: CommandIo["env"],
+): Promise<VerifierKey[]> {
+  if (values.vkey) return values.vkey.map(parseVerifierKey);
+  const own = await readFile(signingKeyFile(values, env), "utf8").catch(() => undefined);
+  return own === undefined ? [] : [parseNoteKey(own)];
 }
 
 async function readNote(where: string): Promise<string> {
