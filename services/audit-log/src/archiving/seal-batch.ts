@@ -1,22 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import {
-  type ArchiveFile,
   type ArchiveState,
   type BlobStore,
-  dataKey,
   type Draft,
-  encodeFingerprints,
   encodeSegmentFile,
   type Keyring,
   leafHashOf,
   sealSegment,
   type Segment,
-  sha256Hex,
   type StreamRange,
   type TenantDraft,
 } from "@reprise/archive";
 import type { Batch } from "./batch.ts";
+import { describeFile } from "./describe-file.ts";
 import { erasedIn } from "./erased.ts";
 import type { GenerationKeys } from "./generation-keys.ts";
 import { type Group, groupMessages } from "./group-messages.ts";
@@ -155,20 +152,8 @@ async function storeFile(
 ): Promise<TenantDraft> {
   const { tenant, day } = group;
   const bytes = encodeSegmentFile(segments);
-  const sha256 = sha256Hex(bytes);
-  const key = dataKey({ tenant, day, stream, first, last, sha256 });
-  await store.put(key, bytes);
-  const headers = segments.map(({ header }) => header);
-  const file: ArchiveFile = {
-    key,
-    sha256,
-    bytes: bytes.length,
-    segments: segments.length,
-    events: headers.reduce((sum, { events }) => sum + events, 0),
-    first_at: Math.min(...headers.map(({ first_at }) => first_at)),
-    last_at: Math.max(...headers.map(({ last_at }) => last_at)),
-    generations: encodeFingerprints(new Set(headers.map(({ generation }) => generation))),
-  };
+  const file = describeFile({ tenant, day, stream, first, last }, { bytes, segments });
+  await store.put(file.key, bytes);
   return { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
 }
 

@@ -1,0 +1,218 @@
+import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import { completed, delta, requested } from "../testing/drafts.ts";
+import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { compact } from "./compaction.ts";
+import { setHold } from "./hold.ts";
+import { type MaintenanceOptions, startMaintenance } from "./maintenance.ts";
+import { nextCompaction } from "./next-compaction.ts";
+import { readStoredHeaders } from "./stored-headers.ts";
+
+const { tenant } = createRef();
+const DAY_MS = 86_400_000;
+const START = Date.parse("2026-11-01T10:00:00Z");
+const HOUR_MS = 3_600_000;
+const who = { tenant, by: "operator", reason: "a test" };
+
+function maintenanceOf({ archive, keyring }: FilledArchive, options: Partial<MaintenanceOptions> = {}) {
+  const errors: unknown[] = [];
+  const maintenance = startMaintenance({
+    archive,
+    keyring,
+    store: archive.store,
+    live: undefined,
+    holder: "test",
+    tenants: () => [],
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  return { ...maintenance, errors, [Symbol.asyncDispose]: () => maintenance.close() };
+}
+
+/** A generation per commit, `apartMs` after the one before. */
+async function fill(filled: FilledArchive, howMany: number, apartMs: number): Promise<GenerationRef[]> {
+  const refs = Array.from({ length: howMany }, () => createRef());
+  for (const [i, ref] of refs.entries()) {
+    const drafts = [requested(ref, { subject: `person-${i}` }), delta(`text ${i}`), completed()];
+    filled.log(ref, drafts, (START + i * apartMs) * 1_000);
+    await filled.commit();
+  }
+  return refs;
+}
+
+async function textOf({ reader }: FilledArchive, ref: GenerationRef): Promise<string> {
+  const events = await Array.fromAsync(reader.events(ref));
+  return events.map(({ payload }) => Buffer.from(payload).toString()).join("\n");
+}
+
+function filesOf({ archive }: FilledArchive): string[] {
+  return archive.state.files(tenant).map(({ key }) => key);
+}
+
+async function objectsOf({ archive: { store } }: FilledArchive): Promise<string[]> {
+  return (await Array.fromAsync(store.list("data/"))).map(({ key }) => key);
+}
+
+describe("small files", () => {
+  test("of a day that is over become one, without a new leaf, and everything is read as before", async () => {
+    await using filled = await openFilledArchive();
+    const refs = await fill(filled, 5, 1_000);
+    const before = {
+      tree: filled.archive.state.tree(tenant).toJSON(),
+      texts: await Promise.all(refs.map((ref) => textOf(filled, ref))),
+    };
+    await using maintenance = maintenanceOf(filled, { now: () => START + DAY_MS });
+    await maintenance.run();
+    expect(maintenance.errors).toEqual([]);
+    expect(filesOf(filled)).toHaveLength(1);
+    expect(filesOf(filled)[0]).toMatch(/dt=2026-11-01\/GENERATIONS_0-1-15-[0-9a-f]{12}\.parquet$/);
+    expect(filled.archive.state.tree(tenant).toJSON()).toEqual(before.tree);
+    expect(await Promise.all(refs.map((ref) => textOf(filled, ref)))).toEqual(before.texts);
+  });
+
+  test("stay in the store for a day after they were merged, and no longer", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, 3, 1_000);
+    const old = filesOf(filled);
+    let now = START + DAY_MS;
+    await using maintenance = maintenanceOf(filled, { now: () => now });
+    await maintenance.run();
+    now += DAY_MS - 1;
+    await maintenance.run();
+    expect(await objectsOf(filled)).toEqual(expect.arrayContaining(old));
+    now += 1;
+    await maintenance.run();
+    expect(await objectsOf(filled)).toEqual(filesOf(filled));
+  });
+
+  test("that two merge at once are merged once", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, 3, 1_000);
+    const { archive } = filled;
+    const next = nextCompaction(archive.state.files(tenant), START + DAY_MS)!;
+    const outcomes = await Promise.all(
+      [1, 2].map(() => compact({ archive, store: archive.store }, tenant, next)),
+    );
+    expect(outcomes.toSorted()).toEqual(["committed", "fenced"]);
+    expect(filesOf(filled)).toHaveLength(1);
+  });
+
+  test("that were changed are left for who verifies the archive", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, 2, 1_000);
+    const [key] = filesOf(filled);
+    const { store } = filled.archive;
+    const bytes = Uint8Array.from((await store.get(key!))!);
+    bytes[200]! ^= 1;
+    await store.put(key!, bytes);
+    await using maintenance = maintenanceOf(filled, { now: () => START + DAY_MS });
+    await maintenance.run();
+    expect(maintenance.errors).toEqual([expect.any(RepriseError)]);
+    expect(maintenance.errors).toMatchObject([{ code: "archive_corrupt" }]);
+    expect(filesOf(filled)).toHaveLength(2);
+  });
+});
+
+describe("files that nobody has committed", () => {
+  async function orphan({ archive: { store } }: FilledArchive, last: number): Promise<string> {
+    const key = `data/tenant=acme/dt=2026-11-01/GENERATIONS_0-1-${last}-0123456789ab.parquet`;
+    await store.put(key, new Uint8Array(1));
+    return key;
+  }
+
+  test("are deleted a day after they were first seen, once the archive is past their place", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, 1, 0);
+    const passed = await orphan(filled, 3);
+    const ahead = await orphan(filled, 4);
+    let now = START;
+    await using maintenance = maintenanceOf(filled, { now: () => now });
+    await maintenance.run();
+    expect(await objectsOf(filled)).toContain(passed);
+    now += DAY_MS;
+    await maintenance.run();
+    expect(await objectsOf(filled)).not.toContain(passed);
+    expect(await objectsOf(filled)).toContain(ahead);
+  });
+});
+
+describe("retention", () => {
+  const keep = (maxDays: number) => () => [{ id: tenant, audit: { minDays: 0, maxDays } }];
+
+  test("deletes whole days that are over, and says what was there", async () => {
+    await using filled = await openFilledArchive();
+    const [first, second] = await fill(filled, 2, DAY_MS);
+    const [gone] = filled.archive.state.files(tenant);
+    const now = () => Date.parse("2026-11-04T00:00:00Z");
+    await using maintenance = maintenanceOf(filled, { now, tenants: keep(2) });
+    await maintenance.run();
+    expect(maintenance.errors).toEqual([]);
+    expect(filled.archive.state.records(tenant)).toEqual([
+      {
+        kind: "retention_deleted",
+        at: "2026-11-04T00:00:00.000Z",
+        day: "2026-11-01",
+        files: [{ key: gone!.key, sha256: gone!.sha256, segments: 1, events: 3 }],
+      },
+    ]);
+    await expect(textOf(filled, first!)).rejects.toMatchObject({ code: "generation_not_found" });
+    expect(await textOf(filled, second!)).toContain("text 1");
+    expect(filled.archive.state.tree(tenant).size).toBe(3);
+  });
+
+  test("deletes nothing a moment too early, nor without a maximum", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, 2, DAY_MS);
+    const now = () => Date.parse("2026-11-04T00:00:00Z") - 1;
+    await using early = maintenanceOf(filled, { now, tenants: keep(2) });
+    await early.run();
+    await using never = maintenanceOf(filled, {
+      now: () => START + 10_000 * DAY_MS,
+      tenants: () => [{ id: tenant, audit: { minDays: 0 } }],
+    });
+    await never.run();
+    expect(filesOf(filled)).toHaveLength(2);
+  });
+
+  test.each([
+    ["one generation", (ref: GenerationRef) => ({ generation: ref.generation })],
+    ["one subject", () => ({ subject: "person-0" })],
+  ])("leaves the files of a day that hold %s under a legal hold", async (_, what) => {
+    await using filled = await openFilledArchive();
+    const [held, other] = await fill(filled, 2, HOUR_MS);
+    await setHold(filled, { ...who, ...what(held!) });
+    const now = () => START + 10 * DAY_MS;
+    await using maintenance = maintenanceOf(filled, { now, tenants: keep(1) });
+    await maintenance.run();
+    expect(await textOf(filled, held!)).toContain("text 0");
+    await expect(textOf(filled, other!)).rejects.toMatchObject({ code: "generation_not_found" });
+  });
+
+  test("deletes nothing of a tenant that is held", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, 2, HOUR_MS);
+    await setHold(filled, who);
+    await using maintenance = maintenanceOf(filled, { now: () => START + 10 * DAY_MS, tenants: keep(1) });
+    await maintenance.run();
+    expect(filled.archive.state.files(tenant).length).toBeGreaterThan(0);
+    expect(filled.archive.state.records(tenant).map(({ kind }) => kind)).toEqual(["hold_set"]);
+  });
+
+  test("destroys the keys of generations that are wholly gone, and of no others", async () => {
+    await using filled = await openFilledArchive();
+    const [gone, goesOn] = [createRef(), createRef()];
+    for (const ref of [gone, goesOn]) filled.log(ref, [requested(ref), delta("x")], START * 1_000);
+    await filled.commit();
+    filled.event(goesOn, 2, completed(), (START + 5 * DAY_MS) * 1_000);
+    await filled.commit();
+    const headers = (await Array.fromAsync(readStoredHeaders(filled.archive.store, tenant))).flatMap(
+      (file) => file.headers,
+    );
+    const kidOf = (ref: GenerationRef) =>
+      headers.find(({ generation }) => generation === ref.generation)!.kid;
+    await using maintenance = maintenanceOf(filled, { now: () => START + 4 * DAY_MS, tenants: keep(1) });
+    await maintenance.run();
+    expect(await filled.keyring.open(tenant, kidOf(gone))).toBe("destroyed");
+    expect(await filled.keyring.open(tenant, kidOf(goesOn))).toMatchObject({ kid: kidOf(goesOn) });
+  });
+});

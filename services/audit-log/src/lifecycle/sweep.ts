@@ -1,0 +1,61 @@
+import type { Archive, BlobStore } from "@reprise/archive";
+import { parseDataKey } from "./data-file-name.ts";
+
+const GRACE_MS = 86_400_000;
+
+/**
+ * Deletes files that belong to no archive: those that were merged or whose time was over, and those that somebody stored and died before the
+ * commit. Each is left for a day since it was first seen here, for those who read it, or are about to commit it; and for as long as the
+ * archive has not come to its place in its stream: then nobody can commit it any more.
+ */
+export class Sweeper {
+  readonly #archive: Archive;
+  readonly #store: BlobStore;
+  readonly #graceMs: number;
+  /** Since when nothing names it. */
+  readonly #unnamedSince = new Map<string, number>();
+
+  constructor({
+    archive,
+    store,
+    graceMs = GRACE_MS,
+  }: {
+    archive: Archive;
+    store: BlobStore;
+    graceMs?: number;
+  }) {
+    this.#archive = archive;
+    this.#store = store;
+    this.#graceMs = graceMs;
+  }
+
+  /**
+   * @returns what was deleted
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  async sweep(nowMs: number): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const { key } of this.#store.list("data/")) keys.push(key);
+    // What was listed before the commits are read is named by one of them, if by any.
+    await this.#archive.refresh();
+    const unnamed = new Set(keys.filter((key) => this.#isUnnamed(key)));
+    for (const key of this.#unnamedSince.keys()) if (!unnamed.has(key)) this.#unnamedSince.delete(key);
+    const deleted: string[] = [];
+    for (const key of unnamed) {
+      const since = this.#unnamedSince.get(key) ?? nowMs;
+      this.#unnamedSince.set(key, since);
+      if (nowMs - since < this.#graceMs) continue;
+      await this.#store.delete(key);
+      this.#unnamedSince.delete(key);
+      deleted.push(key);
+    }
+    return deleted;
+  }
+
+  #isUnnamed(key: string): boolean {
+    const { state } = this.#archive;
+    const name = parseDataKey(key);
+    if (!name || state.hasFile(name.tenant, key)) return false;
+    return name.last <= (state.lanes.get(name.stream)?.last ?? -1);
+  }
+}
