@@ -60,7 +60,9 @@ describe("the reader of an archive", () => {
     expect((await reader.logOf(ref)).holes).toEqual([{ fromSeq: 1, toSeq: 2 }]);
     const events = reader.events(ref);
     expect(textOf((await events.next()).value)).toBe("a");
-    await expect(events.next()).rejects.toEqual(refused("archive_corrupt"));
+    await expect(events.next()).rejects.toEqual(refused("cursor_expired"));
+    expect(await textsOf(reader.events(ref, { fromSeq: 3 }))).toEqual(["d"]);
+    expect((await reader.outlineOf(ref)).lastSeq).toBe(3);
   });
 
   it("has nothing of another tenant's generation, nor of one that it does not know", async () => {

@@ -5,6 +5,7 @@ import {
   type GenerationRef,
   type OpsRecord,
   peekSeq,
+  RepriseError,
   type Verdict,
 } from "@reprise/protocol";
 import { archiveCorrupt } from "../segment/archive-corrupt.ts";
@@ -59,7 +60,7 @@ export class ArchiveReader {
 
   /**
    * The log as it was written, from an event on, one segment in memory at a time. It never passes over an event: where one is missing
-   * it ends with `archive_corrupt`; `logOf` says so beforehand.
+   * it ends with `cursor_expired`; `logOf` says so beforehand. Whether the archive has lost it, or never had it, tells who verifies it.
    * @throws RepriseError `generation_not_found`, `generation_erased`
    */
   async *events(
@@ -70,25 +71,35 @@ export class ArchiveReader {
     let next = fromSeq;
     for (const stretch of stretches) {
       if (stretch.toSeq < next) continue;
-      if (stretch.fromSeq > next)
-        throw archiveCorrupt(`Events ${next} to ${stretch.fromSeq - 1} of ${ref.generation} are missing.`);
+      if (stretch.fromSeq > next) {
+        throw new RepriseError(
+          "cursor_expired",
+          `Events ${next} to ${stretch.fromSeq - 1} of ${ref.generation} are not in the archive.`,
+        );
+      }
       yield* eventsOf(stretch, next, await this.#segments.open(stretch.segment));
       next = stretch.toSeq + 1;
     }
   }
 
   /**
-   * What the log says of events elsewhere in it, from a pass over all of it. Kept until more of the log is archived.
-   * @throws RepriseError as `events`
+   * What the log says of events elsewhere in it, from a pass over all that is there of it. Kept until more of the log is archived.
+   * @throws RepriseError `generation_not_found`, `generation_erased`
    */
   async outlineOf(ref: GenerationRef, layout?: LogLayout<PlacedSegment>): Promise<LogOutline> {
     const known = layout ?? (await this.logOf(ref));
     const name = `${ref.tenant}/${ref.generation}/${nameOf(known.stretches.at(-1)!)}`;
     const present = this.#outlines.get(name);
     if (present) return present;
-    const outline = await LogOutline.of(this.events(ref, { layout: known }));
+    const outline = await LogOutline.of(this.#eventsOf(known));
     this.#outlines.set(name, outline);
     return outline;
+  }
+
+  /** All that there are, whatever is missing between them. */
+  async *#eventsOf({ stretches }: LogLayout<PlacedSegment>): AsyncGenerator<LogEvent> {
+    for (const stretch of stretches)
+      yield* eventsOf(stretch, stretch.fromSeq, await this.#segments.open(stretch.segment));
   }
 
   /**

@@ -61,6 +61,13 @@ describe("what a connection was shown", () => {
     expect(await textsShownTo(mark({ seq: 2 }))).toEqual(["Call ", "555-0199"]);
   });
 
+  it("is what the node knew when the connection came, whatever clocks say", async () => {
+    const late = { seq: 2, started_at: "1970-01-01T00:00:09.000Z" };
+    expect(await textsShownTo(mark({ ...late, known_seq: 3 }))).toEqual(["Call ", "555-0199"]);
+    const early = { seq: 2, started_at: "1970-01-01T00:00:00.000Z" };
+    expect(await textsShownTo(mark({ ...early, known_seq: 4 }))).toEqual(["Call ", "[number]"]);
+  });
+
   it("is nothing where the connection ended before its first event", async () => {
     expect(await textsShownTo(mark({ seq: 0 }))).toEqual([]);
   });
@@ -69,8 +76,13 @@ describe("what a connection was shown", () => {
     await fc.assert(
       fc.asyncProperty(anyModeratedLog, anyVisit, async (log, visit) => {
         const { handed, mark: left } = simulateReader(log, visit);
-        const shown = await Array.fromAsync(asShownTo(log, await outlineOf(log), left));
-        expect(shown.map(({ seq, payload }) => ({ seq, payload }))).toEqual(handed);
+        const outline = await outlineOf(log);
+        // Clocks alone tell it too, where they agree.
+        const { known_seq: _, ...timed } = left;
+        for (const one of [left, timed]) {
+          const shown = await Array.fromAsync(asShownTo(log, outline, one));
+          expect(shown.map(({ seq, payload }) => ({ seq, payload }))).toEqual(handed);
+        }
       }),
       { numRuns: 1_000 },
     );

@@ -1,6 +1,6 @@
 import { type ReaderMark, Withdrawals } from "@reprise/protocol";
 import type { LogEvent } from "./log-event.ts";
-import type { LogOutline, Withdrawing } from "./log-outline.ts";
+import type { LogOutline, Notable } from "./log-outline.ts";
 
 /**
  * What one connection was handed, byte for byte. Text that was withdrawn is there as it was if it had been handed out before, and as what
@@ -8,7 +8,8 @@ import type { LogOutline, Withdrawing } from "./log-outline.ts";
  *
  * A connection has a place in the log at any time, and events from there on are handed out as the log reads by then. Its mark says where that
  * place was at each withdrawal that came while it was there. A withdrawal that the mark does not list came before the connection, and counts
- * from its first event on, or after it, and never does: which of the two, the broker's clock tells.
+ * from its first event on, or after it, and never does: `known_seq` tells which of the two. Of a connection that was served from the archive
+ * the broker's clock tells.
  * @param events of the log, in its order, from the mark's first one or before
  * @param mark the last one of the connection
  */
@@ -34,8 +35,9 @@ export async function* asShownTo<E extends LogEvent>(
 }
 
 /** The last event that was handed out regardless of a withdrawal; undefined where all of them were. */
-function countsAfter({ event, storedAtUs }: Withdrawing, mark: ReaderMark): number | undefined {
+function countsAfter({ event, storedAtUs }: Notable, mark: ReaderMark): number | undefined {
   const listed = mark.withdrawn?.find(([seq]) => seq === event.seq);
   if (listed) return listed[1];
+  if (mark.known_seq !== undefined) return event.seq <= mark.known_seq ? -1 : undefined;
   return storedAtUs <= Date.parse(mark.started_at) * 1_000 ? -1 : undefined;
 }

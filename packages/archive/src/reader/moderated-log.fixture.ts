@@ -79,6 +79,7 @@ export function simulateReader(log: readonly LogEvent[], { comesAt, fromSeq, tak
     by: "key",
     from_seq: fromSeq,
     seq: lastHanded(),
+    known_seq: startsAt - 1,
     started_at: new Date((startsAt - 0.5) * (STEP_US / 1_000)).toISOString(),
     ...(withdrawn.length > 0 && { withdrawn }),
   };

@@ -31,6 +31,15 @@ describe("a page of events", () => {
     expect(await toEventsPage(log(event(1), event(2)), 1)).toEqual({ lines: line(1), more: true });
   });
 
+  it("ends before what can't be had, which the next page says", async () => {
+    const broken = async function* (...events: ShownEvent[]) {
+      yield* events;
+      throw new Error("a hole");
+    };
+    expect(await toEventsPage(broken(event(1)), 100)).toEqual({ lines: line(1), more: true });
+    await expect(toEventsPage(broken(), 100)).rejects.toThrow("a hole");
+  });
+
   it("is empty where there is nothing", async () => {
     expect(await toEventsPage(log(), 100)).toEqual({ lines: "", more: false });
   });

@@ -8,17 +8,23 @@ export interface EventsPage {
 }
 
 /**
- * As many whole events as fit.
+ * As many whole events as fit, and as there are before one that can't be had: what is wrong with that says the page that would begin with it.
  * @param maxBytes at most so many bytes, unless the first event alone has more: a page without one would lead nobody on
  */
 export async function toEventsPage(events: AsyncIterable<ShownEvent>, maxBytes: number): Promise<EventsPage> {
   const lines: string[] = [];
   let bytes = 0;
-  for await (const { cursor, storedAtUs, payload } of events) {
-    const head = `${cursor} ${Math.floor(storedAtUs / 1_000)} `;
-    bytes += head.length + payload.length + 1;
-    if (bytes > maxBytes && lines.length > 0) return { lines: lines.join(""), more: true };
-    lines.push(`${head}${Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString()}\n`);
+  try {
+    for await (const { cursor, storedAtUs, payload } of events) {
+      const head = `${cursor} ${Math.floor(storedAtUs / 1_000)} `;
+      bytes += head.length + payload.length + 1;
+      if (bytes > maxBytes && lines.length > 0) return { lines: lines.join(""), more: true };
+      const text = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString();
+      lines.push(`${head}${text}\n`);
+    }
+  } catch (error) {
+    if (lines.length === 0) throw error;
+    return { lines: lines.join(""), more: true };
   }
   return { lines: lines.join(""), more: false };
 }

@@ -1,6 +1,6 @@
 import type { ArchiveReader, LogEvent, LogLayout, LogOutline, PlacedSegment } from "@reprise/archive";
 import { holdingModeration, readPolicy, Visibility } from "@reprise/log";
-import { decodeEvent, type GenerationRef, type KnownEvent, peekType } from "@reprise/protocol";
+import type { GenerationRef } from "@reprise/protocol";
 
 /** An event with the cursor that every reader gets with it. */
 export interface ShownEvent extends LogEvent {
@@ -44,24 +44,19 @@ export async function* shownEvents(
   }
 }
 
-/** The last event that readers may be sent. Of a log that nobody waits for moderation with it is the last one. */
+/** The last event that readers may be sent. Of a log that nobody waits for moderation with, or that has lost its request, it is the last one. */
 async function shownSeqOf(
   reader: ArchiveReader,
   ref: GenerationRef,
   layout: Log,
-  { lastSeq }: LogOutline,
+  { lastSeq, notable }: LogOutline,
 ): Promise<number> {
-  let visibility: Visibility | undefined;
-  for await (const { seq, payload } of reader.events(ref, { layout })) {
-    if (seq === 0) {
-      const moderation = holdingModeration(readPolicy(payload));
-      if (!moderation) return lastSeq;
-      visibility = new Visibility(moderation);
-    }
-    const type = peekType(payload);
-    if (type !== "output.delta") visibility?.took(seq, type, () => decodeEvent(payload) as KnownEvent);
-  }
-  if (!visibility) return lastSeq;
+  if (layout.stretches[0]?.fromSeq !== 0) return lastSeq;
+  const { value: requested } = await reader.events(ref, { layout }).next();
+  const moderation = holdingModeration(requested && readPolicy(requested.payload));
+  if (!moderation) return lastSeq;
+  const visibility = new Visibility(moderation);
+  for (const { event } of notable) visibility.took(event.seq, event.type, () => event);
   const verdict = await reader.verdictOf(ref);
   if (verdict) visibility.accept(verdict, lastSeq);
   return visibility.shownSeq(lastSeq);

@@ -10,13 +10,10 @@ import {
   type ReaderMark,
 } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
-import { ArchiveReader, openArchive } from "@reprise/archive";
 import { afterAll, describe, expect, it } from "vitest";
-import { ArchiveSearch } from "../search/archive-search.ts";
-import { localFiles } from "../search/searchable-files.ts";
 import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
 import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
-import { startAnswering } from "./start-answering.ts";
+import { openAnswering } from "./open-answering.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const server = await startTestBroker();
@@ -27,12 +24,10 @@ async function openAnswering() {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
   const filled = stack.use(await openFilledArchive());
-  const { keyring, dir } = filled;
-  const archive = await openArchive({ store: filled.archive.store, name: "test" });
-  const search = stack.use(new ArchiveSearch({ archive, keyring, files: localFiles(dir) }));
-  const reader = new ArchiveReader({ archive, keyring });
+  const { archive, keyring, dir } = filled;
+  const storage = { name: "test", store: archive.store, keyring, dir };
   const onError = (error: unknown) => expect.unreachable(String(error));
-  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
+  stack.use(await openAnswering({ connection: broker.main, storage, cacheDir: `${dir}-cache`, onError }));
   await broker.main.flush();
   const ask = async (call: AuditCall, request: unknown) => {
     const msg = await broker.main.request(auditCallSubject(call), JSON.stringify(request), {
@@ -132,6 +127,20 @@ describe("a call to the audit log", () => {
       accesses: [access],
     });
     expect(segments).toEqual([{ leaf: expect.stringMatching(/^[0-9a-f]{64}$/), first_seq: 0, last_seq: 2 }]);
+  });
+
+  it("for events gets those before a hole and those behind it, and is told where it asks for what is missing", async () => {
+    await using world = await openAnswering();
+    const ref = createRef();
+    for (const seq of [2, 3, 6]) world.filled.event(ref, seq, delta(`${seq}`), NOON_US);
+    await world.filled.commit();
+    const of = (from_seq: number) => world.ask("events", { ...ref, from_seq, max_bytes: 1_000 });
+    expect(await of(1)).toMatchObject({ code: "cursor_expired" });
+    const before = await of(2);
+    expect(before).toMatchObject({ code: undefined, more: true });
+    expect(before.text.split("\n")).toHaveLength(3);
+    expect(await of(4)).toMatchObject({ code: "cursor_expired" });
+    expect((await of(6)).text).toContain(`"text":"6"`);
   });
 
   it("gets nothing of another tenant's generation", async () => {
