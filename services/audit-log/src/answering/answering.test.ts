@@ -20,7 +20,7 @@ const server = await startTestBroker();
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Somebody who answers from an archive that others write to, and somebody who asks. */
-async function openAnswering() {
+async function openWorld() {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
   const filled = stack.use(await openFilledArchive());
@@ -55,7 +55,7 @@ const said = (ref: GenerationRef) => [
 
 describe("a call to the audit log", () => {
   it("for a list finds what another process has just archived", async () => {
-    await using world = await openAnswering();
+    await using world = await openWorld();
     const ref = createRef();
     const list = async () => {
       const { text } = await world.ask("search", { tenant: ref.tenant });
@@ -68,7 +68,7 @@ describe("a call to the audit log", () => {
   });
 
   it("for events gets pages of the log as it is shown, one behind the other, at once when it was just archived", async () => {
-    await using world = await openAnswering();
+    await using world = await openWorld();
     const ref = createRef();
     expect(await world.ask("events", { ...ref, from_seq: 1, max_bytes: 100 })).toMatchObject({
       code: "generation_not_found",
@@ -96,7 +96,7 @@ describe("a call to the audit log", () => {
   });
 
   it("for a record gets the readers, the verdict, the accesses and where the segments lie in the tree", async () => {
-    await using world = await openAnswering();
+    await using world = await openWorld();
     const { filled } = world;
     const ref = createRef();
     const mark = (seq: number): ReaderMark => ({
@@ -130,7 +130,7 @@ describe("a call to the audit log", () => {
   });
 
   it("for events gets those before a hole and those behind it, and is told where it asks for what is missing", async () => {
-    await using world = await openAnswering();
+    await using world = await openWorld();
     const ref = createRef();
     for (const seq of [2, 3, 6]) world.filled.event(ref, seq, delta(`${seq}`), NOON_US);
     await world.filled.commit();
@@ -144,7 +144,7 @@ describe("a call to the audit log", () => {
   });
 
   it("gets nothing of another tenant's generation", async () => {
-    await using world = await openAnswering();
+    await using world = await openWorld();
     const ref = createRef();
     world.filled.log(ref, said(ref), NOON_US);
     await world.filled.commit();
@@ -157,7 +157,7 @@ describe("a call to the audit log", () => {
   });
 
   it("that is none is refused", async () => {
-    await using world = await openAnswering();
+    await using world = await openWorld();
     const { tenant, generation } = createRef();
     for (const [call, request] of [
       ["search", { tenant: "a.b" }],
