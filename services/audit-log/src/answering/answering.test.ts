@@ -1,3 +1,4 @@
+import { ArchiveReader, openArchive } from "@reprise/archive";
 import { connectBroker } from "@reprise/log";
 import {
   AUDIT_ERROR_HEADER,
@@ -11,9 +12,11 @@ import {
 } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
+import { ArchiveSearch } from "../search/archive-search.ts";
+import { localFiles } from "../search/searchable-files.ts";
 import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
 import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
-import { openAnswering } from "./open-answering.ts";
+import { startAnswering } from "./start-answering.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const server = await startTestBroker();
@@ -24,10 +27,12 @@ async function openWorld() {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
   const filled = stack.use(await openFilledArchive());
-  const { archive, keyring, dir } = filled;
-  const storage = { name: "test", store: archive.store, keyring, dir };
+  const { keyring, dir } = filled;
+  const archive = await openArchive({ store: filled.archive.store, name: "test" });
+  const search = stack.use(new ArchiveSearch({ archive, keyring, files: localFiles(dir) }));
+  const reader = new ArchiveReader({ archive, keyring });
   const onError = (error: unknown) => expect.unreachable(String(error));
-  stack.use(await openAnswering({ connection: broker.main, storage, cacheDir: `${dir}-cache`, onError }));
+  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
   await broker.main.flush();
   const ask = async (call: AuditCall, request: unknown) => {
     const msg = await broker.main.request(auditCallSubject(call), JSON.stringify(request), {
