@@ -9,6 +9,7 @@ import {
   moderationSchema,
   tightenModeration,
 } from "./moderation-policy.ts";
+import { deliveredRecordSchema, opsRecordSchema } from "./ops-record.ts";
 import { DEFAULT_POLICY, effectivePolicySchema } from "./policy.ts";
 import { generationRequestSchema, LIMITS } from "./request.ts";
 import { DEFAULT_TIMEOUTS } from "./timeouts.ts";
@@ -104,6 +105,24 @@ describe("PROTOCOL.md", () => {
       reason,
       counts,
     ]);
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(known));
+  });
+
+  it("lists every field of a reader's mark, and no other", () => {
+    const documented = tableUnder("| field of a mark | meaning |").flatMap(([names]) => names!.split(", "));
+    const { readers } = deliveredRecordSchema.shape;
+    expect(documented.toSorted()).toEqual(fieldNames(readers.element.shape));
+  });
+
+  it("lists every kind of record of OPS with its fields, and no other", () => {
+    const documented = tableUnder("| kind of record | holds |").map(([kind, holds]) => [
+      kind,
+      holds!.split(":")[0]!.split(", ").toSorted(),
+    ]);
+    const known = opsRecordSchema.options.map(({ shape }) => {
+      const { kind, ...fields } = shape;
+      return [kind.value, fieldNames(fields)];
+    });
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(known));
   });
 

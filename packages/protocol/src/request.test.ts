@@ -76,6 +76,8 @@ const LIMIT_CASES: [
     /512/,
     "metadata.k",
   ],
+  ["the length of a subject", "subject", "s".repeat(128), "s".repeat(129), /128/],
+  ["the least length of a subject", "subject", "s", "", /1/],
   ["the number of tools", "tools", tools(LIMITS.tools), tools(LIMITS.tools + 1), /128/],
   ["the least number of tools", "tools", tools(1), [], /1/],
   [
@@ -138,6 +140,7 @@ describe("a request", () => {
     ["options", { at: new Date(0) }],
     ["options", { n: Number.POSITIVE_INFINITY }],
     ["metadata", { n: 7 }],
+    ["subject", 7],
     ["tools", {}],
     ["tools", [{}]],
     ["tools", [{ name: "a.b" }]],

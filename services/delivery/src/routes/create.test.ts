@@ -71,6 +71,31 @@ describe("a create", () => {
     expect(await jobsQueued(platform.broker)).toBe(1);
   });
 
+  test("keeps the subject with the request, where it counts as a part of it, and shows it to nobody", async () => {
+    await using platform = await openPlatform();
+    const url = `${platform.node.url}/v1/generations`;
+    const body = { ...REQUEST, subject: "person-7" };
+    const options = { body, headers: { "idempotency-key": "order-7" } };
+    const { path, ref, worker } = await createGeneration(platform, options);
+    await append(worker, started(), delta("hi"), completed());
+    const [requested] = (await platform.log.reader.readLog(ref)).events;
+    expect(JSON.parse(Buffer.from(requested!).toString())).toMatchObject({ request: body });
+    const joined = await call(url, options);
+    const shown = [
+      joined,
+      await call(`${platform.node.url}${path}`),
+      await call(`${platform.node.url}${path}/events`, { headers: { accept: "application/json" } }),
+      await call(`${platform.node.url}${path}/events`),
+    ];
+    expect(shown.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(shown.map(({ text }) => text).join("\n")).not.toContain("person-7");
+    expect(platform.node.logged).not.toContain("person-7");
+    for (const subject of ["person-8", undefined]) {
+      const other = await call(url, { ...options, body: { ...REQUEST, subject } });
+      expect(other).toMatchObject({ status: 409, json: { error: { code: "idempotency_conflict" } } });
+    }
+  });
+
   test("with another tenant's key makes a generation of its own", async () => {
     await using platform = await openPlatform();
     const { url } = platform.node;

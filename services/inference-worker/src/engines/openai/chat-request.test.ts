@@ -27,7 +27,7 @@ describe("the body for the upstream", () => {
     });
   });
 
-  test("has every field of the request by the upstream's name, and its options beside them", () => {
+  test("has every field of the request that is the model's by the upstream's name, and its options beside them", () => {
     const request: EngineRequest = {
       model: "public",
       input: [
@@ -39,6 +39,7 @@ describe("the body for the upstream", () => {
       stop: ["\n"],
       seed: 7,
       metadata: { team: "a" },
+      subject: "person-7",
       options: { top_p: 0.9, chat_template_kwargs: { enable_thinking: false } },
     };
     expect(toChatRequest(request, NO_PROGRESS, MODEL)).toEqual({
