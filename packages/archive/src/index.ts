@@ -66,6 +66,10 @@ export type { BlobInfo, BlobStore, ByteRange } from "./store/blob-store.ts";
 export { openMasterKeyFile, openSecretFile, parseMasterKey } from "./keys/master-key.ts";
 export { openKeyring, type KeyringOptions } from "./keys/open-keyring.ts";
 export { EMPTY_ROOT, hashLeaf, hashNode } from "./merkle/hash.ts";
+export type { HashReader } from "./merkle/hash-reader.ts";
+export { type OpenTree, openTree } from "./merkle/open-tree.ts";
+export { consistencyProof, inclusionProof } from "./merkle/proofs.ts";
+export { verifyConsistency, verifyInclusion } from "./merkle/verify-proofs.ts";
 export { MerkleTree, splitTile, type Tile } from "./merkle/merkle-tree.ts";
 export { type Checkpoint, encodeCheckpoint, parseCheckpoint } from "./note/checkpoint.ts";
 export {

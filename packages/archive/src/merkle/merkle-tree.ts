@@ -38,11 +38,8 @@ export class MerkleTree {
 
   root(): Uint8Array {
     let root: Uint8Array | undefined;
-    for (const hashes of this.#edge) {
-      // What is right of a level's whole tiles, and then what is below it, from the right.
-      const spare = [...hashes];
-      root = foldRight(spare, root);
-    }
+    // What is right of a level's whole tiles stands left of everything below it.
+    for (const hashes of this.#edge) root = foldRight(hashes, root);
     return root ?? EMPTY_ROOT;
   }
 
@@ -87,7 +84,7 @@ export class MerkleTree {
 }
 
 /** The root of the hashes of one level with, right of them, what is smaller. */
-function foldRight(hashes: Uint8Array[], right: Uint8Array | undefined): Uint8Array | undefined {
+function foldRight(hashes: readonly Uint8Array[], right: Uint8Array | undefined): Uint8Array | undefined {
   let root = right;
   // The perfect subtrees of a run, from the right: the lowest bits of its length first.
   for (let end = hashes.length, width = 1; end > 0; width *= 2) {

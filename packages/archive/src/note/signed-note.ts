@@ -67,7 +67,8 @@ export function openNote(
 function parseSignature(line: string): NoteSignature {
   const [name, encoded, ...rest] = line.startsWith(DASH) ? line.slice(DASH.length).split(" ") : [];
   const bytes = Buffer.from(encoded ?? "", "base64");
-  if (!name || rest.length > 0 || bytes.length <= KEY_ID_BYTES) throw malformed();
+  const isOne = bytes.length > KEY_ID_BYTES && bytes.toString("base64") === encoded;
+  if (!name || rest.length > 0 || !isOne) throw malformed();
   return { name, keyId: bytes.subarray(0, KEY_ID_BYTES), signature: bytes.subarray(KEY_ID_BYTES) };
 }
 
