@@ -1,5 +1,8 @@
 import type { Command } from "./command.ts";
+import { erase } from "./erase.ts";
+import { drill } from "./drill.ts";
 import { exportEvents } from "./export.ts";
+import { hold } from "./hold.ts";
 import { replay } from "./replay.ts";
 import { search } from "./search.ts";
 import { verify } from "./verify.ts";
@@ -10,4 +13,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   replay,
   search,
   export: exportEvents,
+  drill,
+  erase,
+  hold,
 };

@@ -9,7 +9,7 @@ import { endAll, joinPlaces, placesOf, purgeAll, tellAll, toRef } from "./live-g
 import { recordsDraft, requestDraft } from "./request-draft.ts";
 
 export interface FinishOptions {
-  /** How long another process may still seal with a key that it has in memory. Default 11 s: a keyring looks again after 10. */
+  /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring looks again after 10. */
   readonly settleMs?: number;
   /** Ends the waiting: what is not finished is gone on with later. */
   readonly signal?: AbortSignal | undefined;
@@ -46,7 +46,8 @@ export async function finishErasure(
     if (!live) return undefined;
     await purgeAll(live, refs);
     await tellAll(live, refs, erasure.id);
-    await pause(settleMs, undefined, signal && { signal });
+    // Of a generation with a key of its own nothing more is sealed.
+    if (erasure.tag !== undefined) await pause(settleMs, undefined, signal && { signal });
     await fillFiles(context, live, tenant, erasure);
     await purgeAll(live, refs);
     const further = await findLost(context, tenant, erasure, kids);

@@ -3,7 +3,7 @@ import type { StreamPlaces } from "@reprise/log";
 import { joinRanges } from "../archiving/places.ts";
 import type { Erasure } from "./erasures.ts";
 
-/** A commit of nothing but records of one tenant. */
+/** A commit of nothing but records of one tenant. They are hashed as they are: with their fields in the order of the schema. */
 export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]): Draft {
   return { tenants: [{ tenant, leaves: [], files: [], removes: [], records }] };
 }
@@ -24,6 +24,16 @@ export function requestDraft(
       joinRanges(ranges.map(([first, last]): StreamRange => [first, last])),
     ]),
   );
-  const request = { id, at, by, reason, generations: [...generations], purged };
-  return recordsDraft(tenant, [{ kind: "erasure_requested", ...request, ...(tag !== undefined && { tag }) }]);
+  return recordsDraft(tenant, [
+    {
+      kind: "erasure_requested",
+      at,
+      id,
+      by,
+      reason,
+      ...(tag !== undefined && { tag }),
+      generations: [...generations],
+      purged,
+    },
+  ]);
 }

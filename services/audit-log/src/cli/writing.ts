@@ -1,0 +1,115 @@
+import { access } from "node:fs/promises";
+import { userInfo } from "node:os";
+import type { ParseArgsConfig } from "node:util";
+import { openArchive, probeStore } from "@reprise/archive";
+import { connectBroker, createGenerationLog } from "@reprise/log";
+import { RepriseError } from "@reprise/protocol";
+import { parseEnvironment } from "@reprise/service";
+import { createBrokerFencedStore } from "../archiving/broker-fenced-store.ts";
+import { parseStorageEnvironment } from "../config.ts";
+import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
+import { openAuditStorage } from "../storage.ts";
+import { type CommandIo, writeLine } from "./command.ts";
+import {
+  ARCHIVE_OPTIONS,
+  ARCHIVE_USAGE,
+  archiveDir,
+  archiveName,
+  type ArchiveValues,
+  keysDir,
+  signingKeyFile,
+} from "./options.ts";
+
+/** For commands that change what an archive keeps. */
+export const WRITING_OPTIONS = {
+  ...ARCHIVE_OPTIONS,
+  tenant: { type: "string" },
+  subject: { type: "string" },
+  generation: { type: "string" },
+  by: { type: "string" },
+  reason: { type: "string" },
+  nats: { type: "string" },
+} as const satisfies ParseArgsConfig["options"];
+
+export const WRITING_USAGE = `  --tenant <id>
+  --subject <pseudonym>       as requests name the person
+  --generation <id>
+  --reason <text>             stands in the archive, for as long as that: nobody's name
+  --by <name>                 who does it; default: cli:<user>
+  --nats <url>                default: $REPRISE_NATS_URL
+${ARCHIVE_USAGE}`;
+
+/** Everything that is opened for such a command. */
+export interface Writing extends LifecycleContext, AsyncDisposable {}
+
+/** Who runs the command. */
+export function operator(by: string | undefined): string {
+  return by ?? `cli:${userInfo().username}`;
+}
+
+/**
+ * Opens an archive to be written: the one in the folder that is named, or where the environment says. There must be one, and its keys.
+ * @throws RepriseError `config_invalid`, `archive_corrupt`, `archive_unavailable`, `broker_unavailable`
+ */
+export async function openForWriting(
+  values: ArchiveValues & { readonly nats?: string | undefined },
+  { env, err }: Pick<CommandIo, "env" | "err">,
+): Promise<Writing> {
+  // Another key than the archive's own would make it look tampered with.
+  const keyFile = signingKeyFile(values, env);
+  await access(keyFile).catch((cause: unknown) => {
+    throw new RepriseError("config_invalid", `${keyFile}, the archive's signing key, is not there.`, {
+      cause,
+    });
+  });
+  const storage = await openAuditStorage(
+    parseStorageEnvironment({
+      ...env,
+      REPRISE_AUDIT_NAME: archiveName(values, env),
+      REPRISE_AUDIT_KEYS_DIR: keysDir(values, env),
+      REPRISE_AUDIT_MASTER_KEY_FILE: values["master-key-file"] ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"],
+      REPRISE_AUDIT_DIR: archiveDir(values, env),
+      REPRISE_AUDIT_S3_URL: values.archive === undefined ? env["REPRISE_AUDIT_S3_URL"] : undefined,
+    }),
+  );
+  const onError = (error: unknown) => void writeLine(err, String(error));
+  await using stack = new AsyncDisposableStack();
+  const live = await openLive(values.nats ?? env["REPRISE_NATS_URL"], env, stack, onError);
+  const isFenced = (await probeStore(storage.store)) === "unconditional";
+  if (isFenced && !live)
+    throw new RepriseError("config_invalid", "This store needs a broker to be written: name it with --nats.");
+  const store =
+    isFenced && live
+      ? createBrokerFencedStore(storage.store, {
+          broker: live.broker,
+          publish: live.log.publish,
+          archive: storage.name,
+        })
+      : storage.store;
+  const writer = { name: `reprise-audit-${process.pid}`, signer: storage.signer, onError };
+  const archive = await openArchive({ store, name: storage.name, writer });
+  if (archive.state.next === 0)
+    throw new RepriseError("archive_unavailable", "There is no archive, or nothing in it.");
+  const kept = stack.move();
+  return {
+    archive,
+    store,
+    keyring: storage.keyring,
+    live,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+async function openLive(
+  url: string | undefined,
+  env: CommandIo["env"],
+  stack: AsyncDisposableStack,
+  onError: (error: unknown) => void,
+): Promise<LifecycleContext["live"]> {
+  if (url === undefined) return undefined;
+  const { REPRISE_SHARDS: shards } = parseEnvironment(env, ["REPRISE_SHARDS"]);
+  const broker = stack.use(await connectBroker({ url, name: "reprise-audit" }));
+  const log = createGenerationLog(broker, onError);
+  stack.defer(() => log.close());
+  return { broker, log, shards };
+}

@@ -1,0 +1,24 @@
+import { Writable } from "node:stream";
+import type { Command } from "../cli/command.ts";
+
+/** Runs a command, and collects what it writes. */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ code: number; out: string; err: string }> {
+  const [out, err] = [createSink(), createSink()];
+  const code = await command.run(args, { out: out.stream, err: err.stream, env });
+  return { code, out: out.text(), err: err.text() };
+}
+
+function createSink() {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
+}
