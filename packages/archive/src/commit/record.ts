@@ -45,7 +45,11 @@ export const archiveRecordSchema = z.discriminatedUnion("kind", [
 
 export type ArchiveRecord = z.infer<typeof archiveRecordSchema>;
 
-/** The JSON that is hashed: `v` and the tenant first, so that no record is mistaken for another tenant's or for a header. */
+/**
+ * The JSON that is hashed: `v` and the tenant first, so that no record is mistaken for another tenant's or for a header; the fields in the order
+ * of the schema, whoever has made the record.
+ */
 export function encodeArchiveRecord(tenant: string, record: ArchiveRecord): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify({ v: 1, record: tenant, ...record }));
+  const ordered = archiveRecordSchema.parse(record);
+  return new TextEncoder().encode(JSON.stringify({ v: 1, record: tenant, ...ordered }));
 }

@@ -1,0 +1,73 @@
+import {
+  ARCHIVE_TREE,
+  checkpointKey,
+  type Commit,
+  commitKey,
+  encodeCheckpoint,
+  hashLeaf,
+  MerkleTree,
+  type NoteKey,
+  parseCheckpoint,
+  parseCommit,
+  parseNote,
+  sha256Hex,
+  signNote,
+  SNAPSHOT_KEY,
+  type BlobStore,
+} from "@reprise/archive";
+
+/*
+ * What somebody can do who may write all of an archive's objects, and who has read how they are made: whatever they change, they make
+ * the rest fit. What they lack is the key that signs, and the witness's memory.
+ */
+
+export async function readCommits(store: BlobStore): Promise<Commit[]> {
+  const commits: Commit[] = [];
+  for (let n = 0; ; n++) {
+    const bytes = await store.get(commitKey(n));
+    if (!bytes) return commits;
+    commits.push(parseCommit(bytes, n));
+  }
+}
+
+/** Writes commits so that each follows the one before, in place of all that were there. The snapshot, which would tell, is gone. */
+export async function writeCommits(store: BlobStore, commits: readonly Commit[]): Promise<void> {
+  const before = await readCommits(store);
+  let prev = "0".repeat(64);
+  for (const [n, commit] of commits.entries()) {
+    const bytes = Buffer.from(JSON.stringify({ ...commit, n, prev }));
+    await store.put(commitKey(n), bytes);
+    prev = sha256Hex(bytes);
+  }
+  for (let n = commits.length; n < before.length; n++) await store.delete(commitKey(n));
+  await store.delete(SNAPSHOT_KEY);
+}
+
+/** Signs everything again, with a key of one's own. */
+export async function signAgain(store: BlobStore, key: NoteKey): Promise<void> {
+  const commits = (await readCommits(store)).map((commit) => ({
+    ...commit,
+    tenants: commit.tenants.map((part) => ({
+      ...part,
+      checkpoint: signNote(parseNote(part.checkpoint).text, [key]),
+    })),
+  }));
+  await writeCommits(store, commits);
+  const tree = new MerkleTree();
+  for (let n = 0; n < commits.length; n++) tree.append(hashLeaf((await store.get(commitKey(n)))!));
+  const place = checkpointKey(ARCHIVE_TREE);
+  const { origin } = parseCheckpoint(parseNote(Buffer.from((await store.get(place))!).toString()).text);
+  const note = signNote(encodeCheckpoint({ origin, size: tree.size, root: tree.root() }), [key]);
+  await store.put(place, Buffer.from(note));
+}
+
+/** The same commits, with one of them changed. */
+export function changed(
+  commits: readonly Commit[],
+  which: (commit: Commit) => boolean,
+  change: (commit: Commit) => Commit,
+): Commit[] {
+  const at = commits.findIndex(which);
+  if (at < 0) throw new RangeError("no commit is of the kind that is to be changed");
+  return commits.map((commit, i) => (i === at ? change(commit) : commit));
+}

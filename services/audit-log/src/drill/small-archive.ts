@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import {
+  ARCHIVE_TREE,
+  checkpointKey,
+  COSIGNATURE,
+  cosign,
+  createFileStore,
+  createNoteKey,
+  openArchive,
+  openKeyring,
+  parseNote,
+  type VerifierKey,
+} from "@reprise/archive";
+import type { PlacedMessage } from "@reprise/log";
+import {
+  createGenerationId,
+  DEFAULT_POLICY,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  generationsStream,
+  logSubject,
+  parseTenantId,
+} from "@reprise/protocol";
+import { GenerationKeys } from "../archiving/generation-keys.ts";
+import { sealBatch } from "../archiving/seal-batch.ts";
+import { compact } from "../lifecycle/compaction.ts";
+import { parseDataKey } from "../lifecycle/data-file-name.ts";
+import { eraseSubject } from "../lifecycle/erase.ts";
+
+/** An archive to be tampered with, and who can say what it was like. */
+export interface SmallArchive {
+  readonly name: string;
+  readonly dir: string;
+  readonly vkey: VerifierKey;
+  readonly witness: VerifierKey;
+  /** The witness's own copy of the last checkpoint. */
+  readonly witnessed: string;
+}
+
+const NAME = "drill";
+const STREAM = generationsStream(0);
+const CREATED = "2026-01-01T00:00:00Z";
+/** More than a tile has leaves, and more commits than a snapshot waits for. */
+const GENERATIONS = 600;
+const COMMITS = 70;
+const SHARDS = 1;
+const STARTED_US = Date.UTC(2026, 0, 1) * 1_000;
+
+/**
+ * Writes an archive of two tenants with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure, and a witness
+ * that has cosigned its end.
+ * @param gapAt makes it lose the messages before so many of its commits
+ */
+export async function makeSmallArchive(
+  dir: string,
+  { gapAt }: { gapAt?: number } = {},
+): Promise<SmallArchive> {
+  const signer = createNoteKey(NAME);
+  const witness = createNoteKey("drill-witness", randomBytes(32), COSIGNATURE);
+  const store = createFileStore(join(dir, "archive"));
+  const keyring = await openKeyring({
+    store: createFileStore(join(dir, "keys")),
+    masterKey: randomBytes(32),
+  });
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const archive = await openArchive({ store, name: NAME, writer: { name: "drill", signer, onError } });
+  const context = { store, keyring, keys: new GenerationKeys(archive, keyring), onError };
+
+  let last = 0;
+  const next = createMessages();
+  for (let n = 0; n < COMMITS; n++) {
+    const first = last + 1;
+    const lost = n === gapAt ? 5 : 0;
+    const messages = next(Math.ceil(GENERATIONS / COMMITS), first + lost);
+    last = messages.at(-1)!.streamSeq;
+    const missing: [number, number][] = lost > 0 ? [[first, first + lost - 1]] : [];
+    const batch = { stream: STREAM, epoch: 0, created: CREATED, first, last, messages, missing };
+    const { draft } = await sealBatch(batch, archive.state, context);
+    await archive.append(() => draft);
+  }
+  const tenant = parseTenantId("acme");
+  const some = archive.state.files(tenant).slice(0, 8);
+  const { day } = parseDataKey(some[0]!.key)!;
+  await compact({ archive, store }, tenant, { day, stream: STREAM, files: some });
+  await eraseSubject(
+    { archive, store, keyring, live: undefined },
+    { tenant, subject: "person-0", by: "drill", reason: "asked for" },
+  );
+  const checkpoint = Buffer.from((await store.get(checkpointKey(ARCHIVE_TREE)))!).toString();
+  const cosignature = cosign(parseNote(checkpoint).text, witness, Math.floor(Date.now() / 1_000));
+  return {
+    name: NAME,
+    dir: join(dir, "archive"),
+    vkey: signer,
+    witness,
+    witnessed: `${checkpoint}${cosignature}`,
+  };
+}
+
+/** Generations of two tenants in turn, each a request, some words and an end. */
+function createMessages(): (generations: number, firstStreamSeq: number) => PlacedMessage[] {
+  let made = 0;
+  return (generations, firstStreamSeq) => {
+    const messages: PlacedMessage[] = [];
+    for (let i = 0; i < generations; i++, made++) {
+      const ref: GenerationRef = {
+        tenant: parseTenantId(made % 2 === 0 ? "acme" : "beta"),
+        generation: createGenerationId(randomBytes(17), SHARDS),
+      };
+      for (const [seq, draft] of draftsOf(ref, made).entries()) {
+        const streamSeq = firstStreamSeq + messages.length;
+        const storedAtUs = STARTED_US + streamSeq * 1_000;
+        messages.push({ streamSeq, storedAtUs, subject: logSubject(ref), payload: encodeEvent(seq, draft) });
+      }
+    }
+    return messages;
+  };
+}
+
+function draftsOf(ref: GenerationRef, number: number): EventDraft[] {
+  const request = { model: "sim", input: "hello", subject: `person-${number % 6}` };
+  return [
+    { type: "generation.requested", ...ref, created_at: CREATED, request, policy: DEFAULT_POLICY },
+    { type: "generation.started", attempt: 1, worker: "drill", model: "sim" },
+    { type: "output.delta", text: `This is answer ${number}.` },
+    {
+      type: "generation.completed",
+      finish_reason: "stop",
+      usage: { input_tokens: 1, output_tokens: 4 },
+    },
+  ];
+}
