@@ -161,6 +161,26 @@ describe("a call to the audit log", () => {
       expect(await world.ask(call, request)).toMatchObject({ code: "generation_not_found", text: "" });
   });
 
+  it("is told to come again where too many wait already", async () => {
+    await using broker = await connectBroker({ url: server.url, name: "test" });
+    await using filled = await openFilledArchive();
+    const { archive, reader } = filled;
+    const busy = Promise.withResolvers<{ object: "list"; data: [] }>();
+    const search = { search: () => busy.promise };
+    const onError = (error: unknown) => expect.unreachable(String(error));
+    await using _ = startAnswering({ connection: broker.main, archive, reader, search, onError });
+    const ask = () =>
+      broker.main.request(auditCallSubject("search"), '{"tenant":"acme"}', { timeout: 5_000 });
+    const waiting = Array.from({ length: 8 + 256 }, ask);
+    const refused = (await ask()).headers?.get(AUDIT_ERROR_HEADER);
+    expect(refused).toContain("audit_unavailable");
+    busy.resolve({ object: "list", data: [] });
+    const answers = await Promise.all(waiting);
+    expect(new Set(answers.map((answer) => answer.string()))).toEqual(
+      new Set(['{"object":"list","data":[]}']),
+    );
+  });
+
   it("that is none is refused", async () => {
     await using world = await openWorld();
     const { tenant, generation } = createRef();
