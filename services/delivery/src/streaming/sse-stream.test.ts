@@ -132,6 +132,18 @@ describe("a stream", () => {
     expect(stream.takenSeq).toBe(4);
   });
 
+  test("is broken off when its generation is erased, though its socket is full and much was to follow", () => {
+    const { feed, stream, tail, writes, ends, closed } = openStream({ room: 1 });
+    feed(started());
+    feed(delta("secret"));
+    expect([stream.sentSeq, stream.takenSeq]).toEqual([1, 0]);
+    tail.erase(new RepriseError("generation_erased", "Gone."));
+    tail.notify(rethrow);
+    expect([ends, closed]).toEqual([["breakOff"], [stream]]);
+    expect(writes.at(-1)).toContain("generation_erased");
+    expect(writes.join("")).not.toContain("secret");
+  });
+
   test("reads from the log what the hub has let go of, and returns to the hub's memory", async () => {
     const half = Array.from({ length: 50 }, (_, i) => delta(`${i} ${"x".repeat(3_000)}`));
     const drafts = [started(1), ...half, started(2), ...half, completed()];
