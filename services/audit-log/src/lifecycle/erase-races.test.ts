@@ -6,7 +6,7 @@ import { createInterruptedStore } from "../testing/interrupted-store.ts";
 import {
   archivedUpTo,
   eventually,
-  gapsOf,
+  findingsIn,
   newRef,
   openLifecycleWorld,
   SETTLE_MS,
@@ -57,7 +57,7 @@ test("what an archiver has sealed and not committed when its subject is erased i
   expect(texts.filter((text) => text.includes("public"))).toHaveLength(1);
   const stored = await Array.fromAsync(world.store.list("data/"));
   expect(stored.map(({ key }) => key)).toEqual(archive.state.files(tenant).map(({ key }) => key));
-  expect(await gapsOf(world)).toEqual([]);
+  expect(await findingsIn(world)).toEqual([]);
 }, 20_000);
 
 test("a generation that begins while its subject is erased, and is sealed with the old key, is erased as well", async () => {
@@ -85,7 +85,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   await writeLog(world.live.log, after, subject, [delta("third"), completed()]);
   await archivedUpTo(world, "third");
   await later.stop();
-  expect(await gapsOf(world)).toEqual([]);
+  expect(await findingsIn(world)).toEqual([]);
 }, 20_000);
 
 test.each(["before", "after"] as const)(
@@ -122,7 +122,7 @@ test.each(["before", "after"] as const)(
     }
     await archiver.stop();
     expect(interrupted).toBeGreaterThan(4);
-    expect(await gapsOf(world)).toEqual([]);
+    expect(await findingsIn(world)).toEqual([]);
   },
   60_000,
 );

@@ -5,7 +5,7 @@ import { completed, delta, requested, started } from "../testing/drafts.ts";
 import {
   archivedUpTo,
   eventually,
-  gapsOf,
+  findingsIn,
   type LifecycleWorld,
   newRef,
   openLifecycleWorld,
@@ -63,7 +63,7 @@ test("a subject is erased while it streams and is archived: no store holds its t
   expect(await streamsWith(world.live.broker, SECRET)).toEqual([]);
   expect(await filesWith(world.dir, SECRET)).toEqual([]);
   await eventually(async () => expect(await filesWith(world.server.storeDir, SECRET)).toEqual([]));
-  expect(await gapsOf(world)).toEqual([]);
+  expect(await findingsIn(world)).toEqual([]);
   for (const ref of [ended, running, queued])
     await expect(log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_expired" });
   expect((await log.reader.readLog(other)).events).toHaveLength(3);

@@ -2,6 +2,7 @@ import { type GenerationRef, RepriseError } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { completed, delta, requested } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { verifyStore } from "../testing/verify-store.ts";
 import { compact } from "./compaction.ts";
 import { setHold } from "./hold.ts";
 import { type MaintenanceOptions, startMaintenance } from "./maintenance.ts";
@@ -65,6 +66,7 @@ describe("small files", () => {
     await maintenance.run();
     expect(maintenance.errors).toEqual([]);
     expect(filesOf(filled)).toHaveLength(1);
+    expect(await verifyStore(filled.archive.store)).toEqual([]);
     expect(filesOf(filled)[0]).toMatch(/dt=2026-11-01\/GENERATIONS_0-1-15-[0-9a-f]{12}\.parquet$/);
     expect(filled.archive.state.tree(tenant).toJSON()).toEqual(before.tree);
     expect(await Promise.all(refs.map((ref) => textOf(filled, ref)))).toEqual(before.texts);
@@ -158,6 +160,7 @@ describe("retention", () => {
     await expect(textOf(filled, first!)).rejects.toMatchObject({ code: "generation_not_found" });
     expect(await textOf(filled, second!)).toContain("text 1");
     expect(filled.archive.state.tree(tenant).size).toBe(3);
+    expect(await verifyStore(filled.archive.store)).toEqual([]);
   });
 
   test("deletes nothing a moment too early, nor without a maximum", async () => {

@@ -5,6 +5,7 @@ import {
   type BlobStore,
   createFileStore,
   createNoteKey,
+  type Finding,
   type Keyring,
   openArchive,
   openKeyring,
@@ -26,6 +27,7 @@ import { laneStreams } from "../archiving/lane-kind.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle/lifecycle-context.ts";
 import { requested } from "./drafts.ts";
 import { readableTexts } from "./search-stores.ts";
+import { verifyStore } from "./verify-store.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
 export const SHARDS = 1;
@@ -161,12 +163,9 @@ export async function archivedUpTo(world: LifecycleWorld, text: string): Promise
   });
 }
 
-/** Everything that the archive's commits say was lost. */
-export async function gapsOf(world: LifecycleWorld): Promise<unknown[]> {
-  const { archive } = await world.openContext();
-  const gaps: unknown[] = [];
-  for await (const { commit } of archive.commits()) gaps.push(...(commit.lane?.gaps ?? []));
-  return gaps;
+/** What is wrong with the archive, according to `verify`. */
+export function findingsIn(world: LifecycleWorld): Promise<readonly Finding[]> {
+  return verifyStore(world.store);
 }
 
 /** What a check returns as soon as it no longer throws; its last error after 15 s. */

@@ -1,0 +1,63 @@
+import { storeCheckpoint } from "@reprise/log";
+import { expect, test } from "vitest";
+import { completed, delta } from "../testing/drafts.ts";
+import {
+  archivedUpTo,
+  eventually,
+  findingsIn,
+  type LifecycleWorld,
+  newRef,
+  openLifecycleWorld,
+  SETTLE_MS,
+  writeLog,
+} from "../testing/lifecycle-world.ts";
+import { streamsWith } from "../testing/search-stores.ts";
+import { eraseSubject } from "./erase.ts";
+import { openErasures } from "./erasures.ts";
+import { startMaintenance } from "./maintenance.ts";
+
+const { tenant } = newRef();
+const request = { tenant, subject: "ann", by: "operator", reason: "a test" };
+const settle = { settleMs: SETTLE_MS };
+
+async function maintenanceOf(world: LifecycleWorld, now: () => number) {
+  const context = await world.openContext();
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const options = { ...context, ...settle, now, onError, tenants: () => [], holder: "test" };
+  const maintenance = startMaintenance({ ...options, intervalMs: 50 });
+  return { ...context, errors, [Symbol.asyncDispose]: () => maintenance.close() };
+}
+
+test("an erasure that nobody goes on with is finished after two minutes", async () => {
+  await using world = await openLifecycleWorld();
+  await using archiver = await world.startArchiver();
+  await writeLog(world.live.log, newRef(), { subject: "ann" }, [delta("secret"), completed()]);
+  await archivedUpTo(world, "secret");
+  await eraseSubject({ ...(await world.openContext()), live: undefined }, request);
+  let passedMs = 119_000;
+  await using maintenance = await maintenanceOf(world, () => Date.now() + passedMs);
+  const { archive } = maintenance;
+  await eventually(() => expect(openErasures(archive.state)).toHaveLength(1));
+  passedMs = 121_000;
+  await eventually(() => expect(openErasures(archive.state)).toEqual([]));
+  expect(await streamsWith(world.live.broker, "secret")).toEqual([]);
+  await archiver.stop();
+  expect(await findingsIn(world)).toEqual([]);
+  expect(maintenance.errors).toEqual([]);
+}, 30_000);
+
+test("what somebody who slept writes after an erasure is taken away again", async () => {
+  await using world = await openLifecycleWorld();
+  const ref = newRef();
+  await writeLog(world.live.log, ref, { subject: "ann" }, [delta("secret"), completed()]);
+  const snapshot = await world.live.log.reader.readLog(ref);
+  await eraseSubject(await world.openContext(), request, settle);
+  const { publishCheckpoint: publish } = world.live.log;
+  await storeCheckpoint({ publish, ref, snapshot, maxBytes: 1_000_000 });
+  expect(await streamsWith(world.live.broker, "secret")).toHaveLength(1);
+  await using maintenance = await maintenanceOf(world, Date.now);
+  await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
+  await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_expired" });
+  expect(maintenance.errors).toEqual([]);
+}, 30_000);
