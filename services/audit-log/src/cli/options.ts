@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import {
@@ -8,6 +9,9 @@ import {
   openKeyring,
   openMasterKeyFile,
   parseMasterKey,
+  parseNoteKey,
+  parseVerifierKey,
+  type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 
@@ -86,6 +90,16 @@ export async function openKeyringCopy(values: ArchiveValues, env: Env): Promise<
   const text = values["master-key-file"] === undefined ? env["REPRISE_AUDIT_MASTER_KEY"] : undefined;
   const masterKey = text ? parseMasterKey(text) : await openMasterKeyFile(file);
   return openKeyring({ store: createFileStore(join(dir, "wrapped")), masterKey });
+}
+
+/** Those that `--vkey` names; else the archive's own, where its signing key lies. @throws RepriseError `config_invalid` */
+export async function verifierKeys(
+  values: ArchiveValues & { readonly vkey?: readonly string[] | undefined },
+  env: Env,
+): Promise<VerifierKey[]> {
+  if (values.vkey) return values.vkey.map(parseVerifierKey);
+  const own = await readFile(signingKeyFile(values, env), "utf8").catch(() => undefined);
+  return own === undefined ? [] : [parseNoteKey(own)];
 }
 
 function dataDir(env: Env): string {

@@ -1,23 +1,15 @@
 import { readFile } from "node:fs/promises";
-import {
-  createFileStore,
-  parseNoteKey,
-  parseVerifierKey,
-  type VerifierKey,
-  type VerifyReport,
-  verifyArchive,
-} from "@reprise/archive";
+import { createFileStore, parseVerifierKey, type VerifyReport, verifyArchive } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type Command, type CommandIo, EXIT, writeLine } from "./command.ts";
+import { type Command, EXIT, writeLine } from "./command.ts";
 import {
   ARCHIVE_OPTIONS,
   ARCHIVE_USAGE,
   archiveDir,
   archiveName,
-  type ArchiveValues,
   openKeyringCopy,
   parseOptions,
-  signingKeyFile,
+  verifierKeys,
 } from "./options.ts";
 
 const OPTIONS = {
@@ -75,16 +67,6 @@ function toLines({ verdict, commits, files, segments, events, destroyed, finding
     ...lines,
     `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${erased}`,
   ];
-}
-
-/** Those that are named; else the archive's own, where its signing key lies. */
-async function verifierKeys(
-  values: ArchiveValues & { readonly vkey?: readonly string[] | undefined },
-  env: CommandIo["env"],
-): Promise<VerifierKey[]> {
-  if (values.vkey) return values.vkey.map(parseVerifierKey);
-  const own = await readFile(signingKeyFile(values, env), "utf8").catch(() => undefined);
-  return own === undefined ? [] : [parseNoteKey(own)];
 }
 
 async function readNote(where: string): Promise<string> {

@@ -16,6 +16,9 @@ import {
   type BlobStore,
 } from "@reprise/archive";
 
+/** An archive without merged files can't lose one in a merge. */
+export class NotApplicable extends Error {}
+
 /*
  * What somebody can do who may write all of an archive's objects, and who has read how they are made: whatever they change, they make
  * the rest fit. What they lack is the key that signs, and the witness's memory.
@@ -68,6 +71,6 @@ export function changed(
   change: (commit: Commit) => Commit,
 ): Commit[] {
   const at = commits.findIndex(which);
-  if (at < 0) throw new RangeError("no commit is of the kind that is to be changed");
+  if (at < 0) throw new NotApplicable("no such commit");
   return commits.map((commit, i) => (i === at ? change(commit) : commit));
 }

@@ -1,54 +1,102 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileStore, verifyArchive, type VerifyReport } from "@reprise/archive";
-import { makeSmallArchive, type SmallArchive } from "./small-archive.ts";
+import {
+  ARCHIVE_TREE,
+  type BlobStore,
+  checkpointKey,
+  COSIGNATURE,
+  cosign,
+  createNoteKey,
+  parseNote,
+  type VerifierKey,
+  verifyArchive,
+  type VerifyReport,
+} from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+import { NotApplicable } from "./forgery.ts";
+import { createOverlay } from "./overlay-store.ts";
+import { makeSmallArchive } from "./small-archive.ts";
 import { TAMPERINGS } from "./tamperings.ts";
 
-/** What became of one tampering, or of a copy that was left alone. */
+/** What became of one tampering, or of an archive that was left alone. */
 export interface DrillResult {
   readonly name: string;
   readonly expected: VerifyReport["verdict"];
-  readonly verdict: VerifyReport["verdict"];
+  /** Undefined when the archive has nothing that could be tampered with like this. */
+  readonly verdict: VerifyReport["verdict"] | undefined;
   /** The first thing that verifying says of it. */
   readonly because: string;
 }
 
+export interface DrilledArchive {
+  readonly store: BlobStore;
+  readonly name: string;
+  readonly vkey: VerifierKey;
+}
+
 /**
- * Tampers with copies of an archive in every way it knows, and verifies each. The archive is a small one that it makes in the system's
- * folder for temporary files, and removes.
+ * Tampers with copies of an archive in every way it knows, and verifies each. Copies are in memory; the archive is not touched. A witness of
+ * the drill's own cosigns it first.
  */
-export async function runDrill(onResult: (result: DrillResult) => void): Promise<void> {
+export async function* drillArchive(archive: DrilledArchive): AsyncGenerator<DrillResult> {
+  const witnessed = await cosignEnd(archive.store);
+  const whole = await judge("nothing is changed", "fine", archive, witnessed);
+  yield whole;
+  if (whole.verdict !== "fine") return;
+  for (const { name, apply } of TAMPERINGS) {
+    const store = createOverlay(archive.store);
+    try {
+      await apply(store);
+    } catch (error) {
+      if (!(error instanceof NotApplicable)) throw error;
+      yield { name, expected: "tampered", verdict: undefined, because: error.message };
+      continue;
+    }
+    yield await judge(name, "tampered", { ...archive, store }, witnessed);
+  }
+}
+
+/** The same with small archives that it makes in the system's folder for temporary files, and removes: one of them has a gap. */
+export async function* drillSmallArchive(): AsyncGenerator<DrillResult> {
   const dir = await mkdtemp(join(tmpdir(), "reprise-audit-drill-"));
   try {
-    const whole = await makeSmallArchive(join(dir, "whole"));
-    onResult(await judge("nothing is changed", "fine", whole, whole.dir));
-    for (const [i, { name, apply }] of TAMPERINGS.entries()) {
-      const copy = join(dir, `copy-${i}`);
-      await cp(whole.dir, copy, { recursive: true });
-      await apply(createFileStore(copy));
-      onResult(await judge(name, "tampered", whole, copy));
-      await rm(copy, { recursive: true });
-    }
+    yield* drillArchive(await makeSmallArchive(join(dir, "whole")));
     const gap = await makeSmallArchive(join(dir, "gap"), { gapAt: 40 });
-    onResult(await judge("messages had expired before they were archived", "gap", gap, gap.dir));
+    const name = "messages had expired before they were archived";
+    yield await judge(name, "gap", gap, await cosignEnd(gap.store));
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
 }
 
+/** What a witness has seen. */
+interface Witnessed {
+  readonly witness: VerifierKey;
+  readonly note: string;
+}
+
+async function cosignEnd(store: BlobStore): Promise<Witnessed> {
+  const checkpoint = await store.get(checkpointKey(ARCHIVE_TREE));
+  if (!checkpoint) throw new RepriseError("archive_unavailable", "There is no archive here.");
+  const note = Buffer.from(checkpoint).toString();
+  const witness = createNoteKey("drill-witness", randomBytes(32), COSIGNATURE);
+  return { witness, note: `${note}${cosign(parseNote(note).text, witness, Math.floor(Date.now() / 1_000))}` };
+}
+
 async function judge(
   name: string,
   expected: DrillResult["expected"],
-  { name: archive, vkey, witness, witnessed }: SmallArchive,
-  dir: string,
+  archive: DrilledArchive,
+  { witness, note }: Witnessed,
 ): Promise<DrillResult> {
   const { verdict, findings } = await verifyArchive({
-    store: createFileStore(dir),
-    name: archive,
-    vkeys: [vkey],
+    store: archive.store,
+    name: archive.name,
+    vkeys: [archive.vkey],
     witnesses: [witness],
-    witnessed: [{ where: "witness", note: witnessed }],
+    witnessed: [{ where: "witness", note }],
   });
   const telling = findings.find(({ kind }) => kind === verdict);
   return { name, expected, verdict, because: telling ? `${telling.where}: ${telling.message}` : "" };

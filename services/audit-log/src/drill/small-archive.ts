@@ -1,17 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import {
-  ARCHIVE_TREE,
-  checkpointKey,
-  COSIGNATURE,
-  cosign,
-  createFileStore,
-  createNoteKey,
-  openArchive,
-  openKeyring,
-  parseNote,
-  type VerifierKey,
-} from "@reprise/archive";
+import { createFileStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
 import type { PlacedMessage } from "@reprise/log";
 import {
   createGenerationId,
@@ -28,16 +17,7 @@ import { sealBatch } from "../archiving/seal-batch.ts";
 import { compact } from "../lifecycle/compaction.ts";
 import { parseDataKey } from "../lifecycle/data-file-name.ts";
 import { eraseSubject } from "../lifecycle/erase.ts";
-
-/** An archive to be tampered with, and who can say what it was like. */
-export interface SmallArchive {
-  readonly name: string;
-  readonly dir: string;
-  readonly vkey: VerifierKey;
-  readonly witness: VerifierKey;
-  /** The witness's own copy of the last checkpoint. */
-  readonly witnessed: string;
-}
+import type { DrilledArchive } from "./run-drill.ts";
 
 const NAME = "drill";
 const STREAM = generationsStream(0);
@@ -49,16 +29,14 @@ const SHARDS = 1;
 const STARTED_US = Date.UTC(2026, 0, 1) * 1_000;
 
 /**
- * Writes an archive of two tenants with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure, and a witness
- * that has cosigned its end.
+ * Writes an archive of two tenants with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure.
  * @param gapAt makes it lose the messages before so many of its commits
  */
 export async function makeSmallArchive(
   dir: string,
   { gapAt }: { gapAt?: number } = {},
-): Promise<SmallArchive> {
+): Promise<DrilledArchive> {
   const signer = createNoteKey(NAME);
-  const witness = createNoteKey("drill-witness", randomBytes(32), COSIGNATURE);
   const store = createFileStore(join(dir, "archive"));
   const keyring = await openKeyring({
     store: createFileStore(join(dir, "keys")),
@@ -90,15 +68,7 @@ export async function makeSmallArchive(
     { archive, store, keyring, live: undefined },
     { tenant, subject: "person-0", by: "drill", reason: "asked for" },
   );
-  const checkpoint = Buffer.from((await store.get(checkpointKey(ARCHIVE_TREE)))!).toString();
-  const cosignature = cosign(parseNote(checkpoint).text, witness, Math.floor(Date.now() / 1_000));
-  return {
-    name: NAME,
-    dir: join(dir, "archive"),
-    vkey: signer,
-    witness,
-    witnessed: `${checkpoint}${cosignature}`,
-  };
+  return { name: NAME, store, vkey: signer };
 }
 
 /** Generations of two tenants in turn, each a request, some words and an end. */

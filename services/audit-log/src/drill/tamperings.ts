@@ -7,40 +7,42 @@ import {
   createNoteKey,
   encodeSegmentFile,
   joinHashes,
+  parseNote,
   readSegmentFile,
   sha256Hex,
   SNAPSHOT_KEY,
   splitHashes,
   type TenantPart,
 } from "@reprise/archive";
-import { changed, readCommits, signAgain, writeCommits } from "./forgery.ts";
+import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./forgery.ts";
 
 /** One way to tamper with an archive. */
 export interface Tampering {
   readonly name: string;
+  /** @throws NotApplicable when the archive has nothing of the kind */
   apply(store: BlobStore): Promise<void>;
 }
 
-const isBatch = ({ lane, tenants }: Commit) => lane !== undefined && tenants.length === 2;
+const isBatch = ({ lane, tenants }: Commit) => lane !== undefined && tenants.length > 0;
 
 /** Every way that we know. Of those that begin with "forged", whoever did it made everything else fit. */
 export const TAMPERINGS: readonly Tampering[] = [
   ...["data/", "_log/000000/", "checkpoint/", "tile/"].map((prefix): Tampering => ({
     name: `a byte is flipped: ${prefix}`,
-    apply: async (store) => flip(store, (await keysOf(store, prefix))[0]!),
+    apply: async (store) => flip(store, (await keysOf(store, prefix))[0]),
   })),
   {
     name: "a byte is flipped: the snapshot",
-    apply: (store) => flip(store, SNAPSHOT_KEY),
+    apply: async (store) => flip(store, (await keysOf(store, SNAPSHOT_KEY))[0]),
   },
   {
     name: "a file is deleted",
-    apply: async (store) => store.delete(await liveFile(store)),
+    apply: async (store) => store.delete((await liveFiles(store))[0]!.key),
   },
   {
     name: "a file is cut short",
     apply: async (store) => {
-      const key = await liveFile(store);
+      const { key } = (await liveFiles(store))[0]!;
       const bytes = (await store.get(key))!;
       await store.put(key, bytes.subarray(0, bytes.length - 1));
     },
@@ -48,27 +50,36 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: "two files are swapped",
     apply: async (store) => {
-      const [a, b] = await liveFiles(store, "acme");
-      const [first, second] = [await store.get(a!), await store.get(b!)];
-      await store.put(a!, second!);
-      await store.put(b!, first!);
+      const files = await liveFiles(store);
+      const a = files[0]!;
+      const b = files.find(({ sha256 }) => sha256 !== a.sha256);
+      if (!b) throw new NotApplicable("one file");
+      const [first, second] = [await store.get(a.key), await store.get(b.key)];
+      await store.put(a.key, second!);
+      await store.put(b.key, first!);
     },
   },
   {
     name: "another tenant's file is put in place of one",
     apply: async (store) => {
-      const [mine] = await liveFiles(store, "acme");
-      const [other] = await liveFiles(store, "beta");
-      await store.put(mine!, (await store.get(other!))!);
+      const files = await liveFiles(store);
+      const [mine] = files;
+      const other = files.find(({ tenant }) => tenant !== mine!.tenant);
+      if (!other) throw new NotApplicable("one tenant");
+      await store.put(mine!.key, (await store.get(other.key))!);
     },
   },
-  { name: "a commit is deleted", apply: (store) => store.delete(commitKey(10)) },
+  {
+    name: "a commit is deleted",
+    apply: async (store) => store.delete(commitKey(await middle(store))),
+  },
   {
     name: "two commits change places",
     apply: async (store) => {
-      const [first, second] = [await store.get(commitKey(10)), await store.get(commitKey(11))];
-      await store.put(commitKey(10), second!);
-      await store.put(commitKey(11), first!);
+      const n = await middle(store);
+      const [first, second] = [await store.get(commitKey(n)), await store.get(commitKey(n + 1))];
+      await store.put(commitKey(n), second!);
+      await store.put(commitKey(n + 1), first!);
     },
   },
   {
@@ -88,26 +99,28 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: "forged: everything is put back to an earlier state",
     apply: async (store) => {
-      await writeCommits(store, (await readCommits(store)).slice(0, 30));
+      await writeCommits(store, (await readCommits(store)).slice(0, await middle(store)));
       await store.delete(checkpointKey(ARCHIVE_TREE));
     },
   },
   {
     name: "forged: a commit is left out",
-    apply: async (store) => writeCommits(store, (await readCommits(store)).toSpliced(20, 1)),
+    apply: async (store) => writeCommits(store, (await readCommits(store)).toSpliced(await middle(store), 1)),
   },
   {
     name: "forged: two commits are in another order",
     apply: async (store) => {
       const commits = await readCommits(store);
-      await writeCommits(store, commits.toSpliced(20, 2, commits[21]!, commits[20]!));
+      const n = await middle(store);
+      await writeCommits(store, commits.toSpliced(n, 2, commits[n + 1]!, commits[n]!));
     },
   },
   {
     name: "forged: a commit is there twice",
     apply: async (store) => {
       const commits = await readCommits(store);
-      await writeCommits(store, commits.toSpliced(20, 0, commits[20]!));
+      const n = await middle(store);
+      await writeCommits(store, commits.toSpliced(n, 0, commits[n]!));
     },
   },
   forged("a file is left out", isBatch, (part) => ({ ...part, files: [] })),
@@ -161,7 +174,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   },
   {
     name: "forged: signed again with another key of the same name",
-    apply: (store) => signAgain(store, createNoteKey("drill")),
+    apply: async (store) => signAgain(store, createNoteKey(await signerOf(store))),
   },
 ];
 
@@ -191,7 +204,7 @@ function forgedFile(
   return {
     name: `forged: in a file ${name}`,
     async apply(store) {
-      const live = new Set(await liveFiles(store, "beta"));
+      const live = new Set((await liveFiles(store)).map(({ key }) => key));
       const commits = await readCommits(store);
       const part = commits
         .flatMap(({ tenants }) => tenants)
@@ -204,40 +217,57 @@ function forgedFile(
         store,
         commits.map((commit) => ({
           ...commit,
-          tenants: commit.tenants.map((one) => (one === part ? { ...one, files: [entry] } : one)),
+          tenants: commit.tenants.map((one) =>
+            one === part ? { ...one, files: one.files.with(0, entry) } : one,
+          ),
         })),
       );
     },
   };
 }
 
-/** Files that are part of the archive, oldest first. */
-async function liveFiles(store: BlobStore, tenant: string): Promise<string[]> {
-  const live = new Set<string>();
-  for (const { tenants } of await readCommits(store)) {
-    for (const part of tenants) {
-      if (part.tenant !== tenant) continue;
-      for (const { key } of part.files) live.add(key);
-      for (const key of part.removes) live.delete(key);
-    }
-  }
-  return [...live];
+interface LiveFile {
+  readonly tenant: string;
+  readonly key: string;
+  readonly sha256: string;
 }
 
-async function liveFile(store: BlobStore): Promise<string> {
-  return (await liveFiles(store, "acme"))[0]!;
+/** Files that are part of the archive, oldest first. */
+async function liveFiles(store: BlobStore): Promise<LiveFile[]> {
+  const live = new Map<string, LiveFile>();
+  for (const { tenants } of await readCommits(store)) {
+    for (const { tenant, files, removes } of tenants) {
+      for (const { key, sha256 } of files) live.set(key, { tenant, key, sha256 });
+      for (const key of removes) live.delete(key);
+    }
+  }
+  if (live.size === 0) throw new NotApplicable("no files");
+  return [...live.values()];
+}
+
+async function signerOf(store: BlobStore): Promise<string> {
+  const [part] = (await readCommits(store)).flatMap(({ tenants }) => tenants);
+  return parseNote(part!.checkpoint).signatures[0]!.name;
+}
+
+/** A commit that has one before it and one behind it. */
+async function middle(store: BlobStore): Promise<number> {
+  const { length } = await readCommits(store);
+  if (length < 3) throw new NotApplicable(`${length} commits`);
+  return Math.floor((length - 1) / 2);
 }
 
 async function keysOf(store: BlobStore, prefix: string): Promise<string[]> {
+  if (prefix === "data/") return (await liveFiles(store)).map(({ key }) => key);
   const keys: string[] = [];
-  const live = new Set([...(await liveFiles(store, "acme")), ...(await liveFiles(store, "beta"))]);
-  for await (const { key } of store.list(prefix)) if (prefix !== "data/" || live.has(key)) keys.push(key);
+  for await (const { key } of store.list(prefix)) keys.push(key);
   return keys;
 }
 
-async function flip(store: BlobStore, key: string): Promise<void> {
+async function flip(store: BlobStore, key: string | undefined): Promise<void> {
+  if (key === undefined) throw new NotApplicable("no such object");
   const bytes = Uint8Array.from((await store.get(key))!);
-  const middle = Math.floor(bytes.length / 2);
-  bytes[middle] = bytes[middle]! ^ 1;
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = bytes[at]! ^ 1;
   await store.put(key, bytes);
 }
