@@ -1,4 +1,4 @@
-import { ArchiveReader, openArchive } from "@reprise/archive";
+import { ArchiveReader, openArchive, type PlacedSegment } from "@reprise/archive";
 import { connectBroker } from "@reprise/log";
 import {
   AUDIT_ERROR_HEADER,
@@ -146,6 +146,24 @@ describe("a call to the audit log", () => {
     expect(before.text.split("\n")).toHaveLength(3);
     expect(await of(4)).toMatchObject({ code: "cursor_expired" });
     expect((await of(6)).text).toContain(`"text":"6"`);
+  });
+
+  it("gets of an erased generation what was never encrypted, as soon as it is erased", async () => {
+    await using world = await openWorld();
+    const { filled } = world;
+    const ref = createRef();
+    filled.log(ref, said(ref), NOON_US);
+    await filled.commit();
+    const events = { ...ref, from_seq: 1, max_bytes: 1_000 };
+    expect((await world.ask("events", events)).code).toBeUndefined();
+    const [{ header }] = (await filled.reader.segmentsOf(ref)) as [PlacedSegment];
+    const at = "2026-11-22T12:00:00.000Z";
+    await filled.sayErased(ref, at, [header.kid]);
+    await expect
+      .poll(async () => (await world.ask("events", events)).code, { timeout: 2_000, interval: 100 })
+      .toBe("generation_erased");
+    const record = JSON.parse((await world.ask("record", ref)).text) as AuditRecord;
+    expect(record).toMatchObject({ events: 6, erased_at: at, readers: [], accesses: [] });
   });
 
   it("gets nothing of another tenant's generation", async () => {

@@ -22,7 +22,14 @@ export async function readGenerationRecord(reader: ArchiveReader, ref: Generatio
   const summary = toSummary(toFoundGeneration(layout), erasedAt);
   if (erasedAt !== undefined) return { ...summary, readers: [], accesses: [], segments };
   const verdict = await reader.verdictOf(ref);
-  return { ...summary, ...(await readOps(reader, ref)), ...(verdict && { verdict }), segments };
+  const { readers, accesses } = await readOps(reader, ref);
+  return {
+    ...summary,
+    readers: readers.slice(-MOST_READERS),
+    ...(verdict && { verdict }),
+    accesses: accesses.slice(-MOST_ACCESSES),
+    segments,
+  };
 }
 
 /** The last mark of each connection, in the order in which they came, and who has looked at what is kept. */
@@ -36,5 +43,5 @@ export async function readOps(
     if (record.kind === "delivered") for (const mark of record.readers) marks.set(mark.reader, mark);
     else if (record.kind === "access") accesses.push(record);
   }
-  return { readers: [...marks.values()].slice(-MOST_READERS), accesses: accesses.slice(-MOST_ACCESSES) };
+  return { readers: [...marks.values()], accesses };
 }

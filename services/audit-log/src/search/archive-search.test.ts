@@ -152,19 +152,12 @@ describe("a search", () => {
   it("says when the keys of a generation were destroyed", async () => {
     await using filled = await openFilledArchive();
     await using search = searchIn(filled);
-    const { generation } = createRef();
-    const ref = { tenant, generation };
+    const ref = createRef();
     filled.log(ref, [requested(ref)], NOON_US);
     await filled.commit();
-    const [at, id] = ["2026-11-22T12:00:00.000Z", "era_1"];
-    const records = [
-      { kind: "erasure_requested", at, id, by: "ann", reason: "", generations: [generation], purged: {} },
-      { kind: "key_destroyed", at, id, kids: ["k"] },
-    ] as const;
-    const draft = { tenant, leaves: [], files: [], removes: [], records: structuredClone(records) as never };
-    await filled.archive.append(() => ({ tenants: [draft] }));
-    expect((await search.search({ tenant, limit: 1 })).data).toMatchObject([
-      { id: generation, erased_at: at },
-    ]);
+    const at = "2026-11-22T12:00:00.000Z";
+    await filled.sayErased(ref, at, ["k"]);
+    const { data } = await search.search({ tenant, limit: 1 });
+    expect(data).toMatchObject([{ id: ref.generation, erased_at: at }]);
   });
 });

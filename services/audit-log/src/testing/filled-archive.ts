@@ -3,6 +3,7 @@ import { join } from "node:path";
 import {
   type Archive,
   ArchiveReader,
+  type ArchiveRecord,
   createFileStore,
   createNoteKey,
   type Keyring,
@@ -47,6 +48,8 @@ export interface FilledArchive extends AsyncDisposable {
   ops(ref: GenerationRef, record: OpsRecord): void;
   /** Archives what was put there since the last time: one batch of each stream. */
   commit(): Promise<void>;
+  /** Has the archive say that a generation was erased, and that these were its keys. Destroys nothing. */
+  sayErased(ref: GenerationRef, at: string, kids: readonly string[]): Promise<void>;
   /** From now on all streams are other ones, which begin anew. */
   beginAnew(): void;
 }
@@ -105,6 +108,14 @@ export async function openFilledArchive(): Promise<FilledArchive> {
         await archive.append(() => draft);
       }
       waiting.clear();
+    },
+    async sayErased({ tenant, generation }, at, kids) {
+      const id = `erasure of ${generation}`;
+      const records: ArchiveRecord[] = [
+        { kind: "erasure_requested", at, id, by: "ann", reason: "", generations: [generation], purged: {} },
+        { kind: "key_destroyed", at, id, kids: [...kids] },
+      ];
+      await archive.append(() => ({ tenants: [{ tenant, leaves: [], files: [], removes: [], records }] }));
     },
     beginAnew() {
       epoch++;
