@@ -79,11 +79,18 @@ export {
   parseVerifierKey,
   type VerifierKey,
 } from "./note/note-key.ts";
-export { openNote, parseNote, signNote } from "./note/signed-note.ts";
+export { encodeSignature, openNote, parseNote, signNote } from "./note/signed-note.ts";
 export { createFileStore } from "./store/file-store.ts";
 export { cosign, cosignedAt } from "./note/cosignature.ts";
 export { COSIGNATURE, ED25519 } from "./note/note-key.ts";
 export type { Finding, FindingKind } from "./verify/finding.ts";
+export {
+  type CheckedProof,
+  checkSegmentProof,
+  type ProofKeys,
+  type SegmentProof,
+  segmentProofSchema,
+} from "./verify/segment-proof.ts";
 export { verifyArchive, type VerifyOptions, type VerifyReport } from "./verify/verify-archive.ts";
 export { probeStore } from "./store/probe-store.ts";
 export { createS3Store, type S3StoreOptions } from "./store/s3-store.ts";

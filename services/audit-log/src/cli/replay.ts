@@ -1,18 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ArchiveReader } from "@reprise/archive";
-import {
-  type GenerationId,
-  type GenerationRef,
-  parseGenerationId,
-  parseTenantId,
-  type ReaderMark,
-  RepriseError,
-} from "@reprise/protocol";
+import { parseGenerationId, type ReaderMark, RepriseError } from "@reprise/protocol";
 import { inPace } from "../replaying/pace.ts";
 import { openReplay } from "../replaying/replay.ts";
 import { formatEvent, REPLAY_FORMATS, type ReplayFormat } from "../replaying/replay-format.ts";
 import { ACCESS_OPTIONS, ACCESS_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, write, writeLine } from "./command.ts";
+import { findGeneration } from "./find-generation.ts";
 import {
   ARCHIVE_OPTIONS,
   ARCHIVE_USAGE,
@@ -74,22 +68,6 @@ ${ARCHIVE_USAGE}`,
     return EXIT.fine;
   },
 };
-
-/** @throws RepriseError `generation_not_found`; `invalid_request` when more than one tenant has it */
-async function findGeneration(
-  reader: ArchiveReader,
-  tenants: readonly string[],
-  generation: GenerationId,
-): Promise<GenerationRef> {
-  const refs = tenants.map((tenant) => ({ tenant: parseTenantId(tenant), generation }));
-  const found: GenerationRef[] = [];
-  for (const ref of refs) if ((await reader.segmentsOf(ref, ["log"])).length > 0) found.push(ref);
-  if (found.length > 1)
-    throw new RepriseError("invalid_request", `${found.length} tenants have ${generation}: name one.`);
-  const [ref] = found;
-  if (!ref) throw new RepriseError("generation_not_found", `${generation} is not in the archive.`);
-  return ref;
-}
 
 function describe({
   reader,
