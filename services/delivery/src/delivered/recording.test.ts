@@ -81,14 +81,11 @@ test("who joins with an Idempotency-Key is a reader too, and who creates is none
       () =>
         heard
           .ended()
-          .map(({ protocol, seq }) => [protocol, seq])
+          .map(({ protocol, seq }) => `${protocol} to ${seq}`)
           .toSorted(),
       PATIENCE,
     )
-    .toEqual([
-      ["snapshot", 3],
-      ["sse", 3],
-    ]);
+    .toEqual(["snapshot to 3", "sse to 3"]);
 });
 
 test("where a reader was when text was withdrawn is recorded: what it had by then it had as it was", async () => {
