@@ -4,8 +4,10 @@ import type { OpsHandler } from "@reprise/service";
 import fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
 import { answerClientError } from "./client-error.ts";
 import { sendProblem, toProblem } from "./problem.ts";
+import { addAuditRoutes } from "./routes/audit.ts";
+import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
-import { addEventRoutes, drainingError } from "./routes/events.ts";
+import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
 import { addOpsRoutes } from "./routes/ops.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
@@ -81,6 +83,7 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   addGenerationRoutes(app, context);
   addEventRoutes(app, context);
   addReviewRoutes(app, context);
+  addAuditRoutes(app, context);
   addOpsRoutes(app, ops);
   refuseOtherMethods(app, "/v1/generations", "POST");
   refuseOtherMethods(app, "/v1/generations/:id", "GET");
@@ -90,6 +93,8 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   refuseOtherMethods(app, "/v1/generations/:id/moderation", "GET");
   refuseOtherMethods(app, "/v1/reviews", "GET");
   refuseOtherMethods(app, "/v1/reviews/:id", "POST");
+  refuseOtherMethods(app, "/v1/audit/generations", "GET");
+  refuseOtherMethods(app, "/v1/audit/generations/:id", "GET");
   return app;
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Broker } from "@reprise/log";
 import {
+  createAuditClient,
   createGenerationLog,
   createRuleSetStore,
   createWriterName,
@@ -91,6 +92,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
+  const audit = createAuditClient(broker.reads, onError);
   const draining = new AbortController();
 
   metrics.observe("reprise_readers", () => readers.count);
@@ -112,6 +114,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       log,
       hub,
       ruleSets: createRuleSetStore(log.publish, retentionMs),
+      audit,
       readers,
       presence,
       delivered,
@@ -154,6 +157,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     await Promise.all([presence.close(), delivered.close(), reaper.close()]);
     erasures.unsubscribe();
     hub.close();
+    audit.close();
     log.close();
   };
   return { url, setModels: (names) => (served = names), drain, close, [Symbol.asyncDispose]: close };

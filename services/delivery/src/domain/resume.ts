@@ -29,7 +29,7 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
  */
 export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
   if (!tail.beginsWhole) throw expired();
-  if (tail.hasLost(cursor)) throw lost(param);
+  if (tail.hasLost(cursor)) throw lostCursor(param);
   for (let tries = 1; cursor.seq > tail.lastSeq && tries <= TRIES; tries++) {
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     await hub.refresh(tail);
@@ -37,10 +37,7 @@ export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: Resume
   // That no node can have shown the event, only the leader can say.
   if (cursor.seq > tail.lastSeq) await hub.refreshFromLeader(tail);
   if (tail.attemptAt(cursor.seq) !== cursor.attempt) {
-    if (tail.hasLost(cursor)) throw lost(param);
-    throw new RepriseError("cursor_invalid", "The cursor does not belong to this generation's log.", {
-      param,
-    });
+    throw tail.hasLost(cursor) ? lostCursor(param) : strangeCursor(param);
   }
   return cursor.seq + 1;
 }
@@ -54,7 +51,13 @@ export async function assertKept(hub: Hub, tail: Tail, seq: number): Promise<voi
   if (seq < tail.frames.firstSeq) await hub.readBehind(tail, seq);
 }
 
-function lost(param: ResumePoint["param"]): RepriseError {
+/** A cursor that was given out for another log, or for none. */
+export function strangeCursor(param: ResumePoint["param"]): RepriseError {
+  const message = "The cursor does not belong to this generation's log.";
+  return new RepriseError("cursor_invalid", message, { param });
+}
+
+export function lostCursor(param: ResumePoint["param"]): RepriseError {
   const message = "The broker has lost the cursor's event; the log went on from before it.";
   return new RepriseError("events_lost", message, { param });
 }

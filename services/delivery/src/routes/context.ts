@@ -1,4 +1,4 @@
-import type { Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
+import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { Authenticate } from "../auth.ts";
 import type { Delivered } from "../delivered/delivered.ts";
@@ -12,6 +12,7 @@ export interface RouteContext {
   readonly log: GenerationLog;
   readonly hub: Hub;
   readonly ruleSets: RuleSetStore;
+  readonly audit: AuditClient;
   readonly readers: Readers;
   readonly presence: Presence;
   readonly delivered: Delivered;

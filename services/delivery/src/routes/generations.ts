@@ -16,15 +16,19 @@ import {
 import type { Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { readArchivedGeneration } from "../archive/archived-generation.ts";
+import { answerAudited } from "../archive/audited-answer.ts";
 import { type Caller, callerOf } from "../delivered/caller.ts";
 import { recordAnswer } from "../delivered/record-answer.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
+import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
 import { requestedCursor } from "../domain/resume.ts";
 import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";
+import { flag } from "./flag.ts";
 import { preferredType } from "./negotiation.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
@@ -33,10 +37,11 @@ export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 const noQuery = z.strictObject({});
+const readQuery = z.strictObject({ original: flag });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authenticate, log, ruleSets, shards, hasModel } = context;
+  const { authenticate, log, audit, ruleSets, shards, hasModel } = context;
 
   app.post("/v1/generations", async (request, reply) => {
     const principal = authenticate(request, "create");
@@ -79,13 +84,32 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(generation);
   });
 
-  /** A call whose answer is a generation. */
+  app.get<{ Params: { id: string } }>("/v1/generations/:id", async (request, reply) => {
+    const principal = authenticate(request, "read", "audit");
+    const caller = callerOf(request, principal);
+    const { original } = parseWith(readQuery, request.query, "query");
+    const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+    return answerAudited({
+      principal,
+      original,
+      async live() {
+        const generation = await readGeneration(context, ref);
+        recordSnapshot(context, reply, { ref, caller, generation });
+        return generation;
+      },
+      archived: () => readArchivedGeneration({ audit, ref, original }),
+      recordAccess: () =>
+        recordAccess(log.publish, ref, { ...caller, call: "read", query: { original: `${original}` } }),
+    });
+  });
+
+  /** A call that changes a generation, and is answered with it. */
   function addCall(
-    [method, path, role]: readonly ["GET" | "POST", string, Role],
+    [path, role]: readonly [string, Role],
     answer: (ref: GenerationRef, body: unknown) => Promise<Generation>,
   ): void {
     app.route<{ Params: { id: string } }>({
-      method,
+      method: "POST",
       url: `/v1/generations/:id${path}`,
       async handler(request, reply) {
         const principal = authenticate(request, role);
@@ -98,14 +122,11 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     });
   }
 
-  addCall(["GET", "", "read"], (ref) => readGeneration(context, ref));
-  addCall(["POST", "/cancel", "cancel"], (ref, body) => {
+  addCall(["/cancel", "cancel"], (ref, body) => {
     const { reason = "requested" } = parseWith(cancelSchema, body ?? {});
     return cancelGeneration(context, ref, reason);
   });
-  addCall(["POST", "/tool-results", "tool"], (ref, body) =>
-    answerToolCall(context, ref, parseToolResult(body)),
-  );
+  addCall(["/tool-results", "tool"], (ref, body) => answerToolCall(context, ref, parseToolResult(body)));
 }
 
 /** Whoever is answered with a generation has read what it says so far. */

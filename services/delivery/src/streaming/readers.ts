@@ -1,4 +1,4 @@
-import type { ReaderCounts, SseStream } from "./sse-stream.ts";
+import type { ReaderCounts } from "./sse-stream.ts";
 
 const HEARTBEAT_MS = 15_000;
 const MAX_SWEEP_MS = 1_000;
@@ -11,11 +11,19 @@ export interface ReadersOptions {
   random?: () => number;
 }
 
+/** A connection that is being sent events, of the live log or the archive. */
+export interface ReaderStream {
+  /** Sends a comment if nothing else was sent for so long. */
+  heartbeat(now: number, everyMs: number): void;
+  /** Tells the client to come back after a while, and breaks the connection. */
+  sendHome(retryMs: number): void;
+}
+
 /** All readers of this node: one heartbeat timer for all, and an orderly way home for all. */
 export class Readers implements ReaderCounts {
   eventsDelivered = 0;
   fallenBack = 0;
-  readonly #streams = new Set<SseStream>();
+  readonly #streams = new Set<ReaderStream>();
   readonly #timer: NodeJS.Timeout;
   readonly #random: () => number;
 
@@ -30,11 +38,11 @@ export class Readers implements ReaderCounts {
     return this.#streams.size;
   }
 
-  add(stream: SseStream): void {
+  add(stream: ReaderStream): void {
     this.#streams.add(stream);
   }
 
-  remove(stream: SseStream): void {
+  remove(stream: ReaderStream): void {
     this.#streams.delete(stream);
   }
 

@@ -26,7 +26,10 @@ export const KEYS = {
   acmeReader: "rk_acme_reads_only_012345",
   acmeCreator: "rk_acme_creates_only_0123",
   acmeReviewer: "rk_acme_reviews_only_0123",
+  acmeAuditor: "rk_acme_audits_only_01234",
+  acmeReadingAuditor: "rk_acme_reads_and_audits_",
   beta: "rk_beta_0123456789abcdef",
+  betaAuditor: "rk_beta_audits_only_01234",
 } as const;
 
 const TENANTS = {
@@ -38,9 +41,17 @@ const TENANTS = {
         { secret: KEYS.acmeReader, roles: ["read"] },
         { secret: KEYS.acmeCreator, roles: ["create"] },
         { secret: KEYS.acmeReviewer, roles: ["review"], name: "bob" },
+        { secret: KEYS.acmeAuditor, roles: ["audit"], name: "eve" },
+        { secret: KEYS.acmeReadingAuditor, roles: ["read", "audit"], name: "una" },
       ],
     },
-    { id: "beta", keys: [{ secret: KEYS.beta, roles: ["create", "read", "cancel", "tool", "review"] }] },
+    {
+      id: "beta",
+      keys: [
+        { secret: KEYS.beta, roles: ["create", "read", "cancel", "tool", "review"] },
+        { secret: KEYS.betaAuditor, roles: ["audit"] },
+      ],
+    },
   ],
 };
 

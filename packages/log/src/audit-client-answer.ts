@@ -1,0 +1,69 @@
+import {
+  encodeCursor,
+  ERROR_CATALOGUE,
+  type ErrorBody,
+  isErrorCode,
+  peekSeq,
+  RepriseError,
+} from "@reprise/protocol";
+
+/** One event as the audit log hands it out. */
+export interface ArchivedEvent {
+  readonly seq: number;
+  /** The one that readers of the live log got with it. */
+  readonly cursor: string;
+  readonly payload: Uint8Array;
+}
+
+const BLANK = 0x20;
+const LF = 0x0a;
+
+/**
+ * Takes apart lines of `<cursor> <milliseconds> <payload>`. The payloads are views of one copy of the answer, for that lies in a chunk of
+ * the socket.
+ * @throws RepriseError `protocol_violation` for anything but whole lines of consecutive events, each with a cursor of its place
+ */
+export function decodeAuditEvents(answer: Uint8Array): ArchivedEvent[] {
+  const bytes = Buffer.from(answer);
+  const events: ArchivedEvent[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const cursorEnd = bytes.indexOf(BLANK, at);
+    const timeEnd = bytes.indexOf(BLANK, cursorEnd + 1);
+    const end = bytes.indexOf(LF, timeEnd + 1);
+    if (cursorEnd === -1 || timeEnd === -1 || end === -1) throw malformed();
+    const event = toEvent(bytes.toString("latin1", at, cursorEnd), bytes.subarray(timeEnd + 1, end));
+    const before = events.at(-1);
+    if (before && event.seq !== before.seq + 1) throw malformed();
+    events.push(event);
+    at = end + 1;
+  }
+  return events;
+}
+
+function toEvent(cursor: string, payload: Buffer): ArchivedEvent {
+  const seq = peekSeq(payload);
+  const attempt = Number(cursor.slice(0, cursor.indexOf("-")));
+  if (seq < 0 || cursor !== encodeCursor({ attempt, seq })) throw malformed();
+  return { seq, cursor, payload };
+}
+
+/** What an answer that failed says. @param retryAfterMs for errors that pass */
+export function decodeAuditError(header: string, retryAfterMs: number): RepriseError {
+  const said = parseError(header);
+  if (!said || !isErrorCode(said.code)) return malformed();
+  const { code, message, param } = said;
+  const { retryable } = ERROR_CATALOGUE[code];
+  return new RepriseError(code, message, { param, ...(retryable && { retryAfterMs }) });
+}
+
+function parseError(header: string): ErrorBody["error"] | undefined {
+  try {
+    return (JSON.parse(header) as Partial<ErrorBody> | null)?.error;
+  } catch {
+    return undefined;
+  }
+}
+
+function malformed(): RepriseError {
+  return new RepriseError("protocol_violation", "The audit log has answered with what is no answer of its.");
+}

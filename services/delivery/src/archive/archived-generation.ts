@@ -1,0 +1,18 @@
+import { decodeEvent, type Generation, START, Transcript } from "@reprise/protocol";
+import { toGeneration } from "../domain/to-generation.ts";
+import { toRequested } from "../domain/to-requested.ts";
+import { type ArchivedLog, readArchived } from "./archived-events.ts";
+import { Replay } from "./replay.ts";
+
+/**
+ * What the API says of a generation, given what the archive has of its log. Pages are folded one by one; only the text stays in memory.
+ * @throws RepriseError as `Replay.open`
+ */
+export async function readArchivedGeneration(log: ArchivedLog): Promise<Generation> {
+  const { events } = await readArchived({ ...log, original: true }, 0, 1);
+  const replay = await Replay.open(log, { cursor: START, param: "after", withRequest: false });
+  const transcript = new Transcript({ original: log.original });
+  for (let page = await replay.next(); page.length > 0; page = await replay.next())
+    for (const { payload } of page) transcript.apply(decodeEvent(payload));
+  return toGeneration(log.ref.generation, toRequested(events[0]!.payload), transcript);
+}

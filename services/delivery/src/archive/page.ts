@@ -1,0 +1,23 @@
+import { encodeCursor } from "@reprise/protocol";
+import type { ArchivedLog } from "./archived-events.ts";
+import { Replay, type ReplayStart, unfinished } from "./replay.ts";
+
+/**
+ * A page of archived events, as JSON text that reads like one of the live log's. Nobody waits here for what may come: an empty page of a
+ * generation without an end is an error that tells when to ask again.
+ * @param limit the most events, 1 to 1,000; a page may hold fewer though there are more
+ * @throws RepriseError as `Replay.open`; `audit_unavailable`
+ */
+export async function readArchivedPage(
+  log: ArchivedLog,
+  { limit, ...start }: ReplayStart & { limit: number },
+): Promise<string> {
+  const replay = await Replay.open(log, start);
+  const read = await replay.next();
+  const events = read.slice(0, limit);
+  const ended = events.length === read.length && replay.isExhausted && (await replay.hasEnded());
+  if (events.length === 0 && !ended) throw unfinished();
+  const cursor = events.at(-1)?.cursor ?? encodeCursor(start.cursor);
+  const payloads = events.map(({ payload }) => Buffer.from(payload).toString());
+  return `{"object":"list","events":[${payloads.join(",")}],"cursor":"${cursor}","ended":${ended}}`;
+}

@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { type OpsTopic, type Publish, recordOps } from "@reprise/log";
+import { type AccessRecord, type AuditSearch, RepriseError } from "@reprise/protocol";
+
+/** How long a caller waits for a broker that does not take the record. */
+const BUDGET_MS = 3_000;
+const HASH_CHARS = 16;
+
+/**
+ * Records that somebody is about to look into what is kept. Comes before the first byte of an answer: what can't be recorded is not shown.
+ * @throws RepriseError `broker_unavailable` when it is not stored
+ */
+export async function recordAccess(
+  publish: Publish,
+  topic: OpsTopic,
+  access: Omit<AccessRecord, "kind" | "at">,
+): Promise<void> {
+  const record: AccessRecord = { kind: "access", at: new Date().toISOString(), ...access };
+  if (await recordOps(publish, topic, record, { budgetMs: BUDGET_MS })) return;
+  throw new RepriseError("broker_unavailable", "The access could not be recorded, so nothing is shown.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+/**
+ * What a search was for, as it is recorded. Subjects and metadata may name people, who may be erased later: of those there is a hash, by
+ * which it can be found out whether a given one was looked for.
+ */
+export function toAccess({
+  tenant: _tenant,
+  metadata = {},
+  subject,
+  ...plain
+}: AuditSearch): Pick<AccessRecord, "call" | "query"> {
+  const { limit: _limit, after: _after, ...narrowing } = plain;
+  const hidden = [
+    ...Object.entries(metadata).map(([key, value]) => [`metadata[${key}]`, hash(value)] as const),
+    ...(subject === undefined ? [] : [["subject", hash(subject)] as const]),
+  ];
+  const isSearch = hidden.length > 0 || Object.keys(narrowing).length > 0;
+  const said = Object.entries(plain).map(([name, value]) => [name, `${value}`] as const);
+  return { call: isSearch ? "search" : "list", query: Object.fromEntries([...said, ...hidden]) };
+}
+
+function hash(value: string): string {
+  return `sha256:${createHash("sha256").update(value).digest("hex").slice(0, HASH_CHARS)}`;
+}

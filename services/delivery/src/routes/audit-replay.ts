@@ -1,0 +1,52 @@
+import type { FastifyReply } from "fastify";
+import type { ArchivedLog } from "../archive/archived-events.ts";
+import { readArchivedPage } from "../archive/page.ts";
+import { Replay, type ReplayStart, unfinished } from "../archive/replay.ts";
+import { ReplayStream } from "../archive/replay-stream.ts";
+import { beginStream } from "./begin-stream.ts";
+import type { RouteContext } from "./context.ts";
+
+export interface ReplayedAnswer {
+  readonly log: ArchivedLog;
+  readonly start: ReplayStart;
+}
+
+/** Answers with a stream out of the archive, in the bytes of the live one; with 204 when the reader has seen the end already. */
+export async function streamReplay(
+  { readers, logger, draining }: RouteContext,
+  reply: FastifyReply,
+  { log, start }: ReplayedAnswer,
+): Promise<FastifyReply> {
+  const replay = await Replay.open(log, start);
+  if (replay.isExhausted) {
+    if (await replay.hasEnded()) return reply.code(204).send();
+    throw unfinished();
+  }
+  const socket = beginStream(reply, { status: 200, draining });
+  if (!socket) return reply;
+  const { generation } = log.ref;
+  const stream = new ReplayStream({
+    replay,
+    socket,
+    counts: readers,
+    onError: (error) =>
+      logger.warn({ generation, code: error.code, err: error.cause }, "a replay was broken off"),
+    onClose: (closed) => readers.remove(closed),
+  });
+  readers.add(stream);
+  void stream.run();
+  return reply;
+}
+
+/** Answers with a page out of the archive. */
+export async function sendArchivedPage(
+  reply: FastifyReply,
+  { log, start }: ReplayedAnswer,
+  limit: number,
+): Promise<FastifyReply> {
+  return sendPage(reply, await readArchivedPage(log, { ...start, limit }));
+}
+
+export function sendPage(reply: FastifyReply, json: string): FastifyReply {
+  return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(json);
+}

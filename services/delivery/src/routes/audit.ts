@@ -1,0 +1,30 @@
+import { parseGenerationId, parseWith } from "@reprise/protocol";
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { callerOf } from "../delivered/caller.ts";
+import { recordAccess, toAccess } from "../domain/audit-access.ts";
+import { parseAuditQuery } from "./audit-query.ts";
+import type { RouteContext } from "./context.ts";
+
+const noQuery = z.strictObject({});
+
+/** What auditors see of the archive. The tenant is the key's, and every look is recorded before anything is shown. */
+export function addAuditRoutes(app: FastifyInstance, { authenticate, audit, log }: RouteContext): void {
+  app.get("/v1/audit/generations", async (request, reply) => {
+    const principal = authenticate(request, "audit");
+    const { tenant } = principal;
+    const search = parseAuditQuery(tenant, request.query);
+    await recordAccess(log.publish, { tenant }, { ...callerOf(request, principal), ...toAccess(search) });
+    void reply.header("cache-control", "no-store");
+    return audit.search(search);
+  });
+
+  app.get<{ Params: { id: string } }>("/v1/audit/generations/:id", async (request, reply) => {
+    const principal = authenticate(request, "audit");
+    parseWith(noQuery, request.query, "query");
+    const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+    await recordAccess(log.publish, ref, { ...callerOf(request, principal), call: "read" });
+    void reply.header("cache-control", "no-store");
+    return audit.record(ref);
+  });
+}

@@ -1,0 +1,34 @@
+import { encodeSseRetry, RepriseError } from "@reprise/protocol";
+import type { FastifyReply } from "fastify";
+import { openSseSocket, type SseSocket } from "../streaming/sse-socket.ts";
+
+/** Clients add jitter to it; a node that drains tells each reader a time of its own. */
+const RECONNECT_MS = 250;
+
+/**
+ * Begins an answer that is a stream: from here on nothing but the stream itself can say what goes wrong.
+ * @returns undefined where the client has left meanwhile: no event will say so again
+ * @throws RepriseError `draining`, while it can still be an answer
+ */
+export function beginStream(
+  reply: FastifyReply,
+  { status, draining }: { status: number; draining: AbortSignal },
+): SseSocket | undefined {
+  if (draining.aborted) throw drainingError();
+  void reply.hijack();
+  if (reply.raw.destroyed) return undefined;
+  const socket = openSseSocket(reply.raw, status, plainHeaders(reply));
+  socket.writeText(encodeSseRetry(RECONNECT_MS));
+  return socket;
+}
+
+export function drainingError(): RepriseError {
+  return new RepriseError("draining", "This node is shutting down; try again.", { retryAfterMs: 1_000 });
+}
+
+function plainHeaders(reply: FastifyReply): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) headers[name] = String(value);
+  return headers;
+}
