@@ -1,7 +1,15 @@
 import type { BlobStore } from "@reprise/archive";
 
-/** A copy of a store that costs nothing: what is changed in it is kept in memory, and the store stays as it is. */
-export function createOverlay(store: BlobStore): BlobStore {
+/** What a store can be asked without changing it. */
+type ReadableStore = Pick<BlobStore, "get" | "list">;
+
+const NOTHING: ReadableStore = {
+  get: async () => undefined,
+  async *list() {},
+};
+
+/** A copy of a store that costs nothing: what is changed in it is kept in memory, and the store stays as it is. Default: a copy of an empty one. */
+export function createOverlay(store: ReadableStore = NOTHING): BlobStore {
   const changes = new Map<string, Uint8Array | undefined>();
   const get: BlobStore["get"] = async (key, range) => {
     if (!changes.has(key)) return store.get(key, range);

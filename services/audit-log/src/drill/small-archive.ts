@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
-import { createFileStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
+import { createNoteKey, openArchive, openKeyring } from "@reprise/archive";
 import type { PlacedMessage } from "@reprise/log";
 import {
   createGenerationId,
@@ -17,6 +16,7 @@ import { sealBatch } from "../archiving/seal-batch.ts";
 import { compact } from "../lifecycle/compaction.ts";
 import { parseDataKey } from "../lifecycle/data-file-name.ts";
 import { eraseSubject } from "../lifecycle/erase.ts";
+import { createOverlay } from "./overlay-store.ts";
 import type { DrilledArchive } from "./run-drill.ts";
 
 const NAME = "drill";
@@ -29,17 +29,14 @@ const SHARDS = 1;
 const STARTED_US = Date.UTC(2026, 0, 1) * 1_000;
 
 /**
- * Writes an archive of two tenants with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure.
+ * Makes an archive of two tenants in memory with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure.
  * @param gapAt makes it lose the messages before so many of its commits
  */
-export async function makeSmallArchive(
-  dir: string,
-  { gapAt }: { gapAt?: number } = {},
-): Promise<DrilledArchive> {
+export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Promise<DrilledArchive> {
   const signer = createNoteKey(NAME);
-  const store = createFileStore(join(dir, "archive"));
+  const store = createOverlay();
   const keyring = await openKeyring({
-    store: createFileStore(join(dir, "keys")),
+    store: createOverlay(),
     masterKey: randomBytes(32),
   });
   const onError = (error: unknown) => {

@@ -25,6 +25,9 @@ export interface Tampering {
 
 const isBatch = ({ lane, tenants }: Commit) => lane !== undefined && tenants.length > 0;
 
+const hasTwoLeaves = ({ tenants: [part] }: Commit) =>
+  part !== undefined && splitHashes(part.leaves).length > 1;
+
 /** Every way that we know. Of those that begin with "forged", whoever did it made everything else fit. */
 export const TAMPERINGS: readonly Tampering[] = [
   ...["data/", "_log/000000/", "checkpoint/", "tile/"].map((prefix): Tampering => ({
@@ -125,7 +128,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   },
   forged("a file is left out", isBatch, (part) => ({ ...part, files: [] })),
   forged("a file is left out with its leaves", isBatch, (part) => ({ ...part, files: [], leaves: "" })),
-  forged("the leaves of a file are in another order", isBatch, (part) => ({
+  forged("the leaves of a file are in another order", hasTwoLeaves, (part) => ({
     ...part,
     leaves: joinHashes(splitHashes(part.leaves).toReversed()),
   })),
@@ -153,7 +156,10 @@ export const TAMPERINGS: readonly Tampering[] = [
     ({ tenants }) => tenants.some(({ removes }) => removes.length > 0),
     (part) => ({ ...part, files: [] }),
   ),
-  forgedFile("a segment is left out", (segments) => segments.slice(1)),
+  forgedFile("a segment is left out", (segments) => {
+    if (segments.length === 1) throw new NotApplicable("one segment");
+    return segments.slice(1);
+  }),
   forgedFile("a segment is of another time", ([first, ...rest]) => [
     { ...first!, header: { ...first!.header, last_at: first!.header.last_at + 1 } },
     ...rest,
