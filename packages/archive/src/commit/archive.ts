@@ -59,6 +59,7 @@ export interface ArchiveWriter {
 
 /** At least so many commits lie between two snapshots, and at least as many bytes as the last one had. */
 const SNAPSHOT_COMMITS = 64;
+const READ_AHEAD = 16;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 const EMPTY = new Uint8Array();
@@ -124,11 +125,20 @@ export class Archive {
     return this.#inTurn(() => this.#append(make, signal));
   }
 
-  /** All commits from a number on, with their bytes, as they are stored. */
+  /** All commits from a number on, with their bytes, as they are stored. Reads ahead. */
   async *commits(from = 0): AsyncGenerator<{ commit: Commit; bytes: Uint8Array }> {
+    const read = (n: number) => {
+      const bytes = this.store.get(commitKey(n));
+      // It is awaited later, or, behind the end, by nobody.
+      bytes.catch(() => {});
+      return bytes;
+    };
+    const ahead = [read(from)];
     for (let n = from; ; n++) {
-      const bytes = await this.store.get(commitKey(n));
+      const bytes = await ahead.shift()!;
       if (!bytes) return;
+      // Nothing is read ahead before it is known that there is more than one.
+      while (ahead.length < READ_AHEAD) ahead.push(read(n + 1 + ahead.length));
       yield { commit: parseCommit(bytes, n), bytes };
     }
   }

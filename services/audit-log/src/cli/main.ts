@@ -7,6 +7,12 @@ import { EXIT } from "./command.ts";
 const [name = "", ...args] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 
+// Whoever reads has seen enough: `reprise-audit replay … | head`.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.kill(process.pid, "SIGPIPE");
+});
+
 if (!command) {
   const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(12)} ${summary}`);
   process.stderr.write(`Usage: reprise-audit <command> [options]\n\n${list.join("\n")}\n`);

@@ -7,7 +7,6 @@ import {
   type Keyring,
   openArchive,
   openKeyring,
-  openMasterKeyFile,
   parseMasterKey,
   parseNoteKey,
   parseVerifierKey,
@@ -83,13 +82,22 @@ export function openArchiveCopy(values: ArchiveValues, env: Env): Promise<Archiv
   });
 }
 
-/** @throws RepriseError `config_invalid` */
+/** @throws RepriseError `archive_unavailable` when there are no keys, `config_invalid` for a key that is none, or not theirs */
 export async function openKeyringCopy(values: ArchiveValues, env: Env): Promise<Keyring> {
+  const keyring = await findKeyringCopy(values, env);
+  if (keyring) return keyring;
+  throw new RepriseError("archive_unavailable", `There is no master key for ${keysDir(values, env)}.`);
+}
+
+/** Undefined when there is no master key. Nothing is made that is missing. @throws RepriseError `config_invalid` */
+export async function findKeyringCopy(values: ArchiveValues, env: Env): Promise<Keyring | undefined> {
   const dir = keysDir(values, env);
-  const file = values["master-key-file"] ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"] ?? join(dir, "master.key");
-  const text = values["master-key-file"] === undefined ? env["REPRISE_AUDIT_MASTER_KEY"] : undefined;
-  const masterKey = text ? parseMasterKey(text) : await openMasterKeyFile(file);
-  return openKeyring({ store: createFileStore(join(dir, "wrapped")), masterKey });
+  const named = values["master-key-file"];
+  const file = named ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"] ?? join(dir, "master.key");
+  const given = named === undefined ? env["REPRISE_AUDIT_MASTER_KEY"] : undefined;
+  const text = given ?? (await readFile(file, "utf8").catch(() => undefined));
+  if (text === undefined) return undefined;
+  return openKeyring({ store: createFileStore(join(dir, "wrapped")), masterKey: parseMasterKey(text) });
 }
 
 /** Those that `--vkey` names; else the archive's own, where its signing key lies. @throws RepriseError `config_invalid` */

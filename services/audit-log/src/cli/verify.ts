@@ -7,7 +7,7 @@ import {
   ARCHIVE_USAGE,
   archiveDir,
   archiveName,
-  openKeyringCopy,
+  findKeyringCopy,
   parseOptions,
   verifierKeys,
 } from "./options.ts";
@@ -18,6 +18,7 @@ const OPTIONS = {
   vkey: { type: "string", multiple: true },
   witness: { type: "string", multiple: true },
   witnessed: { type: "string", multiple: true },
+  since: { type: "string" },
   "no-keys": { type: "boolean" },
   json: { type: "boolean" },
 } as const;
@@ -37,7 +38,8 @@ export const verify: Command = {
   --witness <key>             of a witness that must have cosigned
   --witnessed <file|url>      a checkpoint that somebody else has kept: a cut end shows by nothing else
   --tenant <id>               only the files of this tenant; all commits
-  --no-keys                   opens nothing; everything else is verified without keys
+  --since <n>                 only files that commit n or a later one has named; all commits
+  --no-keys                   opens nothing, as when there are no keys: all else is verified without them
   --json                      the whole report`,
 
   async run(args, { out, env }) {
@@ -52,13 +54,20 @@ export const verify: Command = {
       witnesses: (values.witness ?? []).map(parseVerifierKey),
       witnessed,
       tenant: values.tenant,
-      keyring: values["no-keys"] ? undefined : await openKeyringCopy(values, env),
+      since: parseSince(values.since),
+      keyring: values["no-keys"] ? undefined : await findKeyringCopy(values, env),
     });
     if (values.json) await writeLine(out, JSON.stringify(report, undefined, 2));
     else for (const line of toLines(report)) await writeLine(out, line);
     return VERDICTS[report.verdict];
   },
 };
+
+/** @throws RepriseError `invalid_request` */
+function parseSince(text: string | undefined): number | undefined {
+  if (text === undefined || /^\d{1,15}$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw new RepriseError("invalid_request", "--since must be the number of a commit.");
+}
 
 function toLines({ verdict, commits, files, segments, events, destroyed, findings }: VerifyReport): string[] {
   const erased = destroyed > 0 ? `, ${destroyed} segments whose keys are destroyed` : "";
