@@ -32,6 +32,8 @@ function* mutationsOf(proof: readonly Uint8Array[]): Generator<Uint8Array[]> {
     yield proof.with(i, changed);
     yield proof.toSpliced(i, 1);
     yield proof.toSpliced(i, 0, hash);
+    yield proof.with(i, hash.subarray(0, 31));
+    yield proof.with(i, Buffer.concat([hash, hash]));
   }
   yield [...proof, LEAVES[0]!];
 }

@@ -1,4 +1,4 @@
-import { hashNode } from "./hash.ts";
+import { HASH_BYTES, hashNode } from "./hash.ts";
 
 /*
  * The verifying half, as RFC 9162 §2.1.3.2 and §2.1.4.2 put it: from the leaf upwards, where the proofs are made from the root downwards.
@@ -19,6 +19,7 @@ export interface InclusionClaim {
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
   if (!(Number.isSafeInteger(index) && Number.isSafeInteger(size) && index >= 0 && index < size))
     return false;
+  if (!areHashes([leaf, ...proof])) return false;
   let [place, last] = [index, size - 1];
   let hash = leaf;
   for (const sibling of proof) {
@@ -46,6 +47,7 @@ export interface ConsistencyClaim {
 export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }: ConsistencyClaim): boolean {
   if (!(Number.isSafeInteger(oldSize) && Number.isSafeInteger(newSize) && oldSize >= 0 && oldSize <= newSize))
     return false;
+  if (!areHashes([oldRoot, newRoot, ...proof])) return false;
   if (oldSize === 0) return proof.length === 0;
   if (oldSize === newSize) return proof.length === 0 && equal(oldRoot, newRoot);
   const [first, ...rest] = isPowerOfTwo(oldSize) ? [oldRoot, ...proof] : proof;
@@ -65,6 +67,11 @@ export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }:
     [place, last] = [half(place), half(last)];
   }
   return last === 0 && equal(older, oldRoot) && equal(newer, newRoot);
+}
+
+/** Proofs come from strangers: what is no hash would shift what the others are taken for. */
+function areHashes(all: readonly Uint8Array[]): boolean {
+  return all.every(({ length }) => length === HASH_BYTES);
 }
 
 function isOdd(value: number): boolean {

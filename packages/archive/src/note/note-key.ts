@@ -107,7 +107,7 @@ function parseKey(text: string, prefix: string) {
   return {
     name: match[1]!,
     keyId: Buffer.from(match[2]!, "hex"),
-    algorithm: algorithm as NoteAlgorithm,
+    algorithm,
     bytes: typed.subarray(1),
   };
 }
