@@ -121,6 +121,15 @@ export const ENVIRONMENT_VARIABLES = {
     list(url("http", "https")),
     "Witnesses that cosign checkpoints, separated by commas.",
   ),
+  REPRISE_WITNESS_DIR: optional(
+    text(),
+    "Folder of a witness: its key, and what it has seen; without it `witness` in the data folder. Not on the archive's disk.",
+  ),
+  REPRISE_WITNESS_NAME: defaulted("witness", word(), "Name of a witness: what its key is called."),
+  REPRISE_WITNESS_LOGS: optional(
+    list(text()),
+    "Keys of the archives that a witness cosigns, as `vkey` in the audit log's first line, separated by commas.",
+  ),
   REPRISE_LOG_LEVEL: defaulted(
     "info",
     oneOf(LOG_LEVELS),

@@ -17,7 +17,8 @@ import { RepriseError } from "@reprise/protocol";
 /** What the signature is of: 0x01 the note's text; 0x04 a cosignature of a checkpoint, with the time. */
 export const ED25519 = 0x01;
 export const COSIGNATURE = 0x04;
-export type NoteAlgorithm = typeof ED25519 | typeof COSIGNATURE;
+const ALGORITHMS = [ED25519, COSIGNATURE] as const;
+export type NoteAlgorithm = (typeof ALGORITHMS)[number];
 
 const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
@@ -101,9 +102,8 @@ function parseKey(text: string, prefix: string) {
   // The last part is base64 and may hold a plus sign, the name may not.
   const match = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.slice(prefix.length));
   const typed = Buffer.from(match?.[3] ?? "", "base64");
-  const algorithm = typed[0];
-  if (!text.startsWith(prefix) || !match || (algorithm !== ED25519 && algorithm !== COSIGNATURE))
-    throw malformed();
+  const algorithm = ALGORITHMS.find((one) => one === typed[0]);
+  if (!text.startsWith(prefix) || !match || algorithm === undefined) throw malformed();
   return {
     name: match[1]!,
     keyId: Buffer.from(match[2]!, "hex"),

@@ -1,0 +1,98 @@
+import { consistencyProof, type HashReader, parseNote } from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+import { encodeAddCheckpoint } from "./add-checkpoint.ts";
+
+export interface SubmitOptions {
+  /** Of the witness: what its paths come behind. */
+  url: string;
+  origin: string;
+  /** The signed checkpoint. */
+  note: string;
+  /** Of the checkpoint's tree. */
+  size: number;
+  hashes: HashReader;
+  /** What the witness has seen last, as far as is known: another size costs one more request. */
+  seenSize: number;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+export type Submission =
+  /** Signature lines to be put behind the note. Not checked: whoever verifies knows the witness's key. */
+  | { readonly kind: "cosigned"; readonly lines: string }
+  /** It has cosigned a larger tree. */
+  | { readonly kind: "ahead"; readonly size: number }
+  /** It has cosigned a tree that this one does not go on from. */
+  | { readonly kind: "differs"; readonly seenSize: number };
+
+/** As long as nobody else submits the same log's checkpoints at the same time, two are enough. */
+const TRIES = 5;
+const MAX_ANSWER_BYTES = 64 * 1_024;
+
+/**
+ * Submits a checkpoint to a witness, with the proof that it goes on from the one that the witness has seen last.
+ * @throws RepriseError `archive_unavailable` while it can't be reached, `config_invalid` when it does not know the log, and those of `hashes`
+ */
+export async function submitCheckpoint(options: SubmitOptions): Promise<Submission> {
+  const { size, hashes, note } = options;
+  let seenSize = Math.min(options.seenSize, size);
+  for (let i = 0; i < TRIES; i++) {
+    const proof = await consistencyProof(seenSize, size, hashes);
+    const { status, body } = await post(encodeAddCheckpoint({ oldSize: seenSize, proof, note }), options);
+    if (status === 200) return { kind: "cosigned", lines: checkLines(note, body, options) };
+    if (status === 422) return { kind: "differs", seenSize };
+    if (status !== 409) throw refusal(status, options);
+    const said = /^(0|[1-9][0-9]{0,14})\n$/.exec(body)?.[1];
+    if (said === undefined) throw refusal(status, options);
+    if (Number(said) > size) return { kind: "ahead", size: Number(said) };
+    if (Number(said) === seenSize) return { kind: "differs", seenSize };
+    seenSize = Number(said);
+  }
+  throw new RepriseError("archive_unavailable", `Others submit ${options.origin} to ${options.url} too.`);
+}
+
+async function post(
+  body: string,
+  { url, timeoutMs, signal }: SubmitOptions,
+): Promise<{ status: number; body: string }> {
+  try {
+    const response = await fetch(`${url.replace(/\/$/, "")}/add-checkpoint`, {
+      method: "POST",
+      body,
+      redirect: "error",
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    return { status: response.status, body: await readText(response) };
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new RepriseError("archive_unavailable", `The witness ${url} does not answer.`, { cause });
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new RangeError(`an answer of more than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function checkLines(note: string, lines: string, options: SubmitOptions): string {
+  const text = lines.endsWith("\n") ? lines : `${lines}\n`;
+  try {
+    parseNote(`${note}${text}`);
+    return text;
+  } catch (cause) {
+    throw new RepriseError("config_invalid", `${options.url} answers with what no witness says.`, { cause });
+  }
+}
+
+function refusal(status: number, { url, origin }: SubmitOptions): RepriseError {
+  if (status >= 500 || status === 429)
+    return new RepriseError("archive_unavailable", `The witness ${url} answers with ${status}.`);
+  const advice = status === 404 || status === 403 ? " Does it have the archive's vkey?" : "";
+  return new RepriseError("config_invalid", `The witness ${url} refuses ${origin}: ${status}.${advice}`);
+}

@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { AddOutcome, Witness } from "./witness.ts";
+
+export interface WitnessServerOptions {
+  witness: Witness;
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  onError: (error: unknown) => void;
+}
+
+export interface WitnessServer extends AsyncDisposable {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body?: string;
+}
+
+/** A proof has 63 lines at most, and a note some signatures. */
+const MAX_BODY_BYTES = 64 * 1_024;
+const REQUEST_TIMEOUT_MS = 10_000;
+const TEXT = "text/plain; charset=utf-8";
+const NOT_FOUND: Answer = { status: 404 };
+const CHECKPOINT_PATH = "/checkpoint/";
+
+/**
+ * Serves `POST /add-checkpoint` for logs, `GET /checkpoint/<origin>` for auditors, `GET /healthz`. Whoever can reach it may ask: it answers
+ * to signatures.
+ */
+export async function startWitnessServer(options: WitnessServerOptions): Promise<WitnessServer> {
+  const { host, onError } = options;
+  const server = createServer(
+    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+    (request, response) => {
+      answer(request, options.witness).then(
+        (given) => send(response, given),
+        (error: unknown) => {
+          onError(error);
+          send(response, { status: 500 });
+        },
+      );
+    },
+  );
+  server.listen(options.port, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    const closed = once(server, "close");
+    server.close();
+    server.closeIdleConnections();
+    await closed;
+  };
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function answer(request: IncomingMessage, witness: Witness): Promise<Answer> {
+  const { method, url: path = "" } = request;
+  if (path === "/add-checkpoint") {
+    if (method !== "POST") return { status: 405 };
+    const body = await readBody(request);
+    return body === undefined ? { status: 413 } : toAnswer(await witness.add(body));
+  }
+  if (method !== "GET") return NOT_FOUND;
+  if (path === "/healthz") return { status: 200, contentType: TEXT, body: "ok\n" };
+  if (!path.startsWith(CHECKPOINT_PATH)) return NOT_FOUND;
+  const note = await witness.latest(path.slice(CHECKPOINT_PATH.length));
+  return note === undefined ? NOT_FOUND : { status: 200, contentType: TEXT, body: note };
+}
+
+function toAnswer(outcome: AddOutcome): Answer {
+  switch (outcome.kind) {
+    case "cosigned":
+      return { status: 200, contentType: TEXT, body: outcome.lines };
+    case "malformed":
+      return { status: 400 };
+    case "unsigned":
+      return { status: 403 };
+    case "unknown_log":
+      return NOT_FOUND;
+    case "conflict":
+      return { status: 409, contentType: "text/x.tlog.size", body: `${outcome.size}\n` };
+    case "inconsistent":
+      return { status: 422 };
+  }
+}
+
+/** Undefined for a body that is too long, which is read to its end and not kept: who sends it gets an answer. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+  }
+  return bytes <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString() : undefined;
+}
+
+function send(response: ServerResponse, { status, contentType = TEXT, body = "" }: Answer): void {
+  response.writeHead(status, { "content-type": contentType }).end(body);
+}
