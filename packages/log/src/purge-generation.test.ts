@@ -121,6 +121,28 @@ test("a worker that has slept through it is fenced, and finds nothing to put bac
   expect(await countOf(world, streamOf(ref.generation), logSubject(ref))).toBe(1);
 });
 
+test("nothing that was said behind the end is left, and there is one end again", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const writer = await writeLog(world.log, ref, 1);
+  await appendOne(writer, completed());
+  const redacted = {
+    from_seq: 1,
+    to_seq: 1,
+    replacement: "a quote",
+    rule: "cards",
+    category: "personal-data",
+  };
+  await appendOne(writer, { type: "moderation.redacted", ...redacted });
+  await endGeneration(target(world, ref));
+  await purgeGeneration(target(world, ref));
+  const kept = await world.log.leader.readTail(ref, 0);
+  expect(kept.map(({ payload }) => decodeEvent(payload))).toMatchObject([
+    { seq: 4, type: "generation.cancelled", reason: "erased" },
+  ]);
+  expect(await isPurged(target(world, ref))).toBe(true);
+});
+
 test("a job that waits is taken out of the queue", async () => {
   await using world = await openWorld();
   const ref = newRef();

@@ -2,12 +2,16 @@ import { setTimeout as pause } from "node:timers/promises";
 import {
   checkpointSubject,
   CHECKPOINTS_STREAM,
+  encodeEvent,
   generationJobs,
   generationReviews,
   type GenerationRef,
+  isTerminal,
   JOBS_STREAM,
   logSubject,
   parseWorkerId,
+  peekSeq,
+  peekType,
   readerSubjects,
   READERS_STREAM,
   RepriseError,
@@ -22,6 +26,7 @@ import { appendDecision } from "./decision.ts";
 import type { GenerationLog } from "./generation-log.ts";
 import { HEADER } from "./header.ts";
 import { isHeld } from "./job-holder.ts";
+import type { StoredEvent } from "./log-reader.ts";
 import { askStream, type StoredMessage } from "./stream-api.ts";
 import { readPlaces } from "./stream-places.ts";
 import { createWriterName } from "./writer-name.ts";
@@ -31,9 +36,10 @@ import { createWriterName } from "./writer-name.ts";
  *
  * 1. It ends, by compare-and-set like any other cancel, its job is taken out of the queue, and its worker is waited for.
  * 2. A marker takes the place of its checkpoint: whoever reads the log from now on is told that it is no longer kept.
- * 3. The log is purged, but for its last event, which is its end or an annotation behind that and says nothing of what was generated. An
- *    empty log would begin anew with the next compare-and-set that expects nothing, and a worker that has slept through all this would
- *    take it for a store that was rolled back, and put back what it remembers. Behind an end nobody writes.
+ * 3. The log is purged, but for its end, which says nothing of what was generated. An empty log would begin anew with the next compare-and-set
+ *    that expects nothing, and a worker that has slept through all this would take it for a store that was rolled back, and put back what it
+ *    remembers. Behind an end nobody writes but moderation and reviewers, who may quote: where they have, another end is appended
+ *    behind that first, so that there is one again when all before it is purged.
  *
  * A checkpoint is written without compare-and-set, so whoever slept may still put one in place of the marker: `isPurged` tells, and
  * purging again takes it away.
@@ -52,6 +58,7 @@ export type StreamPlaces = Readonly<Record<string, readonly (readonly [number, n
 const REASON = "erased";
 const WORKER_MS = 10_000;
 const PAUSE_MS = 100;
+const TRIES = 10;
 const BATCH_MESSAGES = 256;
 const BATCH_BYTES = 1_024 * 1_024;
 
@@ -140,9 +147,9 @@ export async function purgeGeneration({ broker, log, ref }: PurgeTarget): Promis
   const { main } = broker;
   const stream = streamOf(ref.generation);
   const subject = logSubject(ref);
-  const last = await readLast(broker, stream, subject);
   if (!(await isMarked(broker, ref))) await mark(log, ref);
-  if (last) await askStream(main, stream, "PURGE", { filter: subject, seq: last.seq });
+  const end = await appendEnd(log, ref);
+  if (end !== undefined) await askStream(main, stream, "PURGE", { filter: subject, seq: end });
   await askStream(main, VERDICTS_STREAM, "PURGE", { filter: verdictSubject(ref) });
   await askStream(main, READERS_STREAM, "PURGE", { filter: readerSubjects(ref) });
   await askStream(main, REVIEWS_STREAM, "PURGE", { filter: generationReviews(ref) });
@@ -153,24 +160,45 @@ export async function purgeGeneration({ broker, log, ref }: PurgeTarget): Promis
  * Whether nothing has come back of a generation that was purged, as the leaders know it.
  * @throws RepriseError `broker_unavailable`
  */
-export async function isPurged({ broker, ref }: PurgeTarget): Promise<boolean> {
+export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boolean> {
   if (!(await isMarked(broker, ref))) return false;
-  const [log, verdict] = await Promise.all([
-    readRanges(broker, streamOf(ref.generation), logSubject(ref)),
-    readRanges(broker, VERDICTS_STREAM, verdictSubject(ref)),
-  ]);
-  const events = log.reduce((sum, [first, last]) => sum + last - first + 1, 0);
-  return events <= 1 && verdict.length === 0;
+  if (await readLast(broker, VERDICTS_STREAM, verdictSubject(ref))) return false;
+  const [first, second] = await log.leader.readTail(ref, 0, 2);
+  return !second && (!first || isEnd(first));
+}
+
+/** Where the end of a log lies, which is its last event when this resolves; undefined when it has no events. */
+async function appendEnd(
+  { publish, leader }: GenerationLog,
+  ref: GenerationRef,
+): Promise<number | undefined> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const last = await leader.readLast(ref);
+    if (!last || isEnd(last)) return last?.streamSeq;
+    const usage = { input_tokens: null, output_tokens: 0 };
+    const end = encodeEvent(peekSeq(last.payload) + 1, {
+      type: "generation.cancelled",
+      reason: REASON,
+      usage,
+    });
+    await publish(logSubject(ref), end, { expectedLast: last.streamSeq, writer: createWriterName() });
+  }
+  throw unavailable("An erased generation's log grows faster than it can be ended.");
+}
+
+function isEnd({ payload }: StoredEvent): boolean {
+  return isTerminal(peekType(payload));
 }
 
 async function mark(log: GenerationLog, ref: GenerationRef): Promise<void> {
   const outcome = await log.publishCheckpoint(checkpointSubject(ref), new Uint8Array(), {
     extra: { [HEADER.erased]: "1" },
   });
-  if (outcome.kind === "stored") return;
-  throw new RepriseError("broker_unavailable", "The marker of an erased generation could not be stored.", {
-    retryAfterMs: 1_000,
-  });
+  if (outcome.kind !== "stored") throw unavailable("The marker of an erased generation could not be stored.");
+}
+
+function unavailable(message: string): RepriseError {
+  return new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });
 }
 
 async function isMarked(broker: Broker, ref: GenerationRef): Promise<boolean> {
