@@ -17,9 +17,10 @@ import type { TreeClaims } from "./tree-claims.ts";
 
 /** What the commits say of a tenant that its files have to bear out. */
 export interface ClaimedTenant {
-  /** Leaves of segments, in latin1, and how many segments have each: one. */
+  /** Leaves of segments, in latin1; no two are equal. */
   readonly leaves: Set<string>;
-  readonly files: Map<string, ArchiveFile>;
+  /** What is part of the archive, and which commit has named it. */
+  readonly files: Map<string, { readonly n: number; readonly file: ArchiveFile }>;
   /** Segments of files that retention has deleted: their leaves are in the tree for good. */
   deletedSegments: number;
 }
@@ -144,7 +145,7 @@ function checkPart(
   }
   checkRemovals(part, known, where, findings);
   for (const key of removes) known.files.delete(key);
-  for (const file of files) known.files.set(file.key, file);
+  for (const file of files) known.files.set(file.key, { n: commit.n, file });
   checkCheckpoint(part, state.tree(tenant), `${name}/${tenant}`, { where, vkeys, findings });
 }
 
@@ -156,7 +157,7 @@ function checkRemovals(
   findings: Findings,
 ): void {
   if (removes.length === 0) return;
-  const gone = removes.flatMap((key) => known.files.get(key) ?? []);
+  const gone = removes.flatMap((key) => known.files.get(key)?.file ?? []);
   if (gone.length !== removes.length)
     findings.add("tampered", where, `it removes files of ${tenant} that were not there`);
   const segments = gone.reduce((sum, file) => sum + file.segments, 0);

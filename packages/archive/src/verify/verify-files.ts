@@ -1,11 +1,11 @@
-import { RepriseError } from "@reprise/protocol";
+import { peekSeq, RepriseError } from "@reprise/protocol";
 import type { ArchiveFile } from "../commit/commit.ts";
 import { sha256Hex } from "../commit/hashes.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { readSegmentFile } from "../parquet/open-segment-file.ts";
 import { encodeFingerprints } from "../segment/fingerprint.ts";
 import { leafHashOf, openSegment } from "../segment/segment.ts";
-import type { Segment } from "../segment/segment-header.ts";
+import type { ArchivedMessage, Segment, SegmentHeader } from "../segment/segment-header.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import type { Findings } from "./finding.ts";
 import { type LogParts, findSeqHoles } from "./seq-holes.ts";
@@ -20,9 +20,14 @@ export interface FileOptions {
   broken: ReadonlySet<string>;
   /** Generations of which nothing more was archived from some moment on. */
   erased: ReadonlySet<string>;
+  /** Keys that a record says are destroyed. */
+  destroyedKids: ReadonlySet<string>;
+  /** Only files that this commit or a later one has named. */
+  since: number;
 }
 
 export interface FileCounts {
+  files: number;
   segments: number;
   events: number;
   /** Segments whose key is destroyed. */
@@ -33,7 +38,8 @@ export interface FileCounts {
 
 /**
  * Holds a tenant's files against what the commits say: each is there as it was written, each of its segments is a leaf of the tree, no leaf
- * is without its segment, each log is whole. Keeps about a hundred bytes for each segment of the tenant in memory.
+ * is without its segment, each log is whole. Keeps about a hundred bytes for each segment of the tenant in memory. Takes away the leaves that it has
+ * found.
  * @throws RepriseError `archive_unavailable`
  */
 export async function verifyFiles(
@@ -41,11 +47,12 @@ export async function verifyFiles(
   { files, leaves, deletedSegments }: ClaimedTenant,
   options: FileOptions,
 ): Promise<FileCounts> {
-  const { store, findings, broken, erased } = options;
-  const counts: FileCounts = { segments: 0, events: 0, destroyed: 0, unopened: 0 };
-  const left = new Set(leaves);
+  const { store, findings, broken, erased, since } = options;
+  const counts: FileCounts = { files: 0, segments: 0, events: 0, destroyed: 0, unopened: 0 };
   const logs: LogParts = new Map();
-  for (const file of files.values()) {
+  for (const { n, file } of files.values()) {
+    if (n < since) continue;
+    counts.files++;
     const segments = await readFile(store, file, findings);
     if (!segments) continue;
     checkClaims(file, segments, findings);
@@ -56,14 +63,15 @@ export async function verifyFiles(
       if (header.tenant !== tenant || !file.key.startsWith(`data/tenant=${tenant}/`))
         findings.add("tampered", file.key, `holds a segment of ${header.tenant}`);
       const leaf = Buffer.from(leafHashOf(segment)).toString("latin1");
-      if (!left.delete(leaf))
+      if (!leaves.delete(leaf))
         findings.add("tampered", file.key, `a segment of ${header.generation} is no leaf of the tree`);
-      await openWith(options.keyring, segment, file.key, counts, findings);
+      await openWith(options, segment, file.key, counts);
       if (header.kind === "log") addPart(logs, segment);
     }
   }
-  if (left.size !== deletedSegments)
-    findings.add("tampered", tenant, `${left.size - deletedSegments} segments of the tree are in no file`);
+  if (since > 0) return counts;
+  if (leaves.size !== deletedSegments)
+    findings.add("tampered", tenant, `${leaves.size - deletedSegments} segments of the tree are in no file`);
   for (const { generation, holes, stream } of findSeqHoles(logs)) {
     if (erased.has(generation)) continue;
     // Of a day that retention has deleted nobody expects the beginning.
@@ -105,23 +113,48 @@ function checkClaims(file: ArchiveFile, segments: readonly Segment[], findings: 
 }
 
 async function openWith(
-  keyring: FileOptions["keyring"],
+  { keyring, findings, erased, destroyedKids }: FileOptions,
   segment: Segment,
   where: string,
   counts: FileCounts,
-  findings: Findings,
 ): Promise<void> {
   if (!keyring) return;
   const { tenant, kid, generation } = segment.header;
   try {
     const key = await keyring.open(tenant, kid);
-    if (key === "destroyed") counts.destroyed++;
-    else if (key === "unknown") counts.unopened++;
-    else openSegment(segment, key);
+    if (key === "destroyed") {
+      counts.destroyed++;
+      if (!erased.has(generation) && !destroyedKids.has(kid))
+        findings.add("unknown", where, `the key of ${generation} is destroyed, and no record says why`);
+    } else if (key === "unknown") counts.unopened++;
+    else {
+      if (destroyedKids.has(kid))
+        findings.add("tampered", where, `the key of ${generation} was destroyed, and is there again`);
+      checkMessages(segment.header, openSegment(segment, key), where, findings);
+    }
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== "archive_corrupt") throw error;
     findings.add("tampered", where, `a segment of ${generation}: ${error.message}`);
   }
+}
+
+/** What was sealed is what the header says of it: whoever has sealed it may have been wrong. */
+function checkMessages(
+  { generation, kind, first_seq, ...header }: SegmentHeader,
+  messages: readonly ArchivedMessage[],
+  where: string,
+  findings: Findings,
+): void {
+  const [first, last] = [messages.at(0), messages.at(-1)];
+  const isRight =
+    messages.length === header.events &&
+    first?.streamSeq === header.first_stream_seq &&
+    last?.streamSeq === header.last_stream_seq &&
+    first.storedAtUs === header.first_at &&
+    last.storedAtUs === header.last_at &&
+    (kind !== "log" || messages.every(({ payload }, i) => peekSeq(payload) === first_seq + i));
+  if (!isRight)
+    findings.add("tampered", where, `a segment of ${generation} does not hold what its header says`);
 }
 
 function addPart(logs: LogParts, { header }: Segment): void {

@@ -13,6 +13,7 @@ import {
   sha256Hex,
   signNote,
   SNAPSHOT_KEY,
+  splitHashes,
   type BlobStore,
 } from "@reprise/archive";
 
@@ -46,22 +47,29 @@ export async function writeCommits(store: BlobStore, commits: readonly Commit[])
   await store.delete(SNAPSHOT_KEY);
 }
 
-/** Signs everything again, with a key of one's own. */
+/** Makes all trees anew, and signs them: with a key of one's own, or with the archive's. */
 export async function signAgain(store: BlobStore, key: NoteKey): Promise<void> {
+  const trees = new Map<string, MerkleTree>();
   const commits = (await readCommits(store)).map((commit) => ({
     ...commit,
-    tenants: commit.tenants.map((part) => ({
-      ...part,
-      checkpoint: signNote(parseNote(part.checkpoint).text, [key]),
-    })),
+    tenants: commit.tenants.map((part) => {
+      const tree = trees.get(part.tenant) ?? new MerkleTree();
+      trees.set(part.tenant, tree);
+      for (const leaf of splitHashes(part.leaves)) tree.append(leaf);
+      return { ...part, checkpoint: signLike(part.checkpoint, tree, key) };
+    }),
   }));
   await writeCommits(store, commits);
   const tree = new MerkleTree();
   for (let n = 0; n < commits.length; n++) tree.append(hashLeaf((await store.get(commitKey(n)))!));
   const place = checkpointKey(ARCHIVE_TREE);
-  const { origin } = parseCheckpoint(parseNote(Buffer.from((await store.get(place))!).toString()).text);
-  const note = signNote(encodeCheckpoint({ origin, size: tree.size, root: tree.root() }), [key]);
-  await store.put(place, Buffer.from(note));
+  const note = Buffer.from((await store.get(place))!).toString();
+  await store.put(place, Buffer.from(signLike(note, tree, key)));
+}
+
+function signLike(note: string, tree: MerkleTree, key: NoteKey): string {
+  const { origin } = parseCheckpoint(parseNote(note).text);
+  return signNote(encodeCheckpoint({ origin, size: tree.size, root: tree.root() }), [key]);
 }
 
 /** The same commits, with one of them changed. */

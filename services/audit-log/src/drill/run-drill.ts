@@ -6,6 +6,7 @@ import {
   COSIGNATURE,
   cosign,
   createNoteKey,
+  type NoteKey,
   parseNote,
   type VerifierKey,
   verifyArchive,
@@ -15,6 +16,7 @@ import { RepriseError } from "@reprise/protocol";
 import { NotApplicable } from "./forgery.ts";
 import { createOverlay } from "./overlay-store.ts";
 import { makeSmallArchive } from "./small-archive.ts";
+import { FORGERIES, HIDDEN_GAP } from "./forgeries.ts";
 import { TAMPERINGS } from "./tamperings.ts";
 
 /** What became of one tampering, or of an archive that was left alone. */
@@ -31,6 +33,8 @@ export interface DrilledArchive {
   readonly store: BlobStore;
   readonly name: string;
   readonly vkey: VerifierKey;
+  /** With it the drill also does what only its owner can. */
+  readonly signer?: NoteKey;
 }
 
 /**
@@ -42,16 +46,17 @@ export async function* drillArchive(archive: DrilledArchive): AsyncGenerator<Dri
   const whole = await judge("nothing is changed", "fine", archive, witnessed);
   yield whole;
   if (whole.verdict !== "fine") return;
-  for (const { name, apply } of TAMPERINGS) {
+  for (const tampering of [...TAMPERINGS, ...FORGERIES]) {
+    const { name, expected = "tampered" } = tampering;
     const store = createOverlay(archive.store);
     try {
-      await apply(store);
+      await tampering.apply(store, archive.signer);
     } catch (error) {
       if (!(error instanceof NotApplicable)) throw error;
-      yield { name, expected: "tampered", verdict: undefined, because: error.message };
+      yield { name, expected, verdict: undefined, because: error.message };
       continue;
     }
-    yield await judge(name, "tampered", { ...archive, store }, witnessed);
+    yield await judge(name, expected, { ...archive, store }, witnessed);
   }
 }
 
@@ -60,7 +65,11 @@ export async function* drillSmallArchive(): AsyncGenerator<DrillResult> {
   yield* drillArchive(await makeSmallArchive());
   const gap = await makeSmallArchive({ gapAt: 40 });
   const name = "messages had expired before they were archived";
-  yield await judge(name, "gap", gap, await cosignEnd(gap.store));
+  const witnessed = await cosignEnd(gap.store);
+  yield await judge(name, "gap", gap, witnessed);
+  const store = createOverlay(gap.store);
+  await HIDDEN_GAP.apply(store);
+  yield await judge(HIDDEN_GAP.name, "tampered", { ...gap, store }, witnessed);
 }
 
 /** What a witness has seen. */

@@ -65,7 +65,7 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
     { archive, store, keyring, live: undefined },
     { tenant, subject: "person-0", by: "drill", reason: "asked for" },
   );
-  return { name: NAME, store, vkey: signer };
+  return { name: NAME, store, vkey: signer, signer };
 }
 
 /** Generations of two tenants in turn, each a request, some words and an end. */

@@ -7,6 +7,7 @@ import {
   createNoteKey,
   encodeSegmentFile,
   joinHashes,
+  type NoteKey,
   parseNote,
   readSegmentFile,
   sha256Hex,
@@ -19,8 +20,13 @@ import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./
 /** One way to tamper with an archive. */
 export interface Tampering {
   readonly name: string;
-  /** @throws NotApplicable when the archive has nothing of the kind */
-  apply(store: BlobStore): Promise<void>;
+  /** What verifying is to say. Default: tampered. */
+  readonly expected?: "unknown";
+  /**
+   * @param signer the archive's signing key
+   * @throws NotApplicable when the archive has nothing of the kind
+   */
+  apply(store: BlobStore, signer?: NoteKey): Promise<void>;
 }
 
 const isBatch = ({ lane, tenants }: Commit) => lane !== undefined && tenants.length > 0;

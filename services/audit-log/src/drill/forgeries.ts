@@ -1,0 +1,229 @@
+import {
+  type ArchiveRecord,
+  type BlobStore,
+  type Commit,
+  compareSegments,
+  encodeArchiveRecord,
+  encodeSegmentFile,
+  hashLeaf,
+  joinHashes,
+  type Lane,
+  type NoteKey,
+  parseNote,
+  readSegmentFile,
+  type Segment,
+  sha256Hex,
+  splitHashes,
+  type TenantPart,
+  toLeafData,
+} from "@reprise/archive";
+import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./forgery.ts";
+import type { Tampering } from "./tamperings.ts";
+
+/*
+ * Ways to tamper with an archive that take more than its objects: other tenants' segments, records that nobody has made, and the archive's own
+ * signing key. Against who has that, only a witness helps.
+ */
+
+const MERGES = ({ removes }: TenantPart) => removes.length > 0;
+const BATCHES = ({ files, removes }: TenantPart) => files.length > 0 && removes.length === 0;
+const RECORDS = ({ records }: TenantPart) => records.length > 0;
+const NOBODY = "1970-01-01T00:00:00.000Z";
+
+export const FORGERIES: readonly Tampering[] = [
+  inPart("files that were merged are part of the archive again", MERGES, (part) => ({
+    ...part,
+    removes: [],
+  })),
+  inPart("a checkpoint is not signed", BATCHES, (part) => ({
+    ...part,
+    checkpoint: `${parseNote(part.checkpoint).text}\n— somebody AAAAAAAA\n`,
+  })),
+  {
+    name: "forged: a checkpoint is another tenant's",
+    async apply(store) {
+      const commits = await readCommits(store);
+      const parts = commits.flatMap(({ tenants }) => tenants);
+      const other = parts.find(({ tenant }) => tenant !== parts[0]!.tenant);
+      if (!other) throw new NotApplicable("one tenant");
+      const tenants = commits[0]!.tenants.with(0, { ...parts[0]!, checkpoint: other.checkpoint });
+      await writeCommits(store, commits.with(0, { ...commits[0]!, tenants }));
+    },
+  },
+  inFile("a segment is there twice", (segments) => [...segments, segments[0]!]),
+  inFile("a segment of another tenant is spliced in", (segments, [other]) => {
+    if (!other) throw new NotApplicable("one tenant");
+    return [...segments, other];
+  }),
+  inFile("two segments have changed what is sealed in them", ([first, second, ...rest]) => {
+    if (!second) throw new NotApplicable("one segment");
+    return [{ ...first!, sealed: second.sealed }, { ...second, sealed: first!.sealed }, ...rest];
+  }),
+  added("a record is invented", ({ tenant }) => {
+    const record = { kind: "hold_set", at: NOBODY, id: "hold_1", by: "nobody", reason: "none" } as const;
+    return { ...EMPTY, leaves: joinHashes([leafOf(tenant, record)]), records: [record] };
+  }),
+  added("a file's time is said to be over", ({ tenant, files }) => {
+    const gone = files.map(({ key, sha256, segments, events }) => ({ key, sha256, segments, events }));
+    const record = { kind: "retention_deleted" as const, at: NOBODY, day: "1970-01-01", files: gone };
+    const leaves = joinHashes([leafOf(tenant, record)]);
+    return { ...EMPTY, leaves, records: [record], removes: files.map(({ key }) => key) };
+  }),
+  {
+    name: "forged: a commit is added that nobody has signed",
+    expected: "unknown",
+    async apply(store) {
+      const commits = await readCommits(store);
+      const { lane: _, ...last } = commits.at(-1)!;
+      await writeCommits(store, [...commits, { ...last, tenants: [] }]);
+    },
+  },
+  inside("an erasure has another reason", (commits) =>
+    inFirst(commits, RECORDS, (part) => {
+      const records = part.records.map((record) =>
+        "reason" in record ? { ...record, reason: "another" } : record,
+      );
+      const leaves = splitHashes(part.leaves).slice(0, -records.length);
+      const recordLeaves = records.map((record) => leafOf(part.tenant, record));
+      return { ...part, records, leaves: joinHashes([...leaves, ...recordLeaves]) };
+    }),
+  ),
+  inside("the last commits were never made", (commits) => {
+    if (commits.length < 2) throw new NotApplicable("one commit");
+    return commits.slice(0, -1);
+  }),
+  inside("the last batch is said to have been lost", (commits) => {
+    const at = commits.findLastIndex(({ lane, tenants }) => lane !== undefined && tenants.some(BATCHES));
+    const { lane, ...commit } = commits[at] ?? {};
+    if (!lane) throw new NotApplicable("no batch");
+    const lost = { ...lane, events: 0, skipped: [], gaps: [[lane.first, lane.last]] satisfies Lane["gaps"] };
+    return commits.with(at, { ...(commit as Commit), lane: lost, tenants: [] });
+  }),
+];
+
+/** Of an archive that has lost something, and says so. */
+export const HIDDEN_GAP: Tampering = {
+  name: "forged: a gap is said to have been skipped lawfully",
+  async apply(store) {
+    const commits = changed(
+      await readCommits(store),
+      ({ lane }) => (lane?.gaps.length ?? 0) > 0,
+      (commit) => {
+        const { gaps, skipped } = commit.lane!;
+        return { ...commit, lane: { ...commit.lane!, gaps: [], skipped: [...skipped, ...gaps] } };
+      },
+    );
+    await writeCommits(store, commits);
+  },
+};
+
+const EMPTY = { leaves: "", files: [], removes: [], records: [] };
+
+function leafOf(tenant: string, record: ArchiveRecord): Uint8Array {
+  return hashLeaf(toLeafData(encodeArchiveRecord(tenant, record), new Uint8Array()));
+}
+
+/** The first part of a tenant that is of the kind says something else. */
+function inFirst(
+  commits: readonly Commit[],
+  which: (part: TenantPart) => boolean,
+  change: (part: TenantPart) => TenantPart,
+): Commit[] {
+  return changed(
+    commits,
+    ({ tenants }) => tenants.some(which),
+    (commit) => {
+      const at = commit.tenants.findIndex(which);
+      return { ...commit, tenants: commit.tenants.with(at, change(commit.tenants[at]!)) };
+    },
+  );
+}
+
+function inPart(
+  name: string,
+  which: (part: TenantPart) => boolean,
+  change: (part: TenantPart) => TenantPart,
+): Tampering {
+  return {
+    name: `forged: ${name}`,
+    apply: async (store) => writeCommits(store, inFirst(await readCommits(store), which, change)),
+  };
+}
+
+/** A commit is added about the first batch of a tenant. Its checkpoint is one that was signed. */
+function added(
+  name: string,
+  make: (part: TenantPart) => Omit<TenantPart, "tenant" | "checkpoint">,
+): Tampering {
+  return {
+    name: `forged: ${name}`,
+    async apply(store) {
+      const commits = await readCommits(store);
+      const parts = commits.flatMap(({ tenants }) => tenants);
+      const removed = new Set(parts.flatMap(({ removes }) => removes));
+      const part = parts.find((one) => BATCHES(one) && one.files.every(({ key }) => !removed.has(key)));
+      if (!part) throw new NotApplicable("no files");
+      const { tenant } = part;
+      const { checkpoint } = parts.findLast((one) => one.tenant === tenant)!;
+      const { lane: _, ...last } = commits.at(-1)!;
+      await writeCommits(store, [
+        ...commits,
+        { ...last, n: commits.length, tenants: [{ ...make(part), tenant, checkpoint }] },
+      ]);
+    },
+  };
+}
+
+/** A file is written anew, and its commit says so. @param change gets its segments, and some of another tenant if there is one */
+function inFile(
+  name: string,
+  change: (segments: readonly Segment[], others: readonly Segment[]) => Segment[],
+): Tampering {
+  return {
+    name: `forged: in a file ${name}`,
+    async apply(store) {
+      const commits = await readCommits(store);
+      const removed = new Set(commits.flatMap(({ tenants }) => tenants.flatMap(({ removes }) => removes)));
+      const parts = commits
+        .flatMap(({ tenants }) => tenants)
+        .filter(({ files }) => files.some(({ key }) => !removed.has(key)));
+      const of = parts[0];
+      const file = of?.files.find(({ key }) => !removed.has(key));
+      if (!file) throw new NotApplicable("no files");
+      const other = parts.find(({ tenant }) => tenant !== of!.tenant)?.files[0];
+      const segments = await readSegmentFile((await store.get(file.key))!);
+      const others = other ? await readSegmentFile((await store.get(other.key))!) : [];
+      const forged = change(segments, others).toSorted(compareSegments);
+      const bytes = encodeSegmentFile(forged);
+      await store.put(file.key, bytes);
+      const entry = {
+        ...file,
+        sha256: sha256Hex(bytes),
+        bytes: bytes.length,
+        segments: forged.length,
+        events: forged.reduce((sum, { header }) => sum + header.events, 0),
+      };
+      const isOf = (part: TenantPart) => part.files.includes(file);
+      await writeCommits(
+        store,
+        inFirst(commits, isOf, (part) => ({
+          ...part,
+          files: part.files.map((one) => (one === file ? entry : one)),
+        })),
+      );
+    },
+  };
+}
+
+/** Whoever has the signing key has changed what was, and signed it all again. */
+function inside(name: string, change: (commits: readonly Commit[]) => Commit[]): Tampering {
+  return {
+    name: `with the signing key: ${name}`,
+    async apply(store: BlobStore, signer?: NoteKey) {
+      if (!signer) throw new NotApplicable("the signing key is not at hand");
+      await writeCommits(store, change(await readCommits(store)));
+      await signAgain(store, signer);
+      for await (const { key } of store.list("tile/")) await store.delete(key);
+    },
+  };
+}
