@@ -7,7 +7,7 @@ type Hold = Extract<ArchiveRecord, { kind: "hold_set" }>;
 const DAY_US = 86_400_000_000;
 
 /** Whether a hold keeps any of these generations from being erased or deleted. */
-export function isHeld(
+function isHeld(
   { tag, generation }: Pick<Hold, "tag" | "generation">,
   wanted: Pick<Wanted, "tag">,
   found: FoundGenerations,

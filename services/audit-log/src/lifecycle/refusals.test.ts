@@ -1,4 +1,6 @@
-import { type FilledArchive, openFilledArchive, createRef } from "../testing/filled-archive.ts";
+import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
+import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { describe, expect, test } from "vitest";
 import type { GenerationRef } from "@reprise/protocol";
 import { completed, delta, requested } from "../testing/drafts.ts";
@@ -59,6 +61,26 @@ describe("a legal hold", () => {
     const [ann] = await fill(filled, ["ann"]);
     await setHold(contextOf(filled), { tenant, ...who, subject: "ann" });
     await expect(erase(filled, { generation: ann!.generation })).rejects.toMatchObject(REFUSED);
+  });
+
+  test("that another process sets while the subject is searched for forbids it too", async () => {
+    await using filled = await openFilledArchive();
+    await fill(filled, ["ann"]);
+    const { archive, keyring } = filled;
+    const onError = () => expect.unreachable();
+    const writer = { name: "another", signer: createNoteKey("test", SIGNING_SEED), onError };
+    const another = await openArchive({ store: archive.store, name: "test", writer });
+    const store: BlobStore = {
+      ...archive.store,
+      async *list(prefix) {
+        if (another.state.holds(tenant).length === 0)
+          await setHold({ archive: another, keyring }, { tenant, ...who });
+        yield* archive.store.list(prefix);
+      },
+    };
+    const erasing = eraseSubject({ ...contextOf(filled), store }, { tenant, ...who, subject: "ann" });
+    await expect(erasing).rejects.toMatchObject(REFUSED);
+    expect(archive.state.records(tenant).map(({ kind }) => kind)).toEqual(["hold_set"]);
   });
 
   test("that was never set can't be lifted", async () => {

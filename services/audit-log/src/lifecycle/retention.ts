@@ -7,13 +7,13 @@ import { readHeaders, readStoredHeaders } from "./stored-headers.ts";
 const DAY_MS = 86_400_000;
 
 /** A day of a tenant that is over for good. */
-export interface ExpiredDay {
+interface ExpiredDay {
   readonly day: string;
   readonly files: readonly ArchiveFile[];
 }
 
 /** The days of which even the last message is older than `maxDays`, oldest first. */
-export function expiredDays(files: readonly ArchiveFile[], maxDays: number, nowMs: number): ExpiredDay[] {
+function expiredDays(files: readonly ArchiveFile[], maxDays: number, nowMs: number): ExpiredDay[] {
   const days = new Map<string, ArchiveFile[]>();
   for (const file of files) {
     const day = parseDataKey(file.key)?.day;

@@ -30,7 +30,7 @@ import { readableTexts } from "./search-stores.ts";
 import { verifyStore } from "./verify-store.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
-export const SHARDS = 1;
+const SHARDS = 1;
 const HOUR_MS = 3_600_000;
 /** A keyring looks again whether a key was destroyed after 10 s: in these tests after a tenth of one. */
 const CLOCK_RATE = 100;
@@ -128,7 +128,7 @@ export function newRef(tenant = "acme"): GenerationRef {
 }
 
 /** A worker's writer, which gives up when somebody else ends the log. */
-export function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
+function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
   const { publish, leader } = log;
   return new Appender({
     publish,
