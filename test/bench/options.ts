@@ -12,10 +12,12 @@ export const SCENARIOS = [
   "MODERATION",
   "RETRACT-LAG",
   "RULES",
+  "AUDIT",
+  "ARCHIVE",
 ] as const;
 
 /** What fits in a minute and a half. */
-const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "MODERATION", "RETRACT-LAG"] as const;
+const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "MODERATION", "RETRACT-LAG", "ARCHIVE"] as const;
 
 export type ScenarioName = (typeof SCENARIOS)[number];
 
@@ -36,7 +38,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               a minute and a half, without STALLED, SCALE and RULES; its figures are a hint
+  --quick               a minute and a half, without STALLED, SCALE, RULES and AUDIT; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

@@ -1,6 +1,7 @@
 import type { ScenarioResult } from "../scenarios/all.ts";
 import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace.ts";
+import { formatArchive, formatAudit } from "./format-audit.ts";
 import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
@@ -65,6 +66,10 @@ export function formatResult(result: ScenarioResult): string {
       return formatRetractLag(result);
     case "RULES":
       return formatRules(result);
+    case "AUDIT":
+      return formatAudit(result);
+    case "ARCHIVE":
+      return formatArchive(result);
     case "TRACE":
       return formatTrace(result);
   }

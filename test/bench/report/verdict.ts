@@ -4,6 +4,7 @@ import type { ScenarioResult } from "../scenarios/all.ts";
 import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
+import { judgeArchive, judgeAudit } from "./judge-audit.ts";
 import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
 
 /** All claims that the results have figures for. A run without the floor has nothing to be added to it. */
@@ -39,6 +40,10 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeRetractLag(result);
       case "RULES":
         return judgeRules(result);
+      case "AUDIT":
+        return judgeAudit(result);
+      case "ARCHIVE":
+        return judgeArchive(result);
       case "TRACE":
         return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
     }

@@ -1,5 +1,7 @@
 import type { ScenarioName } from "../options.ts";
 import { type AppendResult, runAppend } from "./append.ts";
+import { type ArchiveResult, runArchive } from "./archive.ts";
+import { type AuditResult, runAudit } from "./audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
 import { type IdleResult, runIdle } from "./idle.ts";
@@ -21,6 +23,8 @@ export type ScenarioResult =
   | ModerationResult
   | RetractLagResult
   | RulesResult
+  | AuditResult
+  | ArchiveResult
   | TraceResult;
 
 /** The scenarios of DESIGN.md §8 by name. */
@@ -35,4 +39,6 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   MODERATION: runModeration,
   "RETRACT-LAG": runRetractLag,
   RULES: runRules,
+  AUDIT: runAudit,
+  ARCHIVE: runArchive,
 };

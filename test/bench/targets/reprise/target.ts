@@ -1,14 +1,32 @@
 import { startChild } from "../../children/child.ts";
+import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { createTarget, type RunningTarget } from "../target.ts";
 import { SHARDS, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
-import type { RepriseSettings } from "./service-child.ts";
+import { type RepriseSettings, startService } from "./service-child.ts";
 
-/** nats-server, a process that appends as a worker does, and delivery. */
-export async function startReprise({ natsServer, profileDir }: RepriseSettings): Promise<RunningTarget> {
+/**
+ * nats-server, a process that appends as a worker does, and delivery.
+ * @param auditDir where the audit log, a process of its own, keeps what it archives; without it there is none
+ */
+export async function startReprise(
+  { natsServer, profileDir }: RepriseSettings,
+  { auditDir }: { auditDir?: string | undefined } = {},
+): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const { server } = stack.use(await startBenchBroker(natsServer));
   const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(server.url, profileDir));
+  const beside: MeasuredProcess[] = [];
+  if (auditDir !== undefined) {
+    const audit = await startService({
+      name: "audit-log",
+      readyMessage: "archiving",
+      env: { REPRISE_NATS_URL: server.url, REPRISE_DATA_DIR: auditDir },
+      profileDir,
+    });
+    stack.use(audit.child);
+    beside.push({ role: "audit-log", pid: audit.child.pid });
+  }
   const worker = stack.use(
     await startChild({
       name: "worker",
@@ -23,6 +41,7 @@ export async function startReprise({ natsServer, profileDir }: RepriseSettings):
       { role: "worker", pid: worker.pid },
       { role: "nats-server", pid: server.pid },
       { role: "delivery", pid: child.pid },
+      ...beside,
     ],
     deliveryRole: "delivery",
     producer: worker,
