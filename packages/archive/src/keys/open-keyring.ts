@@ -29,6 +29,13 @@ interface Page {
   readonly keys: Entry[];
 }
 
+/** A page that is not stored yet. */
+interface OpenPage extends Page {
+  readonly page: string;
+  /** While it is being stored: nothing is added to it any more. */
+  stored: Promise<void> | undefined;
+}
+
 const CHECK = "check";
 /** How long another process may go on with a key that was destroyed. */
 const RECHECK_MS = 10_000;
@@ -56,7 +63,7 @@ class StoredKeyring implements Keyring {
   readonly #opened = new Map<string, { key: DataKey; atMs: number }>();
   /** What `keyFor` gave and no page that is stored holds. */
   #unflushed = new Map<string, { key: DataKey; tenant: string; page: string }>();
-  #pages = new Map<string, { page: string; keys: Entry[]; flushing: boolean }[]>();
+  #pages = new Map<string, OpenPage[]>();
 
   constructor({ store, masterKey, now = Date.now }: KeyringOptions) {
     this.#store = store;
@@ -92,16 +99,26 @@ class StoredKeyring implements Keyring {
   }
 
   async flush(): Promise<void> {
-    for (const [tenant, pages] of this.#pages) {
-      for (const page of [...pages]) {
-        page.flushing = true;
-        await this.#store.put(pageKey(tenant, page.page), encode({ keys: page.keys }));
-        pages.splice(pages.indexOf(page), 1);
-        for (const [name, pending] of this.#unflushed)
-          if (pending.page === page.page) this.#unflushed.delete(name);
-      }
-      if (pages.length === 0) this.#pages.delete(tenant);
+    await Promise.all(
+      [...this.#pages].flatMap(([tenant, pages]) =>
+        // Several may ask for it at once: each waits until what it was given is stored, whoever stores it.
+        pages.map((page) => (page.stored ??= this.#storePage(tenant, page))),
+      ),
+    );
+  }
+
+  async #storePage(tenant: string, page: OpenPage): Promise<void> {
+    try {
+      await this.#store.put(pageKey(tenant, page.page), encode({ keys: page.keys }));
+    } catch (error) {
+      page.stored = undefined;
+      throw error;
     }
+    const pages = this.#pages.get(tenant)!.filter((one) => one !== page);
+    if (pages.length > 0) this.#pages.set(tenant, pages);
+    else this.#pages.delete(tenant);
+    for (const [name, pending] of this.#unflushed)
+      if (pending.page === page.page) this.#unflushed.delete(name);
   }
 
   async destroy(tenant: string, kids: readonly string[]): Promise<void> {
@@ -153,13 +170,12 @@ class StoredKeyring implements Keyring {
     }
   }
 
-  #openPage(tenant: string): { page: string; keys: Entry[] } {
+  #openPage(tenant: string): OpenPage {
     const pages = this.#pages.get(tenant) ?? [];
-    this.#pages.set(tenant, pages);
-    let page = pages.find(({ flushing }) => !flushing);
+    let page = pages.find(({ stored }) => stored === undefined);
     if (!page) {
-      page = { page: randomBytes(9).toString("base64url"), keys: [], flushing: false };
-      pages.push(page);
+      page = { page: randomBytes(9).toString("base64url"), keys: [], stored: undefined };
+      this.#pages.set(tenant, [...pages, page]);
     }
     return page;
   }
