@@ -9,7 +9,7 @@ import {
 } from "@reprise/archive";
 import { describe, expect, it, test } from "vitest";
 import { encodeAddCheckpoint } from "./add-checkpoint.ts";
-import { createHistory, LOG, ORIGIN } from "./history.fixture.ts";
+import { createHistory, type History, LOG, ORIGIN } from "./history.fixture.ts";
 import { type AddOutcome, createWitness } from "./witness.ts";
 
 const NOW = 1_795_000_000;
@@ -30,8 +30,15 @@ function createMemory() {
 
 function openWitness(store = createMemory()) {
   const witness = createWitness({ store, key, logs: [LOG, nextLog], now: () => NOW * 1_000 + 999 });
-  const add = async (oldSize: number, size: number, { from = history, note = from.note(size) } = {}) =>
-    witness.add(encodeAddCheckpoint({ oldSize, proof: await from.proof(oldSize, size), note }));
+  const add = async (
+    oldSize: number,
+    size: number,
+    { from, note }: { from?: History; note?: string } = {},
+  ) => {
+    const { proof, note: noteOf } = from ?? history;
+    const request = { oldSize, proof: await proof(oldSize, size), note: note ?? noteOf(size) };
+    return witness.add(encodeAddCheckpoint(request));
+  };
   return { witness, store, add };
 }
 
@@ -77,7 +84,7 @@ describe("a witness", () => {
     const { witness, add } = openWitness();
     await add(0, 20);
     const before = await witness.latest(ORIGIN);
-    expect(await add(20, 20, { from: fork })).toEqual({ kind: "inconsistent" });
+    expect(await add(20, 20, { from: fork })).toEqual({ kind: "conflict", size: 20 });
     expect(await add(20, 50, { from: fork })).toEqual({ kind: "inconsistent" });
     const mixed = { oldSize: 20, proof: await history.proof(20, 50), note: fork.note(50) };
     expect(await witness.add(encodeAddCheckpoint(mixed))).toEqual({ kind: "inconsistent" });
@@ -90,7 +97,7 @@ describe("a witness", () => {
     const { witness, add } = openWitness();
     const root = Buffer.alloc(32, 5);
     const note = signNote(encodeCheckpoint({ origin: ORIGIN, size: 0, root }), [LOG]);
-    expect(await add(0, 0, { note })).toEqual({ kind: "inconsistent" });
+    expect(await add(0, 0, { note })).toEqual({ kind: "conflict", size: 0 });
     const superfluous = { oldSize: 0, proof: [root], note: history.note(4) };
     expect(await witness.add(encodeAddCheckpoint(superfluous))).toEqual({ kind: "inconsistent" });
     expect(await add(0, 0)).toMatchObject({ kind: "cosigned" });
@@ -170,7 +177,9 @@ describe("a witness", () => {
     const full = { ...store, put: async () => Promise.reject(new Error("the disk is full")) };
     await expect(openWitness(full).add(8, 9)).rejects.toThrow("full");
     expect(await openWitness(store).add(8, 10)).toMatchObject({ kind: "cosigned" });
-    for (const name of store.kept.keys()) store.kept.set(name, Buffer.from("reprise/acme\n"));
-    await expect(openWitness(store).add(0, 12)).rejects.toMatchObject({ code: "archive_corrupt" });
+    for (const bad of ["reprise/acme\n", "", fork.note(8, LOG, "reprise/other")]) {
+      for (const name of store.kept.keys()) store.kept.set(name, Buffer.from(bad));
+      await expect(openWitness(store).add(0, 12)).rejects.toMatchObject({ code: "archive_corrupt" });
+    }
   });
 });

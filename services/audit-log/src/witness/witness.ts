@@ -22,7 +22,7 @@ export type AddOutcome =
   | { readonly kind: "unknown_log" }
   /** The log has not signed it, or the signature is wrong. */
   | { readonly kind: "unsigned" }
-  /** The witness has seen a tree of this size last, and the proof begins with another. */
+  /** The witness has seen a tree of this size last, and the proof begins with another size; or the checkpoint has another root for it. */
   | { readonly kind: "conflict"; readonly size: number }
   /** The tree does not go on from the one that the witness has seen: the log was rolled back, or there are two. */
   | { readonly kind: "inconsistent" }
@@ -74,10 +74,10 @@ export function createWitness({ store, key, logs, now = Date.now }: WitnessOptio
   const compare = async (next: Checkpoint, text: string, request: AddCheckpoint): Promise<AddOutcome> => {
     const seen = await remembered(next.origin);
     const { oldSize, proof } = request;
-    if (oldSize !== seen.size) return { kind: "conflict", size: seen.size };
-    const isTree = next.size > 0 || Buffer.compare(next.root, EMPTY_ROOT) === 0;
+    const isOther = next.size === seen.size && Buffer.compare(next.root, seen.root) !== 0;
+    if (oldSize !== seen.size || isOther) return { kind: "conflict", size: seen.size };
     const claim = { oldSize, oldRoot: seen.root, newSize: next.size, newRoot: next.root, proof };
-    if (!isTree || !verifyConsistency(claim)) return { kind: "inconsistent" };
+    if (!verifyConsistency(claim)) return { kind: "inconsistent" };
     const lines = cosign(text, key, Math.floor(now() / 1_000));
     const signed = keepSignatures(request.note, keysOf(next.origin));
     await store.put(keyOf(next.origin), Buffer.from(`${signed}${lines}`));
