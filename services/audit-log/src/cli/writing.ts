@@ -88,7 +88,8 @@ export async function openForWriting(
       : storage.store;
   const writer = { name: `reprise-audit-${process.pid}`, signer: storage.signer, onError };
   const archive = await openArchive({ store, name: storage.name, writer });
-  if (archive.state.next === 0)
+  // With a broker it may be one that has just begun.
+  if (archive.state.next === 0 && !live)
     throw new RepriseError("archive_unavailable", "There is no archive, or nothing in it.");
   const kept = stack.move();
   return {
