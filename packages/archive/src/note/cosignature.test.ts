@@ -29,8 +29,8 @@ const PUBLIC_WITNESSES = [
 
 describe("a cosignature", () => {
   it("is read as public witnesses write them", () => {
-    const log = parseVerifierKey(PUBLIC_LOG);
-    expect(openNote(PUBLIC_NOTE, [log]).verified).toEqual([log]);
+    const publicLog = parseVerifierKey(PUBLIC_LOG);
+    expect(openNote(PUBLIC_NOTE, [publicLog]).verified).toEqual([publicLog]);
     const at = PUBLIC_WITNESSES.map((vkey) => cosignedAt(PUBLIC_NOTE, parseVerifierKey(vkey)));
     expect(at).toEqual([1_779_573_024, 1_779_573_024]);
   });

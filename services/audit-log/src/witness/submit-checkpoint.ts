@@ -1,4 +1,4 @@
-import { consistencyProof, type HashReader, parseNote } from "@reprise/archive";
+import { consistencyProof, encodeSignature, type HashReader, parseNote } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { encodeAddCheckpoint } from "./add-checkpoint.ts";
 
@@ -18,7 +18,7 @@ export interface SubmitOptions {
 }
 
 export type Submission =
-  /** Signature lines to be put behind the note. Not checked: whoever verifies knows the witness's key. */
+  /** Cosignatures to be put behind the note. Not verified: whoever verifies knows the witness's key. */
   | { readonly kind: "cosigned"; readonly lines: string }
   /** It has cosigned a larger tree. */
   | { readonly kind: "ahead"; readonly size: number }
@@ -28,6 +28,8 @@ export type Submission =
 /** As long as nobody else submits the same log's checkpoints at the same time, two are enough. */
 const TRIES = 5;
 const MAX_ANSWER_BYTES = 64 * 1_024;
+/** A time and an Ed25519 signature. */
+const COSIGNATURE_BYTES = 8 + 64;
 
 /**
  * Submits a checkpoint to a witness, with the proof that it goes on from the one that the witness has seen last.
@@ -39,7 +41,7 @@ export async function submitCheckpoint(options: SubmitOptions): Promise<Submissi
   for (let i = 0; i < TRIES; i++) {
     const proof = await consistencyProof(seenSize, size, hashes);
     const { status, body } = await post(encodeAddCheckpoint({ oldSize: seenSize, proof, note }), options);
-    if (status === 200) return { kind: "cosigned", lines: checkLines(note, body, options) };
+    if (status === 200) return { kind: "cosigned", lines: takeCosignatures(note, body, options) };
     if (status === 422) return { kind: "differs", seenSize };
     if (status !== 409) throw refusal(status, options);
     const said = /^(0|[1-9][0-9]{0,14})\n$/.exec(body)?.[1];
@@ -80,14 +82,24 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function checkLines(note: string, lines: string, options: SubmitOptions): string {
-  const text = lines.endsWith("\n") ? lines : `${lines}\n`;
+/**
+ * The cosignatures of an answer. Other lines are left out: one that names a key of the note itself, and is wrong, would make a forgery of the
+ * note for everybody who opens it.
+ */
+function takeCosignatures(note: string, lines: string, { url }: SubmitOptions): string {
+  const own = parseNote(note).signatures;
   try {
-    parseNote(`${note}${text}`);
-    return text;
+    const cosignatures = parseNote(`\n\n${lines}`).signatures.filter(
+      ({ name, keyId, signature }) =>
+        signature.length === COSIGNATURE_BYTES &&
+        !own.some((one) => one.name === name && one.keyId.equals(keyId)),
+    );
+    if (cosignatures.length > 0)
+      return cosignatures.map((one) => encodeSignature(one, one.signature)).join("");
   } catch (cause) {
-    throw new RepriseError("config_invalid", `${options.url} answers with what no witness says.`, { cause });
+    throw new RepriseError("config_invalid", `${url} answers with what no witness says.`, { cause });
   }
+  throw new RepriseError("config_invalid", `${url} answers without a cosignature.`);
 }
 
 function refusal(status: number, { url, origin }: SubmitOptions): RepriseError {

@@ -1,0 +1,103 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { cosignedAt, parseVerifierKey } from "@reprise/archive";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, it, test } from "vitest";
+import { encodeAddCheckpoint } from "./add-checkpoint.ts";
+import { createHistory, LOG, ORIGIN } from "./history.fixture.ts";
+import { spawnWitness, startWitness } from "./witness-process.fixture.ts";
+
+const history = createHistory("leaf", 200);
+const fork = createHistory("fork", 200);
+const ROUNDS = 8;
+
+async function post(url: string, oldSize: number, size: number, from = history) {
+  const body = encodeAddCheckpoint({
+    oldSize,
+    proof: await from.proof(oldSize, size),
+    note: from.note(size),
+  });
+  const response = await fetch(`${url}/add-checkpoint`, { method: "POST", body });
+  return { status: response.status, type: response.headers.get("content-type"), text: await response.text() };
+}
+
+async function openFolder() {
+  const dir = await createTempDir("witness");
+  const env = { REPRISE_WITNESS_DIR: join(dir.path, "w"), REPRISE_WITNESS_LOGS: LOG.vkey };
+  return {
+    env,
+    keyFile: join(dir.path, "w", "witness.key"),
+    [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
+  };
+}
+
+describe("the witness's process", () => {
+  it("says its key, serves what it has cosigned, and answers with C2SP's codes", async () => {
+    await using folder = await openFolder();
+    await using witness = await startWitness(folder.env);
+    const { url } = witness;
+    const first = await post(url, 0, 5);
+    expect(first.status).toBe(200);
+    const kept = await fetch(`${url}/checkpoint/${ORIGIN}`);
+    expect(await kept.text()).toBe(`${history.note(5)}${first.text}`);
+    expect(cosignedAt(`${history.note(5)}${first.text}`, parseVerifierKey(witness.vkey))).toBeGreaterThan(0);
+    expect(await post(url, 0, 9)).toEqual({ status: 409, type: "text/x.tlog.size", text: "5\n" });
+    expect((await post(url, 5, 9, fork)).status).toBe(422);
+    const statusOf = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).status;
+    const posted = (body: string) => statusOf("/add-checkpoint", { method: "POST", body });
+    expect(await posted("hello")).toBe(400);
+    expect(await posted(`old 5\n\n${history.note(9).replace("\n9\n", "\n8\n")}`)).toBe(403);
+    expect(await posted(`old 0\n\n${history.note(9, LOG, "else/acme")}`)).toBe(404);
+    expect(await posted("x".repeat(1_000_000))).toBe(413);
+    expect(await statusOf("/add-checkpoint")).toBe(405);
+    expect(await statusOf("/checkpoint/reprise/nobody")).toBe(404);
+    expect(await statusOf("/else")).toBe(404);
+    expect(await statusOf("/healthz")).toBe(200);
+    expect(await witness.kill("SIGTERM")).toEqual({ code: 0, stderr: "" });
+    expect((await stat(folder.keyFile)).mode & 0o777).toBe(0o600);
+  });
+
+  it("remembers what it has cosigned after every SIGKILL: no log is rolled back or forked behind its back", async () => {
+    await using folder = await openFolder();
+    const keys = new Set<string>();
+    // What was answered is kept. Of the request that is under way nobody knows.
+    let [answered, sent] = [0, 0];
+    for (let round = 0; round < ROUNDS; round++) {
+      await using witness = await startWitness(folder.env);
+      const { url, vkey } = witness;
+      keys.add(vkey);
+      const told = await post(url, 200, 200);
+      const seen = Number(told.text);
+      expect([told.status, seen >= answered, seen <= sent], `round ${round}: ${seen}`).toEqual([
+        409,
+        true,
+        true,
+      ]);
+
+      const next = seen + 3;
+      expect((await post(url, seen, next)).status).toBe(200);
+      expect((await post(url, next, next, fork)).status).toBe(409);
+      expect((await post(url, next, next + 1, fork)).status).toBe(422);
+      expect(await post(url, seen, next - 1)).toMatchObject({ status: 409, text: `${next}\n` });
+
+      sent = next + 1;
+      const last = post(url, next, sent);
+      const killed = witness.kill("SIGKILL");
+      answered = await last.then(
+        () => sent,
+        () => next,
+      );
+      await killed;
+    }
+    expect(keys.size).toBe(1);
+  });
+
+  test.each([
+    ["no log to trust", {}, "REPRISE_WITNESS_LOGS"],
+    ["a log's key that is none", { REPRISE_WITNESS_LOGS: "reprise+00000000+AAAA" }, "malformed"],
+  ])("does not start with %s", async (_, env, message) => {
+    await using dir = await createTempDir("witness");
+    await using witness = spawnWitness({ REPRISE_WITNESS_DIR: dir.path, ...env });
+    expect(await witness.ended).toEqual({ code: 1, stderr: expect.stringContaining(message) });
+  });
+});
