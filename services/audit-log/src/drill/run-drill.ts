@@ -73,12 +73,12 @@ export async function* drillSmallArchive(): AsyncGenerator<DrillResult> {
 }
 
 /** What a witness has seen. */
-interface Witnessed {
+export interface Witnessed {
   readonly witness: VerifierKey;
   readonly note: string;
 }
 
-async function cosignEnd(store: BlobStore): Promise<Witnessed> {
+export async function cosignEnd(store: BlobStore): Promise<Witnessed> {
   const checkpoint = await store.get(checkpointKey(ARCHIVE_TREE));
   if (!checkpoint) throw new RepriseError("archive_unavailable", "There is no archive here.");
   const note = Buffer.from(checkpoint).toString();
@@ -86,7 +86,7 @@ async function cosignEnd(store: BlobStore): Promise<Witnessed> {
   return { witness, note: `${note}${cosign(parseNote(note).text, witness, Math.floor(Date.now() / 1_000))}` };
 }
 
-async function judge(
+export async function judge(
   name: string,
   expected: DrillResult["expected"],
   archive: DrilledArchive,
