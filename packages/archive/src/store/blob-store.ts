@@ -10,7 +10,8 @@ export interface BlobInfo {
 }
 
 /**
- * Where an archive lies: objects under keys of `A-Z a-z 0-9 . _ = -` and `/`. What was written is durable when the promise resolves.
+ * Where an archive lies: objects under keys of `A-Z a-z 0-9 . _ = -` and `/`; a method that is given another key throws TypeError. No key
+ * goes on with a slash behind another object's. What was written or deleted is durable when the promise resolves.
  * Every method rejects with RepriseError `archive_unavailable` when the store can't be reached or fails; what it was doing may then have
  * happened or not.
  */
@@ -24,7 +25,10 @@ export interface BlobStore {
    * very same bytes are what an earlier try of ours has left, and count as `created`.
    */
   create(key: string, bytes: Uint8Array): Promise<"created" | "exists">;
-  /** All objects whose key begins with `prefix`, in the order of their keys. */
+  /**
+   * All objects whose key begins with `prefix`, in the order of their keys. What comes or goes meanwhile may be among them or not; what has
+   * another kind of name is left out.
+   */
   list(prefix: string): AsyncIterable<BlobInfo>;
   /** No error when there is no such object. */
   delete(key: string): Promise<void>;

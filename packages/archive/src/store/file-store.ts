@@ -1,70 +1,88 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { RepriseError } from "@reprise/protocol";
-import type { BlobInfo, BlobStore, ByteRange } from "./blob-store.ts";
+import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { BlobStore, ByteRange } from "./blob-store.ts";
+import { DurableFolders, syncFolder } from "./durable-folders.ts";
+import { hasFileCode, withFileErrors } from "./file-error.ts";
+import { listFiles } from "./list-files.ts";
+import { assertObjectKey, TEMPORARY_FOLDER } from "./object-key.ts";
 
-const KEY = /^[A-Za-z0-9._=-]+(?:\/[A-Za-z0-9._=-]+)*$/;
-/** Where files are until they are whole. No key begins like this. */
-const TEMPORARY = ".tmp";
+/** What a process has left behind that died while it wrote. Nobody takes that long to write a file. */
+const ABANDONED_MS = 24 * 3_600_000;
 
 /**
- * A folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: whoever
- * reads sees a whole file or none, and what is there after a power loss is whole. Several processes may use one folder.
+ * A folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: whoever reads
+ * sees a whole file or none, and what is there after a power loss is whole. Several processes may use one folder, which must be on
+ * one disk that has hard links. A key can't go on behind that of another object: one is a file, the other a folder.
  */
-export function createFileStore(dir: string): BlobStore {
-  const made = new Set<string>();
-  const pathOf = (key: string) => join(dir, assertKey(key));
+export function createFileStore(folder: string): BlobStore {
+  const dir = resolve(folder);
+  const folders = new DurableFolders(dir);
+  const temporaryFolder = join(dir, TEMPORARY_FOLDER);
+  const pathOf = (key: string) => join(dir, assertObjectKey(key));
+  let isSwept = false;
 
-  /** Makes a folder and those above it, each synced into the one above. */
-  const makeFolder = async (path: string): Promise<void> => {
-    if (made.has(path)) return;
-    if (path !== dir) await makeFolder(dirname(path));
-    const isNew = (await mkdir(path, { recursive: true })) !== undefined;
-    if (isNew) await syncFolder(dirname(path));
-    made.add(path);
-  };
-  const writeTemporary = async (bytes: Uint8Array): Promise<string> => {
-    await makeFolder(join(dir, TEMPORARY));
-    const path = join(dir, TEMPORARY, randomBytes(12).toString("hex"));
-    await using file = await open(path, "wx");
-    await file.writeFile(bytes);
-    await file.datasync();
-    return path;
+  /** Hands the path of a file with these bytes, durable but for its name, to `place`, and makes durable what that does in the folder. */
+  const write = async (
+    key: string,
+    bytes: Uint8Array,
+    place: (temporary: string, path: string) => Promise<void>,
+  ): Promise<void> => {
+    const path = pathOf(key);
+    await Promise.all([folders.make(temporaryFolder), folders.make(dirname(path))]);
+    if (!isSwept) {
+      isSwept = true;
+      await sweep(temporaryFolder);
+    }
+    const temporary = join(temporaryFolder, randomBytes(12).toString("hex"));
+    try {
+      await writeDurably(temporary, bytes);
+      await place(temporary, path);
+    } catch (error) {
+      if (hasFileCode(error, "ENOENT")) folders.forget();
+      throw error;
+    } finally {
+      await rm(temporary, { force: true });
+    }
+    await syncFolder(dirname(path));
   };
 
   return {
-    get: (key, range) => guarded(() => readFile(pathOf(key), range)),
-    put: (key, bytes) =>
-      guarded(async () => {
-        const path = pathOf(key);
-        await makeFolder(dirname(path));
-        await rename(await writeTemporary(bytes), path);
-        await syncFolder(dirname(path));
-      }),
+    get: (key, range) => withFileErrors(() => readFile(pathOf(key), range)),
+    put: (key, bytes) => withFileErrors(() => write(key, bytes, rename)),
     create: (key, bytes) =>
-      guarded(async () => {
-        const path = pathOf(key);
-        await makeFolder(dirname(path));
-        const temporary = await writeTemporary(bytes);
-        try {
-          await link(temporary, path);
-        } catch (error) {
-          if (!hasCode(error, "EEXIST")) throw error;
-          const there = await readFile(path);
-          return there && Buffer.compare(there, bytes) === 0 ? "created" : "exists";
-        } finally {
-          await rm(temporary, { force: true });
-        }
-        await syncFolder(dirname(path));
-        return "created";
+      withFileErrors(async () => {
+        let outcome: "created" | "exists" = "created";
+        await write(key, bytes, async (temporary, path) => {
+          try {
+            await link(temporary, path);
+          } catch (error) {
+            if (!hasFileCode(error, "EEXIST")) throw error;
+            // Of an earlier try it is not known whether the folder was synced: it is done again.
+            const there = await readFile(path);
+            outcome = there && Buffer.compare(there, bytes) === 0 ? "created" : "exists";
+          }
+        });
+        return outcome;
       }),
     list: (prefix) => listFiles(dir, prefix),
     delete: (key) =>
-      guarded(async () => {
-        await rm(pathOf(key), { force: true });
+      withFileErrors(async () => {
+        const path = pathOf(key);
+        try {
+          await rm(path);
+          await syncFolder(dirname(path));
+        } catch (error) {
+          if (!isNoObject(error)) throw error;
+        }
       }),
   };
+}
+
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+  await using file = await open(path, "wx");
+  await file.writeFile(bytes);
+  await file.datasync();
 }
 
 async function readFile(path: string, range?: ByteRange): Promise<Uint8Array | undefined> {
@@ -72,70 +90,37 @@ async function readFile(path: string, range?: ByteRange): Promise<Uint8Array | u
   try {
     file = await open(path, "r");
   } catch (error) {
-    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return undefined;
+    if (isNoObject(error)) return undefined;
     throw error;
   }
   await using opened = file;
+  const info = await opened.stat();
+  if (!info.isFile()) return undefined;
   if (!range) return opened.readFile();
-  const buffer = Buffer.alloc(range.length);
+  const buffer = Buffer.alloc(Math.max(0, Math.min(range.length, info.size - range.offset)));
   let filled = 0;
-  while (filled < range.length) {
-    const { bytesRead } = await opened.read(buffer, filled, range.length - filled, range.offset + filled);
+  while (filled < buffer.length) {
+    const { bytesRead } = await opened.read(buffer, filled, buffer.length - filled, range.offset + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
   return buffer.subarray(0, filled);
 }
 
-async function* listFiles(dir: string, prefix: string): AsyncGenerator<BlobInfo> {
-  const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
-  yield* walk(dir, folder, prefix);
-}
-
-async function* walk(dir: string, folder: string, prefix: string): AsyncGenerator<BlobInfo> {
-  const entries = await guarded(() =>
-    readdir(join(dir, folder), { withFileTypes: true }).catch((error: unknown) => {
-      if (hasCode(error, "ENOENT")) return [];
-      throw error;
-    }),
-  );
-  // A folder's keys go on behind its name with a slash: that decides where it stands among files.
-  const named = entries.map((entry) => ({
-    entry,
-    key: `${folder}${entry.name}${entry.isDirectory() ? "/" : ""}`,
-  }));
-  for (const { entry, key } of named.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
-    if (folder === "" && entry.name === TEMPORARY) continue;
-    if (entry.isDirectory()) {
-      if (key.startsWith(prefix) || prefix.startsWith(key)) yield* walk(dir, key, prefix);
-    } else if (key.startsWith(prefix)) {
-      const info = await stat(join(dir, key)).catch(() => undefined);
-      if (info) yield { key, bytes: info.size };
+async function sweep(folder: string): Promise<void> {
+  const before = Date.now() - ABANDONED_MS;
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    try {
+      if ((await stat(path)).mtimeMs < before) await rm(path);
+    } catch (error) {
+      // Another process sweeps as well.
+      if (!hasFileCode(error, "ENOENT")) throw error;
     }
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, "r");
-  await folder.sync();
-}
-
-function assertKey(key: string): string {
-  if (KEY.test(key) && key.split("/").every((part) => part !== "." && part !== "..")) return key;
-  throw new TypeError(`"${key}" is not an object's key`);
-}
-
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (cause instanceof TypeError) throw cause;
-    throw new RepriseError("archive_unavailable", `The archive's folder: ${(cause as Error).message}`, {
-      cause,
-    });
-  }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return (error as NodeJS.ErrnoException).code === code;
+/** There is no file of this name: nothing, a folder, or a file where a folder would have to be. */
+function isNoObject(error: unknown): boolean {
+  return hasFileCode(error, "ENOENT", "ENOTDIR", "EISDIR", "ERR_FS_EISDIR");
 }

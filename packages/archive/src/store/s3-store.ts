@@ -1,153 +1,136 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
-import { AwsClient } from "aws4fetch";
-import type { BlobInfo, BlobStore, ByteRange } from "./blob-store.ts";
+import type { BlobStore, ByteRange } from "./blob-store.ts";
+import { assertKeyPrefix, assertObjectKey, isObjectKey } from "./object-key.ts";
+import {
+  createS3Sender,
+  failureOf,
+  isPassing,
+  type S3Answer,
+  type S3Credentials,
+  type S3Request,
+  sendUntilSettled,
+} from "./s3-request.ts";
+import { readListing, xmlField } from "./s3-xml.ts";
 
-export interface S3StoreOptions {
+export interface S3StoreOptions extends S3Credentials {
   /** Of the bucket, path-style, with a prefix behind it if there is one: `https://s3.example/bucket/prefix`. */
   url: string;
-  region: string;
-  keyId: string;
-  secret: string;
-  /** How long one request may take. Default 30 s. */
+  /** How long one request may take, its body included. Default 30 s. */
   timeoutMs?: number;
 }
 
-const TRIES = 4;
-const FIRST_PAUSE_MS = 100;
 const TIMEOUT_MS = 30_000;
 const PAGE = 1_000;
+const NOT_IMPLEMENTED = 501;
+/** There is an object already; another request for the same object is under way. */
+const CONFLICTS = [412, 409];
+/** What `param` of an error says when a store does not know the header. */
+export const IF_NONE_MATCH = "if-none-match";
 
 /**
- * A bucket of an S3-compatible store. What is written is durable when the store says so. `create` is a put with `If-None-Match: *`: ask
- * `probeStore` whether the store honours it. Requests that failed are sent again where that can do no harm: all but `create`, whose outcome
- * is found out by reading.
+ * A bucket of an S3-compatible store. What is written is durable when the store says so.
+ *
+ * `create` is a put with `If-None-Match: *`: ask `probeStore` whether the store honours it. When it is not clear what became of it (no
+ * answer, a 5xx, a conflict), what lies there tells whether it was taken. If not it is sent again, as everything else that failed is: of
+ * several the store takes one, and the bytes are the same. Every request is sent four times at most.
+ *
+ * @throws RepriseError `config_invalid` when the URL names no bucket, or a person and a password
  */
 export function createS3Store(options: S3StoreOptions): BlobStore {
-  const { url, region, keyId, secret, timeoutMs = TIMEOUT_MS } = options;
-  const aws = new AwsClient({
-    accessKeyId: keyId,
-    secretAccessKey: secret,
-    region,
-    service: "s3",
-    retries: 0,
-  });
-  const base = new URL(url.endsWith("/") ? url : `${url}/`);
-  const [bucket = "", ...folders] = base.pathname.slice(1, -1).split("/");
-  const prefix = folders.length > 0 ? `${folders.join("/")}/` : "";
-  const addressOf = (key: string) => new URL(key, base).href;
-
-  const send = async (address: string, init: RequestInit): Promise<Response> => {
-    try {
-      return await aws.fetch(address, { ...init, signal: AbortSignal.timeout(timeoutMs) });
-    } catch (cause) {
-      throw unavailable(init.method ?? "GET", "no answer", cause);
-    }
-  };
-  const sendSafely = async (address: string, init: RequestInit): Promise<Response> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        const response = await send(address, init);
-        if (response.status < 500 && response.status !== 429) return response;
-        await response.body?.cancel();
-        throw unavailable(init.method ?? "GET", `${response.status}`);
-      } catch (error) {
-        if (tries === TRIES) throw error;
-        await pause(FIRST_PAUSE_MS * 2 ** tries * (0.5 + Math.random()));
-      }
-    }
-  };
+  const send = createS3Sender(options, options.timeoutMs ?? TIMEOUT_MS);
+  const { base, bucket, prefix } = parseBucketUrl(options.url);
+  const addressOf = (key: string) => new URL(assertObjectKey(key), base).href;
+  /** An answer that won't change, if one comes. */
+  const ask = async (request: S3Request): Promise<S3Answer> =>
+    sendUntilSettled(send, request, (answer) => (answer && !isPassing(answer) ? answer : undefined));
 
   const get = async (key: string, range?: ByteRange): Promise<Uint8Array | undefined> => {
-    if (range?.length === 0) return new Uint8Array();
-    const headers = range ? { range: `bytes=${range.offset}-${range.offset + range.length - 1}` } : {};
-    const response = await sendSafely(addressOf(key), { method: "GET", headers });
-    if (response.status === 404) return undefined;
+    // No header can ask for nothing: it is asked whether there is an object.
+    const length = Math.max(1, range?.length ?? 0);
+    const headers = range && { range: `bytes=${range.offset}-${range.offset + length - 1}` };
+    const request = { method: "GET", address: addressOf(key), ...(headers && { headers }) } as const;
+    const answer = await ask(request);
+    if (isMissing(answer)) return undefined;
     // The range begins behind the end.
-    if (response.status === 416) return new Uint8Array();
-    await assertOk(response, "GET");
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    return range && response.status === 200
-      ? bytes.subarray(range.offset, range.offset + range.length)
-      : bytes;
-  };
-  const compare = async (key: string, bytes: Uint8Array): Promise<"created" | "exists" | undefined> => {
-    const there = await get(key);
-    if (!there) return undefined;
-    return Buffer.compare(there, bytes) === 0 ? "created" : "exists";
+    if (answer.status === 416 && range) return new Uint8Array();
+    assertOk(request, answer);
+    // Some stores answer with all of it.
+    const start = range && answer.status === 200 ? range.offset : 0;
+    return range ? answer.body.subarray(start, start + range.length) : answer.body;
   };
 
   return {
     get,
-    async put(key, bytes) {
-      const response = await sendSafely(addressOf(key), { method: "PUT", body: toBody(bytes) });
-      await assertOk(response, "PUT");
+    async put(key, body) {
+      const request = { method: "PUT", address: addressOf(key), body } as const;
+      assertOk(request, await ask(request));
     },
-    async create(key, bytes) {
-      const init = { method: "PUT", body: toBody(bytes), headers: { "if-none-match": "*" } };
-      const response = await send(addressOf(key), init);
-      const { status } = response;
-      if (status !== 412 && status !== 409) {
-        // Of an answer such as 500 it is not clear what became of the object; whoever tries again finds it out.
-        await assertOk(response, "PUT");
-        return "created";
-      }
-      await response.body?.cancel();
-      const outcome = await compare(key, bytes);
-      if (outcome) return outcome;
-      throw unavailable("PUT", "another request for the same object is under way");
+    async create(key, body) {
+      const headers = { [IF_NONE_MATCH]: "*" };
+      const request = { method: "PUT", address: addressOf(key), headers, body } as const;
+      return sendUntilSettled(send, request, async (answer) => {
+        if (answer?.status === NOT_IMPLEMENTED) throw unconditional();
+        if (answer && !isPassing(answer) && !CONFLICTS.includes(answer.status)) {
+          assertOk(request, answer);
+          return "created";
+        }
+        const there = await get(key);
+        if (there && Buffer.compare(there, body) === 0) return "created";
+        // That the store refuses it, and not only fails, is what a probe wants to know.
+        const isRefused = answer !== undefined && CONFLICTS.includes(answer.status);
+        return there && isRefused ? "exists" : undefined;
+      });
     },
     async *list(listed) {
-      let token: string | undefined;
-      do {
-        const address = new URL(`/${bucket}/`, base);
-        address.searchParams.set("list-type", "2");
-        address.searchParams.set("prefix", `${prefix}${listed}`);
-        address.searchParams.set("max-keys", `${PAGE}`);
-        if (token !== undefined) address.searchParams.set("continuation-token", token);
-        const response = await sendSafely(address.href, { method: "GET" });
-        await assertOk(response, "GET");
-        const page = await response.text();
-        yield* readListing(page, prefix);
-        token = field(page, "NextContinuationToken");
-      } while (token !== undefined);
+      const address = new URL(`/${bucket}/`, base);
+      address.searchParams.set("list-type", "2");
+      address.searchParams.set("prefix", `${prefix}${assertKeyPrefix(listed)}`);
+      address.searchParams.set("max-keys", `${PAGE}`);
+      for (;;) {
+        const request = { method: "GET", address: address.href } as const;
+        const answer = await ask(request);
+        assertOk(request, answer);
+        const page = Buffer.from(answer.body).toString();
+        for (const { key: whole, bytes } of readListing(page)) {
+          const key = whole.slice(prefix.length);
+          if (isObjectKey(key)) yield { key, bytes };
+        }
+        const token = xmlField(page, "NextContinuationToken");
+        if (token === undefined) return;
+        address.searchParams.set("continuation-token", token);
+      }
     },
     async delete(key) {
-      const response = await sendSafely(addressOf(key), { method: "DELETE" });
-      if (response.status !== 404) await assertOk(response, "DELETE");
+      const request = { method: "DELETE", address: addressOf(key) } as const;
+      const answer = await ask(request);
+      if (!isMissing(answer)) assertOk(request, answer);
     },
   };
 }
 
-function* readListing(page: string, prefix: string): Generator<BlobInfo> {
-  for (const [, entry = ""] of page.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-    const key = field(entry, "Key");
-    if (key?.startsWith(prefix)) yield { key: key.slice(prefix.length), bytes: Number(field(entry, "Size")) };
-  }
+function parseBucketUrl(text: string): { base: URL; bucket: string; prefix: string } {
+  const base = URL.parse(text.endsWith("/") ? text : `${text}/`);
+  const [bucket = "", ...folders] = base?.pathname.slice(1, -1).split("/") ?? [];
+  // The text is not repeated: it may hold a secret.
+  if (!base || !/^https?:$/.test(base.protocol) || base.username || base.password || !isObjectKey(bucket))
+    throw new RepriseError(
+      "config_invalid",
+      "The URL of an S3-compatible store is https://<host>/<bucket>, or .../<bucket>/<prefix>, without a password.",
+    );
+  return { base, bucket, prefix: folders.length > 0 ? `${folders.join("/")}/` : "" };
 }
 
-function field(xml: string, name: string): string | undefined {
-  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
-  return text
-    ?.replaceAll("&quot;", '"')
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&");
+/** An object that is not there, and not the bucket: an archive that has gone must not look like an empty one. */
+function isMissing({ status, errorCode }: S3Answer): boolean {
+  return status === 404 && errorCode !== "NoSuchBucket";
 }
 
-function toBody(bytes: Uint8Array): BodyInit {
-  return Uint8Array.from(bytes);
+function assertOk(request: S3Request, answer: S3Answer): void {
+  if (answer.status < 200 || answer.status > 299) throw failureOf(request, answer);
 }
 
-async function assertOk(response: Response, method: string): Promise<void> {
-  if (response.ok) {
-    if (method !== "GET") await response.body?.cancel();
-    return;
-  }
-  await response.body?.cancel();
-  throw unavailable(method, `${response.status}`);
-}
-
-function unavailable(method: string, reason: string, cause?: unknown): RepriseError {
-  return new RepriseError("archive_unavailable", `The archive's store: ${method}: ${reason}.`, { cause });
+function unconditional(): RepriseError {
+  return new RepriseError("config_invalid", "The archive's store can't create objects exclusively.", {
+    param: IF_NONE_MATCH,
+  });
 }

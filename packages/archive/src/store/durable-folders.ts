@@ -1,0 +1,54 @@
+import { mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/**
+ * Makes folders that are there after a power loss. What another process has made may not be on the disk yet, so each folder below the root is
+ * synced into the one above it once per process, whoever made it.
+ */
+export class DurableFolders {
+  /** Absolute. */
+  readonly #root: string;
+  readonly #made = new Map<string, Promise<void>>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** A folder at or below the root, and all between. */
+  make(path: string): Promise<void> {
+    let made = this.#made.get(path);
+    if (!made) {
+      made = this.#make(path);
+      this.#made.set(path, made);
+      made.catch(() => this.#made.delete(path));
+    }
+    return made;
+  }
+
+  /** Somebody has taken folders away. */
+  forget(): void {
+    this.#made.clear();
+  }
+
+  async #make(path: string): Promise<void> {
+    if (path === this.#root) return makeRoot(path);
+    const above = dirname(path);
+    await this.make(above);
+    await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    await syncFolder(above);
+  }
+}
+
+async function makeRoot(root: string): Promise<void> {
+  const highest = await mkdir(root, { recursive: true });
+  if (highest === undefined) return;
+  for (let path = root; path.startsWith(highest); path = dirname(path)) await syncFolder(dirname(path));
+}
+
+/** Makes the names in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, "r");
+  await folder.sync();
+}

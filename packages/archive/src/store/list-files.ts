@@ -1,0 +1,46 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { BlobInfo } from "./blob-store.ts";
+import { hasFileCode, withFileErrors } from "./file-error.ts";
+import { assertKeyPrefix, isObjectKey } from "./object-key.ts";
+
+/** The objects of a folder in the order of their keys; holds the names of one folder per level in memory. */
+export async function* listFiles(dir: string, prefix: string): AsyncGenerator<BlobInfo> {
+  yield* walk(dir, assertKeyPrefix(prefix).slice(0, prefix.lastIndexOf("/") + 1), prefix);
+}
+
+async function* walk(dir: string, folder: string, prefix: string): AsyncGenerator<BlobInfo> {
+  for (const { key, isFolder } of await withFileErrors(() => readFolder(dir, folder))) {
+    if (isFolder) {
+      if (key.startsWith(prefix) || prefix.startsWith(key)) yield* walk(dir, key, prefix);
+    } else if (key.startsWith(prefix)) {
+      const bytes = await withFileErrors(() => sizeOf(join(dir, key)));
+      if (bytes !== undefined) yield { key, bytes };
+    }
+  }
+}
+
+/** A folder's keys go on behind its name with a slash: that decides where it stands among files. */
+async function readFolder(dir: string, folder: string): Promise<{ key: string; isFolder: boolean }[]> {
+  try {
+    const entries = await readdir(join(dir, folder), { withFileTypes: true });
+    return entries
+      .filter((entry) => isObjectKey(`${folder}${entry.name}`))
+      .map((entry) => ({ entry, isFolder: entry.isDirectory() }))
+      .map(({ entry, isFolder }) => ({ key: `${folder}${entry.name}${isFolder ? "/" : ""}`, isFolder }))
+      .toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  } catch (error) {
+    if (hasFileCode(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  }
+}
+
+/** Undefined when it was deleted meanwhile. */
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (hasFileCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
