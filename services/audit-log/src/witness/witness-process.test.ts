@@ -1,11 +1,12 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { cosignedAt, parseVerifierKey } from "@reprise/archive";
+import { cosignedAt } from "@reprise/archive";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, it, test } from "vitest";
+import { startWitnessProcess } from "../testing/witness-process.ts";
 import { encodeAddCheckpoint } from "./add-checkpoint.ts";
 import { createHistory, LOG, ORIGIN } from "./history.fixture.ts";
-import { spawnWitness, startWitness } from "./witness-process.fixture.ts";
+import { openWitnessIdentity, parseWitnessEnvironment } from "./config.ts";
 
 const history = createHistory("leaf", 200);
 const fork = createHistory("fork", 200);
@@ -22,25 +23,21 @@ async function post(url: string, oldSize: number, size: number, from = history) 
 }
 
 async function openFolder() {
-  const dir = await createTempDir("witness");
-  const env = { REPRISE_WITNESS_DIR: join(dir.path, "w"), REPRISE_WITNESS_LOGS: LOG.vkey };
-  return {
-    env,
-    keyFile: join(dir.path, "w", "witness.key"),
-    [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
-  };
+  const temporary = await createTempDir("witness");
+  const dir = join(temporary.path, "w");
+  return { dir, logs: [LOG], [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose]() };
 }
 
 describe("the witness's process", () => {
   it("says its key, serves what it has cosigned, and answers with C2SP's codes", async () => {
     await using folder = await openFolder();
-    await using witness = await startWitness(folder.env);
+    await using witness = await startWitnessProcess(folder);
     const { url } = witness;
     const first = await post(url, 0, 5);
     expect(first.status).toBe(200);
     const kept = await fetch(`${url}/checkpoint/${ORIGIN}`);
     expect(await kept.text()).toBe(`${history.note(5)}${first.text}`);
-    expect(cosignedAt(`${history.note(5)}${first.text}`, parseVerifierKey(witness.vkey))).toBeGreaterThan(0);
+    expect(cosignedAt(`${history.note(5)}${first.text}`, witness.key)).toBeGreaterThan(0);
     expect(await post(url, 0, 9)).toEqual({ status: 409, type: "text/x.tlog.size", text: "5\n" });
     expect((await post(url, 5, 9, fork)).status).toBe(422);
     const statusOf = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).status;
@@ -53,8 +50,8 @@ describe("the witness's process", () => {
     expect(await statusOf("/checkpoint/reprise/nobody")).toBe(404);
     expect(await statusOf("/else")).toBe(404);
     expect(await statusOf("/healthz")).toBe(200);
-    expect(await witness.kill("SIGTERM")).toEqual({ code: 0, stderr: "" });
-    expect((await stat(folder.keyFile)).mode & 0o777).toBe(0o600);
+    expect(await witness.stop()).toBe(0);
+    expect((await stat(join(folder.dir, "witness.key"))).mode & 0o777).toBe(0o600);
   });
 
   it("remembers what it has cosigned after every SIGKILL: no log is rolled back or forked behind its back", async () => {
@@ -63,9 +60,9 @@ describe("the witness's process", () => {
     // What was answered is kept. Of the request that is under way nobody knows.
     let [answered, sent] = [0, 0];
     for (let round = 0; round < ROUNDS; round++) {
-      await using witness = await startWitness(folder.env);
-      const { url, vkey } = witness;
-      keys.add(vkey);
+      await using witness = await startWitnessProcess(folder);
+      const { url, key } = witness;
+      keys.add(key.vkey);
       const told = await post(url, 200, 200);
       const seen = Number(told.text);
       expect([told.status, seen >= answered, seen <= sent], `round ${round}: ${seen}`).toEqual([
@@ -82,7 +79,7 @@ describe("the witness's process", () => {
 
       sent = next + 1;
       const last = post(url, next, sent);
-      const killed = witness.kill("SIGKILL");
+      const killed = witness.kill();
       answered = await last.then(
         () => sent,
         () => next,
@@ -95,9 +92,19 @@ describe("the witness's process", () => {
   test.each([
     ["no log to trust", {}, "REPRISE_WITNESS_LOGS"],
     ["a log's key that is none", { REPRISE_WITNESS_LOGS: "reprise+00000000+AAAA" }, "malformed"],
-  ])("does not start with %s", async (_, env, message) => {
-    await using dir = await createTempDir("witness");
-    await using witness = spawnWitness({ REPRISE_WITNESS_DIR: dir.path, ...env });
-    expect(await witness.ended).toEqual({ code: 1, stderr: expect.stringContaining(message) });
+    [
+      "the key of another witness",
+      { REPRISE_WITNESS_LOGS: LOG.vkey, REPRISE_WITNESS_NAME: "w2" },
+      "not of the witness w2",
+    ],
+  ])("does not start with %s", async (_, variables, message) => {
+    await using folder = await openFolder();
+    const identify = (more: Record<string, string>) =>
+      openWitnessIdentity(parseWitnessEnvironment({ REPRISE_WITNESS_DIR: folder.dir, ...more }));
+    await identify({ REPRISE_WITNESS_LOGS: LOG.vkey });
+    await expect(identify(variables)).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining(message),
+    });
   });
 });
