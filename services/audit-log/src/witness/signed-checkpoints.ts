@@ -28,9 +28,20 @@ export function archiveCheckpoint({ store }: Archive): Promise<SignedCheckpoint 
   return readCheckpoint(store, checkpointKey(ARCHIVE_TREE));
 }
 
-/** The newest checkpoint of a tree that witnesses have cosigned, with their signatures. */
-export function cosignedCheckpoint({ store }: Archive, tree: string): Promise<SignedCheckpoint | undefined> {
-  return readCheckpoint(store, cosignedKey(tree));
+/**
+ * The newest checkpoint of a tree that witnesses have cosigned, with their signatures. One that can't be read is none: witnesses can be
+ * asked again.
+ */
+export async function cosignedCheckpoint(
+  { store }: Archive,
+  tree: string,
+): Promise<SignedCheckpoint | undefined> {
+  try {
+    return await readCheckpoint(store, cosignedKey(tree));
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "archive_corrupt") return undefined;
+    throw error;
+  }
 }
 
 /**
