@@ -62,6 +62,25 @@ describe("the README", () => {
     expect(events.map(({ type }) => type)).toContain("moderation.redacted");
   });
 
+  test("its commands of the audit log find what its curl command has made, verify it and replay it", async () => {
+    await using dir = await createTempDir("readme");
+    const dataDir = join(dir.path, ".reprise");
+    await using platform = await startPlatform(dataDir);
+    const create = block("sh", "my-first").replace("http://127.0.0.1:8080", platform.url);
+    const streamed = eventsOf((await run("bash", ["-ec", create], { cwd: dir.path })).stdout);
+    const env = { ...process.env, REPRISE_DATA_DIR: dataDir, REPRISE_PORT: undefined };
+    const audit = async (line: string) => {
+      const [, args] = /^npm run audit -- (.*?) *(?:#.*)?$/.exec(line)!;
+      const main = join(ROOT, "services/audit-log/src/cli/main.ts");
+      return (await run(process.execPath, [main, ...args!.split(" ")], { env })).stdout;
+    };
+    const [search, verify, replay] = block("sh", "npm run audit").split("\n") as [string, string, string];
+    await expect.poll(() => audit(search), { timeout: 20_000, interval: 500 }).toContain("completed");
+    const [id] = /gen_\w+/.exec(await audit(search))!;
+    expect(await audit(verify)).toMatch(/^fine: /m);
+    expect(eventsOf(await audit(replay.replace("gen_…", id)))).toEqual(streamed);
+  });
+
   test("its programs print what the model says and how it ended, and answer a tool call", async () => {
     await using dir = await createTempDir("readme");
     await using platform = await startPlatform(dir.path);
@@ -101,7 +120,7 @@ describe("the README", () => {
 
   test("it names no variable, npm command or file that does not exist", () => {
     const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));
-    const variables = [...README.matchAll(/REPRISE_[A-Z_]*[A-Z]/g)].map(([name]) => name);
+    const variables = [...README.matchAll(/REPRISE_[A-Z0-9_]*[A-Z0-9]/g)].map(([name]) => name);
     expect(variables.filter((name) => !known.has(name))).toEqual([]);
 
     const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {

@@ -16,6 +16,7 @@ export {
   createGenerationId,
   deriveGenerationId,
   generationNotFound,
+  isTenantId,
   type GenerationId,
   type GenerationRef,
   type NodeId,

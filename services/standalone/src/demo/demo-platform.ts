@@ -10,6 +10,7 @@ import { type EngineWatch, watchEngine } from "./watched-engine.ts";
 export interface DemoPlatform extends AsyncDisposable {
   readonly url: string;
   readonly apiKey: string;
+  readonly dataDir: string;
   /** The public name of the model that the demo asks for. */
   readonly model: string;
   /** Whether tokens come from the built-in simulator. */
@@ -43,6 +44,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   return {
     url: platform.url,
     apiKey: platform.apiKey!,
+    dataDir,
     model,
     simulated: model === "sim",
     watch,

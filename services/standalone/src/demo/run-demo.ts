@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { createClient, type GenerationStream } from "@reprise/client";
 import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
+import { showAudit } from "./show-audit.ts";
 import { showRedaction } from "./show-redaction.ts";
 import { openTcpRelay } from "./tcp-relay.ts";
 import { addedLatency, compareReaders, type Verdict } from "./verdict.ts";
@@ -37,7 +38,8 @@ export async function runDemo(
   const resume = await showResume(platform, out);
   const cancel = await showCancel(platform, out);
   const redaction = await showRedaction(platform, out);
-  const ok = resume && cancel && redaction;
+  const audit = await showAudit(platform, redaction.id, out);
+  const ok = resume && cancel && redaction.ok && audit;
   out.write(ok ? "\nAll of it is true.\n" : "\nSomething above is not as it should be.\n");
   return ok;
 }

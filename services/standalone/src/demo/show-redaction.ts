@@ -36,9 +36,13 @@ interface Seen {
 
 /**
  * The simulator says a card number. With `retract` one reader sees it come and go; one who had digits and comes back, one who comes late
- * and the generation itself have the text without it. With `gate` nobody sees a digit. Returns whether all of that was seen.
+ * and the generation itself have the text without it. With `gate` nobody sees a digit. Returns whether all of that was seen,
+ * and the first generation.
  */
-export async function showRedaction({ url, apiKey }: DemoPlatform, out: Output): Promise<boolean> {
+export async function showRedaction(
+  { url, apiKey }: DemoPlatform,
+  out: Output,
+): Promise<{ ok: boolean; id: string }> {
   const { generations } = createClient({ url, apiKey });
   const run = (mode: "retract" | "gate") =>
     generations.run({
@@ -75,7 +79,7 @@ export async function showRedaction({ url, apiKey }: DemoPlatform, out: Output):
   ];
   for (const [name, ok, text] of rows)
     out.write(`  ${name.padEnd(42)}${ok ? "" : "NOT as it should be: "}${text}\n`);
-  return rows.every(([, ok]) => ok);
+  return { ok: rows.every(([, ok]) => ok), id: stream.id! };
 }
 
 interface FollowOptions {

@@ -1,0 +1,86 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { createFileStore, parseNoteKey, verifyArchive } from "@reprise/archive";
+import { createSseDecoder, decodeEvent, Transcript } from "@reprise/protocol";
+import type { DemoPlatform } from "./demo-platform.ts";
+
+interface Output {
+  write(text: string): unknown;
+}
+
+const CARD = "4111 1111 1111 1111";
+/** A batch is sealed after five seconds. */
+const PATIENCE_MS = 20_000;
+const POLL_MS = 250;
+
+/**
+ * The generation whose card number was withdrawn, as the audit log keeps it: who was handed what, what it was before, and that nothing was
+ * changed since. Returns whether all of that was seen.
+ */
+export async function showAudit(
+  { url, apiKey, dataDir }: DemoPlatform,
+  id: string,
+  out: Output,
+): Promise<boolean> {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const get = (path: string, accept: string) =>
+    fetch(`${url}/v1/${path}`, { headers: { ...headers, accept } });
+  const readRecord = async () => {
+    const response = await get(`audit/generations/${id}`, "application/json");
+    return response.ok ? ((await response.json()) as AuditRecord) : undefined;
+  };
+
+  const deadline = performance.now() + PATIENCE_MS;
+  let record = await readRecord();
+  while (record?.status !== "completed" && performance.now() < deadline) {
+    await pause(POLL_MS);
+    record = await readRecord();
+  }
+  const shown = await get(`generations/${id}/events`, "text/event-stream");
+  const original = await get(`generations/${id}/events?original=true`, "text/event-stream");
+  const [shownText, originalText] = [
+    textOf(await shown.text(), new Transcript()),
+    textOf(await original.text(), new Transcript({ original: true })),
+  ];
+  const signer = parseNoteKey(await readFile(join(dataDir, "audit-keys", "signing.key"), "utf8"));
+  const report = await verifyArchive({
+    store: createFileStore(join(dataDir, "audit")),
+    name: "reprise",
+    vkeys: [signer],
+    witnesses: [],
+    witnessed: [],
+  });
+
+  const readers = record?.readers.length ?? 0;
+  const rows: [name: string, ok: boolean, text: string][] = [
+    [
+      "kept for auditors",
+      record?.status === "completed" && readers > 0,
+      `${record?.events} events; ${readers} connections, and what each was handed`,
+    ],
+    ["what a reader is shown", !shownText.includes(CARD), shownText],
+    ["what it was, with the role audit", originalText.includes(CARD), originalText],
+    [
+      "is the archive as it was written?",
+      report.verdict === "fine",
+      `${report.verdict}: ${report.events} events under ${report.commits} commits`,
+    ],
+  ];
+  out.write("\n");
+  for (const [name, ok, text] of rows)
+    out.write(`  ${name.padEnd(42)}${ok ? "" : "NOT as it should be: "}${text}\n`);
+  return rows.every(([, ok]) => ok);
+}
+
+interface AuditRecord {
+  readonly status: string;
+  readonly events: number;
+  readonly readers: readonly unknown[];
+}
+
+function textOf(stream: string, transcript: Transcript): string {
+  for (const { data } of createSseDecoder().push(Buffer.from(stream)))
+    if (data !== "") transcript.apply(decodeEvent(data));
+  return transcript.text;
+}
