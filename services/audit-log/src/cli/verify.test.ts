@@ -1,0 +1,228 @@
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  ARCHIVE_TREE,
+  checkpointKey,
+  COSIGNATURE,
+  commitKey,
+  cosign,
+  createFileStore,
+  createNoteKey,
+  type DataKey,
+  encodeSegmentFile,
+  type Keyring,
+  leafHashOf,
+  openArchive,
+  parseNote,
+  parseVerifierKey,
+  sealSegment,
+  verifyArchive,
+  type VerifyReport,
+} from "@reprise/archive";
+import { encodeEvent, streamOf } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { describeFile } from "../archiving/describe-file.ts";
+import { completed, delta, requested, started } from "../testing/drafts.ts";
+import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { runCommand } from "../testing/run-command.ts";
+import { MASTER_KEY, SIGNING_SEED } from "../testing/test-keys.ts";
+import { EXIT } from "./command.ts";
+import { verify } from "./verify.ts";
+
+const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
+const signer = createNoteKey("test", SIGNING_SEED);
+const witness = createNoteKey("witness", Buffer.alloc(32, 3), COSIGNATURE);
+const OWN = checkpointKey(ARCHIVE_TREE);
+
+/** Three commits, each with a log of its own. */
+async function openArchiveOf() {
+  const filled = await openFilledArchive();
+  const refs = [createRef(), createRef(), createRef("beta")] as const;
+  for (const ref of refs) {
+    filled.log(ref, [requested(ref), started(), delta("x"), completed()], NOON_US);
+    await filled.commit();
+  }
+  return { filled, refs, [Symbol.asyncDispose]: () => filled[Symbol.asyncDispose]() };
+}
+
+async function run({ dir, keysDir }: FilledArchive, ...args: string[]) {
+  const where = ["--archive", dir, "--keys", keysDir, "--name", "test", "--json"];
+  const env = { REPRISE_AUDIT_MASTER_KEY: MASTER_KEY.toString("hex") };
+  const { code, out } = await runCommand(verify, [...where, ...args], env);
+  return { code, report: JSON.parse(out) as VerifyReport };
+}
+
+const withKey = (filled: FilledArchive, ...args: string[]) => run(filled, "--vkey", signer.vkey, ...args);
+
+/** Verifies with keys that are not what they were. */
+function verifyWith({ archive }: FilledArchive, open: Keyring["open"]): Promise<VerifyReport> {
+  const { store } = archive;
+  return verifyArchive({
+    store,
+    name: "test",
+    vkeys: [parseVerifierKey(signer.vkey)],
+    witnesses: [],
+    witnessed: [],
+    keyring: { open },
+  });
+}
+
+const messagesOf = ({ findings }: VerifyReport) => findings.map(({ message }) => message).join("\n");
+
+test("an archive that is as it was written is fine", async () => {
+  await using world = await openArchiveOf();
+  const { code, report } = await withKey(world.filled);
+  expect(report).toMatchObject({ verdict: "fine", commits: 3, files: 3, segments: 3, events: 12 });
+  expect([code, report.findings]).toEqual([EXIT.fine, []]);
+});
+
+test("nothing can be told without a key, of another archive, and where there is none", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  expect((await run(filled)).code).toBe(EXIT.unknown);
+  const nowhere = { ...filled, dir: join(filled.dir, "nowhere") };
+  expect((await withKey(nowhere)).code).toBe(EXIT.unknown);
+  expect((await withKey(filled, "--name", "other")).code).toBe(EXIT.tampered);
+});
+
+test("an archive whose signing key was changed is verified with both keys, and with neither alone", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  const newer = createNoteKey("test", Buffer.alloc(32, 4));
+  const writer = { name: "second", signer: newer, onError: () => {} };
+  const archive = await openArchive({ store: createFileStore(filled.dir), name: "test", writer });
+  await archive.append(() => ({ tenants: [] }));
+  const hold = { kind: "hold_set", at: "now", id: "hold_1", by: "me", reason: "law" } as const;
+  await archive.append(() => ({
+    tenants: [{ tenant: "acme", leaves: [], files: [], removes: [], records: [hold] }],
+  }));
+  expect((await withKey(filled, "--vkey", newer.vkey)).code).toBe(EXIT.fine);
+  expect((await withKey(filled)).code).toBe(EXIT.tampered);
+  expect((await run(filled, "--vkey", newer.vkey)).code).toBe(EXIT.tampered);
+});
+
+test("commits that nobody has signed can't be told from others", async () => {
+  await using world = await openArchiveOf();
+  const { store } = world.filled.archive;
+  const older = (await store.get(OWN))!;
+  const ref = createRef();
+  world.filled.log(ref, [requested(ref), completed()], NOON_US);
+  await world.filled.commit();
+  await store.put(OWN, older);
+  const { code, report } = await withKey(world.filled);
+  expect(code).toBe(EXIT.unknown);
+  expect(messagesOf(report)).toContain("the last 1 of 4 commits are not signed");
+  await store.delete(OWN);
+  expect((await withKey(world.filled)).code).toBe(EXIT.unknown);
+});
+
+test("a cut end shows by what a witness has kept, and by nothing else", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  const { store } = filled.archive;
+  const [first, note] = [join(filled.dir, "..", "note"), Buffer.from((await store.get(OWN))!).toString()];
+  await writeFile(first, note + cosign(parseNote(note).text, witness, 1_795_000_000));
+  const asked = ["--witness", witness.vkey];
+  expect((await withKey(filled, ...asked)).code).toBe(EXIT.unknown);
+  expect((await withKey(filled, ...asked, "--witnessed", first)).code).toBe(EXIT.fine);
+
+  // Whoever has the signing key puts another commit in place of the last one.
+  await store.delete(commitKey(2));
+  const writer = { name: "thief", signer, onError: () => {} };
+  const forged = await openArchive({ store, name: "test", writer });
+  await forged.append(() => ({ tenants: [] }));
+  expect((await withKey(filled)).code).toBe(EXIT.fine);
+  expect((await withKey(filled, ...asked, "--witnessed", first)).code).toBe(EXIT.tampered);
+});
+
+test("a segment that does not hold what its header says is found, whoever has sealed it", async () => {
+  await using world = await openArchiveOf();
+  const { archive, keyring } = world.filled;
+  const { tenant, generation } = createRef();
+  const key = await keyring.keyFor({ tenant, generation });
+  const message = { streamSeq: 13, storedAtUs: NOON_US, payload: encodeEvent(5, delta("x")) };
+  const place = { stream: streamOf(generation), first_stream_seq: 13, last_stream_seq: 13, epoch: 0 };
+  const header = { v: 1, tenant, generation, kind: "log", events: 1, first_seq: 0, last_seq: 0 } as const;
+  const times = { first_at: NOON_US, last_at: NOON_US };
+  const segment = sealSegment({ ...header, ...place, ...times }, [message], key, randomBytes);
+  const bytes = encodeSegmentFile([segment]);
+  const file = describeFile(
+    { tenant, day: "2026-11-21", stream: place.stream, first: 13, last: 13 },
+    { bytes, segments: [segment] },
+  );
+  await archive.store.put(file.key, bytes);
+  await keyring.flush();
+  const lane = { ...archive.state.lanes.get(place.stream)!, first: 13, last: 13, events: 1 };
+  const part = { tenant, leaves: [leafHashOf(segment)], files: [file], removes: [], records: [] };
+  await archive.append(() => ({ lane, tenants: [part] }));
+  expect((await withKey(world.filled, "--no-keys")).code).toBe(EXIT.fine);
+  const { code, report } = await withKey(world.filled);
+  expect(code).toBe(EXIT.tampered);
+  expect(messagesOf(report)).toContain("does not hold what its header says");
+});
+
+test("a key that is destroyed without a record can't be explained; one that a record names is no harm", async () => {
+  await using world = await openArchiveOf();
+  const { filled, refs } = world;
+  const report = await verifyWith(filled, async () => "destroyed");
+  expect([report.verdict, report.destroyed]).toEqual(["unknown", 3]);
+
+  const records = (["acme", "beta"] as const).map((tenant) => ({
+    tenant,
+    leaves: [],
+    files: [],
+    removes: [],
+    records: [
+      {
+        kind: "erasure_requested" as const,
+        at: "now",
+        id: "era_1",
+        by: "me",
+        reason: "asked",
+        generations: refs.map(({ generation }) => generation),
+        purged: {},
+      },
+    ],
+  }));
+  await filled.archive.append(() => ({ tenants: records }));
+  const after = await verifyWith(filled, async () => "destroyed");
+  expect([after.verdict, after.destroyed]).toEqual(["fine", 3]);
+});
+
+test("a key that was destroyed and is there again is found", async () => {
+  await using world = await openArchiveOf();
+  const { filled, refs } = world;
+  const [segment] = await filled.reader.segmentsOf(refs[0]);
+  const kids = [segment!.header.kid];
+  const record = { kind: "key_destroyed" as const, at: "now", id: "era_1", kids };
+  const part = { tenant: "acme", leaves: [], files: [], removes: [], records: [record] };
+  await filled.archive.append(() => ({ tenants: [part] }));
+  const { code, report } = await withKey(filled);
+  expect(code).toBe(EXIT.tampered);
+  expect(messagesOf(report)).toContain("was destroyed, and is there again");
+});
+
+test("keys that are not at hand leave the text unverified, and other keys open nothing", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  expect((await verifyWith(filled, async () => "unknown")).verdict).toBe("unknown");
+  const other: DataKey = { kid: "k", key: Buffer.alloc(32), commitment: "" };
+  expect((await verifyWith(filled, async () => other)).verdict).toBe("tampered");
+  expect((await withKey(filled, "--no-keys")).code).toBe(EXIT.fine);
+});
+
+test("since and tenant read fewer files, and all commits", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  expect((await withKey(filled, "--since", "2")).report).toMatchObject({
+    verdict: "fine",
+    commits: 3,
+    files: 1,
+  });
+  expect((await withKey(filled, "--tenant", "acme")).report).toMatchObject({ verdict: "fine", files: 2 });
+  await filled.archive.store.delete(filled.archive.state.files("acme")[0]!.key);
+  expect((await withKey(filled, "--since", "1")).code).toBe(EXIT.fine);
+  expect((await withKey(filled)).code).toBe(EXIT.tampered);
+  await expect(withKey(filled, "--since", "x")).rejects.toMatchObject({ code: "invalid_request" });
+});
