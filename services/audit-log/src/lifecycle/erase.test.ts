@@ -112,4 +112,4 @@ test("without a broker the keys are destroyed, and the erasure waits for who has
   const finished = await eraseSubject(await world.openContext(), request, options);
   expect(finished).toMatchObject({ certificate: { id: offline.kind === "waiting" && offline.id } });
   expect(await streamsWith(world.live.broker, SECRET)).toEqual([]);
-}, 20_000);
+}, 60_000);
