@@ -15,6 +15,7 @@ import { openAuditStorage } from "./storage.ts";
 await runService("audit-log", async () => {
   const env = parseAuditLogEnvironment(process.env);
   const { REPRISE_NATS_URL: natsUrls, REPRISE_OPS_PORT: port, REPRISE_HOST: host } = env;
+  const { REPRISE_AUDIT_WITNESS_URLS: witnessUrls } = env;
   if (!natsUrls) throw new RepriseError("config_invalid", "audit-log needs REPRISE_NATS_URL.");
   const logger = createLogger({ service: "audit-log", level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
@@ -22,10 +23,12 @@ await runService("audit-log", async () => {
   const tenants = await loadKeptTenants(env);
 
   await using stack = new AsyncDisposableStack();
-  const topology = topologyOf(env);
-  const broker = stack.use(await openBroker({ url: natsUrls.join(","), name: "audit-log", ...topology }));
+  const broker = stack.use(
+    await openBroker({ url: natsUrls.join(","), name: "audit-log", ...topologyOf(env) }),
+  );
+  const { REPRISE_SHARDS: shards } = env;
   const auditLog = stack.use(
-    await startAuditLog({ broker, shards: topology.shards, storage, tenants, logger, metrics }),
+    await startAuditLog({ broker, shards, storage, witnessUrls, tenants, logger, metrics }),
   );
   const ops = createOpsHandler({ metrics, notReadyBecause: () => auditLog.notReadyBecause() });
   const opsServer = port === undefined ? undefined : stack.use(await startOpsServer(ops, { host, port }));

@@ -15,6 +15,7 @@ import { openFetchedFiles } from "./search/fetched-files.ts";
 import { localFiles } from "./search/searchable-files.ts";
 import { startMaintenance } from "./lifecycle/maintenance.ts";
 import type { AuditStorage } from "./storage.ts";
+import { startWitnessing } from "./witness/start-witnessing.ts";
 
 export { AUDIT_NAMES } from "./config.ts";
 export { type AuditStorage, openAuditStorage } from "./storage.ts";
@@ -28,6 +29,8 @@ export interface AuditLogOptions {
   /** How many streams the logs are spread over. */
   shards: number;
   storage: AuditStorage;
+  /** Witnesses that are asked to cosign. Default: none. */
+  witnessUrls?: readonly string[] | undefined;
   /** How long to keep what of whom. */
   tenants: readonly KeptTenant[];
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */
@@ -118,6 +121,8 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const reader = new ArchiveReader({ archive, keyring });
   const search = stack.use(new ArchiveSearch({ archive, keyring, files }));
   stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
+
+  if (options.witnessUrls) stack.use(startWitnessing({ archive, urls: options.witnessUrls, onError }));
 
   const running = stack.move();
   const close = () => running.disposeAsync();

@@ -79,7 +79,15 @@ export async function startPlatform(
     const storage = await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir });
     const own = stack.use(await connectBroker({ url, name: "audit-log" }));
     auditLog = stack.use(
-      await startAuditLog({ broker: own, shards, storage, tenants: tenancy.tenants, logger, metrics }),
+      await startAuditLog({
+        broker: own,
+        shards,
+        storage,
+        witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS,
+        tenants: tenancy.tenants,
+        logger,
+        metrics,
+      }),
     );
   }
   const names = new Set(models.keys());
