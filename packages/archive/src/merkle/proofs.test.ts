@@ -58,6 +58,7 @@ describe("a proof of inclusion", () => {
         expect(verifyInclusion({ ...claim, leaf: LEAVES[other]! })).toBe(false);
         expect(verifyInclusion({ ...claim, root: ROOTS[size - 1]! })).toBe(false);
         expect(verifyInclusion({ ...claim, index: size })).toBe(false);
+        expect(verifyInclusion({ ...claim, size: 4 * size })).toBe(false);
         expect(verifyInclusion({ ...claim, index: index + 0.5 })).toBe(false);
       }),
     );
@@ -85,6 +86,7 @@ describe("a proof of consistency", () => {
         for (const proof of mutationsOf(claim.proof))
           expect(verifyConsistency({ ...claim, proof })).toBe(false);
         expect(verifyConsistency({ ...claim, proof: [] })).toBe(false);
+        expect(verifyConsistency({ ...claim, newSize: 4 * newSize })).toBe(false);
         expect(verifyConsistency({ ...claim, oldRoot: LEAVES[5]! })).toBe(false);
         expect(verifyConsistency({ ...claim, newRoot: LEAVES[5]! })).toBe(false);
         expect(verifyConsistency({ ...claim, oldSize: newSize, newSize: claim.oldSize })).toBe(false);
