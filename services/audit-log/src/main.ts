@@ -15,18 +15,15 @@ import { openAuditStorage } from "./storage.ts";
 await runService("audit-log", async () => {
   const env = parseAuditLogEnvironment(process.env);
   const { REPRISE_NATS_URL: natsUrls, REPRISE_OPS_PORT: port, REPRISE_HOST: host } = env;
-  const { REPRISE_AUDIT_WITNESS_URLS: witnessUrls } = env;
+  const { REPRISE_AUDIT_WITNESS_URLS: witnessUrls, REPRISE_SHARDS: shards } = env;
   if (!natsUrls) throw new RepriseError("config_invalid", "audit-log needs REPRISE_NATS_URL.");
   const logger = createLogger({ service: "audit-log", level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
-  const storage = await openAuditStorage(env);
-  const tenants = await loadKeptTenants(env);
+  const [storage, tenants] = await Promise.all([openAuditStorage(env), loadKeptTenants(env)]);
 
   await using stack = new AsyncDisposableStack();
-  const broker = stack.use(
-    await openBroker({ url: natsUrls.join(","), name: "audit-log", ...topologyOf(env) }),
-  );
-  const { REPRISE_SHARDS: shards } = env;
+  const url = natsUrls.join(",");
+  const broker = stack.use(await openBroker({ url, name: "audit-log", ...topologyOf(env) }));
   const auditLog = stack.use(
     await startAuditLog({ broker, shards, storage, witnessUrls, tenants, logger, metrics }),
   );
