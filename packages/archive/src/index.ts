@@ -5,9 +5,9 @@ export {
   type ArchiveWriter,
   type Draft,
   openArchive,
-  parseCommit,
   type TenantDraft,
 } from "./commit/archive.ts";
+export { parseCommit } from "./commit/read-commits.ts";
 export { ArchiveState } from "./commit/archive-state.ts";
 export {
   ARCHIVE_TREE,
@@ -65,6 +65,7 @@ export {
 export type { BlobInfo, BlobStore, ByteRange } from "./store/blob-store.ts";
 export { openMasterKeyFile, openSecretFile, parseMasterKey } from "./keys/master-key.ts";
 export { openKeyring, type KeyringOptions } from "./keys/open-keyring.ts";
+export { type RewrapOptions, rewrapKeys } from "./keys/rewrap-keys.ts";
 export { EMPTY_ROOT, hashLeaf, hashNode } from "./merkle/hash.ts";
 export type { HashReader } from "./merkle/hash-reader.ts";
 export { type OpenTree, openTree } from "./merkle/open-tree.ts";

@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { chmod, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { RepriseError } from "@reprise/protocol";
+import { syncFolder } from "../store/durable-folders.ts";
+import { hasFileCode } from "../store/file-error.ts";
 import { KEY_BYTES } from "./wrap.ts";
 
 const OWNER_ONLY = 0o600;
+const OWNER_ONLY_FOLDER = 0o700;
 const OTHERS = 0o077;
 
 /**
@@ -24,27 +27,12 @@ export function parseMasterKey(text: string): Uint8Array {
 
 /**
  * Reads a secret from a file that nobody but its owner can read; makes the file with what `make` gives when it is missing. Of several that
- * make it at once one wins, and all have the same.
+ * make it at once one wins, and all have the same. It is on the disk before anybody can use it.
  * @throws RepriseError `config_invalid`
  */
 export async function openSecretFile(path: string, make: () => string): Promise<string> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const temporary = `${path}.${randomBytes(6).toString("hex")}`;
-    if (!(await stat(path).catch(() => undefined))) {
-      await writeFile(temporary, `${make()}\n`, { mode: OWNER_ONLY, flush: true });
-      await chmod(temporary, OWNER_ONLY);
-      await link(temporary, path).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== "EEXIST") throw error;
-      });
-      await rm(temporary);
-    }
-    const { mode } = await stat(path);
-    if ((mode & OTHERS) !== 0)
-      throw new RepriseError("config_invalid", `${path} can be read by others: chmod 600 it.`, {
-        param: path,
-      });
-    return (await readFile(path, "utf8")).trim();
+    return (await readSecret(path)) ?? (await makeSecret(path, make()));
   } catch (cause) {
     if (cause instanceof RepriseError) throw cause;
     throw new RepriseError("config_invalid", `${path} can't be used: ${(cause as Error).message}`, {
@@ -54,7 +42,40 @@ export async function openSecretFile(path: string, make: () => string): Promise<
   }
 }
 
-/** @throws RepriseError `config_invalid` */
+/** The master key in a file, which is made when it is missing. @throws RepriseError `config_invalid` */
 export async function openMasterKeyFile(path: string): Promise<Uint8Array> {
   return parseMasterKey(await openSecretFile(path, () => randomBytes(KEY_BYTES).toString("base64")));
+}
+
+async function readSecret(path: string): Promise<string | undefined> {
+  let opened: FileHandle;
+  try {
+    opened = await open(path, "r");
+  } catch (error) {
+    if (hasFileCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+  await using file = opened;
+  const { mode } = await file.stat();
+  if ((mode & OTHERS) !== 0)
+    throw new RepriseError("config_invalid", `${path} can be read or changed by others: chmod 600 it.`, {
+      param: path,
+    });
+  return (await file.readFile("utf8")).trim();
+}
+
+async function makeSecret(path: string, secret: string): Promise<string> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: OWNER_ONLY_FOLDER });
+  const temporary = `${path}.${randomBytes(6).toString("hex")}`;
+  try {
+    await writeFile(temporary, `${secret}\n`, { mode: OWNER_ONLY, flush: true });
+    await link(temporary, path);
+  } catch (error) {
+    if (!hasFileCode(error, "EEXIST")) throw error;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  await syncFolder(folder);
+  return (await readSecret(path)) ?? secret;
 }

@@ -1,0 +1,121 @@
+import * as z from "zod";
+import { RecentlyUsed } from "../reader/recently-used.ts";
+import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import type { BlobStore } from "../store/blob-store.ts";
+import type { KeyPlace } from "./kid.ts";
+import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
+
+/** A key under its tenant's, or when it was destroyed. */
+const entrySchema = z.union([wrappedSchema, z.strictObject({ destroyed_at: z.string() })]);
+export type KeyEntry = z.infer<typeof entrySchema>;
+
+const pageSchema = z.strictObject({ keys: z.array(entrySchema) });
+const versionSchema = z.union([pageSchema, z.strictObject({ moved_to: z.int().min(1) })]);
+type Page = z.infer<typeof pageSchema>;
+type Version = z.infer<typeof versionSchema>;
+
+const MAX_CACHED = 2_000;
+
+/**
+ * Pages of wrapped keys in a store. A page never changes but by losing keys, and many may do that at the same time: each makes the next
+ * version of the page, exclusively, without the keys, and then overwrites the one before with where it has moved to. Reading a page and
+ * writing it back would bring back what somebody else has destroyed in between. Whoever dies between the two steps has destroyed nothing
+ * yet, and whoever tries again finishes it. The first version, where everybody begins, says the newest that is known.
+ *
+ * What was read is believed for `recheckMs`: so long another process may go on with a key that was destroyed.
+ */
+export class KeyPages {
+  readonly #store: BlobStore;
+  readonly #now: () => number;
+  readonly #recheckMs: number;
+  readonly #cached = new RecentlyUsed<{ page: Promise<Page | undefined>; readAtMs: number }>(MAX_CACHED);
+  /** How many were ended by this object. */
+  #destroys = 0;
+
+  constructor(store: BlobStore, { now, recheckMs }: { now: () => number; recheckMs: number }) {
+    this.#store = store;
+    this.#now = now;
+    this.#recheckMs = recheckMs;
+  }
+
+  /**
+   * Undefined when there is no such key.
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  async entry(tenant: string, { page, index }: KeyPlace): Promise<KeyEntry | undefined> {
+    const first = firstVersion(tenant, page);
+    for (;;) {
+      const destroys = this.#destroys;
+      const read = await this.#cachedPage(first);
+      // What was read may be from before.
+      if (destroys === this.#destroys) return read?.keys[index];
+    }
+  }
+
+  /** @throws RepriseError `archive_unavailable` */
+  create(tenant: string, page: string, keys: readonly KeyEntry[]): Promise<"created" | "exists"> {
+    return this.#store.create(firstVersion(tenant, page), encodeStored({ keys }));
+  }
+
+  /** @throws RepriseError `archive_unavailable`, `archive_corrupt` */
+  async destroy(tenant: string, page: string, indexes: ReadonlySet<number>): Promise<void> {
+    const first = firstVersion(tenant, page);
+    const destroyed = { destroyed_at: new Date(this.#now()).toISOString() };
+    for (let version = 0; ;) {
+      const there = await this.#readVersion(first, version);
+      if (!there) break;
+      if ("moved_to" in there) {
+        version = there.moved_to;
+        continue;
+      }
+      const isLeft = there.keys.some((entry, index) => indexes.has(index) && "wrapped" in entry);
+      if (!isLeft) break;
+      const keys = there.keys.map((entry, index) => (indexes.has(index) ? destroyed : entry));
+      const next = version + 1;
+      // Whether this one or another is the next version: it is looked through next.
+      await this.#store.create(versionKey(first, next), encodeStored({ keys }));
+      await this.#store.put(versionKey(first, version), encodeStored({ moved_to: next }));
+      if (version > 0) await this.#store.put(first, encodeStored({ moved_to: next }));
+      version = next;
+    }
+    this.#destroys++;
+    this.#cached.delete(first);
+  }
+
+  #cachedPage(first: string): Promise<Page | undefined> {
+    const cached = this.#cached.get(first);
+    if (cached && this.#now() - cached.readAtMs < this.#recheckMs) return cached.page;
+    const reading = { page: this.#readPage(first), readAtMs: this.#now() };
+    this.#cached.set(first, reading);
+    const forget = () => {
+      if (this.#cached.get(first) === reading) this.#cached.delete(first);
+    };
+    // What is not there may come at any moment.
+    reading.page.then((page) => page ?? forget(), forget);
+    return reading.page;
+  }
+
+  async #readPage(first: string): Promise<Page | undefined> {
+    for (let version = 0; ;) {
+      const there = await this.#readVersion(first, version);
+      if (!there || "keys" in there) return there;
+      version = there.moved_to;
+    }
+  }
+
+  async #readVersion(first: string, version: number): Promise<Version | undefined> {
+    const key = versionKey(first, version);
+    const there = await readStored(this.#store, key, versionSchema);
+    const isForward = !there || "keys" in there || there.moved_to > version;
+    if (isForward && (there || version === 0)) return there;
+    throw archiveCorrupt(`The keyring's object ${key} is not where the one before leads.`);
+  }
+}
+
+function firstVersion(tenant: string, page: string): string {
+  return `tenant/${tenant}/${page}`;
+}
+
+function versionKey(first: string, version: number): string {
+  return version === 0 ? first : `${first}.${version}`;
+}

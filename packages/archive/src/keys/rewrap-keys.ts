@@ -1,0 +1,42 @@
+import { RepriseError } from "@reprise/protocol";
+import type { BlobStore } from "../store/blob-store.ts";
+import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
+import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
+import { isTenantKey, TENANTS, wrongMasterKey } from "./tenant-keys.ts";
+import { unwrapKey, wrapKey } from "./wrap.ts";
+
+export interface RewrapOptions {
+  readonly store: BlobStore;
+  readonly oldMasterKey: Uint8Array;
+  readonly newMasterKey: Uint8Array;
+}
+
+/**
+ * Puts the tenants' keys under another master key; no other key changes, and neither does what they have sealed. Stop what writes to the
+ * archive first: a tenant that it meets meanwhile gets a key under the old one. When it was interrupted neither master key opens everything:
+ * call it again with the same two, which also finds what came late.
+ * @returns of how many tenants the key was wrapped anew
+ * @throws RepriseError `config_invalid` when something is under neither; `archive_unavailable`, `archive_corrupt`
+ */
+export async function rewrapKeys({
+  store,
+  oldMasterKey,
+  newMasterKey,
+}: RewrapOptions): Promise<{ tenants: number }> {
+  const isOld = await isMasterKey(store, oldMasterKey);
+  if (isOld === undefined)
+    throw new RepriseError("config_invalid", "There are no keys of an audit log here.");
+  if (!isOld && !(await isMasterKey(store, newMasterKey))) throw wrongMasterKey(MASTER_CHECK);
+  let tenants = 0;
+  for await (const { key: name } of store.list(TENANTS)) {
+    if (!isTenantKey(name)) continue;
+    const stored = await readStored(store, name, wrappedSchema);
+    if (!stored || unwrapKey(stored.wrapped, newMasterKey, name)) continue;
+    const key = unwrapKey(stored.wrapped, oldMasterKey, name);
+    if (!key) throw wrongMasterKey(name);
+    await store.put(name, encodeStored({ wrapped: wrapKey(key, newMasterKey, name) }));
+    tenants++;
+  }
+  await store.put(MASTER_CHECK, encodeMasterCheck(newMasterKey));
+  return { tenants };
+}

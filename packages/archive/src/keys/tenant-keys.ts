@@ -1,0 +1,66 @@
+import { hkdfSync, randomBytes } from "node:crypto";
+import { RepriseError } from "@reprise/protocol";
+import { RecentlyUsed } from "../reader/recently-used.ts";
+import type { BlobStore } from "../store/blob-store.ts";
+import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
+import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
+
+export interface TenantKey {
+  /** Wraps the tenant's other keys. */
+  readonly wrapping: Uint8Array;
+  /** Of keyed hashes. */
+  readonly tagging: Uint8Array;
+}
+
+const MAX_CACHED = 1_000;
+/** What all objects of tenants begin with. */
+export const TENANTS = "tenant/";
+const TENANT_KEY = /^tenant\/[^/]+\/kek$/;
+
+/** One key per tenant. Two processes that meet a tenant for the first time agree on one. */
+export class TenantKeys {
+  readonly #store: BlobStore;
+  readonly #masterKey: Uint8Array;
+  readonly #cached = new RecentlyUsed<Promise<TenantKey>>(MAX_CACHED);
+
+  constructor(store: BlobStore, masterKey: Uint8Array) {
+    this.#store = store;
+    this.#masterKey = masterKey;
+  }
+
+  /** @throws RepriseError `archive_unavailable`, `archive_corrupt`, `config_invalid` when it is under another master key */
+  get(tenant: string): Promise<TenantKey> {
+    const cached = this.#cached.get(tenant);
+    if (cached) return cached;
+    const opening = this.#open(`${TENANTS}${tenant}/kek`);
+    this.#cached.set(tenant, opening);
+    opening.catch(() => this.#cached.delete(tenant));
+    return opening;
+  }
+
+  async #open(name: string): Promise<TenantKey> {
+    let stored = await readStored(this.#store, name, wrappedSchema);
+    if (!stored) {
+      const made = { wrapped: wrapKey(randomBytes(KEY_BYTES), this.#masterKey, name) };
+      const outcome = await this.#store.create(name, encodeStored(made));
+      stored = outcome === "created" ? made : await readStored(this.#store, name, wrappedSchema);
+    }
+    const wrapping = stored && unwrapKey(stored.wrapped, this.#masterKey, name);
+    if (!wrapping) throw wrongMasterKey(name);
+    const tagging = new Uint8Array(hkdfSync("sha256", wrapping, "", "reprise tags v1", KEY_BYTES));
+    return { wrapping, tagging };
+  }
+}
+
+/** @param name of what it does not open */
+export function wrongMasterKey(name: string): RepriseError {
+  return new RepriseError(
+    "config_invalid",
+    `The audit log's keys (${name}) are under another master key than this one.`,
+  );
+}
+
+/** Whether an object holds a tenant's key under the master key. */
+export function isTenantKey(name: string): boolean {
+  return TENANT_KEY.test(name);
+}
