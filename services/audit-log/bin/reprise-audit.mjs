@@ -12,6 +12,6 @@ else {
   const { status, error } = spawnSync(node, [fileURLToPath(main), ...process.argv.slice(2)], {
     stdio: "inherit",
   });
-  if (error) console.error(`Node ${OLDEST} is needed. \`npm ci\` brings it.`);
+  if (error) process.stderr.write(`Node ${OLDEST} is needed. \`npm ci\` brings it.\n`);
   process.exitCode = status ?? 4;
 }

@@ -72,7 +72,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
   {
-    await using _auditLog = await startAuditLog({
+    await using auditLog = await startAuditLog({
       broker,
       shards: SHARDS,
       storage: { name: "bench", store, dir: join(dir.path, "archive"), cacheDir: dir.path, keyring, signer },
@@ -83,7 +83,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
     });
     const lasts = await lastPlaces(broker);
     const isDone = () => lasts.every(([stream, last]) => archive.state.lanes.get(stream)?.last === last);
-    while (!isDone()) {
+    while (!isDone() && auditLog.notReadyBecause().length === 0) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       signal.throwIfAborted();
       await archive.refresh();

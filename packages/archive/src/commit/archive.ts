@@ -7,16 +7,10 @@ import type { NoteKey } from "../note/note-key.ts";
 import { signNote } from "../note/signed-note.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { ArchiveState, type GrownTree } from "./archive-state.ts";
-import {
-  ARCHIVE_TREE,
-  type ArchiveFile,
-  type Commit,
-  commitSchema,
-  type Lane,
-  type TenantPart,
-} from "./commit.ts";
+import { ARCHIVE_TREE, type ArchiveFile, type Commit, type Lane, type TenantPart } from "./commit.ts";
 import { joinHashes } from "./hashes.ts";
 import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
+import { readCommits, type StoredCommit } from "./read-commits.ts";
 import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
 import { toLeafData } from "../segment/segment-header.ts";
 
@@ -59,7 +53,6 @@ export interface ArchiveWriter {
 
 /** At least so many commits lie between two snapshots, and at least as many bytes as the last one had. */
 const SNAPSHOT_COMMITS = 64;
-const READ_AHEAD = 16;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 const EMPTY = new Uint8Array();
@@ -125,22 +118,9 @@ export class Archive {
     return this.#inTurn(() => this.#append(make, signal));
   }
 
-  /** All commits from a number on, with their bytes, as they are stored. Reads ahead. */
-  async *commits(from = 0): AsyncGenerator<{ commit: Commit; bytes: Uint8Array }> {
-    const read = (n: number) => {
-      const bytes = this.store.get(commitKey(n));
-      // It is awaited later, or, behind the end, by nobody.
-      bytes.catch(() => {});
-      return bytes;
-    };
-    const ahead = [read(from)];
-    for (let n = from; ; n++) {
-      const bytes = await ahead.shift()!;
-      if (!bytes) return;
-      // Nothing is read ahead before it is known that there is more than one.
-      while (ahead.length < READ_AHEAD) ahead.push(read(n + 1 + ahead.length));
-      yield { commit: parseCommit(bytes, n), bytes };
-    }
+  /** All commits from a number on, with their bytes, as they are stored. */
+  commits(from = 0): AsyncGenerator<StoredCommit> {
+    return readCommits(this.store, from);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -258,13 +238,25 @@ export class Archive {
 
   /** Signs what the archive has become, and keeps the way to it short. */
   async #conclude(writer: ArchiveWriter): Promise<void> {
-    const checkpoint = this.#sign(ARCHIVE_TREE, this.#state.archiveTree, writer.signer);
-    await this.#put(checkpointKey(ARCHIVE_TREE), Buffer.from(checkpoint), writer);
+    // Another writer may have committed, and signed, meanwhile: what stands last is to be of the last commit.
+    do {
+      const checkpoint = this.#sign(ARCHIVE_TREE, this.#state.archiveTree, writer.signer);
+      await this.#put(checkpointKey(ARCHIVE_TREE), Buffer.from(checkpoint), writer);
+    } while (await this.#hasGrown(writer));
     const since = this.#sinceSnapshot;
     if (since.commits < SNAPSHOT_COMMITS || since.bytes < since.lastBytes) return;
     const snapshot = Buffer.from(JSON.stringify(this.#state));
     if (await this.#put(SNAPSHOT_KEY, snapshot, writer))
       this.#sinceSnapshot = { commits: 0, bytes: 0, lastBytes: snapshot.length };
+  }
+
+  async #hasGrown({ onError }: ArchiveWriter): Promise<boolean> {
+    try {
+      return (await this.#refresh()).length > 0;
+    } catch (error) {
+      onError(error);
+      return false;
+    }
   }
 
   async #put(key: string, bytes: Uint8Array, { onError }: ArchiveWriter): Promise<boolean> {
@@ -289,18 +281,4 @@ export async function openArchive(options: ArchiveOptions): Promise<Archive> {
 function follows(before: Lane | undefined, { epoch, first }: Lane): boolean {
   if (!before) return epoch === 0;
   return epoch === before.epoch ? first === before.last + 1 : epoch === before.epoch + 1;
-}
-
-/** @throws RepriseError `archive_corrupt` */
-export function parseCommit(bytes: Uint8Array, n: number): Commit {
-  let json: unknown;
-  try {
-    json = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    throw new RepriseError("archive_corrupt", `Commit ${n} is not JSON.`);
-  }
-  const parsed = commitSchema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new RepriseError("archive_corrupt", `Commit ${n}: ${issue?.path.join(".")}: ${issue?.message}`);
 }

@@ -1,10 +1,10 @@
 import { RepriseError } from "@reprise/protocol";
 import { ArchiveState } from "../commit/archive-state.ts";
-import { parseCommit } from "../commit/archive.ts";
-import { ARCHIVE_TREE, type ArchiveFile, type Commit, type Lane, type TenantPart } from "../commit/commit.ts";
+import { parseCommit } from "../commit/read-commits.ts";
+import { ARCHIVE_TREE, type ArchiveFile, type Commit, type TenantPart } from "../commit/commit.ts";
 import { splitHashes } from "../commit/hashes.ts";
 import { commitKey, SNAPSHOT_KEY, tileKey } from "../commit/paths.ts";
-import { encodeArchiveRecord, type StreamRange } from "../commit/record.ts";
+import { encodeArchiveRecord } from "../commit/record.ts";
 import { hashLeaf } from "../merkle/hash.ts";
 import type { MerkleTree } from "../merkle/merkle-tree.ts";
 import { parseCheckpoint } from "../note/checkpoint.ts";
@@ -13,6 +13,8 @@ import { openNote } from "../note/signed-note.ts";
 import { toLeafData } from "../segment/segment-header.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import type { Findings } from "./finding.ts";
+import { LaneWalk } from "./lane-walk.ts";
+import { isKeyOf } from "./segment-place.ts";
 import type { TreeClaims } from "./tree-claims.ts";
 
 /** What the commits say of a tenant that its files have to bear out. */
@@ -43,6 +45,8 @@ export interface WalkOptions {
 }
 
 const EMPTY = new Uint8Array();
+/** No tree of a tenant is mistaken for that of the archive, or of another archive. */
+const TENANT = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Reads all commits in order and makes of them what they amount to: that each follows the one before, that each stream's stretches join, that
@@ -53,16 +57,23 @@ export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> 
   const { store, claims, findings } = options;
   const state = new ArchiveState();
   const tenants = new Map<string, ClaimedTenant>();
-  const broken = new Set<string>();
+  const lanes = new LaneWalk(findings);
   const snapshot = await readSnapshot(store);
+  const checkSnapshot = () => {
+    if (snapshot?.next === state.next && snapshot.text !== JSON.stringify(state))
+      findings.add("tampered", SNAPSHOT_KEY, `is not what the first ${state.next} commits amount to`);
+  };
+  checkSnapshot();
   for (let n = 0; ; n++) {
     const bytes = await store.get(commitKey(n));
     if (!bytes) break;
     try {
       const commit = parseCommit(bytes, n);
-      const before = new Map(state.lanes);
       const grown = state.apply(commit, bytes);
-      if (commit.lane) checkLane(commit, before.get(commit.lane.stream), broken, findings);
+      lanes.take(commit);
+      const names = commit.tenants.map(({ tenant }) => tenant);
+      if (!names.every((one, i) => TENANT.test(one) && (names[i - 1] ?? "") < one))
+        findings.add("tampered", commitKey(n), "its tenants are not some, each once, in their order");
       for (const part of commit.tenants) checkPart(part, commit, state, tenants, options);
       for (const { name, tree } of [...grown, { name: ARCHIVE_TREE, tree: state.archiveTree }]) {
         claims.check(name, tree, findings);
@@ -73,44 +84,14 @@ export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> 
       findings.add("tampered", commitKey(n), error.message);
       break;
     }
-    if (snapshot?.next === state.next && snapshot.text !== JSON.stringify(state))
-      findings.add("tampered", SNAPSHOT_KEY, `is not what the first ${state.next} commits amount to`);
+    checkSnapshot();
   }
+  lanes.end();
   if (snapshot && snapshot.next > state.next)
     findings.add("tampered", SNAPSHOT_KEY, `is of ${snapshot.next} commits, and there are ${state.next}`);
   await findLaterCommits(store, state.next, findings);
   claims.checkEnds((tree) => (tree === ARCHIVE_TREE ? state.archiveTree : state.tree(tree)).size, findings);
-  return { state, tenants, commits: state.next, broken };
-}
-
-function checkLane(
-  { n, lane, tenants }: Commit,
-  before: Lane | undefined,
-  broken: Set<string>,
-  findings: Findings,
-): void {
-  const where = commitKey(n);
-  const { stream, epoch, created, first, last, events, gaps, skipped } = lane!;
-  const isNext = before
-    ? epoch === before.epoch
-      ? first === before.last + 1 && created === before.created
-      : epoch === before.epoch + 1
-    : epoch === 0;
-  if (!isNext) findings.add("tampered", where, `its stretch of ${stream} does not follow the one before`);
-  if (epoch > 0) broken.add(stream);
-  const places = [...gaps, ...skipped].toSorted((a, b) => a[0] - b[0]);
-  const areApart = places.every(
-    ([from, to], i) => from >= first && to <= last && from <= to && from > (places[i - 1]?.[1] ?? 0),
-  );
-  if (!areApart || events + count(places) !== last - first + 1)
-    findings.add("tampered", where, `its messages, gaps and skipped places are not ${first} to ${last}`);
-  const filed = tenants.flatMap(({ files }) => files).reduce((sum, file) => sum + file.events, 0);
-  if (filed !== events)
-    findings.add("tampered", where, `its files hold ${filed} messages, and it says ${events}`);
-  for (const [from, to] of gaps) {
-    broken.add(stream);
-    findings.add("gap", where, `${stream} had lost ${from} to ${to} before it could be archived`);
-  }
+  return { state, tenants, commits: state.next, broken: lanes.broken };
 }
 
 function checkPart(
@@ -145,7 +126,10 @@ function checkPart(
   }
   checkRemovals(part, known, where, findings);
   for (const key of removes) known.files.delete(key);
-  for (const file of files) known.files.set(file.key, { n: commit.n, file });
+  for (const file of files) {
+    if (isKeyOf(tenant, file)) known.files.set(file.key, { n: commit.n, file });
+    else findings.add("tampered", where, `it names a file that can't be one of ${tenant}: ${file.key}`);
+  }
   checkCheckpoint(part, state.tree(tenant), `${name}/${tenant}`, { where, vkeys, findings });
 }
 
@@ -224,14 +208,11 @@ async function findLaterCommits(store: BlobStore, next: number, findings: Findin
 async function readSnapshot(store: BlobStore): Promise<{ next: number; text: string } | undefined> {
   const bytes = await store.get(SNAPSHOT_KEY);
   if (!bytes) return undefined;
-  const text = Buffer.from(bytes).toString();
   try {
-    return { next: ArchiveState.of(JSON.parse(text)).next, text };
+    // What it says counts, however it is written.
+    const state = ArchiveState.of(JSON.parse(Buffer.from(bytes).toString()));
+    return { next: state.next, text: JSON.stringify(state) };
   } catch {
-    return { next: Number.POSITIVE_INFINITY, text };
+    return { next: Number.POSITIVE_INFINITY, text: "" };
   }
-}
-
-function count(ranges: readonly StreamRange[]): number {
-  return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
 }

@@ -19,7 +19,7 @@ const crash = { calls: Number(calls), when };
 const store = createCrashingStore(createFileStore(join(dir, "archive")), crash);
 const keyStore = createCrashingStore(createFileStore(join(dir, "keys")), crash);
 
-const onError = (error: unknown) => console.error(error);
+const onError = (error: unknown): void => void process.stderr.write(`${String(error)}\n`);
 const broker = await connectBroker({ url, name: "crashing" });
 const keyring = await openKeyring({ store: keyStore, masterKey: MASTER_KEY });
 const signer = createNoteKey("test", SIGNING_SEED);
