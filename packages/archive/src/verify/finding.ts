@@ -13,6 +13,8 @@ export interface Finding {
 
 /** Enough to see what is wrong; a damaged archive could name millions. */
 const MAX_FINDINGS = 1_000;
+/** So that who litters an archive does not hide what is wrong with it. */
+const MAX_NOTES = 200;
 
 /** What verifying has found. */
 export class Findings {
@@ -21,7 +23,8 @@ export class Findings {
 
   add(kind: FindingKind, where: string, message: string): void {
     this.#counts[kind]++;
-    if (this.list.length < MAX_FINDINGS) this.list.push({ kind, where, message });
+    const isOneTooMany = kind === "note" && this.#counts.note > MAX_NOTES;
+    if (!isOneTooMany && this.list.length < MAX_FINDINGS) this.list.push({ kind, where, message });
   }
 
   count(kind: FindingKind): number {

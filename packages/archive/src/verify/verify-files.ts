@@ -2,12 +2,15 @@ import { peekSeq, RepriseError } from "@reprise/protocol";
 import type { ArchiveFile } from "../commit/commit.ts";
 import { sha256Hex } from "../commit/hashes.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import { compareSegments } from "../parquet/compare-segments.ts";
 import { readSegmentFile } from "../parquet/open-segment-file.ts";
 import { encodeFingerprints } from "../segment/fingerprint.ts";
 import { leafHashOf, openSegment } from "../segment/segment.ts";
 import type { ArchivedMessage, Segment, SegmentHeader } from "../segment/segment-header.ts";
 import type { BlobStore } from "../store/blob-store.ts";
+import { findOtherColumn } from "./columns.ts";
 import type { Findings } from "./finding.ts";
+import { isPlacedIn } from "./segment-place.ts";
 import { type LogParts, findSeqHoles } from "./seq-holes.ts";
 import type { ClaimedTenant } from "./verify-commits.ts";
 
@@ -60,11 +63,13 @@ export async function verifyFiles(
       const { header } = segment;
       counts.segments++;
       counts.events += header.events;
-      if (header.tenant !== tenant || !file.key.startsWith(`data/tenant=${tenant}/`))
-        findings.add("tampered", file.key, `holds a segment of ${header.tenant}`);
+      if (!isPlacedIn(file.key, header))
+        findings.add("tampered", file.key, `holds a segment of ${header.tenant}, ${header.stream}`);
       const leaf = Buffer.from(leafHashOf(segment)).toString("latin1");
-      if (!leaves.delete(leaf))
+      if (!leaves.delete(leaf)) {
         findings.add("tampered", file.key, `a segment of ${header.generation} is no leaf of the tree`);
+        continue;
+      }
       await openWith(options, segment, file.key, counts);
       if (header.kind === "log") addPart(logs, segment);
     }
@@ -87,13 +92,18 @@ async function readFile(
   file: ArchiveFile,
   findings: Findings,
 ): Promise<Segment[] | undefined> {
-  const bytes = await store.get(file.key);
+  // Whoever puts a larger file there gets no more memory than the commit allows.
+  const bytes = await store.get(file.key, { offset: 0, length: file.bytes + 1 });
   if (!bytes) findings.add("tampered", file.key, "is missing");
   else if (bytes.length !== file.bytes || sha256Hex(bytes) !== file.sha256)
     findings.add("tampered", file.key, "is not the file that was committed");
   else {
     try {
-      return await readSegmentFile(bytes);
+      const segments = await readSegmentFile(bytes);
+      const column = await findOtherColumn(bytes, segments);
+      if (column !== undefined)
+        findings.add("tampered", file.key, `the column ${column} is not what the headers say`);
+      return segments;
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error;
       findings.add("tampered", file.key, error.message);
@@ -106,6 +116,7 @@ function checkClaims(file: ArchiveFile, segments: readonly Segment[], findings: 
   const headers = segments.map(({ header }) => header);
   const isRight =
     segments.length === file.segments &&
+    segments.every((segment, i) => i === 0 || compareSegments(segments[i - 1]!, segment) <= 0) &&
     headers.reduce((sum, { events }) => sum + events, 0) === file.events &&
     encodeFingerprints(headers.map(({ generation }) => generation)) === file.generations &&
     headers.every(({ first_at, last_at }) => first_at >= file.first_at && last_at <= file.last_at);

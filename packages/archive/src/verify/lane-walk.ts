@@ -1,0 +1,96 @@
+import type { Commit, Lane } from "../commit/commit.ts";
+import { commitKey } from "../commit/paths.ts";
+import type { StreamRange } from "../commit/record.ts";
+import type { Findings } from "./finding.ts";
+
+/** Of this stream nobody expects all: it keeps last values. */
+const LAST_VALUES = "VERDICTS";
+
+/** Whether what commits take out of streams joins, and accounts for every place. */
+export class LaneWalk {
+  /** Streams that lost something before it was archived, or that were archived in several epochs. */
+  readonly broken = new Set<string>();
+  readonly #findings: Findings;
+  readonly #lanes = new Map<string, Lane>();
+  /** By stream: what erasures say they have taken out. */
+  readonly #purged = new Map<string, StreamRange[]>();
+  readonly #leftOut = new Map<string, number>();
+
+  constructor(findings: Findings) {
+    this.#findings = findings;
+  }
+
+  /** All commits, in order. */
+  take(commit: Commit): void {
+    if (commit.lane) this.#check(commit, commit.lane);
+    for (const record of commit.tenants.flatMap(({ records }) => records)) {
+      if (record.kind !== "erasure_requested") continue;
+      for (const [stream, ranges] of Object.entries(record.purged))
+        this.#purged.set(stream, [...(this.#purged.get(stream) ?? []), ...ranges]);
+    }
+  }
+
+  /** To be called behind the last commit. */
+  end(): void {
+    for (const [stream, places] of this.#leftOut)
+      this.#findings.add("note", stream, `${places} places were left out that no erasure names`);
+  }
+
+  #check({ n, tenants }: Commit, lane: Lane): void {
+    const where = commitKey(n);
+    const { stream, epoch, first, last, events, gaps, skipped } = lane;
+    if (!goesOn(this.#lanes.get(stream), lane))
+      this.#findings.add("tampered", where, `its stretch of ${stream} does not follow the one before`);
+    this.#lanes.set(stream, lane);
+    if (epoch > 0) this.broken.add(stream);
+    const places = [...gaps, ...skipped].toSorted((a, b) => a[0] - b[0]);
+    const areApart = places.every(
+      ([from, to], i) => from >= first && to <= last && from <= to && from > (places[i - 1]?.[1] ?? 0),
+    );
+    if (!areApart || events + count(places) !== last - first + 1)
+      this.#findings.add(
+        "tampered",
+        where,
+        `its messages, gaps and skipped places are not ${first} to ${last}`,
+      );
+    const filed = tenants.flatMap(({ files }) => files).reduce((sum, file) => sum + file.events, 0);
+    if (filed !== events)
+      this.#findings.add("tampered", where, `its files hold ${filed} messages, and it says ${events}`);
+    for (const [from, to] of gaps) {
+      this.broken.add(stream);
+      this.#findings.add("gap", where, `${stream} had lost ${from} to ${to} before it could be archived`);
+    }
+    if (stream === LAST_VALUES || skipped.length === 0) return;
+    const unnamed = count(skipped) - overlap(skipped, this.#purged.get(stream) ?? []);
+    if (unnamed > 0) this.#leftOut.set(stream, (this.#leftOut.get(stream) ?? 0) + unnamed);
+  }
+}
+
+/** A later epoch may go back, and never ahead: that would hide what lies between. */
+function goesOn(before: Lane | undefined, { epoch, created, first }: Lane): boolean {
+  if (!before) return epoch === 0 && first === 1;
+  if (epoch === before.epoch) return first === before.last + 1 && created === before.created;
+  if (epoch !== before.epoch + 1 || first < 1) return false;
+  return created === before.created ? first <= before.last + 1 : first === 1;
+}
+
+function count(ranges: readonly StreamRange[]): number {
+  return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+}
+
+/** How many places of `ranges`, which are apart, are in some of `others`, which may not be. */
+function overlap(ranges: readonly StreamRange[], others: readonly StreamRange[]): number {
+  const sorted = others.toSorted((a, b) => a[0] - b[0]);
+  let places = 0;
+  for (const [first, last] of ranges) {
+    let next = first;
+    for (const [from, to] of sorted) {
+      if (from > last) break;
+      const begin = Math.max(from, next);
+      if (to < begin) continue;
+      places += Math.min(to, last) - begin + 1;
+      next = Math.min(to, last) + 1;
+    }
+  }
+  return places;
+}

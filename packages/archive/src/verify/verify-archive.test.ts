@@ -1,0 +1,172 @@
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { describe, expect, test } from "vitest";
+import { ArchiveState } from "../commit/archive-state.ts";
+import { SNAPSHOT_KEY } from "../commit/paths.ts";
+import { FORMAT_KEY, FORMAT_VERSION } from "../parquet/encode-segment-file.ts";
+import { SEGMENT_SCHEMA, toColumns } from "../parquet/segment-columns.ts";
+import type { Segment } from "../segment/segment-header.ts";
+import { type BatchChange, openWrittenArchive } from "./written-archive.fixture.ts";
+
+test("an archive that nobody has changed is fine", async () => {
+  const { add, verify } = await openWrittenArchive();
+  for (let n = 0; n < 3; n++) await add(n);
+  await add(3, { lane: { epoch: 1, first: 11, last: 20 } });
+  await add(4, { lane: { epoch: 2, created: "later", first: 1, last: 10 } });
+  expect(await verify()).toMatchObject({ verdict: "fine", commits: 5, files: 5, segments: 10, events: 50 });
+});
+
+describe("the snapshot, which nobody signs", () => {
+  const records = [
+    { kind: "key_destroyed" as const, at: "2026-11-21T00:00:00Z", id: "never", kids: ["p.page.0"] },
+  ];
+  const forged = { tenant: "acme", files: [], records, tree: { size: 0, edge: [] } };
+  // `open` begins with what the snapshot says, so an erasure that was never asked for would be heeded.
+  test.each([
+    ["of no commits, with a record in it", { ...toJson(new ArchiveState()), tenants: [forged] }],
+    ["of more commits than there are", { ...toJson(new ArchiveState()), next: 9 }],
+    ["that is none", "nothing"],
+  ])("is tampered with when it is one %s", async (_, snapshot) => {
+    const { store, add, verify } = await openWrittenArchive();
+    await add(0);
+    await store.put(SNAPSHOT_KEY, Buffer.from(JSON.stringify(snapshot)));
+    const { verdict, findings } = await verify();
+    expect(verdict).toBe("tampered");
+    expect(findings.map(({ where }) => where)).toEqual([SNAPSHOT_KEY]);
+  });
+
+  test("may be written in another way, and old", async () => {
+    const { store, archive, add, verify } = await openWrittenArchive();
+    await add(0);
+    await store.put(SNAPSHOT_KEY, Buffer.from(JSON.stringify(archive.state, undefined, 2)));
+    await add(1);
+    expect(await verify()).toMatchObject({ verdict: "fine" });
+  });
+});
+
+/* What the archive's own signature does not tell: whoever wrote it had the key. */
+describe("an archiver's own doing is tampering when", () => {
+  test.each<[string, string, BatchChange]>([
+    ["a stream begins behind its first place", "does not follow", { lane: { stream: "GENERATIONS_1" } }],
+    ["a new epoch leaves places out", "does not follow", { lane: { epoch: 1, first: 13, last: 22 } }],
+    [
+      "a stream that was made anew is not read from its first place",
+      "does not follow",
+      { lane: { epoch: 1, created: "later" } },
+    ],
+    [
+      "a file's key is another tenant's",
+      "can't be one of acme",
+      { key: (key) => key.replace("acme", "beta") },
+    ],
+    [
+      "a file's key is not of its hash",
+      "can't be one of acme",
+      { key: (key) => key.replace(/[0-9a-f]{12}\./, "000000000000.") },
+    ],
+    [
+      "a file's key says other places",
+      "holds a segment of",
+      { key: (key) => key.replace("-11-20-", "-11-19-") },
+    ],
+    ["a file lies outside", "can't be one of acme", { key: () => "_log/data.parquet" }],
+    [
+      "a tenant's name is a path",
+      "its tenants are not",
+      { tenant: "acme/beta", key: (key) => key.replace("acme/beta", "acme") },
+    ],
+    [
+      "rows are in another order",
+      "does not hold what its commit says",
+      { encode: (segments) => encodeRows(segments.toReversed()) },
+    ],
+    [
+      "a column hides a model",
+      "the column model",
+      { encode: (segments) => encodeRows(segments, { model: ["other", undefined] }) },
+    ],
+    [
+      "a column has another time",
+      "the column first_at",
+      { encode: (segments) => encodeRows(segments, { first_at: [1n, 2n] }) },
+    ],
+    [
+      "a column hides a generation",
+      "the column generation",
+      { encode: (segments) => encodeRows(segments, { generation: ["gen_0_x", "gen_0_x"] }) },
+    ],
+  ])("%s", async (_, because, change) => {
+    const { add, verify } = await openWrittenArchive();
+    await add(0);
+    await add(1, change);
+    const { verdict, commits, findings } = await verify();
+    expect({ verdict, commits }).toEqual({ verdict: "tampered", commits: 2 });
+    expect(findings.map(({ message }) => message).join("\n")).toContain(because);
+  });
+});
+
+test("places that were left out without an erasure are worth a note, and those that one names are not", async () => {
+  const { archive, add, verify } = await openWrittenArchive();
+  const purged = { GENERATIONS_0: [[5, 7] satisfies [number, number]] };
+  const base = { at: "2026-11-21T00:00:00Z", id: "e", by: "ann", reason: "" };
+  const record = { kind: "erasure_requested" as const, ...base, generations: ["gen_0_9"], purged };
+  await archive.append(() => ({
+    tenants: [{ tenant: "acme", leaves: [], files: [], removes: [], records: [record] }],
+  }));
+  await add(0, { lane: { last: 13, skipped: [[5, 7]] } });
+  expect((await verify()).findings).toEqual([]);
+  await add(1, { lane: { first: 14, last: 25, skipped: [[14, 15]] } });
+  const { verdict, findings } = await verify();
+  expect(findings).toContainEqual({
+    kind: "note",
+    where: "GENERATIONS_0",
+    message: "2 places were left out that no erasure names",
+  });
+  expect(verdict).toBe("fine");
+});
+
+test("litter does not hide what is wrong", async () => {
+  const { store, add, verify } = await openWrittenArchive();
+  const { key } = await add(0);
+  for (let n = 0; n < 1_100; n++) await store.put(`data/litter-${n}`, new Uint8Array());
+  await store.put(key, Buffer.from("something else"));
+  const { findings } = await verify();
+  expect(findings.filter(({ kind }) => kind === "tampered").map(({ where }) => where)).toContain(key);
+  expect(findings.length).toBeLessThan(300);
+});
+
+test("a file takes no more memory than its commit allows, however large it has become", async () => {
+  const { store, add, verify } = await openWrittenArchive();
+  const file = await add(0);
+  const asked: (number | undefined)[] = [];
+  const get = store.get.bind(store);
+  store.get = (key, range) => {
+    if (key === file.key) asked.push(range?.length);
+    return get(key, range);
+  };
+  await store.put(file.key, new Uint8Array(10 * file.bytes));
+  expect(await verify()).toMatchObject({ verdict: "tampered" });
+  expect(asked).toEqual([file.bytes + 1]);
+});
+
+function toJson(state: ArchiveState): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(state)) as Record<string, unknown>;
+}
+
+/** A file as no code of ours writes it. */
+function encodeRows(
+  segments: readonly Segment[],
+  columns: Record<string, readonly unknown[]> = {},
+): Uint8Array {
+  const columnData = toColumns(segments).map((column) => ({
+    ...column,
+    data: [...(columns[column.name] ?? column.data)],
+  }));
+  return new Uint8Array(
+    parquetWriteBuffer({
+      schema: SEGMENT_SCHEMA,
+      columnData,
+      codec: "UNCOMPRESSED",
+      kvMetadata: [{ key: FORMAT_KEY, value: FORMAT_VERSION }],
+    }),
+  );
+}
