@@ -104,10 +104,11 @@ describe("what witnesses should see", () => {
     await current.refresh();
     const other = await open("other");
     await grow("acme", other);
+    await archive.refresh();
     await grow("beta", other);
     expect(await sizesOf(current)).toEqual([
       [ARCHIVE_TREE, 1],
-      ["acme", 1],
+      ["acme", 2],
     ]);
     await archive.refresh();
     expect(await sizesOf(current)).toEqual([

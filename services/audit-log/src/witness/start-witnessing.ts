@@ -16,11 +16,16 @@ export interface WitnessingOptions {
   pollMs?: number;
   /** For each request to a witness. Default: 10,000 ms. */
   timeoutMs?: number;
+  /** How long closing may take to submit what was committed last. Default: 2,000 ms. */
+  closeMs?: number;
 }
 
 const LAST_RETRY_MS = 60_000;
 
-/** Submits the archive's checkpoints to witnesses as its trees grow, and keeps what they have cosigned. */
+/**
+ * Submits the archive's checkpoints to witnesses as its trees grow, and keeps what they have cosigned. Is to be closed when nothing is
+ * committed any more: an end that no witness has seen could be cut off while nobody archives.
+ */
 export function startWitnessing(options: WitnessingOptions): AsyncDisposable {
   const { archive, urls } = options;
   const stop = new AbortController();
@@ -43,7 +48,7 @@ class Witnessing {
   readonly #options: WitnessingOptions;
   readonly #current: CurrentCheckpoints;
   readonly #cosigned: CosignedNotes;
-  readonly #signal: AbortSignal;
+  readonly #stop: AbortSignal;
   /** The size of each tree up to which the witness has said what it has to say. */
   readonly #settled = new Map<string, number>();
 
@@ -52,37 +57,42 @@ class Witnessing {
     options: WitnessingOptions,
     current: CurrentCheckpoints,
     cosigned: CosignedNotes,
-    signal: AbortSignal,
+    stop: AbortSignal,
   ) {
     this.#url = url;
     this.#options = options;
     this.#current = current;
     this.#cosigned = cosigned;
-    this.#signal = signal;
+    this.#stop = stop;
   }
 
   async run(): Promise<void> {
-    const { pollMs = 1_000, onError } = this.#options;
+    const { pollMs = 1_000, closeMs = 2_000, onError } = this.#options;
     let waitMs = pollMs;
-    while (!this.#signal.aborted) {
+    while (!this.#stop.aborted) {
       try {
-        await this.#round();
+        await this.#round(this.#stop);
         waitMs = pollMs;
       } catch (error) {
-        if (this.#signal.aborted) return;
+        if (this.#stop.aborted) break;
         onError(error);
         waitMs = Math.min(2 * waitMs, LAST_RETRY_MS);
       }
-      await pause(waitMs, undefined, { signal: this.#signal }).catch(() => {});
+      await pause(waitMs, undefined, { signal: this.#stop }).catch(() => {});
     }
+    await this.#round(AbortSignal.timeout(closeMs)).catch((cause: unknown) => {
+      const message = `What was committed last is not cosigned by ${this.#url}: it will be after the next start.`;
+      onError(new RepriseError("archive_unavailable", message, { cause }));
+    });
   }
 
-  async #round(): Promise<void> {
-    for (const [tree, checkpoint] of await this.#current.refresh())
-      if (this.#settled.get(tree) !== checkpoint.size) await this.#submit(tree, checkpoint);
+  async #round(signal: AbortSignal): Promise<void> {
+    const current = await orAborted(this.#current.refresh(), signal);
+    for (const [tree, checkpoint] of current)
+      if (this.#settled.get(tree) !== checkpoint.size) await this.#submit(tree, checkpoint, signal);
   }
 
-  async #submit(tree: string, checkpoint: SignedCheckpoint): Promise<void> {
+  async #submit(tree: string, checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<void> {
     const { archive, timeoutMs = 10_000 } = this.#options;
     const { origin, note, size } = checkpoint;
     const submission = await submitCheckpoint({
@@ -93,28 +103,21 @@ class Witnessing {
       hashes: openTree(archive, tree).hashes,
       seenSize: this.#settled.get(tree) ?? 0,
       timeoutMs,
-      signal: this.#signal,
+      signal,
     });
     if (submission.kind === "cosigned") {
       await this.#cosigned.add(tree, checkpoint, this.#url, submission.lines);
       this.#settled.set(tree, size);
     } else if (submission.kind === "differs") {
       this.#alarm(tree, size, `has cosigned ${submission.seenSize} leaves that are others`);
-    } else if (!(await this.#grewTo(tree, submission.size))) {
+    } else if (!(await this.#grewTo(tree, submission.size, signal))) {
       this.#alarm(tree, size, `has cosigned ${submission.size} leaves, and there are ${this.#sizeOf(tree)}`);
     }
   }
 
   /** Another process may have committed what this one has not read yet. */
-  async #grewTo(tree: string, size: number): Promise<boolean> {
-    if (this.#sizeOf(tree) < size) {
-      // While the store is away a commit of this process is tried again and again, and this waits for it: closing must not.
-      const aborted = new Promise<void>((resolve) =>
-        this.#signal.addEventListener("abort", () => resolve(), { once: true }),
-      );
-      await Promise.race([this.#options.archive.refresh(), aborted]);
-      this.#signal.throwIfAborted();
-    }
+  async #grewTo(tree: string, size: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#sizeOf(tree) < size) await orAborted(this.#options.archive.refresh(), signal);
     return this.#sizeOf(tree) >= size;
   }
 
@@ -128,5 +131,18 @@ class Witnessing {
     this.#settled.set(tree, size);
     const message = `The history of ${tree} is not the one that was witnessed: ${this.#url} ${what}.`;
     this.#options.onError(new RepriseError("archive_corrupt", message));
+  }
+}
+
+/** While the store is away the archive tries again and again, and all that waits for it waits: closing must not. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
