@@ -90,8 +90,10 @@ export class KeyPages {
     const forget = () => {
       if (this.#cached.get(first) === reading) this.#cached.delete(first);
     };
-    // What is not there may come at any moment.
-    reading.page.then((page) => page ?? forget(), forget);
+    reading.page.then((page) => {
+      // It may come at any moment.
+      if (!page) forget();
+    }, forget);
     return reading.page;
   }
 

@@ -15,7 +15,7 @@ import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
  * What the store of the keys holds:
  *
  *   check                              something known under the master key, which tells another master key
- *   tenant/<tenant>/kek                the tenant's key under the master key
+ *   kek/<tenant>                       the tenant's key under the master key
  *   tenant/<tenant>/subject/<tag>/<n>  a page with the n-th key of a subject, under the tenant's: the next is made when it was destroyed
  *   tenant/<tenant>/page/<page>        a page of keys of generations whose subject nobody named, one per flush
  *   <page>.1, .2 …                     what is left of a page after keys on it were destroyed; those before it say where it has moved to

@@ -2,7 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import type { BlobStore } from "../store/blob-store.ts";
 import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
-import { isTenantKey, TENANTS, wrongMasterKey } from "./tenant-keys.ts";
+import { TENANT_KEYS, wrongMasterKey } from "./tenant-keys.ts";
 import { unwrapKey, wrapKey } from "./wrap.ts";
 
 export interface RewrapOptions {
@@ -18,25 +18,20 @@ export interface RewrapOptions {
  * @returns of how many tenants the key was wrapped anew
  * @throws RepriseError `config_invalid` when something is under neither; `archive_unavailable`, `archive_corrupt`
  */
-export async function rewrapKeys({
-  store,
-  oldMasterKey,
-  newMasterKey,
-}: RewrapOptions): Promise<{ tenants: number }> {
+export async function rewrapKeys({ store, oldMasterKey, newMasterKey }: RewrapOptions): Promise<number> {
   const isOld = await isMasterKey(store, oldMasterKey);
   if (isOld === undefined)
     throw new RepriseError("config_invalid", "There are no keys of an audit log here.");
   if (!isOld && !(await isMasterKey(store, newMasterKey))) throw wrongMasterKey(MASTER_CHECK);
-  let tenants = 0;
-  for await (const { key: name } of store.list(TENANTS)) {
-    if (!isTenantKey(name)) continue;
+  let rewrapped = 0;
+  for await (const { key: name } of store.list(TENANT_KEYS)) {
     const stored = await readStored(store, name, wrappedSchema);
     if (!stored || unwrapKey(stored.wrapped, newMasterKey, name)) continue;
     const key = unwrapKey(stored.wrapped, oldMasterKey, name);
     if (!key) throw wrongMasterKey(name);
     await store.put(name, encodeStored({ wrapped: wrapKey(key, newMasterKey, name) }));
-    tenants++;
+    rewrapped++;
   }
   await store.put(MASTER_CHECK, encodeMasterCheck(newMasterKey));
-  return { tenants };
+  return rewrapped;
 }

@@ -13,9 +13,8 @@ export interface TenantKey {
 }
 
 const MAX_CACHED = 1_000;
-/** What all objects of tenants begin with. */
-export const TENANTS = "tenant/";
-const TENANT_KEY = /^tenant\/[^/]+\/kek$/;
+/** What the objects begin with that hold tenants' keys under the master key. */
+export const TENANT_KEYS = "kek/";
 
 /** One key per tenant. Two processes that meet a tenant for the first time agree on one. */
 export class TenantKeys {
@@ -32,7 +31,7 @@ export class TenantKeys {
   get(tenant: string): Promise<TenantKey> {
     const cached = this.#cached.get(tenant);
     if (cached) return cached;
-    const opening = this.#open(`${TENANTS}${tenant}/kek`);
+    const opening = this.#open(`${TENANT_KEYS}${tenant}`);
     this.#cached.set(tenant, opening);
     opening.catch(() => this.#cached.delete(tenant));
     return opening;
@@ -58,9 +57,4 @@ export function wrongMasterKey(name: string): RepriseError {
     "config_invalid",
     `The audit log's keys (${name}) are under another master key than this one.`,
   );
-}
-
-/** Whether an object holds a tenant's key under the master key. */
-export function isTenantKey(name: string): boolean {
-  return TENANT_KEY.test(name);
 }
