@@ -102,6 +102,19 @@ test.for(["before", "after"] as const)(
   },
 );
 
+test("keys that are destroyed one after another leave a page that is found in two reads", async () => {
+  const { store, keyring, kids } = await openPage(30);
+  for (const kid of kids.slice(1)) await keyring.destroy(TENANT, [kid]);
+  const reads: string[] = [];
+  const counting = createFaultyStore(store, ({ method, key }) => {
+    if (method === "get" && key.includes("/page/")) reads.push(key);
+    return undefined;
+  });
+  const reader = await openKeyring({ store: counting, masterKey });
+  expect(await statesOf(reader, kids)).toEqual(["there", ...kids.slice(1).map(() => "destroyed")]);
+  expect(reads).toHaveLength(2);
+});
+
 test("a subject whose key was destroyed gets another one, and only that is named as theirs", async () => {
   const store = createMemoryStore();
   const keyring = await openKeyring({ store, masterKey });

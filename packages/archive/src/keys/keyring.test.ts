@@ -133,7 +133,8 @@ test("objects that are not what was written are corrupt, and are not quoted", as
   const forged = [
     "secret",
     `{"keys":"secret"}`,
-    `{"moved":false}`,
+    `{"moved_to":0}`,
+    `{"moved_to":7}`,
     JSON.stringify({ keys: keys.toReversed() }),
   ];
   for (const text of forged) {
