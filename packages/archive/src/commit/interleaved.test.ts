@@ -34,7 +34,10 @@ test("however writers take turns, each commit that was made is there once, and t
       async (steps, failing, scheduler) => {
         const objects = createMemoryStore();
         const store = createFaultyStore(objects, failingPuts(new Set(failing)));
-        const slow = { ...store, create: scheduler.scheduleFunction(store.create) };
+        const create = scheduler.scheduleFunction((key: string, bytes: Uint8Array) =>
+          store.create(key, bytes),
+        );
+        const slow = { ...store, create };
         const writers = await Promise.all(
           Array.from({ length: WRITERS }, (_, i) => openWriter(slow, `writer ${i}`)),
         );
