@@ -93,5 +93,6 @@ export {
   segmentProofSchema,
 } from "./verify/segment-proof.ts";
 export { verifyArchive, type VerifyOptions, type VerifyReport } from "./verify/verify-archive.ts";
+export { assertObjectKey } from "./store/object-key.ts";
 export { probeStore } from "./store/probe-store.ts";
 export { createS3Store, type S3StoreOptions } from "./store/s3-store.ts";

@@ -1,27 +1,43 @@
-import type { BlobStore } from "@reprise/archive";
-import { COMMITS_STREAM, commitSubject, RepriseError } from "@reprise/protocol";
+import { createHash } from "node:crypto";
+import { assertObjectKey, type BlobStore } from "@reprise/archive";
 import { type Broker, type Publish, readLastMessage } from "@reprise/log";
+import { COMMITS_STREAM, commitSubject, RepriseError } from "@reprise/protocol";
+
+export interface BrokerFence {
+  readonly broker: Pick<Broker, "main">;
+  readonly publish: Publish;
+  /** Its name. No two archives that one broker fences have the same. */
+  readonly archive: string;
+}
+
+const TIMEOUT_MS = 5_000;
+/** A claim's first byte: the object's bytes follow, or the key under which they are put aside. */
+const [WHOLE, ASIDE] = [0, 1];
+/** What is larger is put aside: the broker has to take the claim, and to give it back in base64. */
+const MAX_WHOLE_BYTES = 256 * 1_024;
 
 /**
- * A store that can't create exclusively by itself, made fit for commits: the broker says who was first. What is created is said to the broker
- * first, whole, under a subject of its own, and then put into the store. Who comes second puts there what the first one has said: it may
- * have died in between.
+ * A store that can't create exclusively by itself, made fit for commits: the broker says who was first. `create` claims the key at the
+ * broker, with the bytes, under a subject of its own; whoever is first there puts them into the store. Who comes second does that too,
+ * with the bytes of the first, who may have died in between: so a claim never stands alone, and all see the same object.
+ *
+ * For keys of commits alone. A key may be created again only with the same bytes, even after it was deleted; and once the broker has
+ * forgotten a claim, after its retention, the store's object is what counts.
  */
-export function createBrokerFencedStore(
-  store: BlobStore,
-  { broker, publish, archive }: { broker: Broker; publish: Publish; archive: string },
-): BlobStore {
+export function createBrokerFencedStore(store: BlobStore, fence: BrokerFence): BlobStore {
   const create: BlobStore["create"] = async (key, bytes) => {
-    const subject = commitSubject(archive, key);
-    const outcome = await publish(subject, bytes, { expectedLast: 0, timeoutMs: 5_000 });
-    if (outcome.kind === "unavailable") {
-      throw new RepriseError("archive_unavailable", `The broker does not say who may create ${key}.`);
-    }
-    const first =
-      outcome.kind === "stored" ? bytes : await readLastMessage(broker.main, COMMITS_STREAM, subject);
-    if (!first) throw new RepriseError("archive_unavailable", `The broker has forgotten who created ${key}.`);
+    const subject = commitSubject(fence.archive, assertObjectKey(key));
+    const { claim, aside } = toClaim(bytes);
+    if (aside !== undefined) await store.put(aside, bytes);
+    const outcome = await fence.publish(subject, claim, { expectedLast: 0, timeoutMs: TIMEOUT_MS });
+    if (outcome.kind === "unavailable") throw unavailable(`does not say who may create ${key}`);
     // What the broker has forgotten since, the store knows.
-    const there = (await store.get(key)) ?? (await putFirst(store, key, first));
+    let there = await store.get(key);
+    if (!there) {
+      there = outcome.kind === "stored" ? bytes : await readFirst(store, fence.broker, { key, subject });
+      await store.put(key, there);
+    }
+    if (aside !== undefined) await store.delete(aside);
     return Buffer.compare(there, bytes) === 0 ? "created" : "exists";
   };
   return {
@@ -33,7 +49,30 @@ export function createBrokerFencedStore(
   };
 }
 
-async function putFirst(store: BlobStore, key: string, bytes: Uint8Array): Promise<Uint8Array> {
-  await store.put(key, bytes);
-  return bytes;
+function toClaim(bytes: Uint8Array): { claim: Uint8Array; aside?: string } {
+  if (bytes.length <= MAX_WHOLE_BYTES) return { claim: Buffer.concat([Buffer.of(WHOLE), bytes]) };
+  const aside = `_claim/${createHash("sha256").update(bytes).digest("hex")}`;
+  return { claim: Buffer.concat([Buffer.of(ASIDE), Buffer.from(aside)]), aside };
+}
+
+/** The bytes of whoever was first. */
+async function readFirst(
+  store: BlobStore,
+  broker: BrokerFence["broker"],
+  { key, subject }: { key: string; subject: string },
+): Promise<Uint8Array> {
+  const claim = await readLastMessage(broker.main, COMMITS_STREAM, subject).catch((cause: unknown) => {
+    throw unavailable(`does not say who has created ${key}`, cause);
+  });
+  const bytes = claim?.subarray(1);
+  if (!bytes) throw unavailable(`has forgotten who has created ${key}`);
+  if (claim?.[0] === WHOLE) return bytes;
+  // Whoever was first takes away what was aside once the object is there.
+  const first = (await store.get(Buffer.from(bytes).toString())) ?? (await store.get(key));
+  if (!first) throw unavailable(`says that ${key} was created, and nobody has its bytes`);
+  return first;
+}
+
+function unavailable(what: string, cause?: unknown): RepriseError {
+  return new RepriseError("archive_unavailable", `The broker ${what}.`, { cause });
 }

@@ -1,0 +1,133 @@
+import { randomBytes } from "node:crypto";
+import { type BlobStore, createS3Store } from "@reprise/archive";
+import {
+  createFaultyStore,
+  createMemoryStore,
+  describeBlobStore,
+  dyingAt,
+  startS3Server,
+} from "@reprise/archive/testing";
+import { type Broker, createGenerationLog, openBroker, type Publish } from "@reprise/log";
+import { startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { createBrokerFencedStore } from "./broker-fenced-store.ts";
+
+const TOPOLOGY = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
+const [mine, theirs] = [Buffer.from("mine"), Buffer.from("theirs")];
+
+interface Fence extends AsyncDisposable {
+  readonly broker: Broker;
+  readonly publish: Publish;
+  /** Fences a store for one archive. */
+  open(store: BlobStore): BlobStore;
+}
+
+async function openFence(): Promise<Fence> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...TOPOLOGY }));
+  const log = createGenerationLog(broker, (error) => expect.unreachable(String(error)));
+  stack.defer(() => log.close());
+  const archive = `archive-${randomBytes(6).toString("hex")}`;
+  const kept = stack.move();
+  const { publish } = log;
+  return {
+    broker,
+    publish,
+    open: (store) => createBrokerFencedStore(store, { broker, publish, archive }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** A store that takes every create for a put, and waits a moment first. */
+function openUnconditional(): BlobStore {
+  const store = createMemoryStore();
+  const put: BlobStore["put"] = async (key, bytes) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    await store.put(key, bytes);
+  };
+  return { ...store, put, create: async (key, bytes) => (await put(key, bytes), "created") };
+}
+
+describeBlobStore("a bucket that knows no conditions, fenced by the broker", async () => {
+  await using stack = new AsyncDisposableStack();
+  const fence = stack.use(await openFence());
+  const server = stack.use(await startS3Server({ conditions: "ignored" }));
+  const kept = stack.move();
+  return {
+    open: () => fence.open(createS3Store(server)),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+});
+
+const SIZES: [string, number][] = [
+  ["a few bytes", 100],
+  ["more bytes than the broker is handed", 3_000_000],
+];
+test.for(SIZES)(
+  "a writer that dies at any step of creating %s leaves nothing half done",
+  async ([, size]) => {
+    await using fence = await openFence();
+    const [bytes, others] = [Buffer.alloc(size, "a"), Buffer.alloc(size, "b")];
+    for (const when of ["before", "after"] as const) {
+      for (let step = 0, isDone = false; !isDone; step++) {
+        const store = openUnconditional();
+        const key = `log/${when}-${step}`;
+        const dying = fence.open(createFaultyStore(store, dyingAt(step, when)));
+        const outcome = await dying.create(key, bytes).catch(() => undefined);
+        isDone = outcome !== undefined;
+        const next = await fence.open(store).create(key, others);
+        const there = Buffer.from((await store.get(key))!);
+        // Whoever was told to have created it has, and the first may find out later that it was first.
+        expect([next, there.equals(others)]).toEqual(
+          next === "created" ? ["created", true] : ["exists", false],
+        );
+        expect(there.equals(bytes) || there.equals(others)).toBe(true);
+        expect(await fence.open(store).create(key, bytes)).toBe(there.equals(bytes) ? "created" : "exists");
+        expect([undefined, there.equals(bytes) ? "created" : "exists"]).toContain(outcome);
+      }
+    }
+  },
+  60_000,
+);
+
+test("what many create at once is one object, also when it is larger than what the broker is handed", async () => {
+  await using fence = await openFence();
+  const store = openUnconditional();
+  for (const size of [10, 2_000_000]) {
+    const tries = Array.from({ length: 6 }, (_, i) =>
+      fence.open(store).create(`log/${size}`, Buffer.alloc(size, `${i}`)),
+    );
+    const outcomes = await Promise.all(tries);
+    expect(outcomes.filter((outcome) => outcome === "created")).toHaveLength(1);
+    const there = Buffer.from((await store.get(`log/${size}`))!);
+    expect(there.equals(Buffer.alloc(size, `${outcomes.indexOf("created")}`))).toBe(true);
+  }
+  expect((await Array.fromAsync(store.list("_claim/"))).length).toBe(0);
+});
+
+test("what the broker has forgotten is not created a second time", async () => {
+  await using fence = await openFence();
+  const store = openUnconditional();
+  await store.put("log/1", theirs);
+  expect(await fence.open(store).create("log/1", mine)).toBe("exists");
+  expect(await store.get("log/1")).toEqual(Uint8Array.from(theirs));
+});
+
+test("a broker that does not answer makes the store unavailable, and nothing is written", async () => {
+  await using fence = await openFence();
+  const store = openUnconditional();
+  const publish: Publish = async () => ({ kind: "unavailable", reason: "timeout" });
+  const deaf = createBrokerFencedStore(store, { broker: fence.broker, publish, archive: "deaf" });
+  await expect(deaf.create("log/1", mine)).rejects.toMatchObject({ code: "archive_unavailable" });
+  const conflict: Publish = async () => ({ kind: "conflict" });
+  const forgetful = createBrokerFencedStore(store, {
+    broker: fence.broker,
+    publish: conflict,
+    archive: "new",
+  });
+  await expect(forgetful.create("log/1", mine)).rejects.toMatchObject({ code: "archive_unavailable" });
+  await fence.broker.close();
+  await expect(forgetful.create("log/1", mine)).rejects.toMatchObject({ code: "archive_unavailable" });
+  expect(await Array.fromAsync(store.list(""))).toEqual([]);
+});
