@@ -2,12 +2,19 @@ import { setTimeout as pause } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
 import { hashLeaf } from "../merkle/hash.ts";
 import { MerkleTree } from "../merkle/merkle-tree.ts";
-import { encodeCheckpoint } from "../note/checkpoint.ts";
+import { encodeCheckpoint, parseCheckpoint } from "../note/checkpoint.ts";
 import type { NoteKey } from "../note/note-key.ts";
-import { signNote } from "../note/signed-note.ts";
+import { parseNote, signNote } from "../note/signed-note.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { ArchiveState, type GrownTree } from "./archive-state.ts";
-import { ARCHIVE_TREE, type ArchiveFile, type Commit, type Lane, type TenantPart } from "./commit.ts";
+import {
+  ARCHIVE_TREE,
+  type ArchiveFile,
+  type Commit,
+  followsLane,
+  type Lane,
+  type TenantPart,
+} from "./commit.ts";
 import { joinHashes } from "./hashes.ts";
 import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
 import { readCommits, type StoredCommit } from "./read-commits.ts";
@@ -44,7 +51,7 @@ export interface ArchiveOptions {
 }
 
 export interface ArchiveWriter {
-  /** Of this process; no other has it. */
+  /** Of this process; no other has it: whose commit is the very same has made it. */
   readonly name: string;
   readonly signer: NoteKey;
   /** Told what is tried again, and what of the derived objects could not be written. */
@@ -95,6 +102,8 @@ export class Archive {
       }
     }
     await this.refresh();
+    const writer = this.#writer;
+    if (writer) await this.#inTurn(() => this.#signEnd(writer));
   }
 
   /**
@@ -181,7 +190,7 @@ export class Archive {
     const isThere = tenants.every(({ tenant, removes }) =>
       removes.every((key) => state.hasFile(tenant, key)),
     );
-    return isThere && (!lane || follows(state.lanes.get(lane.stream), lane));
+    return isThere && (!lane || followsLane(state.lanes.get(lane.stream), lane));
   }
 
   #toCommit({ lane, tenants }: Draft, writer: ArchiveWriter): Commit {
@@ -236,6 +245,14 @@ export class Archive {
     }
   }
 
+  /** Whoever made the last commit may have died before it was signed. */
+  async #signEnd(writer: ArchiveWriter): Promise<void> {
+    const size = this.#state.archiveTree.size;
+    if (size === 0) return;
+    const there = await this.store.get(checkpointKey(ARCHIVE_TREE));
+    if (!there || sizeOf(there) < size) await this.#conclude(writer);
+  }
+
   /** Signs what the archive has become, and keeps the way to it short. */
   async #conclude(writer: ArchiveWriter): Promise<void> {
     // Another writer may have committed, and signed, meanwhile: what stands last is to be of the last commit.
@@ -277,8 +294,11 @@ export async function openArchive(options: ArchiveOptions): Promise<Archive> {
   return archive;
 }
 
-/** Whether a stretch of a lane begins where the lane ended. */
-function follows(before: Lane | undefined, { epoch, first }: Lane): boolean {
-  if (!before) return epoch === 0;
-  return epoch === before.epoch ? first === before.last + 1 : epoch === before.epoch + 1;
+/** Of the tree that a checkpoint is of; 0 for what is none. */
+function sizeOf(note: Uint8Array): number {
+  try {
+    return parseCheckpoint(parseNote(Buffer.from(note).toString()).text).size;
+  } catch {
+    return 0;
+  }
 }

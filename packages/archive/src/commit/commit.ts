@@ -73,3 +73,9 @@ export type Commit = z.infer<typeof commitSchema>;
 
 /** The name of the archive's own tree, whose leaves are the commits. No tenant can be called so: `.` is not allowed in their names. */
 export const ARCHIVE_TREE = ".archive";
+
+/** Whether a stretch of a lane begins where the lane ended. */
+export function followsLane(before: Lane | undefined, { epoch, first }: Lane): boolean {
+  if (!before) return epoch === 0;
+  return epoch === before.epoch ? first === before.last + 1 : epoch === before.epoch + 1;
+}

@@ -13,7 +13,10 @@ export interface Writer {
   readonly errors: unknown[];
 }
 
-export async function openWriter(store: BlobStore, name = "writer"): Promise<Writer> {
+/** Two writers of one name can make the very same commit, and would both have made it. */
+let writers = 0;
+
+export async function openWriter(store: BlobStore, name = `writer-${++writers}`): Promise<Writer> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   return { archive: await openArchive({ store, name: NAME, writer: { name, signer, onError } }), errors };

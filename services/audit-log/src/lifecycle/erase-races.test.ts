@@ -69,7 +69,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   await using archiver = await world.startArchiver({ clockRate: 0, streams });
   await writeLog(world.live.log, before, subject, [delta("first"), completed()]);
   await archivedUpTo(world, "first");
-  const erasing = eraseSubject(await world.openContext(), { ...who, ...subject }, { settleMs: 1_000 });
+  const erasing = eraseSubject(await world.openContext(), { ...who, ...subject }, { settleMs: 2_000 });
   const watched = await world.openContext();
   await eventually(async () => {
     await watched.archive.refresh();
