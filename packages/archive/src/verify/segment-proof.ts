@@ -31,6 +31,8 @@ export const segmentProofSchema = z.strictObject({
   sealed: z.base64(),
   /** Opens what is sealed with it: every segment of the generation. Left out when the text is not to be shown. */
   key: z.base64().optional(),
+  /** The event's text as whoever made the proof gives it, without a key that opens what is sealed: nothing shows that it is that. */
+  claimed: z.string().optional(),
   /** Of the segment in the tenant's tree. */
   index: z.int().min(0),
   /** From the leaf upwards. */
@@ -50,6 +52,8 @@ export type CheckedProof =
       readonly cosigned: readonly { readonly witness: string; readonly atSeconds: number }[];
       /** Undefined when the proof has no key. */
       readonly event: ArchivedMessage | undefined;
+      /** What is said to be the event's text, and is not proved. */
+      readonly claimed: string | undefined;
     }
   | { readonly kind: "wrong"; readonly because: string }
   /** One of the witnesses that were asked for has not signed: it can't be told whether everybody sees the same archive. */
@@ -98,6 +102,7 @@ export function checkSegmentProof(json: unknown, { vkeys, witnesses }: ProofKeys
       treeSize: size,
       cosigned: cosigned.map(({ witness, atSeconds }) => ({ witness, atSeconds: atSeconds! })),
       event,
+      claimed: proof.claimed,
     };
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;

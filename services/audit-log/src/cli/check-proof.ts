@@ -61,7 +61,7 @@ function toLines(checked: CheckedProof): string[] {
   }
 }
 
-function linesOf({ header, treeSize, cosigned, event }: Valid): string[] {
+function linesOf({ header, treeSize, cosigned, event, claimed }: Valid): string[] {
   const { generation, tenant, first_seq, last_seq, first_at, last_at } = header;
   const [from, to] = [first_at, last_at].map((us) => new Date(us / 1_000).toISOString());
   return [
@@ -69,6 +69,7 @@ function linesOf({ header, treeSize, cosigned, event }: Valid): string[] {
     `signed as part of ${treeSize} leaves`,
     ...cosigned.map(({ witness, atSeconds }) => `cosigned by ${witness} at ${toTime(atSeconds)}`),
     ...(event ? [Buffer.from(event.payload).toString()] : ["the proof does not show the text"]),
+    ...(claimed === undefined ? [] : [`claimed, and not proved: ${toOneLine(claimed)}`]),
   ];
 }
 
@@ -77,6 +78,11 @@ function toJson(checked: CheckedProof): string {
   const { event, ...rest } = checked;
   const text = event && Buffer.from(event.payload).toString();
   return JSON.stringify({ ...rest, ...(text !== undefined && { event: text }) });
+}
+
+/** Whoever has written it must not write lines of this command's own. */
+function toOneLine(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, " ");
 }
 
 function toTime(atSeconds: number): string {

@@ -20,6 +20,7 @@ export const prove: Command = {
   --seq <n>                   which event
   --tenant <id>               default: whose it is
   --reveal                    the proof opens what is sealed with the generation's key; without it, it shows no text
+  --with-text                 the proof has the event's text, which has to be taken on trust: where the key opens other generations too
 ${ACCESS_USAGE}
 ${ARCHIVE_USAGE}`,
   async run(args, io) {
@@ -30,7 +31,11 @@ ${ARCHIVE_USAGE}`,
       seq: { type: "string" },
       tenant: { type: "string" },
       reveal: { type: "boolean", default: false },
+      "with-text": { type: "boolean", default: false },
     });
+    const { reveal, "with-text": claim } = values;
+    if (reveal && claim)
+      throw new RepriseError("invalid_request", "--reveal and --with-text exclude each other.");
     const generation = parseGenerationId(required(values.generation, "generation"));
     const seq = parseSeq(required(values.seq, "seq"));
     const archive = await openArchiveCopy(values, io.env);
@@ -40,7 +45,11 @@ ${ARCHIVE_USAGE}`,
     const ref = await findGeneration(reader, tenants, generation);
     await recordAccess(
       values.nats,
-      { ...ref, call: "prove", query: { seq: String(seq), reveal: String(values.reveal) } },
+      {
+        ...ref,
+        call: "prove",
+        query: { seq: String(seq), reveal: String(reveal), with_text: String(claim) },
+      },
       io,
     );
     const proof = await proveEvent({
@@ -48,7 +57,8 @@ ${ARCHIVE_USAGE}`,
       reader,
       ref,
       seq,
-      reveal: values.reveal ? keyring : undefined,
+      reveal: reveal ? keyring : undefined,
+      claim,
     });
     await writeLine(io.out, JSON.stringify(proof, undefined, 2));
     return EXIT.fine;

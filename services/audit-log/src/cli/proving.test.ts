@@ -77,6 +77,23 @@ describe("reprise-audit prove", () => {
     expect((await proveEvent(world.filled, world.proved.generation)).code).toBe(EXIT.fine);
   });
 
+  it("gives the text of one event to be taken on trust, where no key may be given", async () => {
+    await using world = await openArchiveOf({ subject: "person" });
+    const { filled, proved } = world;
+    const { out } = await proveEvent(filled, proved.generation, "--with-text");
+    const claimed = `{"seq":1,"type":"output.delta","text":"of ${proved.generation}"}`;
+    expect(JSON.parse(out)).toMatchObject({ claimed });
+    expect(JSON.parse(out)).not.toHaveProperty("key");
+    const checked = await check(filled, out, "--vkey", vkey);
+    expect(checked.code).toBe(EXIT.fine);
+    expect(checked.out).toContain(`the proof does not show the text\nclaimed, and not proved: ${claimed}`);
+    const lying = JSON.stringify({ ...JSON.parse(out), claimed: "x\ncosigned by everybody" });
+    expect((await check(filled, lying, "--vkey", vkey)).out).toContain(
+      "not proved: x cosigned by everybody\n",
+    );
+    await expect(proveEvent(filled, proved.generation, "--with-text", "--reveal")).rejects.toThrow("exclude");
+  });
+
   it("names the witness that has not cosigned, and the time of one that has", async () => {
     await using world = await openArchiveOf();
     const { filled, proved } = world;

@@ -23,6 +23,8 @@ export interface ProveOptions {
   seq: number;
   /** With it the proof shows the text too. */
   reveal?: Pick<Keyring, "open"> | undefined;
+  /** The proof has the event's text, and nothing that shows that it is that: for generations whose key must not be given away. */
+  claim?: boolean | undefined;
 }
 
 /**
@@ -31,7 +33,14 @@ export interface ProveOptions {
  * @throws RepriseError `generation_not_found`; `generation_erased` when the text is asked for and its key is destroyed; `invalid_request` when
  *   there is no such event, or the key of its text opens other generations too; `archive_unavailable`, `archive_corrupt`
  */
-export async function proveEvent({ archive, reader, ref, seq, reveal }: ProveOptions): Promise<SegmentProof> {
+export async function proveEvent({
+  archive,
+  reader,
+  ref,
+  seq,
+  reveal,
+  claim,
+}: ProveOptions): Promise<SegmentProof> {
   const { stretches } = await reader.logOf(ref);
   const place = stretches.find(({ fromSeq, toSeq }) => fromSeq <= seq && seq <= toSeq);
   if (!place) {
@@ -41,6 +50,7 @@ export async function proveEvent({ archive, reader, ref, seq, reveal }: ProveOpt
   const segment = await reader.sealedSegment(place.segment);
   const { header, sealed } = segment;
   const key = reveal && (await keyOf(header, reveal));
+  const claimed = claim ? await textOf(reader, ref, seq) : undefined;
   const { index, checkpoint } = await findLeaf(archive, ref.tenant, leafHashOf(segment));
   const cosigned = await archive.store.get(cosignedKey(ref.tenant));
   const note = newestHolding(index, cosigned && Buffer.from(cosigned).toString(), checkpoint);
@@ -55,10 +65,17 @@ export async function proveEvent({ archive, reader, ref, seq, reveal }: ProveOpt
     header: Buffer.from(encodeSegmentHeader(header)).toString(),
     sealed: toBase64(sealed),
     ...(key && { key: toBase64(key) }),
+    ...(claimed !== undefined && { claimed }),
     index,
     siblings: siblings.map(toBase64),
     checkpoint: note,
   };
+}
+
+async function textOf(reader: ArchiveReader, ref: GenerationRef, seq: number): Promise<string> {
+  for await (const { payload } of reader.events(ref, { fromSeq: seq }))
+    return Buffer.from(payload).toString();
+  throw new RepriseError("archive_corrupt", `Event ${seq} of ${ref.generation} is not in its segment.`);
 }
 
 async function keyOf(
@@ -66,7 +83,7 @@ async function keyOf(
   keyring: Pick<Keyring, "open">,
 ): Promise<Uint8Array> {
   if (isKeyOfSubject(kid)) {
-    const message = `The key of ${generation} opens all that is kept of its subject: it can be proved, and not revealed.`;
+    const message = `The key of ${generation} opens all that is kept of its subject: it can be proved, and not revealed. --with-text gives the text to be taken on trust.`;
     throw new RepriseError("invalid_request", message, { param: "reveal" });
   }
   const key = await keyring.open(tenant, kid);
