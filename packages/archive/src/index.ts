@@ -3,10 +3,9 @@ export {
   Archive,
   type ArchiveOptions,
   type ArchiveWriter,
-  type Draft,
   openArchive,
-  type TenantDraft,
 } from "./commit/archive.ts";
+export type { Draft, TenantDraft } from "./commit/draft.ts";
 export { parseCommit } from "./commit/read-commits.ts";
 export { ArchiveState } from "./commit/archive-state.ts";
 export {

@@ -1,41 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
-import { hashLeaf } from "../merkle/hash.ts";
-import { MerkleTree } from "../merkle/merkle-tree.ts";
-import { encodeCheckpoint, parseCheckpoint } from "../note/checkpoint.ts";
+import { parseCheckpoint } from "../note/checkpoint.ts";
 import type { NoteKey } from "../note/note-key.ts";
-import { parseNote, signNote } from "../note/signed-note.ts";
+import { parseNote } from "../note/signed-note.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { ArchiveState, type GrownTree } from "./archive-state.ts";
-import {
-  ARCHIVE_TREE,
-  type ArchiveFile,
-  type Commit,
-  followsLane,
-  type Lane,
-  type TenantPart,
-} from "./commit.ts";
-import { joinHashes } from "./hashes.ts";
+import { ARCHIVE_TREE, type Commit, followsLane } from "./commit.ts";
+import { type Draft, signTree, toCommit } from "./draft.ts";
 import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
 import { readCommits, type StoredCommit } from "./read-commits.ts";
-import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
-import { toLeafData } from "../segment/segment-header.ts";
-
-/** What a tenant's part of a commit is made of. */
-export interface TenantDraft {
-  readonly tenant: string;
-  /** Leaf hashes of new segments, in the order of the files and of the segments in them. */
-  readonly leaves: readonly Uint8Array[];
-  readonly files: readonly ArchiveFile[];
-  readonly removes: readonly string[];
-  readonly records: readonly ArchiveRecord[];
-}
-
-/** What is to be committed. Its files are stored, and its keys too. */
-export interface Draft {
-  readonly lane?: Lane | undefined;
-  readonly tenants: readonly TenantDraft[];
-}
 
 export type AppendOutcome =
   | { readonly kind: "committed"; readonly commit: Commit }
@@ -62,7 +35,6 @@ export interface ArchiveWriter {
 const SNAPSHOT_COMMITS = 64;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
-const EMPTY = new Uint8Array();
 
 /**
  * An archive's commit log, and what it amounts to. Reads the snapshot and the commits behind it when it is opened, and new commits at
@@ -158,7 +130,7 @@ export class Archive {
     for (;;) {
       const draft = await make(this.#state);
       if (!draft || !this.#isOpen(draft)) return { kind: "fenced" };
-      const commit = this.#toCommit(draft, writer);
+      const commit = toCommit(draft, this.#state, { archive: this.name, ...writer });
       const bytes = Buffer.from(JSON.stringify(commit));
       const outcome = await this.#untilClear(() => this.store.create(commitKey(commit.n), bytes), signal);
       if (outcome === "exists") {
@@ -193,43 +165,6 @@ export class Archive {
     return isThere && (!lane || followsLane(state.lanes.get(lane.stream), lane));
   }
 
-  #toCommit({ lane, tenants }: Draft, writer: ArchiveWriter): Commit {
-    const parts = tenants
-      .toSorted((a, b) => (a.tenant < b.tenant ? -1 : 1))
-      .map((draft) => this.#toPart(draft, writer));
-    return {
-      v: 1,
-      n: this.#state.next,
-      prev: this.#state.headHash,
-      at: new Date().toISOString(),
-      writer: writer.name,
-      ...(lane && { lane }),
-      tenants: parts,
-    };
-  }
-
-  #toPart({ tenant, leaves, files, removes, records }: TenantDraft, { signer }: ArchiveWriter): TenantPart {
-    const recordLeaves = records.map((record) =>
-      hashLeaf(toLeafData(encodeArchiveRecord(tenant, record), EMPTY)),
-    );
-    const all = [...leaves, ...recordLeaves];
-    const tree = MerkleTree.of(this.#state.tree(tenant).toJSON());
-    for (const leaf of all) tree.append(leaf);
-    return {
-      tenant,
-      leaves: joinHashes(all),
-      files: [...files],
-      removes: [...removes],
-      records: [...records],
-      checkpoint: this.#sign(tenant, tree, signer),
-    };
-  }
-
-  #sign(name: string, tree: MerkleTree, signer: NoteKey): string {
-    const origin = `${this.name}/${name}`;
-    return signNote(encodeCheckpoint({ origin, size: tree.size, root: tree.root() }), [signer]);
-  }
-
   #apply(commit: Commit, bytes: Uint8Array): GrownTree[] {
     const grown = this.#state.apply(commit, bytes);
     this.#sinceSnapshot.commits++;
@@ -257,7 +192,7 @@ export class Archive {
   async #conclude(writer: ArchiveWriter): Promise<void> {
     // Another writer may have committed, and signed, meanwhile: what stands last is to be of the last commit.
     do {
-      const checkpoint = this.#sign(ARCHIVE_TREE, this.#state.archiveTree, writer.signer);
+      const checkpoint = signTree(this.name, ARCHIVE_TREE, this.#state.archiveTree, writer.signer);
       await this.#put(checkpointKey(ARCHIVE_TREE), Buffer.from(checkpoint), writer);
     } while (await this.#hasGrown(writer));
     const since = this.#sinceSnapshot;

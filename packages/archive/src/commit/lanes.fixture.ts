@@ -1,6 +1,7 @@
 import { createNoteKey } from "../note/note-key.ts";
 import type { BlobStore } from "../store/blob-store.ts";
-import { type Archive, type Draft, openArchive } from "./archive.ts";
+import { type Archive, openArchive } from "./archive.ts";
+import type { Draft } from "./draft.ts";
 import type { ArchiveState } from "./archive-state.ts";
 import type { ArchiveRecord } from "./record.ts";
 
