@@ -87,9 +87,14 @@ class Witnessing {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
+    const own = await orAborted(this.#current.own(), signal);
+    if (own) await this.#submitNew(ARCHIVE_TREE, own, signal);
     const current = await orAborted(this.#current.refresh(), signal);
-    for (const [tree, checkpoint] of current)
-      if (this.#settled.get(tree) !== checkpoint.size) await this.#submit(tree, checkpoint, signal);
+    for (const [tree, checkpoint] of current) await this.#submitNew(tree, checkpoint, signal);
+  }
+
+  async #submitNew(tree: string, checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<void> {
+    if (this.#settled.get(tree) !== checkpoint.size) await this.#submit(tree, checkpoint, signal);
   }
 
   async #submit(tree: string, checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<void> {
