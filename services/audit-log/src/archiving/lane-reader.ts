@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { StreamRange } from "@reprise/archive";
-import { type Broker, type PlacedMessage, readPlaces, readStreamFacts } from "@reprise/log";
+import { type Broker, type PlacedMessage, readPlaces, readStoredAtUs, readStreamFacts } from "@reprise/log";
+import { RepriseError } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
 import type { LaneStart } from "./lane-start.ts";
 
@@ -19,13 +20,21 @@ const MESSAGE_BYTES = 400;
 const IDLE_PAUSE_MS = 200;
 const FACTS_EVERY_MS = 1_000;
 
-/** Reads a stream from a place on, batch by batch. It keeps no place at the broker: whoever reads says where to begin. */
+/**
+ * Reads a stream from a place on, batch by batch. It keeps no place at the broker: whoever reads says where to begin.
+ *
+ * While nothing comes, the stream may lose its end and grow past this place again, or be made anew: what comes next is then no continuation of
+ * what was read. So before anything is read behind a pause, the message read last must still be there, or nothing at all.
+ */
 export class LaneReader {
   readonly #connection: Broker["reads"];
   readonly #stream: string;
   readonly #limits: BatchLimits;
   readonly #start: LaneStart;
   #after: number;
+  /** When the message at `#after` was stored, if one was there. */
+  #afterAtUs: number | undefined;
+  #isContinued = false;
   #factsAtMs = 0;
 
   constructor(connection: Broker["reads"], stream: string, start: LaneStart, limits: BatchLimits) {
@@ -34,6 +43,7 @@ export class LaneReader {
     this.#limits = limits;
     this.#start = start;
     this.#after = start.after;
+    this.#afterAtUs = start.afterAtUs;
   }
 
   /**
@@ -49,6 +59,7 @@ export class LaneReader {
     let bytes = 0;
     let deadline = Number.POSITIVE_INFINITY;
     let failure: { error?: unknown } = {};
+    this.#isContinued = false;
     try {
       while (!signal.aborted && messages.length < maxMessages && bytes < maxBytes && Date.now() < deadline) {
         const read = await readPlaces(this.#connection, this.#stream, {
@@ -56,13 +67,16 @@ export class LaneReader {
           maxMessages: Math.min(READ_MESSAGES, maxMessages - messages.length),
           maxBytes: READ_BYTES,
         });
+        if (read.length > 0) await this.#assertContinued();
         for (const message of read) {
           this.#passTo(message.streamSeq - 1, missing);
           this.#after = message.streamSeq;
+          this.#afterAtUs = message.storedAtUs;
           messages.push(message);
           bytes += message.payload.length + MESSAGE_BYTES;
         }
         if (read.length === 0) {
+          this.#isContinued = false;
           await this.#lookForGap(missing);
           await this.#idle(signal, deadline);
         }
@@ -80,15 +94,34 @@ export class LaneReader {
     if (streamSeq <= this.#after) return;
     missing.push([this.#after + 1, streamSeq]);
     this.#after = streamSeq;
+    this.#afterAtUs = undefined;
   }
 
-  /** What has expired with nothing behind it shows in no message. */
+  /** @throws RepriseError `events_lost` */
+  async #assertContinued(): Promise<void> {
+    if (this.#isContinued) return;
+    if (this.#afterAtUs !== undefined) {
+      const storedAtUs = await readStoredAtUs(this.#connection, this.#stream, this.#after);
+      if (storedAtUs !== undefined && storedAtUs !== this.#afterAtUs) throw this.#changed();
+    }
+    this.#isContinued = true;
+  }
+
+  /** What has expired, or was lost, with nothing behind it shows in no message. @throws RepriseError `events_lost` */
   async #lookForGap(missing: StreamRange[]): Promise<void> {
     const now = Date.now();
     if (now - this.#factsAtMs < FACTS_EVERY_MS) return;
     this.#factsAtMs = now;
-    const { firstStreamSeq } = await readStreamFacts(this.#connection, this.#stream);
+    const { created, firstStreamSeq, lastStreamSeq } = await readStreamFacts(this.#connection, this.#stream);
+    if (created !== this.#start.created || lastStreamSeq < this.#after) throw this.#changed();
     this.#passTo(firstStreamSeq - 1, missing);
+  }
+
+  #changed(): RepriseError {
+    return new RepriseError(
+      "events_lost",
+      `${this.#stream} is another one, or has lost what was archived of it.`,
+    );
   }
 
   async #idle(signal: AbortSignal, deadline: number): Promise<void> {

@@ -7,6 +7,8 @@ export interface LaneStart {
   readonly created: string;
   /** Everything up to here is archived. */
   readonly after: number;
+  /** When the message there was stored, microseconds since 1970; undefined where none is known. */
+  readonly afterAtUs?: number;
 }
 
 /**
@@ -26,9 +28,13 @@ export async function findLaneStart(
   const lane = archive.state.lanes.get(stream);
   if (!lane) return { epoch: 0, created, after: 0 };
   if (created !== lane.created) return { epoch: lane.epoch + 1, created, after: 0 };
-  if (await isStillThere(connection, facts, lane)) return { epoch: lane.epoch, created, after: lane.last };
+  if (await isStillThere(connection, facts, lane)) return { epoch: lane.epoch, created, ...endOf(lane) };
   const kept = await lastKept(connection, archive, facts, lane);
-  return { epoch: lane.epoch + 1, created, after: kept };
+  return { epoch: lane.epoch + 1, created, ...(kept ? endOf(kept) : { after: 0 }) };
+}
+
+function endOf({ last, last_seq_stored, last_at }: Lane): Pick<LaneStart, "after" | "afterAtUs"> {
+  return last > 0 && last === last_seq_stored ? { after: last, afterAtUs: last_at } : { after: last };
 }
 
 /** Expired messages tell nothing, and count as kept. */
@@ -48,13 +54,13 @@ async function lastKept(
   archive: Archive,
   facts: StreamFacts,
   { stream, epoch }: Lane,
-): Promise<number> {
+): Promise<Lane | undefined> {
   for (let n = archive.state.next - 1; n >= 0; n--) {
     const bytes = await archive.store.get(commitKey(n));
     const lane = bytes && parseCommit(bytes, n).lane;
     if (!lane || lane.stream !== stream) continue;
-    if (lane.epoch !== epoch) return 0;
-    if (await isStillThere(connection, facts, lane)) return lane.last;
+    if (lane.epoch !== epoch) return undefined;
+    if (await isStillThere(connection, facts, lane)) return lane;
   }
-  return 0;
+  return undefined;
 }

@@ -1,4 +1,4 @@
-import { decodeEvent, isTerminal, type KnownEvent, peekType } from "@reprise/protocol";
+import { decodeEvent, isTerminal, peekType } from "@reprise/protocol";
 import type { SegmentHeader } from "@reprise/archive";
 import type { Group } from "./group-messages.ts";
 
@@ -20,15 +20,17 @@ export function subjectTag(subject: string): string {
   return `subject:${subject}`;
 }
 
-/** Undefined unless the group begins with a log's seq 0. */
+/** Undefined unless the group begins with a log's seq 0, and that can be read. */
 export function readFirstWords({ firstSeq, messages }: Group): FirstWords | undefined {
   const payload = messages[0]!.payload;
   if (firstSeq !== 0 || peekType(payload) !== "generation.requested") return undefined;
-  const event = decodeEvent(payload) as KnownEvent;
-  if (event.type !== "generation.requested") return undefined;
-  const { model, metadata = {}, subject } = event.request;
-  const pairs = Object.entries(metadata).map(([key, value]) => metadataTag(key, value));
-  return { model, subject, tagged: subject === undefined ? pairs : [...pairs, subjectTag(subject)] };
+  const { model, metadata, subject } = fieldsOf(readEvent(payload)["request"]);
+  if (typeof model !== "string") return undefined;
+  const pairs = Object.entries(fieldsOf(metadata)).flatMap(([key, value]) =>
+    typeof value === "string" ? [metadataTag(key, value)] : [],
+  );
+  if (typeof subject !== "string") return { model, subject: undefined, tagged: pairs };
+  return { model, subject, tagged: [...pairs, subjectTag(subject)] };
 }
 
 /** How a log has ended; nothing when the group does not hold its end. Annotations may follow that. */
@@ -37,11 +39,29 @@ export function readEnd({ messages }: Group): Pick<SegmentHeader, "status" | "ou
     const type = peekType(payload);
     if (type === "output.delta") return {};
     if (!isTerminal(type)) continue;
-    const event = decodeEvent(payload) as KnownEvent;
-    const tokens = "usage" in event ? event.usage?.output_tokens : undefined;
+    const { output_tokens: tokens } = fieldsOf(readEvent(payload)["usage"]);
     const status =
       type === "generation.completed" ? "completed" : type === "generation.failed" ? "failed" : "cancelled";
-    return { status, ...(tokens !== undefined && { output_tokens: tokens }) };
+    return { status, ...(isCount(tokens) && { output_tokens: tokens }) };
   }
   return {};
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Nothing of what is no event: it is kept as it is, and holds up nobody. */
+function readEvent(payload: Uint8Array): Fields {
+  try {
+    return fieldsOf(decodeEvent(payload));
+  } catch {
+    return {};
+  }
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
