@@ -70,6 +70,8 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       ? storage.store
       : createBrokerFencedStore(storage.store, { broker, publish: log.publish, archive: storage.name });
   const archive = await openArchive({ store, name: storage.name, writer: { name: holder, signer, onError } });
+  // Closed after the lanes: what they archive last is cosigned too.
+  if (options.witnessUrls) stack.use(startWitnessing({ archive, urls: options.witnessUrls, onError }));
   const events = metrics.counter("reprise_audit_events_total");
   const commits = metrics.counter("reprise_audit_commits_total");
   const lost = metrics.counter("reprise_audit_lost_total");
@@ -121,8 +123,6 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const reader = new ArchiveReader({ archive, keyring });
   const search = stack.use(new ArchiveSearch({ archive, keyring, files }));
   stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
-
-  if (options.witnessUrls) stack.use(startWitnessing({ archive, urls: options.witnessUrls, onError }));
 
   const running = stack.move();
   const close = () => running.disposeAsync();
