@@ -161,6 +161,6 @@ test("a page that was being read while one of its keys was destroyed is read ane
   await expect.poll(() => isHeld).toBe(false);
   await keyring.destroy(TENANT, kids);
   release();
-  await reading;
+  expect(await reading).toBe("destroyed");
   expect(await keyring.open(TENANT, kids[0]!)).toBe("destroyed");
 });
