@@ -27,14 +27,23 @@ export interface WorkerProcess extends ServiceProcess {
   readonly id: string;
 }
 
+export interface AuditLogProcess extends ServiceProcess {
+  /** How many streams it archives now. */
+  lanes(): Promise<number>;
+}
+
 /** A broker, and any number of delivery nodes and workers, each a process of its own. Disposal ends all of them. */
 export interface Cluster extends AsyncDisposable {
   readonly server: TestBroker;
   /** Past all services. */
   readonly broker: Broker;
   readonly log: GenerationLog;
-  /** API keys with every role, by tenant. */
+  /** API keys with every role but `audit`, by tenant. */
   readonly keys: Readonly<Record<string, string>>;
+  /** API keys with the role `audit` alone, by tenant. */
+  readonly auditKeys: Readonly<Record<string, string>>;
+  /** Where the audit log keeps its archive and its keys. */
+  readonly dataDir: string;
   /** What delivery nodes read their tenants from. */
   readonly tenantsFile: string;
   startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
@@ -42,6 +51,8 @@ export interface Cluster extends AsyncDisposable {
   startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
   /** Resolves once it judges. */
   startModeration(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+  /** Resolves once it archives. */
+  startAuditLog(env?: Readonly<Record<string, string>>): Promise<AuditLogProcess>;
   /** Disposes of something together with the services, before the broker. */
   use<T extends AsyncDisposable>(resource: T): T;
   /** What the log holds, read from its leader: exact payloads, seq 0 included. */
@@ -67,7 +78,9 @@ export async function startCluster({
   stack.defer(() => log.close());
   const keys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
   const tenantsFile = join(dir.path, "tenants.json");
-  await writeFile(tenantsFile, toTenantsFile(keys));
+  const auditKeys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
+  await writeFile(tenantsFile, toTenantsFile(keys, auditKeys));
+  const dataDir = join(dir.path, "data");
 
   const base = {
     REPRISE_NATS_URL: server.url,
@@ -81,6 +94,8 @@ export async function startCluster({
     broker,
     log,
     keys,
+    auditKeys,
+    dataDir,
     tenantsFile,
     async startDelivery(env = {}) {
       const service = processes.use(
@@ -103,6 +118,12 @@ export async function startCluster({
       const service = processes.use(await startService("moderation", { ...base, ...env }));
       await service.logged("judging");
       return service;
+    },
+    async startAuditLog(env = {}) {
+      const own = { REPRISE_DATA_DIR: dataDir, REPRISE_OPS_PORT: "0", REPRISE_TENANTS_FILE: tenantsFile };
+      const service = processes.use(await startService("audit-log", { ...base, ...own, ...env }));
+      const { ops } = await service.logged("archiving");
+      return { ...service, lanes: () => readLanes(String(ops)) };
     },
     use: (resource) => processes.use(resource),
     readLog: (tenant, id) => readLog(log, tenant, id),
@@ -153,17 +174,24 @@ function newKey(tenant: string): string {
   return `rk_${tenant}_${randomBytes(24).toString("base64url")}`;
 }
 
-function toTenantsFile(keys: Readonly<Record<string, string>>): string {
+function toTenantsFile(
+  keys: Readonly<Record<string, string>>,
+  auditKeys: Readonly<Record<string, string>>,
+): string {
+  const sha256 = (secret: string) => createHash("sha256").update(secret).digest("hex");
   const tenants = Object.entries(keys).map(([id, secret]) => ({
     id,
     keys: [
-      {
-        sha256: createHash("sha256").update(secret).digest("hex"),
-        roles: ["create", "read", "cancel", "tool", "review"],
-      },
+      { sha256: sha256(secret), roles: ["create", "read", "cancel", "tool", "review"] },
+      { sha256: sha256(auditKeys[id]!), roles: ["audit"] },
     ],
   }));
   return JSON.stringify({ tenants });
+}
+
+async function readLanes(opsUrl: string): Promise<number> {
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
+  return Number(/^reprise_audit_lanes (\d+)$/m.exec(metrics)?.[1]);
 }
 
 function rethrow(error: unknown): never {

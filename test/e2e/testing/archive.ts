@@ -1,0 +1,93 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import {
+  type Archive,
+  ArchiveReader,
+  createFileStore,
+  openArchive,
+  openKeyring,
+  parseMasterKey,
+} from "@reprise/archive";
+import { readStreamFacts } from "@reprise/log";
+import {
+  generationsStream,
+  type GenerationRef,
+  OPS_STREAM,
+  parseGenerationId,
+  parseTenantId,
+  VERDICTS_STREAM,
+} from "@reprise/protocol";
+import { expect } from "vitest";
+import type { Cluster } from "./cluster.ts";
+
+const COMMAND = fileURLToPath(new URL("../../../services/audit-log/src/cli/main.ts", import.meta.url));
+const STREAMS = [generationsStream(0), generationsStream(1), VERDICTS_STREAM, OPS_STREAM];
+/** A batch waits for five seconds, and a lane for eight when its holder was killed. */
+const PATIENCE = { timeout: 40_000, interval: 100 };
+
+const run = promisify(execFile);
+
+/** Runs `reprise-audit` on a cluster's archive. @throws Error unless it ends with 0 */
+export async function reprise(cluster: Cluster, ...args: string[]): Promise<string> {
+  const env = { PATH: process.env["PATH"], REPRISE_DATA_DIR: cluster.dataDir };
+  const { stdout } = await run(process.execPath, [COMMAND, ...args], { env, maxBuffer: 64 * 1_024 * 1_024 });
+  return stdout;
+}
+
+export interface OpenedArchive {
+  readonly archive: Archive;
+  readonly reader: ArchiveReader;
+}
+
+/** Opens a cluster's archive past all services, when it holds all that its streams hold now. */
+export async function untilArchived(cluster: Cluster): Promise<OpenedArchive> {
+  const { broker, dataDir } = cluster;
+  const ends = await Promise.all(
+    STREAMS.map(
+      async (stream) => [stream, (await readStreamFacts(broker.reads, stream)).lastStreamSeq] as const,
+    ),
+  );
+  const archive = await openArchive({ store: createFileStore(join(dataDir, "audit")), name: "reprise" });
+  const behind = async () => {
+    await archive.refresh();
+    return ends.filter(([stream, last]) => (archive.state.lanes.get(stream)?.last ?? 0) < last);
+  };
+  await expect.poll(behind, PATIENCE).toEqual([]);
+  const keysDir = join(dataDir, "audit-keys");
+  const masterKey = parseMasterKey(await readFile(join(keysDir, "master.key"), "utf8"));
+  const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
+  return { archive, reader: new ArchiveReader({ archive, keyring }) };
+}
+
+/** Checks that the archive has each event of these generations once, as the log has it, and nothing else of logs. */
+export async function expectExactlyOnce(
+  cluster: Cluster,
+  { archive, reader }: OpenedArchive,
+  generations: readonly { readonly tenant: string; readonly id: string }[],
+): Promise<void> {
+  let events = 0;
+  for (const { tenant, id } of generations) {
+    const ref = refOf(tenant, id);
+    const segments = await reader.segmentsOf(ref, ["log"]);
+    const archived = (await Array.fromAsync(reader.events(ref))).map(({ payload }) => textOf(payload));
+    expect(archived).toEqual(await cluster.readLog(tenant, id));
+    const sealed = segments.reduce((sum, { header }) => sum + header.events, 0);
+    expect(sealed).toBe(archived.length);
+    events += sealed;
+  }
+  const lanes = await Array.fromAsync(archive.commits(), ({ commit }) => commit.lane);
+  const logs = lanes.filter((lane) => lane?.stream.startsWith("GENERATIONS_"));
+  expect(logs.reduce((sum, lane) => sum + lane!.events, 0)).toBe(events);
+  expect(lanes.flatMap((lane) => lane?.gaps ?? [])).toEqual([]);
+}
+
+export function refOf(tenant: string, id: string): GenerationRef {
+  return { tenant: parseTenantId(tenant), generation: parseGenerationId(id) };
+}
+
+function textOf(payload: Uint8Array): string {
+  return Buffer.from(payload).toString();
+}
