@@ -42,11 +42,11 @@ export function createS3Sender(credentials: S3Credentials, timeoutMs: number): S
     const init: RequestInit = {
       method,
       headers: { ...headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
-      signal: AbortSignal.timeout(timeoutMs),
       ...(body && { body: Uint8Array.from(body) }),
     };
     try {
-      const response = await aws.fetch(address, init);
+      // The signal goes to fetch itself: of one inside the signed Request nothing is heard any more once that is collected as garbage.
+      const response = await fetch(await aws.sign(address, init), { signal: AbortSignal.timeout(timeoutMs) });
       const bytes = new Uint8Array(await response.arrayBuffer());
       const errorCode = response.ok ? undefined : xmlField(Buffer.from(bytes).toString(), "Code");
       return { status: response.status, body: bytes, errorCode };
