@@ -4,8 +4,8 @@ import type { KeyEntry, KeyPages } from "./key-pages.ts";
 import type { DataKey } from "./keyring.ts";
 import { pageKid, placeOfKid } from "./kid.ts";
 
-/** A page is rewritten as a whole to destroy a key on it. */
-const MAX_KEYS_PER_PAGE = 1_000;
+/** A page is rewritten as a whole to destroy a key on it, and kept in memory as a whole for another. */
+const MAX_KEYS_PER_PAGE = 200;
 const PAGE_NAME_BYTES = 9;
 
 interface PendingPage {
