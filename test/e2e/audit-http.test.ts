@@ -1,0 +1,159 @@
+import { purgeGeneration, readPlaces } from "@reprise/log";
+import {
+  type AuditRecord,
+  decodeOpsRecord,
+  encodeSseFrame,
+  OPS_STREAM,
+  type ReaderMark,
+} from "@reprise/protocol";
+import { openSseReader, type SseReader } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { refOf, reprise, untilArchived } from "./testing/archive.ts";
+import { type Cluster, startCluster } from "./testing/cluster.ts";
+import { CARD, saying, TENANT, untilJudged } from "./testing/moderated.ts";
+
+const OTHER = "beta";
+const METADATA = { order: "7" };
+/** What the archive says of a generation is as old as its last batch. */
+const PATIENCE = { timeout: 20_000, interval: 100 };
+const CHUNKS = ["You may pay with ", "4111", " 1111 ", "1111 1", "111", ", ", "she", " said", "."];
+
+const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });
+
+/** A generation that three connections followed: all of it while it ran, its beginning, and all of it afterwards. */
+async function generate(cluster: Cluster, url: string) {
+  const headers = bearer(cluster.keys[TENANT]);
+  const request = saying(CHUNKS, { mode: "retract", rules: ["cards"] }, 20);
+  const created = await fetch(`${url}/v1/generations`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ ...request, metadata: METADATA }),
+  });
+  const { id } = (await created.json()) as { id: string };
+  const open = () => openSseReader(`${url}/v1/generations/${id}/events`, { headers });
+  const live = await open();
+  const leaver = await open();
+  while (!leaver.bytes.includes("4111")) await leaver.nextFrame();
+  leaver.cut();
+  expect(await live.ended).toBe("clean");
+  await untilJudged(cluster, id);
+  const late = await open();
+  expect(await late.ended).toBe("clean");
+  expect(framesOf(live)).toContain("4111");
+  expect(framesOf(late)).not.toContain("4111");
+  return { id, live, leaver, late };
+}
+
+/** What a connection got, without what keeps it open. */
+function framesOf({ frames }: SseReader): string {
+  return frames.map(({ id, data }) => encodeSseFrame(id ?? "", data)).join("");
+}
+
+/** Calls with a key of the tenant's auditor, unless another is given. */
+function auditorOf(cluster: Cluster, url: string) {
+  return async (path: string, key = cluster.auditKeys[TENANT]) => {
+    const response = await fetch(url + path, { headers: { ...bearer(key), accept: "application/json" } });
+    const json = (await response.json()) as Record<string, unknown>;
+    return { status: response.status, json, code: (json["error"] as { code: string } | undefined)?.code };
+  };
+}
+
+async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
+  const batch = { afterStreamSeq: 0, maxMessages: 1_000, maxBytes: 1_000_000, subject: "ops.*.access.*" };
+  const places = await readPlaces(broker.reads, OPS_STREAM, batch);
+  return places.map(({ payload }) => decodeOpsRecord(payload));
+}
+
+/** Until every connection's last mark is recorded, and archived. */
+async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readonly ReaderMark[]> {
+  const marks = new Map<string, ReaderMark>();
+  const ended = async () => {
+    const { reader } = await untilArchived(cluster);
+    for await (const record of reader.opsOf(refOf(TENANT, id)))
+      if (record.kind === "delivered") for (const mark of record.readers) marks.set(mark.reader, mark);
+    return [...marks.values()].filter(({ ended_at }) => ended_at !== undefined).length;
+  };
+  await expect.poll(ended, PATIENCE).toBe(3);
+  return [...marks.values()].toSorted((a, b) => a.seq - b.seq);
+}
+
+test("what has left the live log is listed, told, replayed and shown as it was, to those who may, and on record", async () => {
+  await using cluster = await startCluster({ tenants: [TENANT, OTHER] });
+  const [{ url }, auditLog] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startAuditLog(),
+    cluster.startModeration(),
+    cluster.startWorker(),
+  ]);
+  const { id, live, leaver, late } = await generate(cluster, url);
+  const marks = await untilReadersAreKept(cluster, id);
+  await purgeGeneration({ ...cluster, ref: refOf(TENANT, id) });
+  // It has nothing of the generation in memory.
+  const node = await cluster.startDelivery();
+  const ask = auditorOf(cluster, node.url);
+  const [list, path] = ["/v1/audit/generations", `/v1/generations/${id}`];
+
+  const entry = { id, object: "audit.generation", status: "completed", model: "sim" };
+  expect((await ask(`${list}?metadata[order]=7&model=sim&status=completed`)).json).toMatchObject({
+    data: [entry],
+  });
+  expect((await ask(`${list}?metadata[order]=8`)).json).toMatchObject({ data: [] });
+  const { json } = await ask(`${list}/${id}`);
+  expect(json).toMatchObject({ ...entry, verdict: expect.anything() });
+  const { readers } = json as unknown as AuditRecord;
+  expect(readers.toSorted((a, b) => a.seq - b.seq)).toEqual(marks);
+  expect(marks.map(({ withdrawn }) => withdrawn !== undefined).filter(Boolean)).toHaveLength(1);
+
+  const replay = async (query: string) => {
+    const headers = bearer(cluster.auditKeys[TENANT]);
+    await using reader = await openSseReader(`${node.url}${path}/events${query}`, { headers });
+    expect(await reader.ended).toBe("clean");
+    return reader;
+  };
+  expect((await replay("")).bytes.toString()).toBe(late.bytes.toString());
+  const half = Math.floor(late.frames.length / 2);
+  const rest = await replay(`?after=${late.frames[half - 1]!.id}`);
+  expect(rest.frames).toEqual(late.frames.slice(half));
+  const original = (await replay("?original=true")).frames.map(({ data }) => JSON.parse(data) as object);
+  expect(original.map((event) => ("text" in event ? event.text : "")).join("")).toContain(CARD);
+
+  const looks = await accessesIn(cluster);
+  expect(looks).toContainEqual(
+    expect.objectContaining({ call: "replay", query: { after: "0-0", original: "true" } }),
+  );
+  const archived = async () => ((await ask(`${list}/${id}`)).json as unknown as AuditRecord).accesses;
+  await expect
+    .poll(archived, PATIENCE)
+    .toContainEqual(expect.objectContaining({ call: "replay", query: { after: "0-0", original: "true" } }));
+
+  expect(await ask(`${path}/events`, cluster.keys[TENANT])).toMatchObject({
+    status: 410,
+    code: "generation_expired",
+  });
+  for (const at of [`${path}/events`, `${path}/events?original=true`, `${list}/${id}`])
+    expect(await ask(at, cluster.auditKeys[OTHER])).toMatchObject({
+      status: 404,
+      code: "generation_not_found",
+    });
+  expect((await ask(list, cluster.auditKeys[OTHER])).json).toMatchObject({ data: [] });
+
+  auditLog.kill("SIGKILL");
+  await auditLog.exited;
+  for (const at of [`${path}/events`, list])
+    expect(await ask(at)).toMatchObject({ status: 503, code: "audit_unavailable" });
+  await cluster.startAuditLog();
+  await expect.poll(async () => (await ask(list)).status, PATIENCE).toBe(200);
+  expect((await replay("")).bytes.toString()).toBe(late.bytes.toString());
+
+  const shownTo = ({ reader }: ReaderMark) =>
+    reprise(cluster, "replay", "--generation", id, "--as-shown-to", reader, "--format", "sse");
+  const [ofLeaver, ...others] = marks;
+  const ofLive = others.find(({ withdrawn }) => withdrawn !== undefined)!;
+  const ofLate = others.find(({ withdrawn }) => withdrawn === undefined)!;
+  expect(await shownTo(ofLive)).toBe(framesOf(live));
+  expect(await shownTo(ofLate)).toBe(framesOf(late));
+  // What was on its way when it hung up, it was handed all the same.
+  const handed = await shownTo(ofLeaver!);
+  expect(handed.startsWith(framesOf(leaver))).toBe(true);
+  expect(handed.length).toBeLessThan(framesOf(live).length);
+}, 120_000);
