@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { must } from "./independent-notes.ts";
 
-/* §5 of packages/archive/FORMAT.md, for the independent verifier. */
+/* §4 of packages/archive/FORMAT.md, for the independent verifier. */
 
 // What is read was written by somebody else: every use of it is checked, so its type says nothing.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -18,29 +18,29 @@ export async function readSegments(
   path: string,
   file: Json,
 ): Promise<{ header: Json; leaf: Buffer }[]> {
-  must(existsSync(path) && statSync(path).size === file.bytes, "5.1: size");
-  must(hash("sha256", readFileSync(path), "hex") === file.sha256, "5.1: hash");
+  must(existsSync(path) && statSync(path).size === file.bytes, "4.1: size");
+  must(hash("sha256", readFileSync(path), "hex") === file.sha256, "4.1: hash");
   const rows = (await connection.runAndReadAll(queryOf(path))).getRowObjects() as Json[];
   const headers = rows.map(({ header }) => JSON.parse(header));
   const [, stream, first, last, digits] =
     /\/([A-Z0-9_]+)-(\d+)-(\d+)-([0-9a-f]{12})\.parquet$/.exec(path) ?? [];
-  must(digits === file.sha256.slice(0, 12), "1.2: hash");
+  must(digits === file.sha256.slice(0, 12), "2: key");
   for (const [i, header] of headers.entries()) {
-    must(header.stream === stream && header.first_stream_seq >= Number(first), "5.4: stream");
-    must(header.last_stream_seq <= Number(last), "5.4: place");
-    must(i === 0 || compare(headers[i - 1], header) <= 0, "5.1: order");
+    must(header.stream === stream && header.first_stream_seq >= Number(first), "4.3: stream");
+    must(header.last_stream_seq <= Number(last), "4.3: place");
+    must(i === 0 || compare(headers[i - 1], header) <= 0, "4.1: order");
     for (const name of [...REQUIRED, ...OPTIONAL])
-      must(String(rows[i][`column_${name}`]) === String(header[name] ?? null), `5.2: ${name}`);
+      must(String(rows[i][`column_${name}`]) === String(header[name] ?? null), `4.1: ${name}`);
   }
-  must(rows.length === file.segments, "3.7: segments");
-  must(sum(headers.map(({ events }) => events)) === file.events, "3.7: events");
+  must(rows.length === file.segments, "3.4: segments");
+  must(sum(headers.map(({ events }) => events)) === file.events, "3.4: events");
   must(
     headers.every((header) => header.first_at >= file.first_at && header.last_at <= file.last_at),
-    "3.7: times",
+    "3.4: times",
   );
   const prints = headers.map(({ generation }) => hash("sha256", generation, "hex").slice(0, 8));
   const once = [...new Set(prints)].toSorted().join("");
-  must(Buffer.from(once, "hex").toString("base64") === file.generations, "3.7: generations");
+  must(Buffer.from(once, "hex").toString("base64") === file.generations, "3.4: generations");
   return rows.map(({ header, sealed }, i) => ({
     header: headers[i],
     leaf: hashLeaf(toLeafData(Buffer.from(header), Buffer.from(sealed.bytes))),

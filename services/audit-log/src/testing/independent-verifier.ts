@@ -65,7 +65,7 @@ class Verification {
       .filter((number) => number !== undefined);
     must(
       numbers.every((number) => Number(number) < this.#commits.length),
-      "1.1: a commit is missing",
+      "3.2: a commit is missing",
     );
     for (const tree of [...this.#trees.keys(), ".archive"]) this.#checkTiles(tree);
     const own = join(dir, "checkpoint/.archive");
@@ -73,8 +73,8 @@ class Verification {
     const sizes = notes.map((note) => this.#checkKept(note));
     const holes = await this.#checkFiles();
     if (vkeys.length === 0 || this.#commits.length === 0) return { verdict: "unknown", because: "no key" };
-    if (Math.max(0, ...sizes) < this.#commits.length) return { verdict: "unknown", because: "6.4" };
-    if (this.#gaps > 0 || holes) return { verdict: "gap", because: "3.5" };
+    if (Math.max(0, ...sizes) < this.#commits.length) return { verdict: "unknown", because: "6.3" };
+    if (this.#gaps > 0 || holes) return { verdict: "gap", because: "3.3, 4.4" };
     return { verdict: "fine", because: "" };
   }
 
@@ -113,15 +113,15 @@ class Verification {
     }
     const places = new Set<number>();
     for (const [from, to] of [...gaps, ...skipped]) {
-      must(from >= first && to <= last && from <= to, "3.4: within");
+      must(from >= first && to <= last && from <= to, "3.3: within");
       for (let place = from; place <= to; place++) {
-        must(!places.has(place), "3.4: apart");
+        must(!places.has(place), "3.3: apart");
         places.add(place);
       }
     }
-    must(events + places.size === last - first + 1, "3.4: every place");
+    must(events + places.size === last - first + 1, "3.3: every place");
     const filed = tenants.flatMap((part: Json) => part.files).map((file: Json) => file.events);
-    must(sum(filed) === events, "3.4: files");
+    must(sum(filed) === events, "3.3: files");
     this.#lanes.set(stream, lane);
     this.#gaps += gaps.length;
     if (gaps.length > 0 || epoch > 0) this.#lossy.add(stream);
@@ -132,13 +132,13 @@ class Verification {
     const hashes = split(Buffer.from(leaves, "base64"));
     const ofSegments = hashes.slice(0, hashes.length - records.length);
     const gone = removes.map((key: string) => tree.files.get(key));
-    must(!gone.includes(undefined), "3.8: removes");
+    must(!gone.includes(undefined), "3.4: removes");
     const count = (of: Json[], field: string) => sum(of.map((file) => file[field]));
     if (removes.length > 0 && files.length > 0) {
-      must(ofSegments.length === 0, "3.8: a merge has no leaves");
-      must(count(gone, "segments") === count(files, "segments"), "3.8: merged segments");
-      must(count(gone, "events") === count(files, "events"), "3.8: merged events");
-    } else must(ofSegments.length === count(files, "segments"), "3.8: leaves");
+      must(ofSegments.length === 0, "3.5: a merge has no leaves");
+      must(count(gone, "segments") === count(files, "segments"), "3.5: merged segments");
+      must(count(gone, "events") === count(files, "events"), "3.5: merged events");
+    } else must(ofSegments.length === count(files, "segments"), "3.4: leaves");
     if (removes.length > 0 && files.length === 0) {
       const named = records
         .filter((record: Json) => record.kind === "retention_deleted")
@@ -146,19 +146,19 @@ class Verification {
       for (const file of gone)
         must(
           named.some((one: Json) => one.key === file.key && one.sha256 === file.sha256),
-          "3.8: no record says why",
+          "3.5: no record says why",
         );
       tree.deletedSegments += count(gone, "segments");
     }
     for (const leaf of ofSegments.map((one) => one.toString("hex"))) {
-      must(!tree.ofSegments.has(leaf), "4.6: twice");
+      must(!tree.ofSegments.has(leaf), "3.6: twice");
       tree.ofSegments.add(leaf);
     }
     for (const [i, record] of records.entries()) {
       const ordered = RECORD_FIELDS.filter((field) => field in record).map((field) => [field, record[field]]);
       const json = JSON.stringify({ v: 1, record: tenant, ...Object.fromEntries(ordered) });
       const leaf = hashLeaf(toLeafData(Buffer.from(json), Buffer.alloc(0)));
-      must(leaf.equals(hashes[ofSegments.length + i] ?? Buffer.alloc(0)), "4.3: record");
+      must(leaf.equals(hashes[ofSegments.length + i] ?? Buffer.alloc(0)), "5.3: record");
       if (record.kind === "erasure_requested") for (const id of record.generations) tree.erased.add(id);
     }
     for (const key of removes) tree.files.delete(key);
@@ -188,7 +188,7 @@ class Verification {
     return tree === ".archive" ? this.#commits.map(hashLeaf) : this.#tree(tree).leaves;
   }
 
-  /** 4.5, 8.2: a snapshot is not looked at, because nothing follows from it. */
+  /** §2, §9: a snapshot is not looked at, because nothing follows from it. */
   #checkTiles(tree: string): void {
     let hashes = this.#leavesOf(tree);
     for (let level = 0; hashes.length >= 256; level++) {
@@ -200,24 +200,24 @@ class Verification {
           .match(/.{3}/g)!;
         const name = groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join("/");
         const path = join(this.#options.dir, "tile", tree, String(level), name);
-        if (existsSync(path)) must(readFileSync(path).equals(Buffer.concat(tile)), "8.2: tile");
+        if (existsSync(path)) must(readFileSync(path).equals(Buffer.concat(tile)), "2: tile");
         above.push(rootOf(tile));
       }
       hashes = above;
     }
   }
 
-  /** 6.4, 6.7. @returns how many commits it is of */
+  /** 6.3, 7.2. @returns how many commits it is of */
   #checkKept(note: string): number {
     const { origin, size, root } = openCheckpoint(note, this.#options.vkeys);
     const leaves = this.#leavesOf(".archive");
-    must(origin === `${this.#options.name}/.archive`, "6.4: origin");
-    must(size <= leaves.length, "6.7: the end is cut off");
-    must(root.equals(rootOf(leaves.slice(0, size))), "6.7: another history");
+    must(origin === `${this.#options.name}/.archive`, "6.3: origin");
+    must(size <= leaves.length, "7.2: the end is cut off");
+    must(root.equals(rootOf(leaves.slice(0, size))), "7.2: another history");
     return size;
   }
 
-  /** 4.6, §5. @returns whether a log has a hole that nothing explains */
+  /** 3.6, §4. @returns whether a log has a hole that nothing explains */
   async #checkFiles(): Promise<boolean> {
     const database = await DuckDBInstance.create(":memory:");
     const connection = await database.connect();
@@ -231,13 +231,13 @@ class Verification {
           join(this.#options.dir, file.key),
           file,
         )) {
-          must(left.delete(leaf.toString("hex")), "4.6: a segment is no leaf");
+          must(left.delete(leaf.toString("hex")), "3.6: a segment is no leaf");
           const { tenant: of, kind, generation } = header;
-          must(of === tenant && file.key.startsWith(`data/tenant=${tenant}/`), "5.4: tenant");
+          must(of === tenant && file.key.startsWith(`data/tenant=${tenant}/`), "4.3: tenant");
           if (kind === "log") logs.set(generation, [...(logs.get(generation) ?? []), header]);
         }
       }
-      must(left.size === tree.deletedSegments, "4.6: a leaf has no segment");
+      must(left.size === tree.deletedSegments, "3.6: a leaf has no segment");
       for (const [generation, parts] of logs) {
         const isExplained =
           tree.erased.has(generation) || tree.deletedSegments > 0 || this.#lossy.has(parts[0].stream);
@@ -264,6 +264,6 @@ function rootOf(leaves: readonly Buffer[]): Buffer {
 }
 
 function split(bytes: Buffer): Buffer[] {
-  must(bytes.length % 32 === 0, "3.6: leaves");
+  must(bytes.length % 32 === 0, "3.4: leaves");
   return Array.from({ length: bytes.length / 32 }, (_, i) => bytes.subarray(32 * i, 32 * (i + 1)));
 }
