@@ -1,10 +1,12 @@
-import { purgeGeneration, readPlaces } from "@reprise/log";
+import { readPlaces } from "@reprise/log";
 import {
   type AuditRecord,
   decodeOpsRecord,
   encodeSseFrame,
+  logSubject,
   OPS_STREAM,
   type ReaderMark,
+  streamOf,
 } from "@reprise/protocol";
 import { openSseReader, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -64,6 +66,14 @@ async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
   return places.map(({ payload }) => decodeOpsRecord(payload));
 }
 
+/** Takes away a log's events and nothing else, as their age would. */
+async function expire({ broker }: Cluster, id: string): Promise<void> {
+  const ref = refOf(TENANT, id);
+  const subject = `$JS.API.STREAM.PURGE.${streamOf(ref.generation)}`;
+  const answer = await broker.main.request(subject, JSON.stringify({ filter: logSubject(ref) }));
+  expect(answer.json()).toMatchObject({ success: true });
+}
+
 /** Until every connection's last mark is recorded, and archived. */
 async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readonly ReaderMark[]> {
   const marks = new Map<string, ReaderMark>();
@@ -87,7 +97,7 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   ]);
   const { id, live, leaver, late } = await generate(cluster, url);
   const marks = await untilReadersAreKept(cluster, id);
-  await purgeGeneration({ ...cluster, ref: refOf(TENANT, id) });
+  await expire(cluster, id);
   // It has nothing of the generation in memory.
   const node = await cluster.startDelivery();
   const ask = auditorOf(cluster, node.url);
