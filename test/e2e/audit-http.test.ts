@@ -110,7 +110,7 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   expect((await ask(`${list}?metadata[order]=8`)).json).toMatchObject({ data: [] });
   const { json } = await ask(`${list}/${id}`);
   expect(json).toMatchObject({ ...entry, verdict: expect.anything() });
-  const { readers } = json as unknown as AuditRecord;
+  const readers = json["readers"] as ReaderMark[];
   expect(readers.toSorted((a, b) => a.seq - b.seq)).toEqual(marks);
   expect(marks.map(({ withdrawn }) => withdrawn !== undefined).filter(Boolean)).toHaveLength(1);
 

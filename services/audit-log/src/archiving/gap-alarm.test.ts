@@ -21,7 +21,7 @@ test("a gap is counted, and told as an error that says where", async () => {
     },
   };
   const metrics = createMetrics({ processMetrics: false });
-  await using _auditLog = await startAuditLog({
+  await using auditLog = await startAuditLog({
     broker: world.broker,
     shards: 1,
     storage: {
@@ -37,6 +37,7 @@ test("a gap is counted, and told as an error that says where", async () => {
     logger: createLogger({ service: "audit-log", destination }),
     metrics,
   });
+  expect(auditLog.notReadyBecause()).toEqual([]);
   expect(await told.promise).toMatchObject({ level: "error", stream: STREAM, gaps: [[1, 4]] });
   expect(await metrics.render()).toContain("\nreprise_audit_lost_total 4\n");
 });
