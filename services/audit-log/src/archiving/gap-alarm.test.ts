@@ -31,6 +31,7 @@ test("a gap is counted, and told as an error that says where", async () => {
       cacheDir: join(world.dir, "cache"),
       keyring: await world.openKeyring(),
       signer: createNoteKey("test", SIGNING_SEED),
+      earlier: [],
     },
     tenants: [],
     limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
