@@ -16,6 +16,7 @@ export {
   type Lane,
   type TenantPart,
 } from "./commit/commit.ts";
+export { signJson } from "./commit/signed-json.ts";
 export { joinHashes, sha256Hex, splitHashes } from "./commit/hashes.ts";
 export {
   checkpointKey,

@@ -117,6 +117,10 @@ export const ENVIRONMENT_VARIABLES = {
     text(),
     "File with the key that signs checkpoints; without it `signing.key` in the folder of the keys, made when it is missing.",
   ),
+  REPRISE_AUDIT_EARLIER_VKEYS: optional(
+    list(text()),
+    "Public keys that the archive was signed with before its signing key was changed, separated by commas.",
+  ),
   REPRISE_AUDIT_WITNESS_URLS: optional(
     list(url("http", "https")),
     "Witnesses that cosign checkpoints, separated by commas.",

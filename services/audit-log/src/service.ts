@@ -55,7 +55,7 @@ const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16
 /** Starts to archive what the broker keeps. Its streams must exist. */
 export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { broker, shards, storage, limits = LIMITS, logger, metrics } = options;
-  const { keyring, signer, dir, cacheDir } = storage;
+  const { keyring, signer, earlier, dir, cacheDir } = storage;
   await using stack = new AsyncDisposableStack();
   const onError = (error: unknown) => {
     // What the absence of the broker or the store has held up is tried again.
@@ -69,7 +69,11 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     (await probeStore(storage.store)) === "conditional"
       ? storage.store
       : createBrokerFencedStore(storage.store, { broker, publish: log.publish, archive: storage.name });
-  const archive = await openArchive({ store, name: storage.name, writer: { name: holder, signer, onError } });
+  const archive = await openArchive({
+    store,
+    name: storage.name,
+    writer: { name: holder, signer, earlier, onError },
+  });
   // Closed after the lanes: what they archive last is cosigned too.
   if (options.witnessUrls) stack.use(startWitnessing({ archive, urls: options.witnessUrls, onError }));
   const events = metrics.counter("reprise_audit_events_total");

@@ -12,6 +12,8 @@ import {
   openSecretFile,
   parseMasterKey,
   parseNoteKey,
+  parseVerifierKey,
+  type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import type { StorageEnvironment } from "./config.ts";
@@ -27,6 +29,8 @@ export interface AuditStorage {
   readonly cacheDir: string;
   readonly keyring: Keyring;
   readonly signer: NoteKey;
+  /** Keys that it was signed with before. */
+  readonly earlier: readonly VerifierKey[];
 }
 
 /**
@@ -43,11 +47,12 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
   const name = env.REPRISE_AUDIT_NAME;
   const signingKeyFile = env.REPRISE_AUDIT_SIGNING_KEY_FILE ?? join(keysDir, "signing.key");
   const signer = parseNoteKey(await openSecretFile(signingKeyFile, () => createNoteKey(name).skey));
+  const earlier = (env.REPRISE_AUDIT_EARLIER_VKEYS ?? []).map(parseVerifierKey);
   const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
   const cacheDir = join(dataDir, `audit-cache-${process.pid}`);
   if (!env.REPRISE_AUDIT_S3_URL) {
     const dir = env.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");
-    return { name, store: createFileStore(dir), dir, cacheDir, keyring, signer };
+    return { name, store: createFileStore(dir), dir, cacheDir, keyring, signer, earlier };
   }
   const keyId = env.REPRISE_AUDIT_S3_KEY_ID;
   const secret = env.REPRISE_AUDIT_S3_SECRET;
@@ -63,5 +68,5 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
     keyId,
     secret,
   });
-  return { name, store, dir: undefined, cacheDir, keyring, signer };
+  return { name, store, dir: undefined, cacheDir, keyring, signer, earlier };
 }

@@ -75,7 +75,15 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
     await using auditLog = await startAuditLog({
       broker,
       shards: SHARDS,
-      storage: { name: "bench", store, dir: join(dir.path, "archive"), cacheDir: dir.path, keyring, signer },
+      storage: {
+        name: "bench",
+        store,
+        dir: join(dir.path, "archive"),
+        cacheDir: dir.path,
+        keyring,
+        signer,
+        earlier: [],
+      },
       tenants: [],
       limits: LIMITS,
       logger: createLogger({ service: "bench", level: "error" }),

@@ -37,6 +37,8 @@ const snapshotSchema = z.strictObject({
     }),
   ),
   tree: treeSchema,
+  /** Not part of the state: whoever reads the snapshot to write looks at it first. */
+  signed: z.string().optional(),
 });
 
 /** What an archive holds: the sum of its commits, taken in order. */

@@ -1,14 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
 import { parseCheckpoint } from "../note/checkpoint.ts";
-import type { NoteKey } from "../note/note-key.ts";
+import type { NoteKey, VerifierKey } from "../note/note-key.ts";
 import { parseNote } from "../note/signed-note.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { ArchiveState, type GrownTree } from "./archive-state.ts";
 import { ARCHIVE_TREE, type Commit, followsLane } from "./commit.ts";
 import { type Draft, signTree, toCommit } from "./draft.ts";
-import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
+import { checkpointKey, commitKey, commitSubject, SNAPSHOT_KEY, snapshotSubject, tileKey } from "./paths.ts";
 import { readCommits, type StoredCommit } from "./read-commits.ts";
+import { isSignedJson, signJson } from "./signed-json.ts";
 
 export type AppendOutcome =
   | { readonly kind: "committed"; readonly commit: Commit }
@@ -27,6 +28,8 @@ export interface ArchiveWriter {
   /** Of this process; no other has it: whose commit is the very same has made it. */
   readonly name: string;
   readonly signer: NoteKey;
+  /** Keys that the archive was signed with before. What is signed by none of them all is not gone on from. */
+  readonly earlier?: readonly VerifierKey[] | undefined;
   /** Told what is tried again, and what of the derived objects could not be written. */
   readonly onError: (error: unknown) => void;
 }
@@ -67,7 +70,7 @@ export class Archive {
     const snapshot = await this.store.get(SNAPSHOT_KEY);
     if (snapshot) {
       try {
-        this.#state = ArchiveState.of(JSON.parse(Buffer.from(snapshot).toString()));
+        this.#state = this.#openSnapshot(snapshot);
         this.#sinceSnapshot.lastBytes = snapshot.length;
       } catch (error) {
         this.#writer?.onError(error);
@@ -114,6 +117,7 @@ export class Archive {
     const taken: Commit[] = [];
     const grown = new Map<string, GrownTree>();
     for await (const { commit, bytes } of this.commits(this.#state.next)) {
+      this.#assertSigned(commit, bytes);
       for (const tree of this.#apply(commit, bytes)) grown.set(tree.name, tree);
       taken.push(commit);
     }
@@ -165,6 +169,27 @@ export class Archive {
     return isThere && (!lane || followsLane(state.lanes.get(lane.stream), lane));
   }
 
+  /** Whoever writes signs what follows: what others have put there must not become part of it. */
+  #assertSigned({ n, signed }: Commit, bytes: Uint8Array): void {
+    if (!this.#writer || isSignedJson(bytes, signed, commitSubject(this.name, n), this.#keys(this.#writer)))
+      return;
+    throw new RepriseError("archive_corrupt", `Commit ${n} is signed by no key of the archive.`);
+  }
+
+  /** @throws RepriseError `archive_corrupt`, SyntaxError */
+  #openSnapshot(bytes: Uint8Array): ArchiveState {
+    const json = JSON.parse(Buffer.from(bytes).toString()) as { signed?: string };
+    const state = ArchiveState.of(json);
+    const subject = snapshotSubject(this.name, state.next);
+    if (!this.#writer || isSignedJson(bytes, json.signed ?? "", subject, this.#keys(this.#writer)))
+      return state;
+    throw new RepriseError("archive_corrupt", "The snapshot is signed by no key of the archive.");
+  }
+
+  #keys({ signer, earlier = [] }: ArchiveWriter): VerifierKey[] {
+    return [signer, ...earlier];
+  }
+
   #apply(commit: Commit, bytes: Uint8Array): GrownTree[] {
     const grown = this.#state.apply(commit, bytes);
     this.#sinceSnapshot.commits++;
@@ -197,7 +222,9 @@ export class Archive {
     } while (await this.#hasGrown(writer));
     const since = this.#sinceSnapshot;
     if (since.commits < SNAPSHOT_COMMITS || since.bytes < since.lastBytes) return;
-    const snapshot = Buffer.from(JSON.stringify(this.#state));
+    const subject = snapshotSubject(this.name, this.#state.next);
+    const json = signJson(this.#state.toJSON() as object, subject, writer.signer);
+    const snapshot = Buffer.from(JSON.stringify(json));
     if (await this.#put(SNAPSHOT_KEY, snapshot, writer))
       this.#sinceSnapshot = { commits: 0, bytes: 0, lastBytes: snapshot.length };
   }

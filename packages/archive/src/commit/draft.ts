@@ -7,7 +7,9 @@ import { toLeafData } from "../segment/segment-header.ts";
 import type { ArchiveState } from "./archive-state.ts";
 import type { ArchiveFile, Commit, Lane, TenantPart } from "./commit.ts";
 import { joinHashes } from "./hashes.ts";
+import { commitSubject } from "./paths.ts";
 import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
+import { signJson } from "./signed-json.ts";
 
 /** What a tenant's part of a commit is made of. */
 export interface TenantDraft {
@@ -41,8 +43,8 @@ export function toCommit({ lane, tenants }: Draft, state: ArchiveState, by: Comm
   const parts = tenants
     .toSorted((a, b) => (a.tenant < b.tenant ? -1 : 1))
     .map((draft) => toPart(draft, state, by));
-  return {
-    v: 1,
+  const body = {
+    v: 1 as const,
     n: state.next,
     prev: state.headHash,
     at: new Date().toISOString(),
@@ -50,6 +52,7 @@ export function toCommit({ lane, tenants }: Draft, state: ArchiveState, by: Comm
     ...(lane && { lane }),
     tenants: parts,
   };
+  return signJson(body, commitSubject(by.archive, body.n), by.signer);
 }
 
 function toPart(

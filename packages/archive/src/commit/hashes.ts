@@ -3,6 +3,10 @@ import { RepriseError } from "@reprise/protocol";
 
 const HASH_BYTES = 32;
 
+export function sha256(bytes: Uint8Array): Buffer {
+  return hash("sha256", bytes, "buffer");
+}
+
 export function sha256Hex(bytes: Uint8Array): string {
   return hash("sha256", bytes, "hex");
 }

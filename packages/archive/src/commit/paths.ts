@@ -8,6 +8,16 @@ export function commitKey(n: number): string {
   return `_log/${String(Math.floor(n / FOLDER)).padStart(6, "0")}/${String(n).padStart(WIDTH, "0")}.json`;
 }
 
+/** What the signature of a commit is of. */
+export function commitSubject(archive: string, n: number): { origin: string; n: number } {
+  return { origin: `${archive}/.commit`, n };
+}
+
+/** What the signature of a snapshot is of. @param n how many commits it sums up */
+export function snapshotSubject(archive: string, n: number): { origin: string; n: number } {
+  return { origin: `${archive}/.snapshot`, n };
+}
+
 /** What all commits up to some `n` amount to, so that nobody has to read them all again. May be missing or old. */
 export const SNAPSHOT_KEY = "_log/snapshot.json";
 

@@ -3,8 +3,9 @@ import { ArchiveState } from "../commit/archive-state.ts";
 import { parseCommit } from "../commit/read-commits.ts";
 import { ARCHIVE_TREE, type ArchiveFile, type Commit, type TenantPart } from "../commit/commit.ts";
 import { splitHashes } from "../commit/hashes.ts";
-import { commitKey, SNAPSHOT_KEY, tileKey } from "../commit/paths.ts";
+import { commitKey, commitSubject, SNAPSHOT_KEY, tileKey } from "../commit/paths.ts";
 import { encodeArchiveRecord } from "../commit/record.ts";
+import { isSignedJson } from "../commit/signed-json.ts";
 import { hashLeaf } from "../merkle/hash.ts";
 import type { MerkleTree } from "../merkle/merkle-tree.ts";
 import { parseCheckpoint } from "../note/checkpoint.ts";
@@ -54,7 +55,7 @@ const TENANT = /^[A-Za-z0-9_-]{1,64}$/;
  * @throws RepriseError `archive_unavailable`
  */
 export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> {
-  const { store, claims, findings } = options;
+  const { store, claims, findings, vkeys } = options;
   const state = new ArchiveState();
   const tenants = new Map<string, ClaimedTenant>();
   const lanes = new LaneWalk(findings);
@@ -71,6 +72,8 @@ export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> 
       const commit = parseCommit(bytes, n);
       const grown = state.apply(commit, bytes);
       lanes.take(commit);
+      if (vkeys.length > 0 && !isSignedJson(bytes, commit.signed, commitSubject(options.name, n), vkeys))
+        findings.add("tampered", commitKey(n), "is signed by none of the given keys");
       const names = commit.tenants.map(({ tenant }) => tenant);
       if (!names.every((one, i) => TENANT.test(one) && (names[i - 1] ?? "") < one))
         findings.add("tampered", commitKey(n), "its tenants are not some, each once, in their order");

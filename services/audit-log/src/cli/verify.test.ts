@@ -90,7 +90,7 @@ test("an archive whose signing key was changed is verified with both keys, and w
   await using world = await openArchiveOf();
   const { filled } = world;
   const newer = createNoteKey("test", Buffer.alloc(32, 4));
-  const writer = { name: "second", signer: newer, onError: () => {} };
+  const writer = { name: "second", signer: newer, earlier: [signer], onError: () => {} };
   const archive = await openArchive({ store: createFileStore(filled.dir), name: "test", writer });
   await archive.append(() => ({ tenants: [] }));
   const hold = { kind: "hold_set", at: "now", id: "hold_1", by: "me", reason: "law" } as const;

@@ -86,7 +86,8 @@ export async function openForWriting(
           archive: storage.name,
         })
       : storage.store;
-  const writer = { name: `reprise-audit-${process.pid}`, signer: storage.signer, onError };
+  const { signer, earlier } = storage;
+  const writer = { name: `reprise-audit-${process.pid}`, signer, earlier, onError };
   const archive = await openArchive({ store, name: storage.name, writer });
   // With a broker it may be one that has just begun.
   if (archive.state.next === 0 && !live)

@@ -11,6 +11,7 @@ import {
   parseCommit,
   parseNote,
   sha256Hex,
+  signJson,
   signNote,
   SNAPSHOT_KEY,
   splitHashes,
@@ -35,11 +36,17 @@ export async function readCommits(store: BlobStore): Promise<Commit[]> {
 }
 
 /** Writes commits so that each follows the one before, in place of all that were there. The snapshot, which would tell, is gone. */
-export async function writeCommits(store: BlobStore, commits: readonly Commit[]): Promise<void> {
+export async function writeCommits(
+  store: BlobStore,
+  commits: readonly Commit[],
+  key?: NoteKey,
+): Promise<void> {
   const before = await readCommits(store);
   let prev = "0".repeat(64);
-  for (const [n, commit] of commits.entries()) {
-    const bytes = Buffer.from(JSON.stringify({ ...commit, n, prev }));
+  for (const [n, { signed, ...commit }] of commits.entries()) {
+    const body = { ...commit, n, prev };
+    const forged = key ? signJson(body, { origin: originOf(signed), n }, key) : { ...body, signed };
+    const bytes = Buffer.from(JSON.stringify(forged));
     await store.put(commitKey(n), bytes);
     prev = sha256Hex(bytes);
   }
@@ -59,7 +66,7 @@ export async function signAgain(store: BlobStore, key: NoteKey): Promise<void> {
       return { ...part, checkpoint: signLike(part.checkpoint, tree, key) };
     }),
   }));
-  await writeCommits(store, commits);
+  await writeCommits(store, commits, key);
   const tree = new MerkleTree();
   for (let n = 0; n < commits.length; n++) tree.append(hashLeaf((await store.get(commitKey(n)))!));
   const place = checkpointKey(ARCHIVE_TREE);
@@ -67,9 +74,12 @@ export async function signAgain(store: BlobStore, key: NoteKey): Promise<void> {
   await store.put(place, Buffer.from(signLike(note, tree, key)));
 }
 
+function originOf(note: string): string {
+  return parseCheckpoint(parseNote(note).text).origin;
+}
+
 function signLike(note: string, tree: MerkleTree, key: NoteKey): string {
-  const { origin } = parseCheckpoint(parseNote(note).text);
-  return signNote(encodeCheckpoint({ origin, size: tree.size, root: tree.root() }), [key]);
+  return signNote(encodeCheckpoint({ origin: originOf(note), size: tree.size, root: tree.root() }), [key]);
 }
 
 /** The same commits, with one of them changed. */

@@ -88,6 +88,7 @@ class Verification {
     const before = this.#commits.at(-1);
     must(commit.v === 1 && commit.n === this.#commits.length, "3.1: n");
     must(commit.prev === (before ? hash("sha256", before, "hex") : "0".repeat(64)), "3.1: prev");
+    this.#checkSignature(bytes, commit);
     if (commit.lane) this.#checkLane(commit);
     const names: string[] = commit.tenants.map(({ tenant }: Json) => tenant);
     must(
@@ -96,6 +97,15 @@ class Verification {
     );
     for (const part of commit.tenants) this.#takePart(part);
     this.#commits.push(bytes);
+  }
+
+  #checkSignature(bytes: Buffer, { n, signed }: Json): void {
+    const { origin, size, root } = openCheckpoint(signed, this.#options.vkeys);
+    const field = `,"signed":${JSON.stringify(signed)}}`;
+    must(bytes.toString().endsWith(field), "3.7: the last field");
+    const body = `${bytes.toString().slice(0, -field.length)}}`;
+    must(origin === `${this.#options.name}/.commit` && size === n, "3.7: of another");
+    must(root.equals(hash("sha256", body, "buffer")), "3.7: hash");
   }
 
   #checkLane({ lane, tenants }: Json): void {
