@@ -8,6 +8,7 @@ import {
   redacted,
   review,
   reviewed,
+  toLog,
   unavailable,
 } from "./moderation.fixture.ts";
 import { called, completed, delta, fold, started } from "./transcript.fixture.ts";
@@ -25,6 +26,12 @@ describe("a transcript of a log that is moderated", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("is the same where a range of one text runs over the place where a halt of all texts began in another", () => {
+    const call = { ...called("call_1"), arguments: "4111" };
+    const log = toLog([started(), delta("a"), call, halted(3, "[halted]"), delta("b"), redacted(2, 5, "…")]);
+    expect(shown(projected(log))).toEqual(shown(log));
   });
 
   it("is the same however much was known of withdrawals when each event was sent", () => {

@@ -71,7 +71,16 @@ export class Withdrawals {
       (one) => seq >= one.fromSeq && seq <= one.toSeq && (one.channel ?? channel) === channel,
     );
     if (!found) return undefined;
-    return seq === found.fromSeq ? found.replacement : "";
+    return seq === found.fromSeq && !this.#isPassedOver(found) ? found.replacement : "";
+  }
+
+  /**
+   * Whether a later range of one channel runs over the place where a halt has begun. What the halt's event may still say of that place is
+   * nothing then (`#retold`), whatever channel it is of, so nothing stands there for anybody.
+   */
+  #isPassedOver({ seq, fromSeq, channel }: Withdrawal): boolean {
+    if (channel !== undefined) return false;
+    return this.#list.some((one) => one.seq > seq && one.fromSeq < fromSeq && one.toSeq >= fromSeq);
   }
 
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
