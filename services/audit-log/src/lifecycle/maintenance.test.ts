@@ -1,5 +1,5 @@
 import { type GenerationRef, RepriseError } from "@reprise/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { completed, delta, requested } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { verifyStore } from "../testing/verify-store.ts";
@@ -53,6 +53,14 @@ function filesOf({ archive }: FilledArchive): string[] {
 async function objectsOf({ archive: { store } }: FilledArchive): Promise<string[]> {
   return (await Array.fromAsync(store.list("data/"))).map(({ key }) => key);
 }
+
+test("a thorough round that is asked for while another runs comes after it", async () => {
+  await using filled = await openFilledArchive();
+  const tenants = vi.fn(() => []);
+  await using maintenance = maintenanceOf(filled, { tenants });
+  await Promise.all([maintenance.run(), maintenance.run()]);
+  expect(tenants).toHaveBeenCalledTimes(2);
+});
 
 describe("small files", () => {
   test("of a day that is over become one, without a new leaf, and everything is read as before", async () => {
@@ -217,5 +225,19 @@ describe("retention", () => {
     await maintenance.run();
     expect(await filled.keyring.open(tenant, kidOf(gone))).toBe("destroyed");
     expect(await filled.keyring.open(tenant, kidOf(goesOn))).toMatchObject({ kid: kidOf(goesOn) });
+  });
+
+  test("leaves the key of a tenant's own records when all of these are gone", async () => {
+    await using filled = await openFilledArchive();
+    const at = new Date(START).toISOString();
+    filled.ops({ tenant } as GenerationRef, { kind: "access", at, by: "ann", call: "list" });
+    await filled.commit();
+    const [file] = await Array.fromAsync(readStoredHeaders(filled.archive.store, tenant));
+    const { kid, generation } = file!.headers[0]!;
+    await using maintenance = maintenanceOf(filled, { now: () => START, tenants: keep(1) });
+    await maintenance.run();
+    expect(generation).toBe("-");
+    expect(filesOf(filled)).toEqual([]);
+    expect(await filled.keyring.open(tenant, kid)).toMatchObject({ kid });
   });
 });

@@ -28,7 +28,7 @@ export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions
 }
 
 export interface Maintenance {
-  /** One thorough round, now. */
+  /** One thorough round, after the one that runs. */
   run(): Promise<void>;
   /** Ends the round that runs. */
   close(): Promise<void>;
@@ -57,10 +57,12 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   let isOurs = live === undefined;
   let running: Promise<void> | undefined;
   let thoroughAt = Number.NEGATIVE_INFINITY;
-  const run = (isThorough: boolean) =>
-    (running ??= runRound({ ...options, sweeper, signal, isThorough }).finally(() => {
+  const begin = (isThorough: boolean) => {
+    if (isThorough) thoroughAt = performance.now();
+    return (running = runRound({ ...options, sweeper, signal, isThorough }).finally(() => {
       running = undefined;
     }));
+  };
   const leases =
     live &&
     holdLeases({
@@ -77,13 +79,13 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       onError,
     });
   const timer = setInterval(() => {
-    if (!isOurs) return;
-    const isThorough = performance.now() - thoroughAt >= thoroughMs;
-    if (isThorough) thoroughAt = performance.now();
-    void run(isThorough);
+    if (isOurs && !running) void begin(performance.now() - thoroughAt >= thoroughMs);
   }, intervalMs);
   return {
-    run: () => run(true),
+    async run() {
+      while (running) await running;
+      await begin(true);
+    },
     async close() {
       clearInterval(timer);
       stopping.abort();

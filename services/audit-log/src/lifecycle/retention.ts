@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type ArchiveFile, mayHold } from "@reprise/archive";
 import { isKeyOfSubject } from "./find-generations.ts";
 import { parseDataKey } from "./data-file-name.ts";
@@ -5,6 +6,8 @@ import type { LifecycleContext } from "./lifecycle-context.ts";
 import { readHeaders, readStoredHeaders } from "./stored-headers.ts";
 
 const DAY_MS = 86_400_000;
+/** What segments of a tenant's own records name instead of a generation. */
+const TENANTS_OWN = "-";
 
 /** A day of a tenant that is over for good. */
 interface ExpiredDay {
@@ -38,7 +41,7 @@ export async function deleteExpired(
   const { archive } = context;
   const deleted: string[] = [];
   for (const { day, files } of expiredDays(archive.state.files(tenant), maxDays, nowMs)) {
-    const holds = archive.state.holds(tenant);
+    const holds = idsOf(archive.state.holds(tenant));
     const isHeld = await heldFiles(context, tenant);
     const gone = files.filter((file) => !isHeld(file));
     if (gone.length === 0) continue;
@@ -53,13 +56,17 @@ export async function deleteExpired(
     const part = { tenant, leaves: [], files: [], removes, records: [record] };
     const outcome = await archive.append((state) =>
       // A hold that was set meanwhile is looked at in the next round.
-      state.holds(tenant).length === holds.length ? { tenants: [part] } : undefined,
+      isDeepStrictEqual(idsOf(state.holds(tenant)), holds) ? { tenants: [part] } : undefined,
     );
     if (outcome.kind === "fenced") continue;
     await destroyUnused(context, tenant, kids);
     deleted.push(day);
   }
   return deleted;
+}
+
+function idsOf(holds: readonly { readonly id: string }[]): string[] {
+  return holds.map(({ id }) => id);
 }
 
 async function heldFiles(
@@ -81,7 +88,7 @@ async function heldFiles(
   return (file) => [...held].some((generation) => mayHold(file, generation));
 }
 
-/** Keys of single generations, and whose they are. */
+/** Keys of single generations, and whose they are. Not that of a tenant's own records: further ones are sealed with it at any time. */
 async function kidsIn(
   { store }: LifecycleContext,
   files: readonly ArchiveFile[],
@@ -89,7 +96,7 @@ async function kidsIn(
   const kids = new Map<string, string>();
   for (const { key, bytes } of files) {
     for (const { kid, generation } of (await readHeaders(store, key, bytes)) ?? [])
-      if (!isKeyOfSubject(kid)) kids.set(kid, generation);
+      if (!isKeyOfSubject(kid) && generation !== TENANTS_OWN) kids.set(kid, generation);
   }
   return kids;
 }
