@@ -14,7 +14,8 @@ function isHeld(
 ): boolean {
   if (generation !== undefined) return found.has(generation);
   if (tag === undefined || tag === wanted.tag) return true;
-  return [...found.values()].some(({ tags }) => tags.has(tag));
+  // What can't be read may be what is held.
+  return [...found.values()].some(({ tags, isPartlyUnread }) => isPartlyUnread || tags.has(tag));
 }
 
 /** @throws RepriseError `erasure_refused` */

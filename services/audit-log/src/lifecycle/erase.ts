@@ -4,7 +4,13 @@ import { subjectTag } from "../archiving/what-it-says.ts";
 import { assertNotHeld, assertOldEnough } from "./assert-erasable.ts";
 import { type ErasureCertificate, certify } from "./certificate.ts";
 import { type Erasure, erasuresIn } from "./erasures.ts";
-import { type FoundGenerations, findGenerations, isKeyOfSubject, type Wanted } from "./find-generations.ts";
+import {
+  assertKeysKnown,
+  type FoundGenerations,
+  findGenerations,
+  isKeyOfSubject,
+  type Wanted,
+} from "./find-generations.ts";
 import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
 import { endAll, isAnywhere, placesOf, subjectOfLive, toRef } from "./live-generations.ts";
@@ -85,7 +91,9 @@ async function toWanted(
     return { tag, generations: [] };
   }
   const single = { tag: undefined, generations: [generation!] };
-  const { kids } = (await findGenerations(context, tenant, single)).get(generation!)!;
+  const found = await findGenerations(context, tenant, single);
+  const { kids } = found.get(generation!)!;
+  assertKeysKnown(found, kids);
   const named = context.live && (await subjectOfLive(context.live, toRef(tenant, generation!)));
   const tag =
     named === undefined

@@ -1,4 +1,4 @@
-import type { BlobStore } from "@reprise/archive";
+import { type BlobStore, mayHold } from "@reprise/archive";
 import { listGenerations, readJobsAfter, readPlaces } from "@reprise/log";
 import {
   decodeEvent,
@@ -6,12 +6,13 @@ import {
   type KnownEvent,
   logSubject,
   peekType,
+  RepriseError,
   streamOf,
   type TenantId,
 } from "@reprise/protocol";
 import { subjectTag } from "../archiving/what-it-says.ts";
 import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
-import { readStoredHeaders } from "./stored-headers.ts";
+import { archiveDamaged, readStoredHeaders } from "./stored-headers.ts";
 
 /** What is to be found: the generations of a subject, or single ones. */
 export interface Wanted {
@@ -26,17 +27,20 @@ export interface FoundGeneration {
   readonly kids: Set<string>;
   /** Keyed hashes of its metadata and its subject, as far as its request is archived. */
   readonly tags: Set<string>;
+  /** Something of it may lie in a file that can't be read, and whose it is and under which key with it. */
+  isPartlyUnread: boolean;
 }
 
 /** By id. */
 export type FoundGenerations = Map<string, FoundGeneration>;
 
 /**
- * All of a tenant that is wanted: in the archive, among what is stored and not committed yet, in the live log, and in the queue.
- * @throws RepriseError `archive_unavailable`, `archive_corrupt`, `broker_unavailable`
+ * All of a tenant that is wanted: in the archive, among what is stored and not committed yet, in the live log, and in the queue. Files that
+ * can't be read are passed over.
+ * @throws RepriseError `archive_unavailable`, `broker_unavailable`
  */
 export async function findGenerations(
-  { store, keyring, live }: LifecycleContext,
+  { archive, store, keyring, live, onDamaged }: LifecycleContext,
   tenant: TenantId,
   wanted: Wanted,
 ): Promise<FoundGenerations> {
@@ -48,22 +52,39 @@ export async function findGenerations(
     if (live) for await (const id of findLive(live, tenant, tag, tagOf)) ids.add(id);
   }
   const found: FoundGenerations = new Map();
-  for (const id of ids) found.set(id, { firstAtUs: undefined, kids: new Set(), tags: new Set() });
-  for await (const { headers } of readStoredHeaders(store, tenant)) {
-    for (const { generation, kid, first_at, tags = [] } of headers) {
+  for (const id of ids)
+    found.set(id, { firstAtUs: undefined, kids: new Set(), tags: new Set(), isPartlyUnread: false });
+  const damaged = new Set<string>();
+  for await (const { headers } of readStoredHeaders(store, tenant, (key) => damaged.add(key))) {
+    for (const { generation, kind, kid, first_at, tags = [] } of headers) {
       const known = found.get(generation);
-      if (!known) continue;
+      // Who has looked at it is under the tenant's key, and stays.
+      if (!known || kind === "access") continue;
       known.kids.add(kid);
       known.firstAtUs = Math.min(known.firstAtUs ?? first_at, first_at);
       for (const one of tags) known.tags.add(one);
     }
   }
+  for (const key of damaged) onDamaged?.(archiveDamaged(key));
+  // What a file holds that no commit names is archived again, or was before.
+  for (const file of archive.state.files(tenant).filter(({ key }) => damaged.has(key)))
+    for (const [id, known] of found) known.isPartlyUnread ||= mayHold(file, id);
   return found;
+}
+
+/**
+ * @param kids all that are known to have sealed something of it
+ * @throws RepriseError `archive_corrupt` when the only file that says which key to destroy can't be read
+ */
+export function assertKeysKnown(found: FoundGenerations, kids: ReadonlySet<string>): void {
+  const unread = [...found].find(([, { isPartlyUnread }]) => isPartlyUnread);
+  if (kids.size > 0 || !unread) return;
+  throw new RepriseError("archive_corrupt", `A file that may hold ${unread[0]} can't be read: restore it.`);
 }
 
 /** A subject's key names the subject's tag, so a segment without the request tells too. */
 async function* findStored(store: BlobStore, tenant: string, tag: string): AsyncGenerator<string> {
-  for await (const { headers } of readStoredHeaders(store, tenant)) {
+  for await (const { headers } of readStoredHeaders(store, tenant, () => {})) {
     for (const { generation, tags, kid } of headers)
       if (tags?.includes(tag) || isKeyOfSubject(kid, tag)) yield generation;
   }

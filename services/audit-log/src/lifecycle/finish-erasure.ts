@@ -3,7 +3,7 @@ import { fillStream, purgeFiller, streamsWithTextOf } from "@reprise/log";
 import { parseGenerationId, RepriseError, type TenantId } from "@reprise/protocol";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import type { Erasure } from "./erasures.ts";
-import { findGenerations } from "./find-generations.ts";
+import { assertKeysKnown, findGenerations } from "./find-generations.ts";
 import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
 import { endAll, joinPlaces, placesOf, purgeAll, tellAll, toRef } from "./live-generations.ts";
 import { recordsDraft, requestDraft } from "./request-draft.ts";
@@ -77,6 +77,7 @@ async function destroyKeys(
   const { keyring } = context;
   const found = await findGenerations(context, tenant, { tag: undefined, generations });
   for (const generation of found.values()) for (const kid of generation.kids) kids.add(kid);
+  assertKeysKnown(found, kids);
   for (let left = [...kids], tries = 0; left.length > 0; tries++) {
     if (tries === TRIES)
       throw new RepriseError("archive_unavailable", "Keys are there again after they were destroyed.");

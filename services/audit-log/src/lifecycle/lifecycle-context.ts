@@ -1,5 +1,6 @@
 import type { Archive, BlobStore, Keyring } from "@reprise/archive";
 import type { Broker, GenerationLog } from "@reprise/log";
+import type { RepriseError } from "@reprise/protocol";
 
 /** The streams that generations live in. */
 export interface LiveStreams {
@@ -17,4 +18,6 @@ export interface LifecycleContext {
   readonly keyring: Keyring;
   /** Undefined where there is no broker: then only the archive is changed. */
   readonly live: LiveStreams | undefined;
+  /** Told of each file that can't be read, and that the work goes on without. */
+  readonly onDamaged?: (error: RepriseError) => void;
 }

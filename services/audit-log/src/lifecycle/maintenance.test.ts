@@ -216,7 +216,7 @@ describe("retention", () => {
     await filled.commit();
     filled.event(goesOn, 2, completed(), (START + 5 * DAY_MS) * 1_000);
     await filled.commit();
-    const headers = (await Array.fromAsync(readStoredHeaders(filled.archive.store, tenant))).flatMap(
+    const headers = (await Array.fromAsync(readStoredHeaders(filled.archive.store, tenant, vi.fn()))).flatMap(
       (file) => file.headers,
     );
     const kidOf = (ref: GenerationRef) =>
@@ -232,7 +232,7 @@ describe("retention", () => {
     const at = new Date(START).toISOString();
     filled.ops({ tenant } as GenerationRef, { kind: "access", at, by: "ann", call: "list" });
     await filled.commit();
-    const [file] = await Array.fromAsync(readStoredHeaders(filled.archive.store, tenant));
+    const [file] = await Array.fromAsync(readStoredHeaders(filled.archive.store, tenant, vi.fn()));
     const { kid, generation } = file!.headers[0]!;
     await using maintenance = maintenanceOf(filled, { now: () => START, tenants: keep(1) });
     await maintenance.run();

@@ -115,7 +115,9 @@ async function runRound(options: Round): Promise<void> {
   await attempt(() => archive.refresh());
   for (const { tenant, erasure } of openErasures(archive.state)) {
     if (Date.parse(erasure.at) < now() - ABANDONED_MS)
-      await attempt(() => finishErasure(options, parseTenantId(tenant), erasure, options));
+      await attempt(() =>
+        finishErasure({ ...options, onDamaged: onError }, parseTenantId(tenant), erasure, options),
+      );
   }
   for (const tenant of archive.state.tenants()) {
     const done = erasuresIn(archive.state.records(tenant)).filter((one) => isRecent(one, now()));

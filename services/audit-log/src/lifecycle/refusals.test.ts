@@ -2,11 +2,12 @@ import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { describe, expect, test } from "vitest";
-import type { GenerationRef } from "@reprise/protocol";
+import type { GenerationRef, RepriseError } from "@reprise/protocol";
 import { completed, delta, requested } from "../testing/drafts.ts";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
 import { liftHold, setHold } from "./hold.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
+import { deleteExpired } from "./retention.ts";
 
 const DAY_US = 86_400_000_000;
 const { tenant } = createRef();
@@ -137,4 +138,43 @@ test("of another tenant nothing is erased, whatever the subject is called", asyn
   await fill(filled, ["ann"]);
   const rival = createRef("rival");
   expect(await erase(filled, { tenant: rival.tenant, subject: "ann" })).toEqual({ kind: "nothing" });
+});
+
+describe("a file that can't be read", () => {
+  /** Two generations, each in a file of its own; the first file is damaged. */
+  async function openDamaged() {
+    const filled = await openFilledArchive();
+    const [ann] = await fill(filled, ["ann"]);
+    const [bob] = await fill(filled, ["bob"]);
+    const [file] = filled.archive.state.files(tenant);
+    await filled.archive.store.put(file!.key, new Uint8Array(file!.bytes));
+    return { filled, ann: ann!, bob: bob!, key: file!.key };
+  }
+
+  test("is told, and does not keep others from being erased", async () => {
+    const { filled, key } = await openDamaged();
+    await using _ = filled;
+    const damaged: RepriseError[] = [];
+    const context = { ...contextOf(filled), onDamaged: (error: RepriseError) => damaged.push(error) };
+    const outcome = await eraseSubject(context, { tenant, ...who, subject: "bob" });
+    expect(outcome).toMatchObject({ kind: "waiting" });
+    expect(damaged[0]).toMatchObject({ code: "archive_corrupt", message: expect.stringContaining(key) });
+  });
+
+  test("keeps from being certified what nobody else knows the key of", async () => {
+    const { filled, ann } = await openDamaged();
+    await using _ = filled;
+    const erasing = erase(filled, { generation: ann.generation });
+    await expect(erasing).rejects.toMatchObject({ code: "archive_corrupt" });
+    expect(filled.archive.state.records(tenant)).toEqual([]);
+  });
+
+  test("counts as held where a subject is held", async () => {
+    const { filled, key } = await openDamaged();
+    await using _ = filled;
+    await setHold(contextOf(filled), { tenant, ...who, subject: "ann" });
+    const time = { maxDays: 1, nowMs: Date.now() };
+    await deleteExpired(contextOf(filled), tenant, time);
+    expect(filled.archive.state.files(tenant).map((file) => file.key)).toEqual([key]);
+  });
 });

@@ -77,15 +77,17 @@ async function heldFiles(
   if (holds.some(({ tag, generation }) => tag === undefined && generation === undefined)) return () => true;
   const held = new Set(holds.flatMap(({ generation }) => generation ?? []));
   const tags = new Set(holds.flatMap(({ tag }) => tag ?? []));
+  /** Nobody knows whether these hold what is held. */
+  const damaged = new Set<string>();
   if (tags.size > 0) {
-    for await (const { headers } of readStoredHeaders(store, tenant)) {
+    for await (const { headers } of readStoredHeaders(store, tenant, (key) => damaged.add(key))) {
       for (const { generation, tags: own = [], kid } of headers) {
         if (own.some((tag) => tags.has(tag)) || [...tags].some((tag) => isKeyOfSubject(kid, tag)))
           held.add(generation);
       }
     }
   }
-  return (file) => [...held].some((generation) => mayHold(file, generation));
+  return (file) => damaged.has(file.key) || [...held].some((generation) => mayHold(file, generation));
 }
 
 /** Keys of single generations, and whose they are. Not that of a tenant's own records: further ones are sealed with it at any time. */

@@ -1,4 +1,5 @@
 import { type BlobStore, openSegmentFile, type SegmentHeader } from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
 
 /** A file, and the headers of its segments. */
 export interface StoredHeaders {
@@ -8,13 +9,33 @@ export interface StoredHeaders {
 
 /**
  * The headers of all files of a tenant that lie in the store: those too that no commit has named, or none names any more. What is deleted
- * meanwhile is left out.
- * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+ * meanwhile is left out, and so is what can't be read: one damaged file is no reason to keep what the others hold.
+ * @param onDamaged told of each file that can't be read
+ * @throws RepriseError `archive_unavailable`
  */
-export async function* readStoredHeaders(store: BlobStore, tenant: string): AsyncGenerator<StoredHeaders> {
+export async function* readStoredHeaders(
+  store: BlobStore,
+  tenant: string,
+  onDamaged: (key: string) => void,
+): AsyncGenerator<StoredHeaders> {
   for await (const { key, bytes } of store.list(`data/tenant=${tenant}/`)) {
-    const headers = await readHeaders(store, key, bytes);
-    if (headers) yield { key, headers };
+    const headers = await tryReadHeaders(store, key, bytes);
+    if (headers === "damaged") onDamaged(key);
+    else if (headers) yield { key, headers };
+  }
+}
+
+/** @throws RepriseError `archive_unavailable` */
+export async function tryReadHeaders(
+  store: BlobStore,
+  key: string,
+  bytes: number,
+): Promise<SegmentHeader[] | "damaged" | undefined> {
+  try {
+    return await readHeaders(store, key, bytes);
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "archive_corrupt") return "damaged";
+    throw error;
   }
 }
 
@@ -39,4 +60,9 @@ export async function readHeaders(
     if (isGone) return undefined;
     throw error;
   }
+}
+
+/** What is told of a file that is passed over. */
+export function archiveDamaged(key: string): RepriseError {
+  return new RepriseError("archive_corrupt", `${key} can't be read: it was passed over.`);
 }
