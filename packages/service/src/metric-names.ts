@@ -68,7 +68,7 @@ export const METRICS = {
   },
   reprise_audit_lag_seconds: {
     kind: "gauge",
-    help: "Age of the newest message archived when it was, of the stream where that was longest last.",
+    help: "Age of the oldest message that this process has read and not archived.",
   },
 } as const satisfies Record<`reprise_${string}`, Metric>;
 

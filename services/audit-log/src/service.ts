@@ -79,7 +79,10 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const events = metrics.counter("reprise_audit_events_total");
   const commits = metrics.counter("reprise_audit_commits_total");
   const lost = metrics.counter("reprise_audit_lost_total");
-  let lagSeconds = 0;
+  /** Of what is read and not committed, the oldest of each stream: microseconds since 1970. */
+  const waiting = new Map<string, number>();
+  const oldestAgeSeconds = () =>
+    waiting.size === 0 ? 0 : Math.max(0, (Date.now() * 1_000 - Math.min(...waiting.values())) / 1_000_000);
 
   const lanes = runLanes({
     broker,
@@ -90,13 +93,16 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     archive,
     store,
     keyring,
-    keys: new GenerationKeys(archive, keyring),
+    keys: new GenerationKeys(archive, keyring, onError),
     limits,
+    onRead({ stream, messages: [oldest] }) {
+      if (oldest && !waiting.has(stream)) waiting.set(stream, oldest.storedAtUs);
+    },
     onCommitted({ lane }) {
       if (!lane) return;
       commits.inc();
       events.inc({}, lane.events);
-      if (lane.last_at > 0) lagSeconds = Math.max(0, Date.now() / 1_000 - lane.last_at / 1_000_000);
+      waiting.delete(lane.stream);
       if (lane.gaps.length === 0) return;
       lost.inc({}, countPlaces(lane.gaps));
       const { stream, gaps } = lane;
@@ -105,7 +111,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     onError,
   });
   metrics.observe("reprise_audit_lanes", () => lanes.size);
-  metrics.observe("reprise_audit_lag_seconds", () => lagSeconds);
+  metrics.observe("reprise_audit_lag_seconds", oldestAgeSeconds);
 
   stack.defer(() => lanes.close());
   let { tenants } = options;

@@ -17,7 +17,7 @@ describe("dev.json", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const principal = createTenantDirectory(tenancy).authenticate(apiKey);
     expect(principal).toMatchObject({ tenant: "demo" });
-    expect(principal!.roles).toEqual(new Set(["create", "read", "cancel", "tool", "review"]));
+    expect(principal!.roles).toEqual(new Set(["create", "read", "cancel", "tool", "review", "audit"]));
   });
 
   test("the key stays from one start to the next", async () => {

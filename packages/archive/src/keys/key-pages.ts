@@ -66,7 +66,7 @@ export class KeyPages {
   /** @throws RepriseError `archive_unavailable`, `archive_corrupt` */
   async destroy(tenant: string, page: string, indexes: ReadonlySet<number>): Promise<void> {
     const first = firstVersion(tenant, page);
-    const destroyed = { destroyed_at: new Date(this.#now()).toISOString() };
+    const destroyed = { destroyed_at: new Date().toISOString() };
     for (let version = 0; ;) {
       const there = await this.#readVersion(first, version);
       if (!there) break;

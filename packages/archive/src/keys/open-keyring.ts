@@ -27,7 +27,7 @@ export interface KeyringOptions {
   store: BlobStore;
   /** 32 bytes. */
   masterKey: Uint8Array;
-  /** Milliseconds since 1970. */
+  /** Milliseconds of a clock that nobody sets. */
   now?: () => number;
 }
 
@@ -60,7 +60,7 @@ class StoredKeyring implements Keyring {
   /** Unwrapped keys, each with what it was unwrapped from: they are given out only while the store still has that. */
   readonly #opened = new RecentlyUsed<{ key: DataKey; wrapped: string }>(MAX_CACHED);
 
-  constructor({ store, masterKey, now = Date.now }: KeyringOptions) {
+  constructor({ store, masterKey, now = () => performance.now() }: KeyringOptions) {
     this.#tenants = new TenantKeys(store, masterKey);
     this.#pages = new KeyPages(store, { now, recheckMs: RECHECK_MS });
   }

@@ -103,11 +103,13 @@ export class ArchiveReader {
   }
 
   /**
-   * What was recorded about the generation that no model has said, oldest first. What is no such record is left out.
-   * @throws RepriseError `generation_erased`
+   * What was recorded about the generation that no model has said, oldest first. What is no such record is left out. Of an erased one there
+   * is still who has looked at it.
+   * @throws RepriseError `generation_erased` when it is erased meanwhile
    */
   async *opsOf(ref: GenerationRef): AsyncGenerator<OpsRecord> {
-    for (const segment of await this.#segments.find(ref, ["ops"])) {
+    const kinds: SegmentKind[] = this.erasedAt(ref) === undefined ? ["ops", "access"] : ["access"];
+    for (const segment of await this.#segments.find(ref, kinds)) {
       for (const { payload } of await this.#segments.open(segment)) {
         const record = decodeOpsRecord(payload);
         if (record) yield record;

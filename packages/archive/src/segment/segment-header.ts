@@ -1,7 +1,10 @@
 import * as z from "zod";
 
-/** What a segment holds: events of a generation's log, moderation's last word, or records of OPS. */
-export const SEGMENT_KINDS = ["log", "verdict", "ops"] as const;
+/**
+ * What a segment holds: events of a generation's log, moderation's last word, records of OPS, or those of them that say who has looked at
+ * the archive. The last are under a key of the tenant: they outlive what was looked at.
+ */
+export const SEGMENT_KINDS = ["log", "verdict", "ops", "access"] as const;
 export type SegmentKind = (typeof SEGMENT_KINDS)[number];
 
 const count = z.int().min(0);

@@ -7,7 +7,7 @@ const MOST_READERS = 1_000;
 const MOST_ACCESSES = 1_000;
 
 /**
- * Everything that is kept about a generation, save its events. Of an erased one only what was never encrypted.
+ * Everything that is kept about a generation, save its events. Of an erased one what was never encrypted, and who has looked at it.
  * @throws RepriseError `generation_not_found`, `archive_unavailable`, `archive_corrupt`
  */
 export async function readGenerationRecord(reader: ArchiveReader, ref: GenerationRef): Promise<AuditRecord> {
@@ -20,8 +20,7 @@ export async function readGenerationRecord(reader: ArchiveReader, ref: Generatio
     segments.push({ leaf, first_seq, last_seq });
   }
   const summary = toSummary(toFoundGeneration(layout), erasedAt);
-  if (erasedAt !== undefined) return { ...summary, readers: [], accesses: [], segments };
-  const verdict = await reader.verdictOf(ref);
+  const verdict = erasedAt === undefined ? await reader.verdictOf(ref) : undefined;
   const { readers, accesses } = await readOps(reader, ref);
   return {
     ...summary,

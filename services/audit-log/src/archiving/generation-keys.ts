@@ -1,11 +1,13 @@
 import {
   type Archive,
+  type ArchiveFile,
   type ByteRange,
   type DataKey,
   type Keyring,
   mayHold,
   openSegmentFile,
 } from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
 import type { MessageOwner } from "./lane-kind.ts";
 
 const MAX_KNOWN = 50_000;
@@ -17,18 +19,21 @@ const MAX_KNOWN = 50_000;
 export class GenerationKeys {
   readonly #archive: Archive;
   readonly #keyring: Keyring;
+  readonly #onDamaged: (error: unknown) => void;
   readonly #kids = new Map<string, string>();
 
-  constructor(archive: Archive, keyring: Keyring) {
+  /** @param onDamaged told of files that can't be read: what they would have said is done without */
+  constructor(archive: Archive, keyring: Keyring, onDamaged: (error: unknown) => void = () => {}) {
     this.#archive = archive;
     this.#keyring = keyring;
+    this.#onDamaged = onDamaged;
   }
 
   /**
    * For a log's first segment: the key of its subject, or one of its own.
    * @throws RepriseError `archive_unavailable`
    */
-  async begin(owner: MessageOwner, subject: string | undefined): Promise<DataKey | "destroyed"> {
+  async begin(owner: MessageOwner, subject: string | undefined): Promise<DataKey> {
     // The log may be archived for the second time, in a later epoch.
     if (subject === undefined) return this.goOn(owner);
     return this.#remember(owner, await this.#keyring.keyFor({ ...owner, subject }));
@@ -38,11 +43,11 @@ export class GenerationKeys {
    * For everything else of a generation.
    * @throws RepriseError `archive_unavailable`
    */
-  async goOn(owner: MessageOwner): Promise<DataKey | "destroyed"> {
+  async goOn(owner: MessageOwner): Promise<DataKey> {
     const kid = this.#kids.get(nameOf(owner)) ?? (await this.#findKid(owner));
     const key = kid === undefined ? "unknown" : await this.#keyring.open(owner.tenant, kid);
-    if (key === "destroyed") return key;
-    return this.#remember(owner, key === "unknown" ? await this.#keyring.keyFor(owner) : key);
+    // A key may have gone without the generation: with others of its subject, or with a day that is kept no longer.
+    return this.#remember(owner, typeof key === "string" ? await this.#keyring.keyFor(owner) : key);
   }
 
   #remember(owner: MessageOwner, key: DataKey): DataKey {
@@ -55,14 +60,25 @@ export class GenerationKeys {
 
   /** After a restart the archive knows. */
   async #findKid({ tenant, generation }: MessageOwner): Promise<string | undefined> {
-    const { state, store } = this.#archive;
-    for (const file of state.files(tenant)) {
-      if (!mayHold(file, generation)) continue;
-      const read = async (range: ByteRange) => (await store.get(file.key, range)) ?? new Uint8Array();
-      const [row] = await (await openSegmentFile(read, file.bytes)).rowsOf(generation);
-      if (row) return row.header.kid;
+    for (const file of this.#archive.state.files(tenant)) {
+      const kid = mayHold(file, generation) && (await this.#kidIn(file, generation));
+      if (kid) return kid;
     }
     return undefined;
+  }
+
+  /** One file that is damaged must not end archiving. */
+  async #kidIn({ key, bytes }: ArchiveFile, generation: string): Promise<string | undefined> {
+    const { store } = this.#archive;
+    const read = async (range: ByteRange) => (await store.get(key, range)) ?? new Uint8Array();
+    try {
+      const [row] = await (await openSegmentFile(read, bytes)).rowsOf(generation);
+      return row?.header.kid;
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== "archive_corrupt") throw error;
+      this.#onDamaged(error);
+      return undefined;
+    }
   }
 }
 

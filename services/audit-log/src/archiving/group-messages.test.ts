@@ -50,6 +50,22 @@ test("records of a tenant alone are a group of their own", () => {
   expect(groups.map(({ tenant, generation }) => [tenant, generation])).toEqual([["acme", "-"]]);
 });
 
+test("who has looked at a generation is apart from what else is recorded of it", () => {
+  const [ref] = refs as [(typeof refs)[0]];
+  const payload = new TextEncoder().encode("{}");
+  const at = (streamSeq: number, kind: "access" | "delivered") => ({
+    streamSeq,
+    storedAtUs: NOON,
+    subject: opsSubject(kind, acme, ref.generation),
+    payload,
+  });
+  const { groups } = groupMessages("ops", [at(1, "delivered"), at(2, "access"), at(3, "delivered")]);
+  expect(groups.map(({ kind, messages }) => [kind, messages.map(({ streamSeq }) => streamSeq)])).toEqual([
+    ["access", [2]],
+    ["ops", [1, 3]],
+  ]);
+});
+
 test("what is no message of the platform is told, and is in no group", () => {
   const payload = new TextEncoder().encode("{}");
   const { groups, strays } = groupMessages("log", [

@@ -1,10 +1,10 @@
 import type { SegmentKind } from "@reprise/archive";
 import type { PlacedMessage } from "@reprise/log";
 import { isFillerSubject, peekSeq } from "@reprise/protocol";
-import { type MessageOwner, parseOwner } from "./lane-kind.ts";
+import { type OwnedKind, parseOwner } from "./lane-kind.ts";
 
 /** What becomes one segment: consecutive messages of one generation. */
-export interface Group extends MessageOwner {
+export interface Group extends OwnedKind {
   /** UTC, `2026-11-21`: of the first message. */
   readonly day: string;
   /** Of a log, the `seq` of its first event; 0 for the other kinds. */
@@ -13,7 +13,7 @@ export interface Group extends MessageOwner {
 }
 
 export interface Grouped {
-  /** In the order in which they lie in a file: by tenant, day, generation, and place. */
+  /** In the order in which they lie in a file: by tenant, day, generation, kind, and place. */
   readonly groups: readonly Group[];
   /** What is nobody's: no message of the platform, or, without an error, what an erasure fills files with. */
   readonly strays: readonly { readonly streamSeq: number; readonly error?: unknown }[];
@@ -27,7 +27,7 @@ const DAY_US = 86_400_000_000;
  */
 export function groupMessages(kind: SegmentKind, messages: readonly PlacedMessage[]): Grouped {
   const open = new Map<string, Group>();
-  const owners = new Map<string, MessageOwner>();
+  const owners = new Map<string, OwnedKind>();
   const groups: Group[] = [];
   const strays: { streamSeq: number; error?: unknown }[] = [];
   for (const message of messages) {
@@ -52,7 +52,7 @@ export function groupMessages(kind: SegmentKind, messages: readonly PlacedMessag
       continue;
     }
     const day = dayOf(message.storedAtUs);
-    const key = kind === "ops" ? `${owner.tenant}.${owner.generation}` : subject;
+    const key = kind === "ops" ? `${owner.kind}.${owner.tenant}.${owner.generation}` : subject;
     let group = open.get(key);
     const goesOn = kind !== "log" || (group && seq === group.firstSeq + group.messages.length);
     if (!group || group.day !== day || !goesOn) {
@@ -70,6 +70,7 @@ function byPlace(a: Group, b: Group): number {
     compare(a.tenant, b.tenant) ||
     compare(a.day, b.day) ||
     compare(a.generation, b.generation) ||
+    compare(a.kind, b.kind) ||
     a.messages[0]!.streamSeq - b.messages[0]!.streamSeq
   );
 }

@@ -13,6 +13,8 @@ export interface LaneOptions extends SealingContext {
   readonly archive: Archive;
   readonly stream: string;
   readonly limits: BatchLimits;
+  /** Told of a batch that is about to be sealed and committed. */
+  readonly onRead?: ((batch: Batch) => void) | undefined;
   readonly onCommitted: (commit: Commit) => void;
 }
 
@@ -45,15 +47,18 @@ async function follow(
   signal: AbortSignal,
 ): Promise<"stopped" | "fenced"> {
   let committing: Promise<"committed" | "fenced"> = Promise.resolve("committed");
-  // It is awaited before the next one begins; until then nobody else may call it unhandled.
-  committing.catch(() => {});
   for (;;) {
-    const { batch, error } = await reader.next(signal);
+    // What becomes of a commit is heard of at once, also where the next message is a long time coming.
+    const ending = new AbortController();
+    committing.then(
+      (outcome) => {
+        if (outcome === "fenced") ending.abort();
+      },
+      () => ending.abort(),
+    );
+    const { batch, error } = await reader.next(AbortSignal.any([signal, ending.signal]));
     if ((await committing) === "fenced") return "fenced";
-    if (batch) {
-      committing = commitBatch(batch, options);
-      committing.catch(() => {});
-    }
+    if (batch) committing = commitBatch(batch, options);
     if (!signal.aborted && error === undefined) continue;
     if ((await committing) === "fenced") return "fenced";
     if (signal.aborted) return "stopped";
@@ -66,13 +71,16 @@ async function follow(
  * erased, and what was sealed first is taken away.
  */
 async function commitBatch(batch: Batch, options: LaneOptions): Promise<"committed" | "fenced"> {
-  const { archive, stream, onCommitted } = options;
-  let sealed = await sealUntilStored(batch, archive.state, options);
+  const { archive, stream, onRead, onCommitted } = options;
+  onRead?.(batch);
+  const seal = (state: ArchiveState) => untilStored(() => sealBatch(batch, state, options), options);
+  let sealed = await seal(archive.state);
   const outcome = await archive.append(async (state) => {
     const erased = erasedIn(state, stream);
     if (sealed.erasures !== erased.count) {
-      await discardErased(sealed, erased, options);
-      sealed = await sealUntilStored(batch, state, options);
+      const before = sealed;
+      await untilStored(() => discardErased(before, erased, options), options);
+      sealed = await seal(state);
     }
     return sealed.draft;
   });
@@ -80,17 +88,14 @@ async function commitBatch(batch: Batch, options: LaneOptions): Promise<"committ
   return outcome.kind;
 }
 
-async function sealUntilStored(
-  batch: Batch,
-  state: ArchiveState,
-  options: LaneOptions,
-): Promise<SealedBatch> {
+/** Tries again while a store can't be reached. */
+async function untilStored<T>(work: () => Promise<T>, { onError }: Pick<LaneOptions, "onError">): Promise<T> {
   for (;;) {
     try {
-      return await sealBatch(batch, state, options);
+      return await work();
     } catch (error) {
       if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
-      options.onError(error);
+      onError(error);
       await pause(RETRY_MS);
     }
   }

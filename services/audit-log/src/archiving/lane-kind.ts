@@ -14,6 +14,11 @@ export interface MessageOwner {
   readonly generation: string;
 }
 
+/** The same, and what it is. */
+export interface OwnedKind extends MessageOwner {
+  readonly kind: SegmentKind;
+}
+
 /** The streams that are archived. */
 export function laneStreams(shards: number): string[] {
   const logs = Array.from({ length: shards }, (_, shard) => generationsStream(shard));
@@ -25,16 +30,10 @@ export function laneKind(stream: string): SegmentKind {
   return stream === OPS_STREAM ? "ops" : "log";
 }
 
-/** @throws RepriseError `protocol_violation` for a subject that is none of the kind's */
-export function parseOwner(kind: SegmentKind, subject: string): MessageOwner {
-  switch (kind) {
-    case "log":
-      return parseLogSubject(subject);
-    case "verdict":
-      return parseVerdictSubject(subject);
-    case "ops": {
-      const { tenant, generation } = parseOpsSubject(subject);
-      return { tenant, generation: generation ?? "-" };
-    }
-  }
+/** @throws RepriseError `protocol_violation` for a subject that is none of the lane's */
+export function parseOwner(lane: SegmentKind, subject: string): OwnedKind {
+  if (lane === "log") return { kind: lane, ...parseLogSubject(subject) };
+  if (lane === "verdict") return { kind: lane, ...parseVerdictSubject(subject) };
+  const { tenant, kind, generation = "-" } = parseOpsSubject(subject);
+  return { kind: kind === "access" ? kind : "ops", tenant, generation };
 }

@@ -35,7 +35,7 @@ export class LaneReader {
   /** When the message at `#after` was stored, if one was there. */
   #afterAtUs: number | undefined;
   #isContinued = false;
-  #factsAtMs = 0;
+  #factsAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Broker["reads"], stream: string, start: LaneStart, limits: BatchLimits) {
     this.#connection = connection;
@@ -61,7 +61,12 @@ export class LaneReader {
     let failure: { error?: unknown } = {};
     this.#isContinued = false;
     try {
-      while (!signal.aborted && messages.length < maxMessages && bytes < maxBytes && Date.now() < deadline) {
+      while (
+        !signal.aborted &&
+        messages.length < maxMessages &&
+        bytes < maxBytes &&
+        performance.now() < deadline
+      ) {
         const read = await readPlaces(this.#connection, this.#stream, {
           afterStreamSeq: this.#after,
           maxMessages: Math.min(READ_MESSAGES, maxMessages - messages.length),
@@ -80,7 +85,7 @@ export class LaneReader {
           await this.#lookForGap(missing);
           await this.#idle(signal, deadline);
         }
-        if (this.#after >= first) deadline = Math.min(deadline, Date.now() + maxAgeMs);
+        if (this.#after >= first) deadline = Math.min(deadline, performance.now() + maxAgeMs);
       }
     } catch (error) {
       failure = { error };
@@ -109,7 +114,7 @@ export class LaneReader {
 
   /** What has expired, or was lost, with nothing behind it shows in no message. @throws RepriseError `events_lost` */
   async #lookForGap(missing: StreamRange[]): Promise<void> {
-    const now = Date.now();
+    const now = performance.now();
     if (now - this.#factsAtMs < FACTS_EVERY_MS) return;
     this.#factsAtMs = now;
     const { created, firstStreamSeq, lastStreamSeq } = await readStreamFacts(this.#connection, this.#stream);
@@ -125,7 +130,7 @@ export class LaneReader {
   }
 
   async #idle(signal: AbortSignal, deadline: number): Promise<void> {
-    const ms = Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - Date.now()));
+    const ms = Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - performance.now()));
     await pause(ms, undefined, { signal }).catch(() => {});
   }
 }

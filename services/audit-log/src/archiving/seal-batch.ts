@@ -61,24 +61,23 @@ export async function sealBatch(
   const kids: SealedBatch["kids"][number][] = [];
   let sliceEndsAt = performance.now() + SLICE_MS;
   for (const group of groups) {
-    const segment = erased.generations.has(`${group.tenant}.${group.generation}`)
-      ? undefined
-      : await sealGroup(group, { stream, epoch, kind, keys, keyring });
-    if (!segment) {
+    if (group.kind !== "access" && erased.generations.has(`${group.tenant}.${group.generation}`)) {
       leftOut.push(...group.messages.map(({ streamSeq }) => streamSeq));
       continue;
     }
+    const segment = await sealGroup(group, { stream, epoch, keys, keyring });
     const name = `${group.tenant} ${group.day}`;
     const file = files.get(name) ?? { group, segments: [] };
     file.segments.push(segment);
-    kids.push({ owner: group, kid: segment.header.kid });
+    kids.push({ owner: keyOwner(group), kid: segment.header.kid });
     files.set(name, file);
     if (performance.now() < sliceEndsAt) continue;
     await turn();
     sliceEndsAt = performance.now() + SLICE_MS;
   }
-  const tenants = await Promise.all([...files.values()].map((file) => storeFile(file, batch, store)));
+  // Before the files: no text is stored whose key nobody could destroy.
   await keyring.flush();
+  const tenants = await Promise.all([...files.values()].map((file) => storeFile(file, batch, store)));
 
   const lawful = kind === "verdict" ? joinRanges(batch.missing) : erased.purged;
   const gaps = withoutRanges(joinRanges(batch.missing), lawful);
@@ -102,15 +101,18 @@ export async function sealBatch(
   return { draft: { lane, tenants: joinByTenant(tenants) }, erasures: erased.count, kids };
 }
 
-/** Undefined when the generation's key is destroyed. */
+/** Who has looked is kept under the tenant's own key: it outlives what was looked at. */
+function keyOwner({ kind, tenant, generation }: Group): MessageOwner {
+  return { tenant, generation: kind === "access" ? "-" : generation };
+}
+
 async function sealGroup(
   group: Group,
-  { stream, epoch, kind, keys, keyring }: Pick<SealingContext, "keys" | "keyring"> & SegmentPlace,
-): Promise<Segment | undefined> {
-  const { tenant, generation, firstSeq, messages } = group;
+  { stream, epoch, keys, keyring }: Pick<SealingContext, "keys" | "keyring"> & SegmentPlace,
+): Promise<Segment> {
+  const { kind, tenant, generation, firstSeq, messages } = group;
   const words = kind === "log" ? readFirstWords(group) : undefined;
-  const key = words ? await keys.begin(group, words.subject) : await keys.goOn(group);
-  if (key === "destroyed") return undefined;
+  const key = words ? await keys.begin(group, words.subject) : await keys.goOn(keyOwner(group));
   const tags = await Promise.all((words?.tagged ?? []).map((text) => keyring.tag(tenant, text)));
   const firstMessage = messages[0]!;
   const lastMessage = messages.at(-1)!;
@@ -142,7 +144,6 @@ async function sealGroup(
 interface SegmentPlace {
   readonly stream: string;
   readonly epoch: number;
-  readonly kind: Segment["header"]["kind"];
 }
 
 async function storeFile(
