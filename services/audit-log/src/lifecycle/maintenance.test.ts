@@ -146,6 +146,40 @@ describe("files that nobody has committed", () => {
   });
 });
 
+describe("files that nobody has committed, with something that was erased before", () => {
+  /** What an archiver leaves that died before its commit: here a copy of what was committed. */
+  async function openOrphan(last: number) {
+    const filled = await openFilledArchive();
+    const [gone, other] = [createRef(), createRef()];
+    for (const ref of [gone, other])
+      filled.log(ref, [requested(ref), delta("x"), completed()], START * 1_000);
+    await filled.commit();
+    const { store } = filled.archive;
+    const [file] = await Array.fromAsync(readStoredHeaders(store, tenant, vi.fn()));
+    const key = `data/tenant=acme/dt=2026-11-01/GENERATIONS_0-1-${last}-0123456789ab.parquet`;
+    await store.put(key, (await store.get(file!.key))!);
+    const kidOf = (ref: GenerationRef) =>
+      file!.headers.find(({ generation }) => generation === ref.generation)!.kid;
+    await filled.sayErased(gone, new Date(START).toISOString(), []);
+    return { filled, key, goneKid: kidOf(gone), otherKid: kidOf(other) };
+  }
+
+  test.each([
+    ["are deleted once the archive is past their place", 6, false],
+    ["stay while somebody may be about to commit them", 7, true],
+  ])("lose its keys at once, and %s", async (...[, last, isLeft]) => {
+    const { filled, key, goneKid, otherKid } = await openOrphan(last);
+    await using _ = filled;
+    await using maintenance = maintenanceOf(filled, { now: () => START });
+    await maintenance.run();
+    expect(maintenance.errors).toEqual([]);
+    expect(await filled.keyring.open(tenant, goneKid)).toBe("destroyed");
+    expect(await filled.keyring.open(tenant, otherKid)).toMatchObject({ kid: otherKid });
+    expect((await objectsOf(filled)).includes(key)).toBe(isLeft);
+    expect(await objectsOf(filled)).toEqual(expect.arrayContaining(filesOf(filled)));
+  });
+});
+
 describe("retention", () => {
   const keep = (maxDays: number) => () => [{ id: tenant, audit: { minDays: 0, maxDays } }];
 

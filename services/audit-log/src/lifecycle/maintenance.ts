@@ -9,6 +9,7 @@ import { purgeAll, toRef } from "./live-generations.ts";
 import { nextCompaction } from "./next-compaction.ts";
 import { deleteExpired } from "./retention.ts";
 import { Sweeper } from "./sweep.ts";
+import { eraseUnnamed } from "./unnamed-files.ts";
 
 export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions, "settleMs"> {
   /** How long to keep what of whom; called in every round. */
@@ -120,8 +121,11 @@ async function runRound(options: Round): Promise<void> {
       );
   }
   for (const tenant of archive.state.tenants()) {
-    const done = erasuresIn(archive.state.records(tenant)).filter((one) => isRecent(one, now()));
-    for (const erasure of done) await attempt(() => purgeAgain(options, tenant, erasure));
+    const done = erasuresIn(archive.state.records(tenant)).filter(({ doneAt }) => doneAt !== undefined);
+    const recent = done.filter((one) => isRecent(one, now()));
+    for (const erasure of recent) await attempt(() => purgeAgain(options, tenant, erasure));
+    if (recent.length > 0 || (isThorough && done.length > 0))
+      await attempt(() => eraseUnnamed({ ...options, onDamaged: onError }, tenant, done));
   }
   for (const { id, audit } of isThorough ? tenants() : []) {
     const { maxDays } = audit;
