@@ -177,4 +177,15 @@ describe("a file that can't be read", () => {
     await deleteExpired(contextOf(filled), tenant, time);
     expect(filled.archive.state.files(tenant).map((file) => file.key)).toEqual([key]);
   });
+
+  test("forbids to erase a generation that lies in it too while any subject is held", async () => {
+    const { filled, ann } = await openDamaged();
+    await using _ = filled;
+    filled.event(ann, 3, delta("late"), Date.now() * 1_000);
+    await filled.commit();
+    const id = await setHold(contextOf(filled), { tenant, ...who, subject: "carol" });
+    await expect(erase(filled, { generation: ann.generation })).rejects.toMatchObject(REFUSED);
+    await liftHold(filled.archive, { tenant, id, ...who });
+    expect(await erase(filled, { generation: ann.generation })).toMatchObject({ kind: "waiting" });
+  });
 });
