@@ -6,6 +6,7 @@ import { exportEvents } from "./export.ts";
 import { hold } from "./hold.ts";
 import { prove } from "./prove.ts";
 import { replay } from "./replay.ts";
+import { rewrap } from "./rewrap.ts";
 import { search } from "./search.ts";
 import { verify } from "./verify.ts";
 
@@ -20,4 +21,5 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   drill,
   erase,
   hold,
+  rewrap,
 };

@@ -98,6 +98,7 @@ export async function openForWriting(
     store,
     keyring: storage.keyring,
     live,
+    onDamaged: onError,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
