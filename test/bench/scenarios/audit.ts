@@ -3,6 +3,7 @@ import { createFileStore, openArchive, readSegmentFile } from "@reprise/archive"
 import { createTempDir } from "@reprise/testkit";
 import { type Samples, summarize } from "../measure/samples.ts";
 import { startReprise } from "../targets/reprise/target.ts";
+import { alternatingRounds } from "./alternating-rounds.ts";
 import { measureStream, type StreamMeasurement, type StreamShape } from "./measure-stream.ts";
 import type { RunContext } from "./run-context.ts";
 import { startRun } from "./start-run.ts";
@@ -41,21 +42,11 @@ export async function runAudit(context: RunContext): Promise<AuditResult> {
     warmUpSeconds: quick ? 1 : 3,
     seconds: quick ? 4 : 15,
   };
-  const rounds: AuditRow[][] = [];
-  for (let round = 1; round <= (quick ? 1 : 3); round++) {
-    const rows: AuditRow[] = [];
-    for (const audit of VARIANTS) {
-      say(`AUDIT ${audit ? "on" : "off"}, round ${round}`);
-      rows.push(await runOne(audit, shape, context));
-    }
-    rounds.push(rows);
-  }
-  const rows = VARIANTS.map((_, index) => rounds.map((round) => round[index]!).reduce(better));
-  return { scenario: "AUDIT", shape, rows, rounds };
-}
-
-function better(one: AuditRow, other: AuditRow): AuditRow {
-  return other.latency.p99 < one.latency.p99 ? other : one;
+  const measured = await alternatingRounds(VARIANTS, quick ? 1 : 3, (audit, round) => {
+    say(`AUDIT ${audit ? "on" : "off"}, round ${round}`);
+    return runOne(audit, shape, context);
+  });
+  return { scenario: "AUDIT", shape, ...measured };
 }
 
 async function runOne(

@@ -1,6 +1,7 @@
 import type { Samples } from "../measure/samples.ts";
 import { startModerated } from "../targets/reprise/moderated-target.ts";
 import type { ModerationLoad } from "../targets/reprise/moderation-load.ts";
+import { alternatingRounds } from "./alternating-rounds.ts";
 import { watchHeld } from "./held-text.ts";
 import { measureStream, type StreamMeasurement, type StreamShape } from "./measure-stream.ts";
 import type { RunContext } from "./run-context.ts";
@@ -48,21 +49,11 @@ export async function runModeration(context: RunContext): Promise<ModerationResu
     seconds: quick ? 2 : 4,
   };
   const variants = quick ? QUICK_VARIANTS : (Object.keys(VARIANTS) as VariantName[]);
-  const rounds: ModerationRow[][] = [];
-  for (let round = 1; round <= (quick ? 1 : 3); round++) {
-    const rows: ModerationRow[] = [];
-    for (const variant of variants) {
-      say(`MODERATION ${variant}, round ${round}`);
-      rows.push(await runOne(variant, shape, context));
-    }
-    rounds.push(rows);
-  }
-  const rows = variants.map((_, index) => rounds.map((round) => round[index]!).reduce(better));
-  return { scenario: "MODERATION", shape, rows, rounds };
-}
-
-function better(one: ModerationRow, other: ModerationRow): ModerationRow {
-  return other.latency.p99 < one.latency.p99 ? other : one;
+  const measured = await alternatingRounds(variants, quick ? 1 : 3, (variant, round) => {
+    say(`MODERATION ${variant}, round ${round}`);
+    return runOne(variant, shape, context);
+  });
+  return { scenario: "MODERATION", shape, ...measured };
 }
 
 async function runOne(
