@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -7,8 +8,12 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "test/bench/**"],
     // A process per file: tests that start brokers, cut sockets and send signals must not meet.
     pool: "forks",
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // Tests wait for brokers, timeouts and leases more than they compute.
+    maxWorkers: 1 + availableParallelism(),
+    // Ends what hangs, and is far from what anything takes: a busy machine makes no test fail.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     coverage: { provider: "v8", include: ["{packages,services}/*/src/**/*.ts"] },
   },
 });

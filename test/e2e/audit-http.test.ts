@@ -16,8 +16,6 @@ import { CARD, saying, TENANT, untilJudged } from "./testing/moderated.ts";
 
 const OTHER = "beta";
 const METADATA = { order: "7" };
-/** What the archive says of a generation is as old as its last batch. */
-const PATIENCE = { timeout: 20_000, interval: 100 };
 const CHUNKS = ["You may pay with ", "4111", " 1111 ", "1111 1", "111", ", ", "she", " said", "."];
 
 const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });
@@ -83,7 +81,7 @@ async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readon
       if (record.kind === "delivered") for (const mark of record.readers) marks.set(mark.reader, mark);
     return [...marks.values()].filter(({ ended_at }) => ended_at !== undefined).length;
   };
-  await expect.poll(ended, PATIENCE).toBe(3);
+  await expect.poll(ended).toBe(3);
   return [...marks.values()].toSorted((a, b) => a.seq - b.seq);
 }
 
@@ -133,7 +131,7 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   );
   const archived = async () => ((await ask(`${list}/${id}`)).json as unknown as AuditRecord).accesses;
   await expect
-    .poll(archived, PATIENCE)
+    .poll(archived)
     .toContainEqual(expect.objectContaining({ call: "replay", query: { after: "0-0", original: "true" } }));
 
   expect(await ask(`${path}/events`, cluster.keys[TENANT])).toMatchObject({
@@ -152,7 +150,7 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   for (const at of [`${path}/events`, list])
     expect(await ask(at)).toMatchObject({ status: 503, code: "audit_unavailable" });
   await cluster.startAuditLog();
-  await expect.poll(async () => (await ask(list)).status, PATIENCE).toBe(200);
+  await expect.poll(async () => (await ask(list)).status).toBe(200);
   expect((await replay("")).bytes.toString()).toBe(late.bytes.toString());
 
   const shownTo = ({ reader }: ReaderMark) =>
@@ -166,4 +164,4 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   const handed = await shownTo(ofLeaver!);
   expect(handed.startsWith(framesOf(leaver))).toBe(true);
   expect(handed.length).toBeLessThan(framesOf(live).length);
-}, 120_000);
+});

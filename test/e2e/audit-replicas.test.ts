@@ -7,8 +7,6 @@ import { type AuditLogProcess, type Cluster, startCluster } from "./testing/clus
 const TENANTS = ["acme", "beta"];
 /** Two streams of logs, the verdicts, and what is recorded. */
 const LANES = 4;
-/** A lease is lost after eight seconds of silence. */
-const PATIENCE = { timeout: 30_000, interval: 100 };
 
 /** Runs generations of both tenants, one after another, until it is told to stop. */
 function keepGenerating({ keys }: Cluster, url: string) {
@@ -33,7 +31,7 @@ function keepGenerating({ keys }: Cluster, url: string) {
 }
 
 function untilLanes(expected: readonly number[], ...replicas: readonly AuditLogProcess[]): Promise<void> {
-  return expect.poll(() => Promise.all(replicas.map((one) => one.lanes())), PATIENCE).toEqual(expected);
+  return expect.poll(() => Promise.all(replicas.map((one) => one.lanes()))).toEqual(expected);
 }
 
 test("replicas share the streams, whether one is killed, frozen past its leases or elsewhere, and archive all once", async () => {
@@ -72,4 +70,4 @@ test("replicas share the streams, whether one is killed, frozen past its leases 
   expect(new Set(commits).size).toBeGreaterThan(2);
   await four.stop();
   expect(await reprise(cluster, "verify")).toMatch(/^fine: /m);
-}, 120_000);
+});

@@ -52,4 +52,4 @@ test("a person who is erased while a model answers is gone from every answer, an
   for (const id of ids) await expect(generations.get(id)).rejects.toMatchObject(GONE);
   expect(await generations.get(other.id!)).toMatchObject({ text: SECRET });
   expect((await audit(dir.path, "verify")).stdout).toMatch(/^fine: /m);
-}, 60_000);
+});

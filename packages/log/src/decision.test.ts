@@ -78,7 +78,7 @@ test("a decision about a log that is lost in the middle of it is made anew, abou
   const events = await readBack(world.log, ref);
   expect(seqsOf(events)).toEqual(denseSeqs(5));
   expect(events.filter(isTerminalEvent)).toHaveLength(1);
-}, 30_000);
+});
 
 test("there is nothing to decide about a generation that does not exist", async () => {
   await using world = await openWorld();
@@ -113,7 +113,7 @@ test("a cancel gets through to a log that is written to at full speed, and the w
   const events = await readBack(world.log, ref);
   expect(seqsOf(events)).toEqual(denseSeqs(events.length));
   expect(events.filter(isTerminalEvent)).toEqual([events.at(-1)]);
-}, 20_000);
+});
 
 test("a cancel that races a completion has one winner, and both sides are told the truth", async () => {
   await using world = await openWorld();
@@ -135,7 +135,7 @@ test("a cancel that races a completion has one winner, and both sides are told t
     }),
     { numRuns: 30 },
   );
-}, 60_000);
+});
 
 test("whatever happens to its publishes, a decision is appended once and said to be", async () => {
   await using world = await openWorld();
@@ -150,7 +150,7 @@ test("whatever happens to its publishes, a decision is appended once and said to
     }),
     { numRuns: 20 },
   );
-}, 60_000);
+});
 
 test("a decision gives up when the broker does not answer within its budget", async () => {
   await using world = await openWorld();

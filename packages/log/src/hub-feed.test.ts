@@ -67,7 +67,7 @@ test("whatever the live feed loses, repeats and delays, a reader sees every even
     { numRuns: 8 },
   );
   expect(world.errors).toEqual([]);
-}, 60_000);
+});
 
 test("fifty readers that join at any time see the same bytes", async () => {
   await using world = await openWorld();
@@ -95,7 +95,7 @@ test("fifty readers that join at any time see the same bytes", async () => {
     { numRuns: 3 },
   );
   expect(world.errors).toEqual([]);
-}, 60_000);
+});
 
 test("the loss of the last event is found by the idle probe", async () => {
   await using world = await openWorld();
@@ -117,7 +117,7 @@ test("a live feed that is mute delays readers and takes nothing from them", asyn
   const reading = follow(await hostile.hub.open(ref));
   await finish(appender, 50);
   expect(await reading).toBe(await expectedFrames(world, ref));
-}, 20_000);
+});
 
 test("a gap in the live feed is filled from the log at once, without the probe", async () => {
   await using world = await openWorld();
@@ -188,4 +188,4 @@ test("readers see everything, once, across a crash of the broker", async () => {
   await world.server.restart();
   await Promise.all(runs.map(({ appender }) => finish(appender, 20)));
   for (const { ref, reading } of runs) expect(await reading).toBe(await expectedFrames(world, ref));
-}, 40_000);
+});

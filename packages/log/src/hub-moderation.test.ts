@@ -121,7 +121,7 @@ test("whatever the live feeds lose, repeat and delay, a gate shows nothing uncle
     expect(await reading).not.toContain("SECRET");
     expect([wrong, tail.shownSeq]).toEqual([[], judged]);
   });
-}, 30_000);
+});
 
 test("subscriptions of a moderated generation go with its tail, and others have none to verdicts", async () => {
   await using world = await openWorld();

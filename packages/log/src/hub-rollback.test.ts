@@ -67,7 +67,7 @@ test("readers of events that the store has lost are broken off, before anybody h
   await expect(reading).rejects.toMatchObject(LOST);
   const again = await eventually(() => opened.hub.open(ref));
   expect([again.lastSeq, again.failure]).toEqual([3, undefined]);
-}, 30_000);
+});
 
 test.each([1, 4, 5, 20])(
   "no reader is sent the successor of a lost event, when %i events have taken the place of five before the hub is back",
@@ -116,7 +116,7 @@ test("a tail that has ended is not served on once the connection was lost, witho
   await world.server.restoreStore();
   const again = await eventually(() => opened.hub.open(ref));
   expect([again.ended, again.lastSeq, tail.failure]).toEqual([false, 3, undefined]);
-}, 30_000);
+});
 
 test("a connection that breaks, with nothing lost, is a pause for readers", async () => {
   await using world = await openWorld();
@@ -133,7 +133,7 @@ test("a connection that breaks, with nothing lost, is a pause for readers", asyn
   expect(seen.split("\n").filter((line) => line.startsWith("{"))).toHaveLength(
     (await stored(world, ref)).length - 1,
   );
-}, 30_000);
+});
 
 test("a live event that differs from what the log has is a reason to look, and nothing more", async () => {
   await using world = await openWorld();
@@ -149,7 +149,7 @@ test("a live event that differs from what the log has is a reason to look, and n
   await appendOne(writer, completed());
   await reading;
   expect([peekSeq(known!), tail.failure]).toEqual([2, undefined]);
-}, 30_000);
+});
 
 test("a replica that lags behind a reader is no loss", async () => {
   await using world = await openWorld();
@@ -170,4 +170,4 @@ test("a replica that lags behind a reader is no loss", async () => {
   await appendOne(writer, completed());
   await reading;
   expect(world.errors).toEqual([]);
-}, 30_000);
+});

@@ -58,7 +58,7 @@ test("without a broker opening fails, and the caller may try again", async () =>
   await world.server.restart();
   const tail = await eventually(() => opened.hub.open(ref));
   expect(tail.lastSeq).toBe(2);
-}, 30_000);
+});
 
 test("a generation that has ended is served from memory without a subscription", async () => {
   await using world = await openWorld();

@@ -123,7 +123,7 @@ test("a silent worker's job goes to another, one that says that it works keeps i
   expect([idle.jobs, alive.jobs.map(({ ref }) => ref.generation)]).toEqual([[], busy]);
   clearInterval(heartbeat);
   hold.resolve();
-}, 20_000);
+});
 
 test("a worker that sleeps is given nothing any more before its own jobs go to others", async () => {
   await using world = await openWorldBehindProxy();
@@ -167,7 +167,7 @@ test("a job whose run fails is reported and run again", async () => {
   await worker.puller.idle();
   expect(world.errors).toEqual([defect]);
   expect(await queuedJobs(world)).toBe(0);
-}, 10_000);
+});
 
 test("a run that throws at once is like one that fails, and costs no slot", async () => {
   await using world = await openWorld();
@@ -190,7 +190,7 @@ test("a run that throws at once is like one that fails, and costs no slot", asyn
   expect(world.errors).toHaveLength(1);
   await puller.idle();
   puller.stop();
-}, 10_000);
+});
 
 test("a message that is not a job is reported, put away, and keeps nothing from those behind it", async () => {
   await using world = await openWorld();
@@ -237,7 +237,7 @@ test("jobs go on coming after the broker was away", async () => {
   await world.server.restart();
   await eventually(() => enqueue(world, 5));
   await eventually(() => expect(worker.jobs.length).toBeGreaterThanOrEqual(6));
-}, 30_000);
+});
 
 test("a job that the broker has lost meanwhile can be ended like any other", async () => {
   await using world = await openWorld();
@@ -346,4 +346,4 @@ test("without a broker a job is not queued, and the caller is told", async () =>
     code: "broker_unavailable",
     retryable: true,
   });
-}, 10_000);
+});

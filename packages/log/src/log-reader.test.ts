@@ -74,7 +74,7 @@ describe("reading a whole log", () => {
       expect(streamSeq).toBe(appender.head.streamSeq);
       await appendOne(appender, delta(`${length} `));
     }
-  }, 30_000);
+  });
 
   test.each([0, 1, 20, 49, 50])(
     "a checkpoint that ends at event %i of 50 is completed by the tail",
@@ -154,7 +154,7 @@ describe("reading a whole log", () => {
       const texts = textsOf((await reader.readLog(ref)).events);
       expect([texts.length, texts.filter((text) => text.includes("lost"))]).toEqual([11 + i, []]);
     }
-  }, 30_000);
+  });
 
   test("a replica that lags behind a checkpoint takes nothing from it", async () => {
     await using world = await openWorld();
@@ -314,5 +314,5 @@ describe("reading without a broker", () => {
     await world.server.restart();
     await back.promise;
     expect((await world.log.reader.readLog(ref)).events).toHaveLength(4);
-  }, 20_000);
+  });
 });

@@ -41,7 +41,7 @@ test("pull requests that the broker has lost are renewed within seconds, not whe
   await puller.idle();
   puller.stop();
   expect(world.errors).toEqual([]);
-}, 20_000);
+});
 
 test("pull requests that the broker knows of are left alone, however long no job comes", async () => {
   await using world = await openWorld();
@@ -62,7 +62,7 @@ test("pull requests that the broker knows of are left alone, however long no job
   await eventually(() => expect(heartbeats).toBeGreaterThan(5));
   expect([pulls(), world.errors]).toEqual([1, []]);
   puller.stop();
-}, 20_000);
+});
 
 test("a queue whose consumer the broker has lost is opened again, and its jobs come", async () => {
   await using world = await openWorld();
@@ -84,4 +84,4 @@ test("a queue whose consumer the broker has lost is opened again, and its jobs c
   await puller.idle();
   puller.stop();
   expect(world.errors).toEqual([]);
-}, 20_000);
+});

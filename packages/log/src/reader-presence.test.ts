@@ -51,4 +51,4 @@ test("without a broker nobody knows who reads, and the caller is told", async ()
   await expect(read).rejects.toMatchObject({ code: "broker_unavailable" });
   const node = { ref: newRef(), node: NODES[0] };
   expect(await publishReaders(world.log.publish, node, { readers: 1, seq: 0 })).toBe(false);
-}, 10_000);
+});

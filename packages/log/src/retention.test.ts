@@ -71,7 +71,7 @@ test("a generation that has expired says so for as long as it was kept, and then
   expect(expiredAt - writtenAt).toBeGreaterThan(RETENTION_MS - 500);
   expect(markedMs).toBeGreaterThan(RETENTION_MS - 1_000);
   await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
-}, 20_000);
+});
 
 test("a generation that ended before any worker had it leaves a marker too", async () => {
   await using world = await openWorld(RETENTION_MS);
@@ -79,7 +79,7 @@ test("a generation that ended before any worker had it leaves a marker too", asy
   await writeLog(world.log, ref, 0);
   expect((await cancel(world, ref)).appended).toBe(true);
   expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
-}, 20_000);
+});
 
 test("a generation that expires while the broker is away says so when it is back", async () => {
   await using world = await openWorld(RETENTION_MS);
@@ -90,7 +90,7 @@ test("a generation that expires while the broker is away says so when it is back
   await eventually(async () =>
     expect(await failureOf(world, ref)).toMatchObject({ code: "generation_expired" }),
   );
-}, 20_000);
+});
 
 test("checkpoints of an earlier version get the marker as well", async () => {
   await using server = await startTestBroker();

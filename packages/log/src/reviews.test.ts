@@ -120,4 +120,4 @@ test("without a broker nobody knows what waits, and the caller is told", async (
     expect(removeReview(world.broker.main, ref, "rev_1")).rejects.toMatchObject(unavailable),
     expect(listReview(world.log.publish, ref, "rev_1", record())).resolves.toBe(false),
   ]);
-}, 10_000);
+});

@@ -54,7 +54,7 @@ test("a writer notices with its next append that the store has lost its events, 
   const again = appenderOf(world.log, ref, { head: (await surviving(world, ref)).head });
   await appendOne(again, delta("again"));
   expect(seqsOf(await readBack(world.log, ref))).toEqual(denseSeqs(5));
-}, 30_000);
+});
 
 test("a writer that has nothing to append notices when it syncs", async () => {
   await using world = await openWorldToRollBack();
@@ -62,7 +62,7 @@ test("a writer that has nothing to append notices when it syncs", async () => {
   appender.sync();
   await appender.settled();
   expect(appender.state).toEqual(await surviving(world, ref));
-}, 30_000);
+});
 
 test("a writer is told what others have appended since the loss, even where its own head was", async () => {
   await using world = await openWorldToRollBack();
@@ -74,7 +74,7 @@ test("a writer is told what others have appended since the loss, even where its 
   appender.sync();
   await appender.settled();
   expect(appender.state).toEqual(await surviving(world, ref));
-}, 30_000);
+});
 
 test("the live feed that begins anew makes a writer look", async () => {
   await using world = await openWorldToRollBack();
@@ -86,7 +86,7 @@ test("the live feed that begins anew makes a writer look", async () => {
   appender.observe(other.head.seq);
   await appender.settled();
   expect(appender.state).toEqual(await surviving(world, ref));
-}, 30_000);
+});
 
 test("a log that is lost as a whole leaves an empty one", async () => {
   await using world = await openWorldToRollBack();
@@ -97,7 +97,7 @@ test("a log that is lost as a whole leaves an empty one", async () => {
   await eventually(() => world.log.leader.readLast(ref));
   await appendOne(appender, delta("next"));
   expect(appender.state).toMatchObject({ kind: "rolled_back", events: [], head: { seq: -1, streamSeq: 0 } });
-}, 30_000);
+});
 
 /** A leader that answers its first calls like one that was deposed: with an older log. */
 function deposed(leader: LeaderReader, staleCalls: number, lost: number): LeaderReader {
@@ -152,7 +152,7 @@ test("a log of which only the end is kept is none that was rolled back", async (
   await appendOne(appender, delta("8 "));
   expect(appender.state).toEqual({ kind: "open" });
   expect(textOf(await readBack(world.log, ref))).toBe("1 2 3 4 5 6 7 8 ");
-}, 15_000);
+});
 
 test("a log that has only begun is none that was rolled back", async () => {
   await using world = await openWorld();

@@ -90,4 +90,4 @@ test("whoever waits for the first rules is told once when they are stored, with 
   watchRuleSets(main, late.resolve);
   expect([await late.promise]).toEqual(told);
   watch.stop();
-}, 15_000);
+});

@@ -73,7 +73,7 @@ test("a follower that comes back begins behind what was acknowledged last", asyn
   await write(world, 2);
   await eventually(() => expect(second.seen()).toEqual(from(8, 12)));
   expect([first.seen(), world.errors]).toEqual([from(1, 10), []]);
-}, 15_000);
+});
 
 test("a new follower with a start time begins with what is stored then or later", async () => {
   await using world = await openWorld();
@@ -102,7 +102,7 @@ test("of two followers one is fed, and the other takes over behind the last ackn
   await write(world, 3);
   await eventually(() => expect(second.seen()).toEqual(from(17, 23)));
   expect([first.seen(), world.errors]).toEqual([from(1, 20), []]);
-}, 15_000);
+});
 
 test("a follower that dies is replaced within seconds, though nothing new is stored", async () => {
   await using world = await openWorld();
@@ -116,7 +116,7 @@ test("a follower that dies is replaced within seconds, though nothing new is sto
   await broker.close();
   await eventually(() => expect(second.seen()).toEqual(from(5, 10)));
   expect([first.seen(), world.errors]).toEqual([from(1, 10), []]);
-}, 15_000);
+});
 
 test("what was under way when the connection was cut is seen once, in its place", async () => {
   await using world = await openWorldBehindProxy();
@@ -135,7 +135,7 @@ test("what was under way when the connection was cut is seen once, in its place"
   world.proxy.setFaults({});
   world.proxy.cutNow();
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 110)));
-}, 20_000);
+});
 
 test("a follower goes on where it was after the broker was killed", async () => {
   await using world = await openWorld();
@@ -149,7 +149,7 @@ test("a follower goes on where it was after the broker was killed", async () => 
   await eventually(() => write(world, 5));
   await eventually(() => expect(auditor.seen().at(-1)).toBeGreaterThanOrEqual(15));
   expect(auditor.seen()).toEqual(from(1, auditor.seen().length));
-}, 30_000);
+});
 
 test("a follower whose consumer was deleted makes a new one behind what it has acknowledged", async () => {
   await using world = await openWorld();
@@ -161,7 +161,7 @@ test("a follower whose consumer was deleted makes a new one behind what it has a
   await write(world, 5);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 15)));
   expect(world.errors).toEqual([]);
-}, 20_000);
+});
 
 test("a follower that was stopped sees nothing more, and can still acknowledge", async () => {
   await using world = await openWorld();
@@ -175,7 +175,7 @@ test("a follower that was stopped sees nothing more, and can still acknowledge",
   await using second = await follow(world);
   await eventually(() => expect(second.seen()).toEqual(from(10, 15)));
   expect(first.seen()).toEqual(from(1, 10));
-}, 15_000);
+});
 
 test("a follower is told which events have expired before any follower was handed them, between the events before and behind them", async () => {
   await using world = await openWorld(2_000);
@@ -206,7 +206,7 @@ test("a follower is told which events have expired before any follower was hande
   await eventually(() => expect(told.slice(4)).toEqual(["5 to 10", "11", "12"]));
   await second.follower.close();
   expect(world.errors).toEqual([]);
-}, 20_000);
+});
 
 test("a follower whose connection is closed for good does nothing more", async () => {
   await using world = await openWorld();

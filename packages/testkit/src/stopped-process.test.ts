@@ -29,5 +29,5 @@ test("a process that stands still ends with the one that stopped it, even if tha
   const pid = Number(said.toString());
   expect(isThere(pid)).toBe(true);
   owner.kill("SIGKILL");
-  await expect.poll(() => isThere(pid), { timeout: 5_000 }).toBe(false);
+  await expect.poll(() => isThere(pid)).toBe(false);
 });

@@ -37,7 +37,7 @@ test("a worker whose signs of life do not reach the broker keeps its generation 
   await world.until(ref, (events) => events.length === 3);
   // The first worker beats for an ack wait of a minute; from now on the broker expects it three times a second.
   await world.startWorker(engine, { ackWaitMs: 300 });
-  await expect.poll(() => world.jobDeliveries(), { timeout: 10_000 }).toBeGreaterThan(3);
+  await expect.poll(() => world.jobDeliveries()).toBeGreaterThan(3);
   go.resolve();
   const events = await world.untilEnded(ref);
   expect(textOf(events)).toBe("mine still");
@@ -66,7 +66,7 @@ test("a broker that stands still for longer than the ack wait costs no generatio
     texts.add(textOf(events));
   }
   expect(texts.size).toBe(1);
-  await expect.poll(() => world.queuedJobs(), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => world.queuedJobs()).toBe(0);
 });
 
 const runByHand = async (world: World, history: Parameters<World["submit"]>[0], deliveries: number) => {

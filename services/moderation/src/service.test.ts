@@ -53,7 +53,7 @@ test("two replicas, and one that comes back, decide each thing once while a work
     expect(decisionsOf(events)).toHaveLength(40);
     expect(uncovered(verdict!.spans!, events.length - 1)).toEqual([]);
   }
-}, 40_000);
+});
 
 test("a log that was written while nobody judged is judged when somebody does", async () => {
   await using world = await openWorld();
@@ -114,7 +114,7 @@ test("a review that nobody answers is decided by the policy", async () => {
   expect(events).toContainEqual(
     expect.objectContaining({ type: "moderation.reviewed", reviewer: "timeout" }),
   );
-}, 20_000);
+});
 
 test("a broker that is killed and restarted delays verdicts and loses none", async () => {
   await using world = await openWorld();
@@ -129,7 +129,7 @@ test("a broker that is killed and restarted delays verdicts and loses none", asy
     "a *** b and ***",
     Array(2).fill("moderation.redacted"),
   ]);
-}, 30_000);
+});
 
 test("where nobody asks for moderation no consumer is made", async () => {
   await using world = await openWorld();

@@ -25,8 +25,6 @@ import type { Cluster } from "./cluster.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../services/audit-log/src/cli/main.ts", import.meta.url));
 const STREAMS = [generationsStream(0), generationsStream(1), VERDICTS_STREAM, OPS_STREAM];
-/** A batch waits for five seconds, and a lane for eight when its holder was killed. */
-const PATIENCE = { timeout: 40_000, interval: 100 };
 
 const run = promisify(execFile);
 
@@ -55,7 +53,7 @@ export async function untilArchived(cluster: Cluster): Promise<OpenedArchive> {
     await archive.refresh();
     return ends.filter(([stream, last]) => (archive.state.lanes.get(stream)?.last ?? 0) < last);
   };
-  await expect.poll(behind, PATIENCE).toEqual([]);
+  await expect.poll(behind).toEqual([]);
   const keysDir = join(dataDir, "audit-keys");
   const masterKey = parseMasterKey(await readFile(join(keysDir, "master.key"), "utf8"));
   const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });

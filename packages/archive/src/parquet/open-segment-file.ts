@@ -21,6 +21,9 @@ import { ZSTD_DECOMPRESSORS } from "./zstd.ts";
 /** The end of most files, with everything that says where the rest lies. */
 const FOOTER_BYTES = 65_536;
 
+/** What is encrypted has a tag of 16 bytes that nothing compresses. */
+const LEAST_BYTES_PER_ROW = 16;
+
 type ReadOptions = Parameters<typeof parquetReadObjects>[0];
 
 /** A segment that was not read yet. */
@@ -118,21 +121,19 @@ export async function openSegmentFile(
 ): Promise<SegmentFile> {
   const file: AsyncBuffer = {
     byteLength: size,
-    async slice(start, end = size) {
-      const bytes = await read({ offset: start, length: end - start }).catch((cause: unknown) => {
-        throw new ReadFailure(cause);
-      });
-      if (bytes.length !== end - start)
-        throw archiveCorrupt(`A file of segments is shorter than ${size} bytes.`);
-      return toArrayBuffer(bytes);
+    slice(start, end = size) {
+      const slice = readExactly(read, { offset: start, length: end - start });
+      // hyparquet fetches ahead, and forgets what it has fetched when it finds the file broken elsewhere.
+      slice.catch(() => {});
+      return slice;
     },
   };
-  const metadata = await refusing(() =>
-    parquetMetadataAsync(file, { initialFetchSize: FOOTER_BYTES, geoparquet: false }),
-  );
-  const version = metadata.key_value_metadata?.find(({ key }) => key === FORMAT_KEY)?.value;
-  if (version !== FORMAT_VERSION)
-    throw archiveCorrupt("A Parquet file is none of segments, or of a later version.");
+  const metadata = await refusing(async () => {
+    const options = { initialFetchSize: FOOTER_BYTES, geoparquet: false };
+    const found = await parquetMetadataAsync(file, options);
+    checkMetadata(found, size);
+    return found;
+  });
   return new SegmentFile(file, metadata);
 }
 
@@ -143,6 +144,41 @@ export async function readSegmentFile(bytes: Uint8Array): Promise<Segment[]> {
     bytes.length,
   );
   return file.segments();
+}
+
+/**
+ * hyparquet believes what a file says of itself: without this, one that was tampered with makes it loop over rows that are not there, or
+ * throw between reads that nobody awaits any more.
+ */
+function checkMetadata(metadata: FileMetaData, size: number): void {
+  const version = metadata.key_value_metadata?.find(({ key }) => key === FORMAT_KEY)?.value;
+  if (version !== FORMAT_VERSION)
+    throw archiveCorrupt("A Parquet file is none of segments, or of a later version.");
+  const names = metadata.schema.slice(1).map(({ name }) => name);
+  const columns = names.join();
+  if (metadata.schema[0]?.num_children !== names.length || new Set(names).size !== names.length)
+    throw archiveCorrupt("A file of segments has no plain list of columns.");
+  let rows = 0n;
+  for (const group of metadata.row_groups) {
+    const paths = group.columns.map((chunk) => chunk.meta_data?.path_in_schema.join("."));
+    if (paths.join() !== columns || group.num_rows < 1n)
+      throw archiveCorrupt("A file of segments has a row group of other columns, or of no rows.");
+    rows += group.num_rows;
+  }
+  if (rows !== metadata.num_rows || rows * BigInt(LEAST_BYTES_PER_ROW) > BigInt(size))
+    throw archiveCorrupt("A file of segments has not as many rows as it says.");
+}
+
+async function readExactly(
+  read: (range: ByteRange) => Promise<Uint8Array>,
+  range: ByteRange,
+): Promise<ArrayBuffer> {
+  const bytes = await read(range).catch((cause: unknown) => {
+    throw new ReadFailure(cause);
+  });
+  if (bytes.length !== range.length)
+    throw archiveCorrupt(`A file of segments ends before byte ${range.offset + range.length}.`);
+  return toArrayBuffer(bytes);
 }
 
 function toSegment(row: Record<string, unknown>): Segment {

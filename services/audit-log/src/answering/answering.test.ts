@@ -69,7 +69,7 @@ describe("a call to the audit log", () => {
     expect(await list()).toEqual([]);
     world.filled.log(ref, said(ref), NOON_US);
     await world.filled.commit();
-    await expect.poll(list, { timeout: 2_000, interval: 100 }).toEqual([ref.generation]);
+    await expect.poll(list, { interval: 100 }).toEqual([ref.generation]);
   });
 
   it("for events gets pages of the log as it is shown, one behind the other, at once when it was just archived", async () => {
@@ -160,7 +160,7 @@ describe("a call to the audit log", () => {
     const at = "2026-11-22T12:00:00.000Z";
     await filled.sayErased(ref, at, [header.kid]);
     await expect
-      .poll(async () => (await world.ask("events", events)).code, { timeout: 2_000, interval: 100 })
+      .poll(async () => (await world.ask("events", events)).code, { interval: 100 })
       .toBe("generation_erased");
     const record = JSON.parse((await world.ask("record", ref)).text) as AuditRecord;
     expect(record).toMatchObject({ events: 6, erased_at: at, readers: [], accesses: [] });

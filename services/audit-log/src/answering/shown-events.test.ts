@@ -87,7 +87,7 @@ describe("an archived log", () => {
       }),
       { numRuns: 8 },
     );
-  }, 30_000);
+  });
 
   it("is shown as it was generated, its request too, where that is asked for", async () => {
     await using filled = await openFilledArchive();

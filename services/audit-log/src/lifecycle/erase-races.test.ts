@@ -58,7 +58,7 @@ test("what an archiver has sealed and not committed when its subject is erased i
   const stored = await Array.fromAsync(world.store.list("data/"));
   expect(stored.map(({ key }) => key)).toEqual(archive.state.files(tenant).map(({ key }) => key));
   expect(await findingsIn(world)).toEqual([]);
-}, 60_000);
+});
 
 test("a generation that begins while its subject is erased, and is sealed with the old key, is erased as well", async () => {
   await using world = await openLifecycleWorld();
@@ -86,7 +86,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   await archivedUpTo(world, "third");
   await later.stop();
   expect(await findingsIn(world)).toEqual([]);
-}, 60_000);
+});
 
 test.each(["before", "after"] as const)(
   "an erasure that ends %s any of its changes is finished by the next call",

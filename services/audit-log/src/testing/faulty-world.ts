@@ -84,7 +84,7 @@ export async function openFaultyWorld(): Promise<FaultyWorld> {
         await archive.refresh();
         return [...lasts].every(([stream, last]) => archive.state.lanes.get(stream)?.last === last);
       };
-      await expect.poll(isDone, { timeout: 30_000, interval: 50 }).toBe(true);
+      await expect.poll(isDone, { interval: 50 }).toBe(true);
       const found = await readWholeArchive(archive, keyring);
       for (const [{ tenant, generation }, payloads] of stored) {
         const mine = found.filter(({ header }) => header.generation === generation);

@@ -170,5 +170,5 @@ export function findingsIn(world: LifecycleWorld): Promise<readonly Finding[]> {
 
 /** What a check returns as soon as it no longer throws; its last error after 30 s. */
 export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: 30_000, interval: 50 });
+  return vi.waitFor(check, { timeout: 60_000, interval: 50 });
 }

@@ -29,7 +29,6 @@ import { archiveCheckpoint } from "./signed-checkpoints.ts";
 import { startWitnessing } from "./start-witnessing.ts";
 import { submitCheckpoint } from "./submit-checkpoint.ts";
 
-const PATIENCE = { timeout: 10_000, interval: 10 };
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const ORIGIN = `test/${ARCHIVE_TREE}`;
 const signer = createNoteKey("test", SIGNING_SEED);
@@ -111,10 +110,10 @@ test("a witness cosigns the archive's own tree and those of its tenants as they 
   await world.grow("acme");
   await using _ = world.witnessing(witness.url);
   const seen = () => Promise.all([ARCHIVE_TREE, "acme", "beta"].map((tree) => world.cosigned(tree, witness)));
-  await expect.poll(seen, PATIENCE).toEqual([1, 1, 0]);
+  await expect.poll(seen).toEqual([1, 1, 0]);
   await world.grow("acme");
   await world.grow("beta");
-  await expect.poll(seen, PATIENCE).toEqual([3, 2, 1]);
+  await expect.poll(seen).toEqual([3, 2, 1]);
   expect(sizeOf((await witness.latest("test/acme"))!)).toBe(2);
   expect(world.errors).toEqual([]);
 });
@@ -140,9 +139,9 @@ test("what is cosigned stays so in a log of more leaves than a tile", async () =
   await using witness = await world.startWitness();
   await world.grow();
   await using _ = world.witnessing(witness.url);
-  await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness), PATIENCE).toBe(1);
+  await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness)).toBe(1);
   for (let i = 0; i < 300; i++) await world.archive.append(() => ({ tenants: [] }));
-  await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness), PATIENCE).toBe(301);
+  await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness)).toBe(301);
   expect(world.errors).toEqual([]);
 });
 
@@ -177,9 +176,9 @@ test("an archive that lost its end gets no cosignature, and its keeper is told; 
   const alarms = () => errors.map((error) => (error as { code: string }).code);
   // As long as before, and longer, with other commits: neither goes on from what was seen.
   await archive.append(() => ({ tenants: [] }));
-  await expect.poll(alarms, PATIENCE).toEqual(["archive_corrupt"]);
+  await expect.poll(alarms).toEqual(["archive_corrupt"]);
   await archive.append(() => ({ tenants: [] }));
-  await expect.poll(alarms, PATIENCE).toEqual(["archive_corrupt", "archive_corrupt"]);
+  await expect.poll(alarms).toEqual(["archive_corrupt", "archive_corrupt"]);
   expect(sizeOf((await witness.latest(ORIGIN))!)).toBe(3);
 });
 
@@ -205,11 +204,11 @@ test("a witness that is away holds up neither the archive nor another witness, a
   await using witness = await world.startWitness();
   await using _ = world.witnessing(`http://127.0.0.1:${port}`, witness.url);
   await world.grow();
-  await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness), PATIENCE).toBe(1);
-  await expect.poll(() => world.errors[0], PATIENCE).toMatchObject({ code: "archive_unavailable" });
+  await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness)).toBe(1);
+  await expect.poll(() => world.errors[0]).toMatchObject({ code: "archive_unavailable" });
   await using other = await startWitnessProcess({ dir: late.path, logs: [signer], port });
   const both = () => Promise.all([witness, other].map((each) => world.cosigned(ARCHIVE_TREE, each)));
-  await expect.poll(both, PATIENCE).toEqual([1, 1]);
+  await expect.poll(both).toEqual([1, 1]);
 });
 
 test("a witness that never answers is given up after its time, and does not keep a process from ending", async () => {

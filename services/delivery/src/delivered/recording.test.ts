@@ -18,7 +18,6 @@ import {
 } from "../testing/platform.ts";
 
 const headers = authorization();
-const PATIENCE = { timeout: 15_000 };
 
 /** The marks that are recorded of a generation's readers, as they come. */
 function listenToMarks({ broker }: Platform, { tenant, generation }: GenerationRef) {
@@ -48,7 +47,7 @@ test("what a stream, pages and snapshots handed out is recorded, with who came f
   await call(`${url}/events?after=1-3&limit=2`, { headers: json, key: KEYS.acmeReader });
   await call(`${url}/events?after=1-7`, { headers: json });
   await call(url);
-  await expect.poll(() => heard.ended().length, PATIENCE).toBe(3);
+  await expect.poll(() => heard.ended().length).toBe(3);
   const at = expect.stringMatching(/^2.*Z$/) as string;
   const common = { address: "loopback", started_at: at, ended_at: at, reader: expect.any(String) as string };
   expect(heard.ended().toSorted((a, b) => (a.protocol < b.protocol ? -1 : 1))).toEqual([
@@ -77,13 +76,11 @@ test("who joins with an Idempotency-Key is a reader too, and who creates is none
   const stream = { "idempotency-key": "k", accept: "text/event-stream" };
   await call(`${platform.node.url}/v1/generations`, { headers: stream, body });
   await expect
-    .poll(
-      () =>
-        heard
-          .ended()
-          .map(({ protocol, seq }) => `${protocol} to ${seq}`)
-          .toSorted(),
-      PATIENCE,
+    .poll(() =>
+      heard
+        .ended()
+        .map(({ protocol, seq }) => `${protocol} to ${seq}`)
+        .toSorted(),
     )
     .toEqual(["snapshot to 3", "sse to 3"]);
 });
@@ -101,7 +98,7 @@ test("where a reader was when text was withdrawn is recorded: what it had by the
   while (reader.frames.length < 5) await reader.nextFrame();
   reader.cut();
   await expect
-    .poll(() => heard.ended(), PATIENCE)
+    .poll(() => heard.ended())
     .toMatchObject([{ from_seq: 1, seq: 5, known_seq: 4, withdrawn: [[5, 4]] }]);
 });
 
@@ -118,9 +115,9 @@ test("a reader that takes nothing has what its connection has taken, and no more
     completed(),
   );
   slow.cut();
-  await expect.poll(() => heard.ended(), PATIENCE).toHaveLength(1);
+  await expect.poll(() => heard.ended()).toHaveLength(1);
   expect(heard.ended()[0]!.seq).toBeLessThan(40);
-}, 30_000);
+});
 
 test("a node that closes has recorded what its readers were handed before it is gone", async () => {
   await using platform = await openPlatform();

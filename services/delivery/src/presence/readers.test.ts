@@ -16,7 +16,6 @@ import {
 } from "../testing/platform.ts";
 
 const headers = authorization();
-const PATIENCE = { timeout: 10_000 };
 const PACED = { ...REQUEST, policy: { pace: { max_lead_tokens: 100 } } };
 const WATCHED = { ...REQUEST, policy: { on_disconnect: { cancel_after: 60_000 } } };
 
@@ -33,17 +32,17 @@ test("where a generation waits for its readers, each node says how far its furth
   await using here = await openSseReader(`${platform.node.url}${path}/events`, { headers });
   await using there = await openSseReader(`${other.url}${path}/events`, { headers });
   await expect
-    .poll(() => said(platform, ref), PATIENCE)
+    .poll(() => said(platform, ref))
     .toEqual([
       { readers: 1, seq: 2 },
       { readers: 1, seq: 2 },
     ]);
   there.cut();
   const left = async () => (await said(platform, ref)).filter(({ readers }) => readers === 0);
-  await expect.poll(left, PATIENCE).toHaveLength(1);
+  await expect.poll(left).toHaveLength(1);
   await append(worker, delta("b"), delta("c"));
   await expect
-    .poll(() => said(platform, ref), PATIENCE)
+    .poll(() => said(platform, ref))
     .toEqual([
       { readers: 0, seq: 2 },
       { readers: 1, seq: 4 },
@@ -59,21 +58,21 @@ test("a reader that does not read has not taken what waits for it", async () => 
   reader.pause();
   const events = 120;
   await append(worker, started(), ...Array.from({ length: events }, () => delta("x".repeat(60_000))));
-  await expect.poll(async () => (await said(platform, ref))[0]?.seq, PATIENCE).toBeGreaterThan(1);
+  await expect.poll(async () => (await said(platform, ref))[0]?.seq).toBeGreaterThan(1);
   const [{ seq } = { seq: 0 }] = await said(platform, ref);
   expect(seq).toBeLessThan(events);
   reader.resume();
-  await expect.poll(async () => (await said(platform, ref))[0]?.seq, PATIENCE).toBe(events + 1);
-}, 20_000);
+  await expect.poll(async () => (await said(platform, ref))[0]?.seq).toBe(events + 1);
+});
 
 test("somebody who reads page by page is a reader while he waits, and was one when he has gone", async () => {
   await using platform = await openPlatform();
   const { ref, path } = await createGeneration(platform, { body: WATCHED });
   const accept = { accept: "application/json" };
   const waiting = call(`${platform.node.url}${path}/events?wait=2000`, { headers: accept });
-  await expect.poll(() => said(platform, ref), PATIENCE).toEqual([{ readers: 1, seq: 0 }]);
+  await expect.poll(() => said(platform, ref)).toEqual([{ readers: 1, seq: 0 }]);
   await waiting;
-  await expect.poll(() => said(platform, ref), PATIENCE).toEqual([{ readers: 0, seq: 0 }]);
+  await expect.poll(() => said(platform, ref)).toEqual([{ readers: 0, seq: 0 }]);
 });
 
 test("nobody hears of the readers of a generation whose policy does not ask, and of those that a node sends home", async () => {
@@ -84,7 +83,7 @@ test("nobody hears of the readers of a generation whose policy does not ask, and
   await using silent = await openSseReader(`${platform.node.url}${path}/events`, { headers });
   await using reader = await openSseReader(`${platform.node.url}${watchedPath}/events`, { headers });
   await silent.nextFrame();
-  await expect.poll(() => said(platform, watched), PATIENCE).toEqual([{ readers: 1, seq: 0 }]);
+  await expect.poll(() => said(platform, watched)).toEqual([{ readers: 1, seq: 0 }]);
   await platform.node[Symbol.asyncDispose]();
   expect(await reader.ended).not.toBe("clean");
   expect(await said(platform, watched)).toEqual([{ readers: 1, seq: 0 }]);

@@ -24,7 +24,6 @@ import {
 } from "../testing/platform.ts";
 
 const LEASE_MS = 1_000;
-const PATIENCE = { timeout: 15_000 };
 const headers = authorization();
 const create = (platform: Platform, policy: Policy) =>
   createGeneration(platform, { body: { ...REQUEST, policy } });
@@ -44,7 +43,7 @@ async function endsOf(platform: Platform, ref: GenerationRef): Promise<string[]>
 
 /** What the generation has become once it has ended, without anybody having read it. */
 async function ended(platform: Platform, ref: GenerationRef): Promise<Generation> {
-  await expect.poll(() => endsOf(platform, ref), PATIENCE).toHaveLength(1);
+  await expect.poll(() => endsOf(platform, ref)).toHaveLength(1);
   const { json } = await call(`${platform.node.url}/v1/generations/${ref.generation}`);
   return json as Generation;
 }
@@ -67,7 +66,7 @@ describe("a generation that no worker takes", () => {
       status: "failed",
       error: { code: "queue_timeout", retryable: true },
     });
-    await expect.poll(() => isQueued(platform, ref), PATIENCE).toBe(false);
+    await expect.poll(() => isQueued(platform, ref)).toBe(false);
     expect(await reaped(platform, "queue_timeout")).toBe(1);
   });
 
@@ -115,7 +114,7 @@ test("a job whose generation has ended is taken out of the queue", async () => {
   await using platform = await openPlatform();
   const { ref, worker } = await create(platform, queueTimeout(300));
   await append(worker, started(), completed());
-  await expect.poll(() => isQueued(platform, ref), PATIENCE).toBe(false);
+  await expect.poll(() => isQueued(platform, ref)).toBe(false);
   expect(await endsOf(platform, ref)).toEqual(["generation.completed"]);
 });
 
@@ -132,7 +131,7 @@ test("three reapers at once end every generation once, each counted once", async
   const counts = await Promise.all(nodes.map((node) => reaped(platform, "queue_timeout", node)));
   const ends = await Promise.all(created.map(({ ref }) => endsOf(platform, ref)));
   expect(counts.reduce((sum, count) => sum + count)).toBe(ends.flat().length);
-}, 60_000);
+});
 
 describe("a generation that ends when nobody reads it", () => {
   const policy: Policy = { on_disconnect: { cancel_after: 500 } };
@@ -153,7 +152,7 @@ describe("a generation that ends when nobody reads it", () => {
     expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
     expect((await eventsOf(platform, ref)).at(-1)).toMatchObject(abandoned);
     expect(await reaped(platform, "abandoned")).toBe(2);
-  }, 30_000);
+  });
 
   test("counts readers at all nodes, and one that comes back in time, to whichever, prevents it", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
@@ -170,7 +169,7 @@ describe("a generation that ends when nobody reads it", () => {
     expect(await endsOf(platform, ref)).toEqual([]);
     await append(worker, completed());
     expect(await second.ended).toBe("clean");
-  }, 30_000);
+  });
 
   test("is cancelled when the node of its readers has died", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
@@ -197,7 +196,7 @@ describe("a generation that ends when nobody reads it", () => {
     done.abort();
     await polling;
     expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
-  }, 30_000);
+  });
 
   test("survives an outage of the broker that is longer than all its times, though its reader is late to come back", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
@@ -212,7 +211,7 @@ describe("a generation that ends when nobody reads it", () => {
     await ended(platform, (await create(platform, queueTimeout(1))).ref);
     await say();
     await platform.server.kill("SIGSTOP");
-    await expect.poll(() => platform.node.logged, PATIENCE).toContain("the reaper waits for the broker");
+    await expect.poll(() => platform.node.logged).toContain("the reaper waits for the broker");
     await platform.server.kill("SIGCONT");
     // By now the reaper has looked, and the only word that there was has long run out.
     await ended(platform, overdue);
@@ -221,7 +220,7 @@ describe("a generation that ends when nobody reads it", () => {
     expect(await endsOf(platform, ref)).toEqual([]);
     await append(worker, completed());
     expect(await reader.ended).toBe("clean");
-  }, 60_000);
+  });
 });
 
 function requestedOf(ref: GenerationRef, policy: Policy): EventDraft {

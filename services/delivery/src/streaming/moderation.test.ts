@@ -126,7 +126,7 @@ describe("retract", () => {
     const views = await everyView(platform, path);
     expect(views.filter((view) => view.includes(SECRET))).toEqual([]);
     expect(views.filter((view) => !view.includes("[redacted]"))).toEqual([]);
-  }, 20_000);
+  });
 
   test("reads withdrawn text from the log as little as from memory", async () => {
     await using platform = await openPlatform();
@@ -239,7 +239,7 @@ describe("without moderation", () => {
     await expect
       .poll(async () => (await call(`${nodes[0]!.url}${path}`)).json)
       .toMatchObject({ text: "ab", cursor: "1-4" });
-  }, 20_000);
+  });
 
   test("fail_open shows what nobody has judged, and says so in the log", async () => {
     await using platform = await openPlatform();

@@ -121,7 +121,7 @@ describe("the classifiers of a file", () => {
     expect(await ask()).toEqual({ kind: "unjudged", reason: "open" });
     expect(server.requests).toHaveLength(5);
     server.willAnswer({ body: { choices: [{ message: { content: "safe" } }] } });
-    await expect.poll(async () => (await ask()).kind, { timeout: 5_000 }).toBe("judged");
+    await expect.poll(async () => (await ask()).kind).toBe("judged");
     expect(server.requests).toHaveLength(6);
     await guard.close();
   });

@@ -42,10 +42,10 @@ describe("a protected classifier", () => {
     let asked = 0;
     const { fake, classify } = protect(() => answers[asked++]!.promise);
     const results = answers.map(() => classify());
-    await vi.waitFor(() => expect(fake.subjects).toHaveLength(2));
+    await expect.poll(() => fake.subjects).toHaveLength(2);
     answers[0]!.resolve(judged());
     await results[0];
-    await vi.waitFor(() => expect(fake.subjects).toHaveLength(3));
+    await expect.poll(() => fake.subjects).toHaveLength(3);
     for (const { resolve } of answers) resolve(judged());
     expect(await Promise.all(results)).toHaveLength(4);
   });
@@ -95,7 +95,7 @@ describe("a protected classifier", () => {
     for (let i = 0; i < 3; i++) {
       const abort = new AbortController();
       const result = classify(abort.signal);
-      await vi.waitFor(() => expect(fake.subjects).toHaveLength(i + 1));
+      await expect.poll(() => fake.subjects).toHaveLength(i + 1);
       abort.abort(new Error("enough"));
       await expect(result).rejects.toThrow("enough");
     }
