@@ -42,6 +42,7 @@ export {
   type QueuedJob,
   type QueueEnd,
   type QueuePart,
+  readAllJobs,
   readJob,
   readJobsAfter,
   readQueueEnd,

@@ -74,7 +74,32 @@ export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: 
     maxBytes: BATCH_BYTES,
   });
   const last = messages.at(-1);
-  return { jobs: messages.flatMap(toQueuedJob), streamSeq: last ? streamSeqOf(last) : afterStreamSeq, more };
+  const jobs = messages
+    .map((message) => toQueuedJob(message.headers?.get(HEADER.subject) ?? "", fromReplica(message)))
+    .filter((job) => job !== undefined);
+  return { jobs, streamSeq: last ? streamSeqOf(last) : afterStreamSeq, more };
+}
+
+/**
+ * Every job in the queue, oldest first: where the replica that answers knows of no more, the leader has the last word. Costs a request
+ * for each job that the replica lacks.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function* readAllJobs(connection: NatsConnection): AsyncGenerator<QueuedJob> {
+  let after = 0;
+  for (let more = true; more;) {
+    const part = await readJobsAfter(connection, after);
+    yield* part.jobs;
+    ({ streamSeq: after, more } = part);
+  }
+  for (;;) {
+    const request = { seq: after + 1, next_by_subj: JOBS_SUBJECTS };
+    const message = await readAtLeader(connection, request);
+    if (!message) return;
+    const job = toQueuedJob(message.subject, fromLeader(message));
+    if (job) yield job;
+    after = message.seq;
+  }
 }
 
 /**
@@ -85,16 +110,8 @@ export async function readJob(
   connection: NatsConnection,
   { ref, model }: Pick<OpenJob, "ref" | "model">,
 ): Promise<QueuedJob | undefined> {
-  const request = { last_by_subj: jobSubject(model, ref) };
-  const { message } = await askStream<{ message?: StoredMessage }>(
-    connection,
-    JOBS_STREAM,
-    "MSG.GET",
-    request,
-  );
-  if (!message) return undefined;
-  const { seq, time, data = "" } = message;
-  return { ref, model, payload: Buffer.from(data, "base64"), queuedAtMs: Date.parse(time), streamSeq: seq };
+  const message = await readAtLeader(connection, { last_by_subj: jobSubject(model, ref) });
+  return message && { ref, model, ...fromLeader(message) };
 }
 
 /**
@@ -109,14 +126,32 @@ export async function deleteJob(
   await askStream(connection, JOBS_STREAM, "MSG.DELETE", { seq: streamSeq, no_erase: true });
 }
 
-function toQueuedJob(message: Msg): QueuedJob[] {
-  const { headers, data } = message;
+/** A job's message without what its subject says. */
+type JobMessage = Omit<QueuedJob, "ref" | "model">;
+
+async function readAtLeader(
+  connection: NatsConnection,
+  request: { seq: number; next_by_subj: string } | { last_by_subj: string },
+): Promise<StoredMessage | undefined> {
+  type Found = { message?: StoredMessage };
+  return (await askStream<Found>(connection, JOBS_STREAM, "MSG.GET", request)).message;
+}
+
+function fromLeader({ seq, time, data = "" }: StoredMessage): JobMessage {
+  return { payload: Buffer.from(data, "base64"), queuedAtMs: Date.parse(time), streamSeq: seq };
+}
+
+function fromReplica(message: Msg): JobMessage {
+  const queuedAtMs = Date.parse(message.headers?.get(HEADER.timeStamp) ?? "");
+  return { payload: Uint8Array.from(message.data), queuedAtMs, streamSeq: streamSeqOf(message) };
+}
+
+/** Undefined for what lies under a subject that is no job's. */
+function toQueuedJob(subject: string, message: JobMessage): QueuedJob | undefined {
   try {
-    const { model, tenant, generation } = parseJobSubject(headers?.get(HEADER.subject) ?? "");
-    const queuedAtMs = Date.parse(headers?.get(HEADER.timeStamp) ?? "");
-    const [payload, streamSeq] = [Uint8Array.from(data), streamSeqOf(message)];
-    return [{ ref: { tenant, generation }, model, payload, queuedAtMs, streamSeq }];
+    const { model, tenant, generation } = parseJobSubject(subject);
+    return { ref: { tenant, generation }, model, ...message };
   } catch {
-    return [];
+    return undefined;
   }
 }

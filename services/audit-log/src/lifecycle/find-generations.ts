@@ -1,5 +1,5 @@
 import { type BlobStore, mayHold } from "@reprise/archive";
-import { listGenerations, readJobsAfter, readPlaces } from "@reprise/log";
+import { listGenerations, readAllJobs, readPlaces } from "@reprise/log";
 import {
   decodeEvent,
   type GenerationRef,
@@ -35,7 +35,7 @@ export interface FoundGeneration {
 export type FoundGenerations = Map<string, FoundGeneration>;
 
 /**
- * All of a tenant that is wanted: in the archive, among what is stored and not committed yet, in the live log, and in the queue. Files that
+ * All of a tenant that is wanted: in the archive, among what is stored and not committed yet, in the queue, and in the live log. Files that
  * can't be read are passed over.
  * @throws RepriseError `archive_unavailable`, `broker_unavailable`
  */
@@ -108,30 +108,31 @@ async function* findLive(
   }
 }
 
-/** Of every generation of a tenant that the log or the queue holds, its request: where both do, twice. */
+/**
+ * Of every generation of a tenant that the queue or the log holds, its request: where both do, twice. All that was stored before the call
+ * is among them, though replicas lag; what leaves the queue meanwhile has a log.
+ */
 async function* readLiveRequests(
-  { broker, shards }: LiveStreams,
+  live: LiveStreams,
   tenant: TenantId,
 ): AsyncGenerator<{ generation: string; request: Uint8Array }> {
+  const { broker, shards } = live;
+  for await (const { ref, payload } of readAllJobs(broker.reads))
+    if (ref.tenant === tenant) yield { generation: ref.generation, request: payload };
   for await (const ref of listGenerations(broker.reads, tenant, shards)) {
-    const request = await readRequest(broker, ref);
+    const request = await readRequest(live, ref);
     if (request) yield { generation: ref.generation, request };
-  }
-  for (let after = 0, more = true; more;) {
-    const part = await readJobsAfter(broker.reads, after);
-    for (const { ref, payload } of part.jobs)
-      if (ref.tenant === tenant) yield { generation: ref.generation, request: payload };
-    ({ streamSeq: after, more } = part);
   }
 }
 
+/** The oldest event that a log has: any replica's answer will do, but not that there is none. */
 async function readRequest(
-  broker: LiveStreams["broker"],
+  { broker, log }: LiveStreams,
   ref: GenerationRef,
 ): Promise<Uint8Array | undefined> {
   const first = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject: logSubject(ref) };
   const [message] = await readPlaces(broker.reads, streamOf(ref.generation), first);
-  return message?.payload;
+  return (message ?? (await log.leader.readTail(ref, 0, 1))[0])?.payload;
 }
 
 /** The pseudonym in a seq 0; undefined when it has none, or is something else. */

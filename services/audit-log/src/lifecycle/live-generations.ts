@@ -3,7 +3,7 @@ import {
   isPurged,
   purgeGeneration,
   readGenerationPlaces,
-  readPlaces,
+  readLastMessage,
   type StreamPlaces,
 } from "@reprise/log";
 import {
@@ -13,11 +13,9 @@ import {
   generationJobs,
   type GenerationRef,
   JOBS_STREAM,
-  logSubject,
   opsSubject,
   parseGenerationId,
   RepriseError,
-  streamOf,
   type TenantId,
 } from "@reprise/protocol";
 import { subjectIn } from "./find-generations.ts";
@@ -76,35 +74,24 @@ async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: str
   });
 }
 
-/** Whether the live streams hold anything of it. */
-export async function isAnywhere({ broker }: LiveStreams, ref: GenerationRef): Promise<boolean> {
-  const subjects = [
-    [streamOf(ref.generation), logSubject(ref)],
-    [JOBS_STREAM, generationJobs(ref)],
-    [CHECKPOINTS_STREAM, checkpointSubject(ref)],
-  ] as const;
-  for (const [stream, subject] of subjects) if (await readFirst(broker, stream, subject)) return true;
-  return false;
+/** Whether the live streams hold anything of it, as their leaders know it. */
+export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise<boolean> {
+  const { broker, log } = live;
+  if (await log.leader.readLast(ref)) return true;
+  if (await readJob(live, ref)) return true;
+  return (await readLastMessage(broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref))) !== undefined;
 }
 
-/** The subject in a generation's request, as far as the live streams hold that. */
-export async function subjectOfLive(
-  { broker }: LiveStreams,
-  ref: GenerationRef,
-): Promise<string | undefined> {
-  const request =
-    (await readFirst(broker, streamOf(ref.generation), logSubject(ref))) ??
-    (await readFirst(broker, JOBS_STREAM, generationJobs(ref)));
+/** The subject in a generation's request, as far as the leaders of the live streams have that. */
+export async function subjectOfLive(live: LiveStreams, ref: GenerationRef): Promise<string | undefined> {
+  const [first] = await live.log.leader.readTail(ref, 0, 1);
+  const request = first?.payload ?? (await readJob(live, ref));
   return request && subjectIn(request);
 }
 
-async function readFirst(
-  { reads }: LiveStreams["broker"],
-  stream: string,
-  subject: string,
-): Promise<Uint8Array | undefined> {
-  const first = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject };
-  return (await readPlaces(reads, stream, first))[0]?.payload;
+/** What its job holds. */
+function readJob({ broker }: LiveStreams, ref: GenerationRef): Promise<Uint8Array | undefined> {
+  return readLastMessage(broker.main, JOBS_STREAM, generationJobs(ref));
 }
 
 async function inGroups(

@@ -1,0 +1,65 @@
+import { enqueueJob } from "@reprise/log";
+import { encodeEvent, type GenerationRef, JOBS_STREAM, streamOf } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { completed, delta, requested } from "../testing/drafts.ts";
+import { createLaggingBroker } from "../testing/lagging-broker.ts";
+import {
+  type LifecycleWorld,
+  newRef,
+  openLifecycleWorld,
+  SETTLE_MS,
+  writeLog,
+} from "../testing/lifecycle-world.ts";
+import { eraseSubject, type ErasureRequest } from "./erase.ts";
+import { setHold } from "./hold.ts";
+import type { LifecycleContext } from "./lifecycle-context.ts";
+
+const { tenant } = newRef();
+const who = { tenant, by: "operator", reason: "a test" };
+const ann = { subject: "ann" };
+
+/** A process that asks replicas which have heard of nothing yet. */
+async function openLagging({ live, openContext }: LifecycleWorld): Promise<LifecycleContext> {
+  const broker = createLaggingBroker(live.broker, { [streamOf(newRef().generation)]: 0, [JOBS_STREAM]: 0 });
+  return { ...(await openContext()), live: { ...live, broker } };
+}
+
+async function erase(world: LifecycleWorld, what: Pick<ErasureRequest, "subject" | "generation">) {
+  return eraseSubject(await openLagging(world), { ...who, ...what }, { settleMs: SETTLE_MS });
+}
+
+/** A generation of which the queue alone knows. */
+async function enqueue({ live }: LifecycleWorld, ref: GenerationRef): Promise<void> {
+  const payload = encodeEvent(0, requested(ref, ann));
+  await enqueueJob(live.log.publish, { model: "sim", ref, payload });
+}
+
+test("a subject's erasure takes in what was stored a moment before it, though replicas lag", async () => {
+  await using world = await openLifecycleWorld();
+  const [written, other, queued] = [newRef(), newRef(), newRef()];
+  await writeLog(world.live.log, written, ann, [delta("secret"), completed()]);
+  await writeLog(world.live.log, other, { subject: "bob" }, [delta("public"), completed()]);
+  await enqueue(world, queued);
+  const generations = [written, queued].map(({ generation }) => generation).toSorted();
+  expect(await erase(world, ann)).toMatchObject({ kind: "erased", certificate: { generations } });
+});
+
+test("a legal hold of a subject keeps a generation that was stored a moment before, though replicas lag", async () => {
+  await using world = await openLifecycleWorld();
+  const [written, queued] = [newRef(), newRef()];
+  await writeLog(world.live.log, written, ann, [delta("secret"), completed()]);
+  await enqueue(world, queued);
+  await setHold(await openLagging(world), { ...who, ...ann });
+  for (const { generation } of [written, queued])
+    await expect(erase(world, { generation })).rejects.toMatchObject({ code: "erasure_refused" });
+});
+
+test("one generation that was stored a moment before is there to be erased, though replicas lag", async () => {
+  await using world = await openLifecycleWorld();
+  const { generation, ...ref } = newRef();
+  await writeLog(world.live.log, { generation, ...ref }, {}, [delta("secret"), completed()]);
+  expect(await erase(world, { generation })).toMatchObject({
+    kind: "erased",
+    certificate: { generations: [generation] },
+  });
+});
