@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { apiBaseUrl, apiKeyEnv, parseConfigFile, readConfigFile } from "./config-file.ts";
+import { apiBaseUrl, apiKeyEnv, modelName, parseConfigFile, readConfigFile } from "./config-file.ts";
 
 const KEY = "sk-0123456789abcdef";
 const env = { KEY, EMPTY: "", SPLIT: `${KEY}\nb` };
@@ -63,6 +63,18 @@ describe("a configuration file", () => {
     expect(messageOf(() => parseServer({ url }))).toContain(
       "servers.a.url: must be an http or https URL without credentials, query and fragment",
     );
+  });
+
+  test("is refused for what can't be a model's name, by its place in a list", () => {
+    const call = () =>
+      parseConfigFile('["meta/llama", ""]', { source: "servers.json", schema: z.array(modelName) });
+    expect(messageOf(call)).toMatch(/^servers\.json is wrong:\n {2}\[1\]: \S/);
+  });
+
+  test("that holds secrets is not quoted when it is not JSON", () => {
+    const call = () => parseConfigFile(`{"key": ${KEY}}`, { source: "servers.json", schema, isSecret: true });
+    expect(messageOf(call)).toBe("servers.json is not JSON.");
+    expect(call).toThrow(expect.not.objectContaining({ cause: expect.anything() }));
   });
 
   test("that is not JSON, or not of the right kind, is refused by its name", () => {

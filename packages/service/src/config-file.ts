@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { RepriseError } from "@reprise/protocol";
+import { encodeModelName, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 
 /*
- * Configuration files: JSON, looked at by a zod schema, every problem told at once and by its path. Keys of other services are not in
+ * Configuration files: JSON, looked at by a zod schema, every problem told at once and by its path. Keys for others' APIs are not in
  * them: a file names the environment variable that holds one.
  */
 
@@ -13,6 +13,15 @@ export type KeyEnvironment = Readonly<Record<string, string | undefined>>;
 export const apiBaseUrl = z
   .string()
   .refine(isBaseUrl, "must be an http or https URL without credentials, query and fragment");
+
+/** The public name of a model. */
+export const modelName = z.string().superRefine((name, context) => {
+  try {
+    encodeModelName(name);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: (error as RepriseError).message });
+  }
+});
 
 /** The name of an environment variable, parsed to the key that it holds. No problem repeats the key. */
 export function apiKeyEnv(env: KeyEnvironment): z.ZodType<string, string> {
@@ -25,23 +34,29 @@ export function apiKeyEnv(env: KeyEnvironment): z.ZodType<string, string> {
   });
 }
 
-/**
- * @param source what to call the file in messages
- * @param also finds problems that the schema can't, asked whatever the schema says; each begins with `toConfigPath`
- * @throws RepriseError `config_invalid` that lists every problem
- */
+export interface ConfigFileOptions<T> {
+  /** What to call the file in messages. */
+  readonly source: string;
+  readonly schema: z.ZodType<T>;
+  /** Finds problems that the schema can't, asked whatever the schema says; each begins with `toConfigPath`. */
+  readonly also?: (json: unknown) => string[];
+  /** Whether there are secrets in it: what is not JSON is then not quoted. Default: false. */
+  readonly isSecret?: boolean;
+}
+
+/** @throws RepriseError `config_invalid` that lists every problem */
 export function parseConfigFile<T>(
   text: string,
-  { source, schema, also }: { source: string; schema: z.ZodType<T>; also?: (json: unknown) => string[] },
+  { source, schema, also, isSecret = false }: ConfigFileOptions<T>,
 ): T {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw new RepriseError("config_invalid", `${source} is not JSON: ${(error as Error).message}`, {
-      param: source,
-      cause: error,
-    });
+    // The parser's own message quotes the text.
+    const cause = isSecret ? undefined : (error as Error);
+    const why = cause ? `: ${cause.message}` : ".";
+    throw new RepriseError("config_invalid", `${source} is not JSON${why}`, { param: source, cause });
   }
   const result = schema.safeParse(json);
   const problems = [...(result.error?.issues.flatMap(toProblems) ?? []), ...(also?.(json) ?? [])];
@@ -79,11 +94,11 @@ function toProblems(issue: z.core.$ZodIssue): string[] {
   }
 }
 
-/** `models["meta/llama"].base_url`, as one would write it in a program. */
+/** `models["meta/llama"].base_url` or `tenants[0].id`, as one would write it in a program. */
 export function toConfigPath(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the file";
-  const parts = path
-    .map(String)
-    .map((part) => (/^[\w$]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`));
+  const parts = path.map((part) =>
+    typeof part === "string" && /^[\w$]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`,
+  );
   return parts.join("").replace(/^\./, "");
 }

@@ -60,6 +60,17 @@ describe("the environment", () => {
     });
   });
 
+  test("has what can't be done without, or is refused", () => {
+    const parse = (env: Record<string, string>) =>
+      parseEnvironment(env, ["REPRISE_NATS_URL", "REPRISE_PORT"], ["REPRISE_NATS_URL"]);
+    const { REPRISE_NATS_URL: urls } = parse({ REPRISE_NATS_URL: "nats://a" });
+    expectTypeOf(urls).toEqualTypeOf<string[]>();
+    expect(urls).toEqual(["nats://a"]);
+    expect(() => parse({ REPRISE_PORT: "x" })).toThrow(
+      /^The environment is wrong:\n {2}REPRISE_NATS_URL is missing\n {2}REPRISE_PORT must/,
+    );
+  });
+
   test("is refused with every problem at once", () => {
     const env = {
       REPRISE_PORT: "80a",

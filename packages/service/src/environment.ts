@@ -7,7 +7,9 @@ import {
 } from "./environment-variables.ts";
 import { nearestName } from "./nearest-name.ts";
 
-export type Environment<Name extends EnvironmentName> = { readonly [N in Name]: EnvironmentValue<N> };
+export type Environment<Name extends EnvironmentName, Needed extends Name = never> = {
+  readonly [N in Name]: N extends Needed ? NonNullable<EnvironmentValue<N>> : EnvironmentValue<N>;
+};
 
 const PREFIX = "REPRISE_";
 const NAMES = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
@@ -16,27 +18,32 @@ const NAMES = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
  * What a process needs of its environment, parsed and with defaults filled in.
  * @param env the process's environment, read here and nowhere else
  * @param names the variables that this process uses
- * @throws RepriseError `config_invalid` that lists every problem at once: values that are malformed or over their limits, and
- *   names that begin with `REPRISE_` and that no part of the platform knows
+ * @param needed those of them that it can't do without
+ * @throws RepriseError `config_invalid` that lists every problem at once: values that are malformed or over their limits, what is
+ *   needed and missing, and names that begin with `REPRISE_` and that no part of the platform knows
  */
-export function parseEnvironment<const Name extends EnvironmentName>(
+export function parseEnvironment<const Name extends EnvironmentName, const Needed extends Name = never>(
   env: Readonly<Record<string, string | undefined>>,
   names: readonly Name[],
-): Environment<Name> {
+  needed: readonly Needed[] = [],
+): Environment<Name, Needed> {
   const problems = unknownNames(env);
+  const isNeeded = new Set<EnvironmentName>(needed);
   const parsed: Partial<Record<EnvironmentName, unknown>> = {};
   for (const name of names) {
     const { schema, fallback } = ENVIRONMENT_VARIABLES[name];
     const text = env[name] ?? fallback;
-    if (text === undefined) parsed[name] = undefined;
-    else if (text === "") problems.push(`${name} is set but empty; leave it out for its default`);
+    if (text === undefined) {
+      parsed[name] = undefined;
+      if (isNeeded.has(name)) problems.push(`${name} is missing`);
+    } else if (text === "") problems.push(`${name} is set but empty; leave it out for its default`);
     else {
       const result = schema.safeParse(text);
       if (result.success) parsed[name] = result.data;
       else problems.push(...result.error.issues.map(({ message }) => `${name} ${message}`));
     }
   }
-  if (problems.length === 0) return parsed as Environment<Name>;
+  if (problems.length === 0) return parsed as Environment<Name, Needed>;
   throw new RepriseError(
     "config_invalid",
     `The environment is wrong:\n${problems.map((line) => `  ${line}`).join("\n")}`,

@@ -7,7 +7,7 @@ import { RepriseError } from "@reprise/protocol";
 const run = promisify(execFile);
 
 /** The first version with everything the log relies on: strict stream configuration, batched direct gets, per-subject expectations. */
-export const MIN_NATS_SERVER_VERSION = "2.12.0";
+const MIN_NATS_SERVER_VERSION = "2.12.0";
 
 export interface NatsServerBinary {
   /** Absolute. */

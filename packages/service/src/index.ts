@@ -1,14 +1,22 @@
 export {
+  BROKER_SERVICE_NAMES,
+  type BrokerServiceContext,
+  type BrokerServiceEnvironment,
+  startBrokerService,
+  type StartedBrokerService,
+} from "./broker-service.ts";
+export {
   apiBaseUrl,
   apiKeyEnv,
   type KeyEnvironment,
+  modelName,
   parseConfigFile,
   readConfigFile,
   toConfigPath,
 } from "./config-file.ts";
 export { type Environment, parseEnvironment } from "./environment.ts";
 export { ENVIRONMENT_TABLE, type EnvironmentName, type EnvironmentRow } from "./environment-variables.ts";
-export { findNatsServer, MIN_NATS_SERVER_VERSION, type NatsServerBinary } from "./find-nats-server.ts";
+export { findNatsServer, type NatsServerBinary } from "./find-nats-server.ts";
 export { type RunningService, runService } from "./lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./logger.ts";
 export { type LabelOf, METRICS, type MetricName } from "./metric-names.ts";
@@ -17,14 +25,11 @@ export type { NatsServerSettings, SyncInterval } from "./nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
 export {
   createOpsHandler,
-  isOpsPath,
   OPS_PATHS,
   type OpsAnswer,
   type OpsHandler,
   type OpsPath,
-  type OpsServer,
   type OpsSource,
-  startOpsServer,
 } from "./ops-server.ts";
 export { readProcessStart } from "./process-running.ts";
 export {

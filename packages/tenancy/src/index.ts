@@ -5,7 +5,6 @@ export {
   loadTenantsFile,
   parseTenantsFile,
   type Role,
-  ROLES,
   type TenancyConfig,
   type TenantConfig,
   type TenantKey,

@@ -80,9 +80,9 @@ describe("a tenants file", () => {
         "tenants[0].keys[0].roles[0]",
         "tenants[1].keys",
         "tenants[1].policy.max_attempts",
-        "tenants[1].policy",
-        "tenants[1]",
-        "the file",
+        "tenants[1].policy.retries",
+        "tenants[1].plan",
+        "version",
       ]),
     );
   });
@@ -166,7 +166,7 @@ describe("a tenants file", () => {
     [{ min_days: -1 }, "tenants[0].audit.min_days"],
     [{ max_days: 0 }, "tenants[0].audit.max_days"],
     [{ max_days: 0.5 }, "tenants[0].audit.max_days"],
-    [{ days: 7 }, "tenants[0].audit: "],
+    [{ days: 7 }, "tenants[0].audit.days: "],
   ])("is refused for a time to keep what is audited that none can be: %j", (audit, problem) => {
     const { tenants } = withKey({ secret: SECRET, roles: ["audit"] });
     expect(messageOf({ tenants: [{ ...tenants[0], audit }] })).toContain(problem);

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
-import type { Policy } from "@reprise/protocol";
+import { parseTenantId, type Policy, type RepriseError, type TenantId } from "@reprise/protocol";
+import { parseConfigFile, readConfigFile } from "@reprise/service";
 import * as z from "zod";
 import { hashKey } from "./key-hash.ts";
 import { tenantPolicySchema } from "./tenant-policy.ts";
@@ -153,37 +152,10 @@ function refuseDuplicates({ tenants }: TenancyConfig, context: z.RefinementCtx):
  * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a secret
  */
 export function parseTenantsFile(text: string, source: string): TenancyConfig {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    // The parser's own message quotes the text, which holds secrets.
-    throw new RepriseError("config_invalid", `${source} is not JSON.`, { param: source });
-  }
-  const result = fileSchema.safeParse(json);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `  ${toPath(path)}: ${message}`);
-  throw new RepriseError("config_invalid", `${source} is wrong:\n${problems.join("\n")}`, { param: source });
+  return parseConfigFile(text, { source, schema: fileSchema, isSecret: true });
 }
 
 /** @throws RepriseError `config_invalid`, when the file can't be read too */
 export async function loadTenantsFile(path: string): Promise<TenancyConfig> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    throw new RepriseError("config_invalid", `${path} can't be read: ${(error as Error).message}`, {
-      param: path,
-      cause: error,
-    });
-  }
-  return parseTenantsFile(text, path);
-}
-
-/** `tenants[0].keys[1].roles`, as one would write it in a program. */
-function toPath(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return "the file";
-  return path
-    .map((part, i) => (typeof part === "number" ? `[${part}]` : `${i === 0 ? "" : "."}${String(part)}`))
-    .join("");
+  return parseTenantsFile(await readConfigFile(path), path);
 }

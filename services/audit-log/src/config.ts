@@ -1,4 +1,4 @@
-import { type Environment, parseEnvironment } from "@reprise/service";
+import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/service";
 import { loadTenantsFile } from "@reprise/tenancy";
 import type { KeptTenant } from "./service.ts";
 
@@ -20,27 +20,16 @@ const STORAGE_NAMES = [
 
 export const AUDIT_NAMES = [...STORAGE_NAMES, "REPRISE_AUDIT_WITNESS_URLS"] as const;
 
-const NAMES = [
-  ...AUDIT_NAMES,
-  "REPRISE_HOST",
-  "REPRISE_OPS_PORT",
-  "REPRISE_NATS_URL",
-  "REPRISE_TENANTS_FILE",
-  "REPRISE_LOG_LEVEL",
-  "REPRISE_SHARDS",
-  "REPRISE_REPLICAS",
-  "REPRISE_RETENTION_HOURS",
-  "REPRISE_DRAIN_MS",
-] as const;
+const NAMES = [...AUDIT_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_OPS_PORT", "REPRISE_TENANTS_FILE"] as const;
 
 export type StorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
-export type AuditLogEnvironment = Environment<(typeof NAMES)[number]>;
+export type AuditLogEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** @throws RepriseError `config_invalid` */
 export function parseAuditLogEnvironment(env: Variables): AuditLogEnvironment {
-  return parseEnvironment(env, NAMES);
+  return parseEnvironment(env, NAMES, ["REPRISE_NATS_URL"]);
 }
 
 /** @throws RepriseError `config_invalid` */

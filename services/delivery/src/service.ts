@@ -41,6 +41,8 @@ export interface DeliveryOptions extends DeliverySettings {
 export interface Delivery extends AsyncDisposable {
   /** Where the API is, without a slash at the end. */
   readonly url: string;
+  /** Why it can't serve now, in words for people: empty when it can. */
+  notReadyBecause(): readonly string[];
   /** Replaces the public names of the models that can be asked for. */
   setModels(names: ReadonlySet<string>): void;
   /**
@@ -160,5 +162,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     audit.close();
     log.close();
   };
-  return { url, setModels: (names) => (served = names), drain, close, [Symbol.asyncDispose]: close };
+  return {
+    url,
+    notReadyBecause,
+    setModels: (names) => (served = names),
+    drain,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -1,8 +1,8 @@
-import { encodeModelName, type RepriseError } from "@reprise/protocol";
 import {
   apiBaseUrl,
   apiKeyEnv,
   type KeyEnvironment,
+  modelName,
   parseConfigFile,
   readConfigFile,
   toConfigPath,
@@ -30,14 +30,6 @@ const MAX_TIMEOUT_MS = 3_600_000;
 
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
-
-const modelName = z.string().superRefine((name, context) => {
-  try {
-    encodeModelName(name);
-  } catch (error) {
-    context.addIssue({ code: "custom", message: (error as RepriseError).message });
-  }
-});
 
 /** What it names is looked at by `findFallbackProblems`. */
 const fallback = z.string().optional();

@@ -13,7 +13,6 @@ import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run-generation.ts";
 import type { RunLog } from "./run-log.ts";
 
-export { parseWorkerEnvironment, type WorkerEnvironment } from "./config.ts";
 export type { Engine } from "./engines/engine.ts";
 export type { ServedModel } from "./model-queues.ts";
 export { createEngines, loadEngines } from "./create-engines.ts";

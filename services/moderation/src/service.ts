@@ -15,7 +15,6 @@ import type { JudgingContext } from "./judging-context.ts";
 import type { Classifiers } from "./load-classifiers.ts";
 import { createRuleSetCache } from "./rule-set-cache.ts";
 
-export { parseModerationEnvironment, type ModerationEnvironment } from "./config.ts";
 export { type Classifiers, loadClassifiers } from "./load-classifiers.ts";
 
 export interface ModerationOptions {

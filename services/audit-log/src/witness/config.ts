@@ -22,13 +22,16 @@ const NAMES = [
   "REPRISE_DRAIN_MS",
 ] as const;
 
-export type WitnessEnvironment = Environment<(typeof NAMES)[number]>;
+/** Without logs it would cosign nothing. */
+const NEEDED = ["REPRISE_WITNESS_LOGS"] as const;
+
+export type WitnessEnvironment = Environment<(typeof NAMES)[number], (typeof NEEDED)[number]>;
 
 /** @throws RepriseError `config_invalid` */
 export function parseWitnessEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): WitnessEnvironment {
-  return parseEnvironment(env, NAMES);
+  return parseEnvironment(env, NAMES, NEEDED);
 }
 
 export interface WitnessIdentity {
@@ -42,9 +45,7 @@ export interface WitnessIdentity {
  * @throws RepriseError `config_invalid`
  */
 export async function openWitnessIdentity(env: WitnessEnvironment): Promise<WitnessIdentity> {
-  const logs = (env.REPRISE_WITNESS_LOGS ?? []).map(parseVerifierKey);
-  if (logs.length === 0)
-    throw new RepriseError("config_invalid", "witness needs REPRISE_WITNESS_LOGS: it would cosign nothing.");
+  const logs = env.REPRISE_WITNESS_LOGS.map(parseVerifierKey);
   const dir = env.REPRISE_WITNESS_DIR ?? join(env.REPRISE_DATA_DIR, "witness");
   const name = env.REPRISE_WITNESS_NAME;
   const path = join(dir, "witness.key");

@@ -59,7 +59,7 @@ async function openWorld() {
         archive,
         urls,
         pollMs: 5,
-        timeoutMs: 2_000,
+        timeoutMs: 60_000,
         onError: (error) => errors.push(error),
       }),
     /** What lies in the archive as cosigned by this witness: how large the tree was. */
@@ -79,7 +79,7 @@ function sizeOf(note: string): number {
 }
 
 /** Submits the checkpoint of the archive's own tree as if nothing were known of what the witness has seen. */
-async function submitNow({ archive }: Pick<World, "archive">, url: string, timeoutMs = 2_000) {
+async function submitNow({ archive }: Pick<World, "archive">, url: string, timeoutMs = 60_000) {
   const checkpoint = await archiveCheckpoint(archive);
   return submitCheckpoint({
     ...checkpoint!,
@@ -125,6 +125,7 @@ test("what was committed last is cosigned when the service closes", async () => 
     archive: world.archive,
     urls: [witness.url],
     pollMs: 60_000,
+    closeMs: 60_000,
     onError: (error) => world.errors.push(error),
   });
   await world.grow();

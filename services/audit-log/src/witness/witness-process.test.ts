@@ -99,7 +99,7 @@ describe("the witness's process", () => {
     ],
   ])("does not start with %s", async (_, variables, message) => {
     await using folder = await openFolder();
-    const identify = (more: Record<string, string>) =>
+    const identify = async (more: Record<string, string>) =>
       openWitnessIdentity(parseWitnessEnvironment({ REPRISE_WITNESS_DIR: folder.dir, ...more }));
     await identify({ REPRISE_WITNESS_LOGS: LOG.vkey });
     await expect(identify(variables)).rejects.toMatchObject({

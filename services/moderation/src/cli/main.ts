@@ -1,5 +1,4 @@
 import { openBroker } from "@reprise/log";
-import { RepriseError } from "@reprise/protocol";
 import { topologyOf } from "@reprise/service";
 import { parseModerationEnvironment } from "../config.ts";
 import { parseCliOptions, USAGE } from "./options.ts";
@@ -10,7 +9,6 @@ import { runCli } from "./run.ts";
 try {
   const options = parseCliOptions(process.argv.slice(2));
   const env = parseModerationEnvironment(process.env);
-  if (!env.REPRISE_NATS_URL) throw new RepriseError("config_invalid", "REPRISE_NATS_URL is not set.");
   const topology = topologyOf(env);
   await using broker = await openBroker({
     url: env.REPRISE_NATS_URL.join(","),
