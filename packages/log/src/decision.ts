@@ -48,7 +48,7 @@ const PAUSE_MS = 20;
  * Appends one event to a log that somebody else may be writing to at the same time: read, decide, compare-and-set, and again
  * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which. Should
  * the store have lost what was read, everything begins anew.
- * @throws RepriseError `generation_not_found`, `generation_expired`; `broker_unavailable` when the budget is used up
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `broker_unavailable` when the budget is used up
  */
 export async function appendDecision(options: DecisionOptions): Promise<Decision> {
   const deadline = Date.now() + (options.budgetMs ?? BUDGET_MS);

@@ -1,4 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
+import { generationErased } from "./no-longer-kept.ts";
 
 /** Why the hub does not serve a tail, or no longer: what its readers are told. */
 export const HUB_FAILURE = {
@@ -16,8 +17,7 @@ export const HUB_FAILURE = {
     "events_lost",
     "The broker has lost events of this generation that were sent already. Read it again without a cursor.",
   ),
-  /** Its keys are destroyed: nothing of it is left anywhere. */
-  erased: new RepriseError("generation_erased", "This generation was erased.", { param: "id" }),
+  erased: generationErased(),
   /** Stream and republish disagree for longer than any replica lags. */
   hole: new RepriseError("broker_unavailable", "The log does not show events that the live feed did."),
 } as const;

@@ -69,7 +69,7 @@ export class Hub {
    * The generation's tail, caught up with the log. Several callers share one. It is kept for as long as somebody listens to
    * it, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
    * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`; `draining` when the hub was closed
-   *   meanwhile, `generation_erased` when it was erased
+   *   meanwhile, `generation_erased` when it was erased, then or before
    */
   async open(ref: GenerationRef): Promise<Tail> {
     const key = logSubject(ref);

@@ -12,6 +12,7 @@ export { Hub } from "./hub.ts";
 export type { HubOptions, HubStats } from "./hub-options.ts";
 export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
 export { listGenerations } from "./list-generations.ts";
+export { isNoLongerKept } from "./no-longer-kept.ts";
 export { answerHolders, isHeld } from "./job-holder.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export { holdLeases, type Leases, type LeasesOptions } from "./leases.ts";

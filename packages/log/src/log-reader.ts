@@ -11,6 +11,7 @@ import { decodeCheckpoint } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, isHead, type LogHead } from "./log-head.ts";
+import { generationErased, generationExpired } from "./no-longer-kept.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 import { readBehindHead } from "./rollback.ts";
 import { isStreamAbsent } from "./stream-existence.ts";
@@ -39,8 +40,8 @@ export interface LogReader {
   /**
    * The whole log: the checkpoint, then the tail behind it. The log has the last word: where it does not have the checkpoint's
    * last event at its place, byte for byte, it counts alone.
-   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place, and
-   *   when it was erased
+   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place;
+   *   `generation_erased` when it was erased, for as long as the marker of that is kept
    */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /** What is stored after a stream sequence, oldest first. */
@@ -63,7 +64,7 @@ const TRIES_MS = [1_500, 1_500, 2_000] as const;
 export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
-    if (found?.headers?.has(HEADER.erased)) throw generationExpired();
+    if (found?.headers?.has(HEADER.erased)) throw generationErased();
     const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
     const tail = checkpoint && (await readBehindHead({ readTail }, ref, headOf(checkpoint)));
     if (tail) return join(checkpoint, tail);
@@ -190,10 +191,6 @@ function toStoredEvent(msg: Msg): StoredEvent {
     streamSeq: Number(msg.headers?.get(HEADER.sequence)),
     writer: msg.headers?.get(HEADER.writer) ?? "",
   };
-}
-
-function generationExpired(): RepriseError {
-  return new RepriseError("generation_expired", "This generation is no longer kept.", { param: "id" });
 }
 
 /** Asks again where nobody has answered in time. What is refused, or nobody is there for, is an answer. */

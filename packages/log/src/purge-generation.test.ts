@@ -36,7 +36,7 @@ import {
 } from "./testing/world.ts";
 import { storeVerdict } from "./verdicts.ts";
 
-const EXPIRED = { code: "generation_expired" };
+const ERASED = { code: "generation_erased" };
 
 function target({ broker, log }: World, ref: GenerationRef) {
   return { broker, log, ref };
@@ -77,7 +77,7 @@ test("a generation that has ended is taken out of every stream, and is known as 
   expect(places[VERDICTS_STREAM]).toHaveLength(1);
 
   await purgeGeneration(target(world, ref));
-  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED);
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(ERASED);
   const kept = await world.log.leader.readTail(ref, 0);
   expect(kept.map(({ payload }) => peekType(payload))).toEqual(["generation.completed"]);
   expect(await world.log.verdicts.readVerdictFromLeader(ref)).toBeUndefined();
@@ -158,7 +158,7 @@ test("a generation of which there is only a job leaves a marker too", async () =
   await enqueueJob(world.log.publish, { model: "sim", ref, payload: Buffer.from("a prompt") });
   await endGeneration(target(world, ref));
   await purgeGeneration(target(world, ref));
-  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED);
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(ERASED);
   expect(await countOf(world, JOBS_STREAM, jobSubject("sim", ref))).toBe(0);
 });
 
@@ -172,7 +172,7 @@ test("a checkpoint that comes late is noticed, and taken away by purging again",
   expect(await isPurged(target(world, ref))).toBe(false);
   await purgeGeneration(target(world, ref));
   expect(await isPurged(target(world, ref))).toBe(true);
-  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED);
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(ERASED);
 });
 
 test("filler is nobody's, and is gone when it is purged", async () => {

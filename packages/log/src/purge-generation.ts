@@ -27,6 +27,7 @@ import type { GenerationLog } from "./generation-log.ts";
 import { HEADER } from "./header.ts";
 import { isHeld } from "./job-holder.ts";
 import type { StoredEvent } from "./log-reader.ts";
+import { isNoLongerKept } from "./no-longer-kept.ts";
 import { askStream, type StoredMessage } from "./stream-api.ts";
 import { readPlaces } from "./stream-places.ts";
 import { createWriterName } from "./writer-name.ts";
@@ -96,8 +97,8 @@ async function cancel(log: GenerationLog, ref: GenerationRef): Promise<Transcrip
   }
 }
 
-function isGone({ code }: RepriseError): boolean {
-  return code === "generation_not_found" || code === "generation_expired";
+function isGone(error: RepriseError): boolean {
+  return error.code === "generation_not_found" || isNoLongerKept(error);
 }
 
 /**

@@ -1,6 +1,7 @@
 import {
   appendDecision,
   createWriterName,
+  isNoLongerKept,
   type ListedReview,
   readExpiredReviews,
   readPolicy,
@@ -73,6 +74,6 @@ function answer(
   return { ...said, decision: review.answer };
 }
 
-function isGone({ code }: RepriseError): boolean {
-  return code === "generation_not_found" || code === "generation_expired";
+function isGone(error: RepriseError): boolean {
+  return error.code === "generation_not_found" || isNoLongerKept(error);
 }

@@ -1,4 +1,4 @@
-import { Gate, type LogSnapshot, readPolicy } from "@reprise/log";
+import { Gate, isNoLongerKept, type LogSnapshot, readPolicy } from "@reprise/log";
 import {
   type GenerationId,
   type GenerationRef,
@@ -176,7 +176,7 @@ export class Judging {
   #failed(entry: Entry, error: RepriseError): void {
     if (!error.retryable) {
       this.#entries.delete(entry.ref.generation);
-      if (error.code !== "generation_expired") this.#context.onError(error);
+      if (!isNoLongerKept(error)) this.#context.onError(error);
       return;
     }
     const timer = setTimeout(() => {

@@ -3,7 +3,7 @@ import type { GenerationRef } from "@reprise/protocol";
 
 /**
  * A log with what its leader has beyond a replica that lags.
- * @throws RepriseError `generation_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_expired`, `generation_erased`, `broker_unavailable`
  */
 export async function readWholeLog(
   { reader, leader }: Pick<GenerationLog, "reader" | "leader">,

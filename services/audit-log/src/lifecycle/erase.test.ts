@@ -65,7 +65,7 @@ test("a subject is erased while it streams and is archived: no store holds its t
   await eventually(async () => expect(await filesWith(world.server.storeDir, SECRET)).toEqual([]));
   expect(await findingsIn(world)).toEqual([]);
   for (const ref of [ended, running, queued])
-    await expect(log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_expired" });
+    await expect(log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect((await log.reader.readLog(other)).events).toHaveLength(3);
   expect(world.errors).toEqual([]);
 });

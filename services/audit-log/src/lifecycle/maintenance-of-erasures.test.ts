@@ -58,6 +58,6 @@ test("what somebody who slept writes after an erasure is taken away again", asyn
   expect(await streamsWith(world.live.broker, "secret")).toHaveLength(1);
   await using maintenance = await maintenanceOf(world, Date.now);
   await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
-  await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_expired" });
+  await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect(maintenance.errors).toEqual([]);
 });

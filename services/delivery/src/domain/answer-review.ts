@@ -32,7 +32,7 @@ const BY_POLICY = "timeout";
 /**
  * Appends `moderation.reviewed`, unless the review has been decided. Of all answers to one review, at whatever nodes, the log takes the
  * first. Whoever says the same as the one before is answered like that one; what a decision leads to is moderation's business.
- * @throws RepriseError `review_not_found`, `review_conflict`; `generation_expired`, `broker_unavailable`
+ * @throws RepriseError `review_not_found`, `review_conflict`; `generation_expired`, `generation_erased`, `broker_unavailable`
  */
 export async function answerReview(log: GenerationLog, options: AnswerOptions): Promise<DecidedReview> {
   const { ref, answer } = options;

@@ -13,7 +13,7 @@ import { type ReadSources, showAfter } from "./shown-generation.ts";
  * Appends `tool.result`, unless the log says that nobody waits for it. Of all answers to one call, at whatever nodes, the log
  * takes the first; the others learn that there is one already, though they say the same.
  * @throws RepriseError `tool_call_not_found`, `tool_result_conflict`, `generation_ended`; `generation_not_found`,
- *   `generation_expired`, `cursor_expired`, `broker_unavailable`
+ *   `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function answerToolCall(
   sources: ReadSources,

@@ -54,7 +54,7 @@ const OTHERS_MS = 1_000;
  * carries. The other way round would leave a generation that nobody ever runs. Before both, the rules that seq 0 will name, if it is to
  * be moderated: nobody must meet a log whose rules are not there. All steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and everybody else finds what it wrote.
- * @throws RepriseError `idempotency_conflict`, `generation_expired` (the key's), `invalid_request`, `cursor_invalid` (nothing to
+ * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {

@@ -1,4 +1,10 @@
-import { type Broker, type GenerationLog, type ListedReview, readReviews } from "@reprise/log";
+import {
+  type Broker,
+  type GenerationLog,
+  isNoLongerKept,
+  type ListedReview,
+  readReviews,
+} from "@reprise/log";
 import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
 import { decodeAll, historyOf, type Review, toReview } from "./review.ts";
 import { passageOf, type ReviewPassage } from "./review-passage.ts";
@@ -58,7 +64,7 @@ async function readLogIfKept({ reader }: GenerationLog, ref: GenerationRef): Pro
   try {
     return (await reader.readLog(ref)).events;
   } catch (error) {
-    if (error instanceof RepriseError && error.code === "generation_expired") return [];
+    if (isNoLongerKept(error)) return [];
     throw error;
   }
 }

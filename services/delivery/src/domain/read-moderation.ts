@@ -15,7 +15,7 @@ export interface Moderation extends Omit<Required<Verdict>, "decided" | "classif
 
 /**
  * What is stored, so during a generation a moment behind what readers are shown by.
- * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function readModeration(log: GenerationLog, ref: GenerationRef): Promise<Moderation> {
   const [stored, snapshot] = await Promise.all([log.verdicts.readVerdict(ref), log.reader.readLog(ref)]);

@@ -4,7 +4,7 @@ import { appendDecision, createWriterName, type GenerationLog, type Tail } from 
  * Records in the log that nobody judges what readers of a generation wait for, and what its policy has them get meanwhile: once for each
  * place that moderation has come to a stop at, however many nodes notice.
  * @returns the policy's answer; undefined when somebody has recorded it, or there is nothing to record
- * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `broker_unavailable`
  */
 export async function recordUnjudged(
   log: GenerationLog,

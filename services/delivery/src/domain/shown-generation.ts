@@ -16,7 +16,7 @@ const SHOWN_MS = 1_000;
 /**
  * What the API says of a generation, given its log: all of it, or what moderation lets readers have.
  * @param events from seq 0 on
- * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function showGeneration(
   hub: Hub,
@@ -43,7 +43,7 @@ async function toShown(
 /**
  * What the API says after a call has appended an event to a log. Where that has to be judged first, the answer waits for it, a second
  * at most: then it is without the event, as any other that readers get.
- * @throws RepriseError `generation_not_found`, `generation_expired`, `cursor_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function showAfter(
   { log, hub }: ReadSources,

@@ -4,6 +4,7 @@ import {
   createWriterName,
   deleteJob,
   type GenerationLog,
+  isNoLongerKept,
   readJob,
 } from "@reprise/log";
 import { logSubject, peekSeq, RepriseError } from "@reprise/protocol";
@@ -78,8 +79,7 @@ async function end(
     if (transcript.ended) return { ...looked, phase: "ended" };
     return { ...looked, phase: transcript.attempt > 0 ? "begun" : "queued" };
   } catch (error) {
-    if (error instanceof RepriseError && error.code === "generation_expired")
-      return { ...looked, phase: "ended" };
+    if (isNoLongerKept(error)) return { ...looked, phase: "ended" };
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { purgeGeneration, readPlaces } from "@reprise/log";
 import {
+  checkpointSubject,
   decodeOpsRecord,
   type GenerationRef,
   logSubject,
@@ -36,8 +37,14 @@ export async function forgetBeginning({ broker }: Platform, ref: GenerationRef):
   await manager.streams.purge(streamOf(ref.generation), { filter: logSubject(ref), keep: 2 });
 }
 
-/** Leaves a marker in the place of the log. */
-export async function expire({ broker, log }: Platform, ref: GenerationRef): Promise<void> {
+/** Takes it away as its age does at first: a marker says that there was one. */
+export async function expire(platform: Platform, ref: GenerationRef): Promise<void> {
+  await forget(platform, ref);
+  await platform.log.publishCheckpoint(checkpointSubject(ref), new Uint8Array(), {});
+}
+
+/** Takes the live log away as an erasure does. */
+export async function purge({ broker, log }: Platform, ref: GenerationRef): Promise<void> {
   await purgeGeneration({ broker, log, ref });
 }
 

@@ -28,7 +28,7 @@ const TRIES = 20;
 
 /**
  * Judges a log by other rules. Unless told to apply what they decide, it changes nothing.
- * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `broker_unavailable`
  */
 export async function rejudgeLog(
   log: GenerationLog,
