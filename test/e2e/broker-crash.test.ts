@@ -1,9 +1,7 @@
 import { createClient } from "@reprise/client";
 import { createLedger, NOTHING_WRONG } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const GENERATIONS = 8;
 const REQUEST = { model: "sim", input: "Tell me a story.", options: { tokens: 300, tokens_per_second: 100 } };

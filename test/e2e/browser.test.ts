@@ -8,10 +8,8 @@ import { createTempDir, startTcpProxy } from "@reprise/testkit";
 import { createClient } from "@reprise/client";
 import { chromium } from "playwright-core";
 import { rolldown } from "rolldown";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startPlatform } from "./testing/platform.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const NO_CHROMIUM = "there is no Chromium, neither `chromium` on PATH nor /usr/bin/chromium.";
 const CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];

@@ -1,10 +1,8 @@
 import { createClient, type Generation, type Generations } from "@reprise/client";
 import type { KnownEvent } from "@reprise/protocol";
 import { type SeededRandom, withSeed } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const REQUEST = { model: "sim", input: "Tell me a story." };
 const TOKENS = 30;

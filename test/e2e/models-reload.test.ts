@@ -2,10 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@reprise/client";
 import { createTempDir } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const RELOADED = "configuration read again";
 const toModelsFile = (...names: string[]) =>

@@ -7,7 +7,7 @@ import {
   watchCleared,
   withSeed,
 } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
 import {
   CARD,
@@ -19,8 +19,6 @@ import {
   untilJudged,
   wholly,
 } from "./testing/moderated.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const SEED = 20_261_121;
 const SECRETS = [CARD, "project falcon"];

@@ -1,11 +1,9 @@
 import { createClient } from "@reprise/client";
 import type { ModerationPolicy } from "@reprise/protocol";
 import { withSeed } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 import { cutIntoChunks, MASK, saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const TERM: ModerationPolicy = { rules: [{ terms: ["secret"] }] };
 /** With a zero-width joiner between any two letters. */

@@ -3,12 +3,10 @@ import { join } from "node:path";
 import { createClient } from "@reprise/client";
 import type { ModerationPolicy } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
 import { startEndlessModel } from "./testing/endless-model.ts";
 import { saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const SAID = ["Her name is ", "Jo", "hn Sm", "ith, she says."];
 const NAMES = { terms: ["john smith"], name: "names" };

@@ -1,11 +1,9 @@
 import { createClient } from "@reprise/client";
 import { createSseDecoder, decodeEvent, Transcript } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 import { CARD, MASK, saying, TENANT, untilJudged } from "./testing/moderated.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const CHUNKS = [
   "You may pay with ",

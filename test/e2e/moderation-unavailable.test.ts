@@ -1,10 +1,8 @@
 import { createClient } from "@reprise/client";
 import { openSseReader } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
 import { CARD, hasEnded, MASK, saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const SAID = ["Pay with ", "4111 1111", " 1111 1111", ", please."];
 const SHOWN = SAID.join("").replace(CARD, MASK);

@@ -1,7 +1,5 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 test("without its broker a process is alive and not ready, and ready again once that is back", async () => {
   await using cluster = await startCluster();

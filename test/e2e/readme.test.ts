@@ -8,10 +8,8 @@ import { createSseDecoder, decodeEvent } from "@reprise/protocol";
 import { ENVIRONMENT_TABLE } from "@reprise/service";
 import { parseTenantsFile } from "@reprise/tenancy";
 import { createTempDir } from "@reprise/testkit";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startPlatform } from "./testing/platform.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const README = readFileSync(join(ROOT, "README.md"), "utf8");

@@ -1,10 +1,8 @@
 import { createClient, type StreamEvent } from "@reprise/client";
 import { createTempDir, startTcpProxy, withSeed } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 import { startPlatform } from "./testing/platform.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const REQUEST = {
   model: "sim",

@@ -2,10 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@reprise/client";
 import { createTempDir, startService } from "@reprise/testkit";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readDevFile, startPlatform } from "./testing/platform.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const ENV = { REPRISE_ACK_WAIT_MS: "500" };
 const REQUEST = { model: "sim", input: "Tell me a story." };

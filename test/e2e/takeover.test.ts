@@ -2,10 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createClient } from "@reprise/client";
 import type { KnownEvent } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const REQUEST = { model: "sim", input: "Tell me a story." };
 const OPTIONS = { tokens: 150, tokens_per_second: 100, seed: 11 };

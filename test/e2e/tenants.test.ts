@@ -1,10 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { ruleSetId } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const BODY = { model: "sim", input: "A secret of acme.", options: { tokens: 20, tokens_per_second: 0 } };
 const NOT_FOUND = {

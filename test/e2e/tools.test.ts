@@ -1,9 +1,7 @@
 import { createClient, type ToolContext } from "@reprise/client";
 import type { KnownEvent } from "@reprise/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const TOOLS = [{ name: "look_up", parameters: { type: "object" } }, { name: "add" }];
 const OPTIONS = { tokens: 40, tokens_per_second: 200, seed: 3 };

@@ -111,7 +111,7 @@ test("a silent worker's job goes to another, one that says that it works keeps i
   const [silent, busy] = [await enqueue(world, 1, "silent"), await enqueue(world, 1, "busy")];
   const hold = Promise.withResolvers<void>();
   const run = () => hold.promise;
-  const base = { slots: 1, ackWaitMs: 1_000, run };
+  const base = { slots: 1, ackWaitMs: 3_000, run };
   using dead = await work(world, { ...base, model: "silent" });
   using alive = await work(world, { ...base, model: "busy" });
   await eventually(() => expect([dead.jobs.length, alive.jobs.length]).toEqual([1, 1]));
@@ -278,13 +278,14 @@ test("jobs that are on their way to a worker that stops go to another at once", 
   await using world = await openWorldBehindProxy();
   await using direct = await connectBroker({ url: world.server.url, name: "direct" });
   using first = await work(world, { slots: 5 });
-  world.proxy.setFaults({ toClient: { latencyMs: 300 } });
+  world.proxy.setFaults({ toClient: { stalled: true } });
   const enqueuing = enqueue(world, 5);
   const manager = await jetstreamManager(direct.main);
   const handedOut = async () =>
     (await manager.consumers.info(JOBS_STREAM, jobQueue(MODEL).consumer)).num_ack_pending;
   await eventually(async () => expect(await handedOut()).toBe(5));
   first.puller.stop();
+  world.proxy.setFaults({});
   using second = await work(world, { slots: 5, connection: direct.main });
   await eventually(() => expect(second.jobs).toHaveLength(5));
   expect([first.jobs, second.jobs.map(({ ref }) => ref.generation).toSorted()]).toEqual([

@@ -1,8 +1,6 @@
 import { connect } from "@nats-io/transport-node";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startTestCluster } from "./test-cluster.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const STREAM = { name: "T", subjects: ["t.>"], storage: "file", num_replicas: 3 };
 

@@ -9,11 +9,9 @@ import {
   startS3Server,
 } from "@reprise/archive/testing";
 import { createSeededRandom, createTempDir } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
 import { type FaultyWorld, openFaultyWorld, type RunningArchiver } from "./testing/faulty-world.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const SEED = Number(process.env["AUDIT_FAULT_SEED"] ?? 22);
 const S3_FAULTS: readonly S3Fault[] = [

@@ -3,15 +3,14 @@ import { expect, test, vi } from "vitest";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { answered, attemptsIn, CANCELLED } from "./testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
+import { createPausedSimulator } from "./testing/paused-simulator.ts";
 import { openWorldToRollBack, textOf, typesOf } from "./testing/world.ts";
 
 /* A store that loses what it has acknowledged, under a worker that still knows it. */
 
-vi.setConfig({ testTimeout: 40_000 });
-
 type World = Awaited<ReturnType<typeof openWorldToRollBack>>;
 
-const OPTIONS = { tokens: 200, tokens_per_second: 100, seed: 4 };
+const OPTIONS = { tokens: 200, tokens_per_second: 500, seed: 4 };
 /** A worker that has nothing to append looks at its log three times as often. */
 const ACK_WAIT_MS = 3_000;
 const POLICY = { max_attempts: 1, on_worker_loss: "fail" } as const;
@@ -21,8 +20,10 @@ const RESTORED = [
   [3, "handover"],
 ];
 
-const hasDeltas = (count: number) => (events: readonly KnownEvent[]) =>
-  events.filter(({ type }) => type === "output.delta").length >= count;
+const END = Number.POSITIVE_INFINITY;
+
+const hasTokens = (count: number) => (events: readonly KnownEvent[]) =>
+  events.reduce((sum, event) => sum + (event.type === "output.delta" ? (event.tokens ?? 1) : 0), 0) >= count;
 const has =
   (type: KnownEvent["type"], count = 1) =>
   (events: readonly KnownEvent[]) =>
@@ -44,20 +45,19 @@ async function rollBack(world: World, ref: GenerationRef) {
   });
 }
 
-/** Loses what is stored between the moment that is now and the one at which the log holds what is asked for. */
-async function lose(world: World, ref: GenerationRef, holds: (events: KnownEvent[]) => boolean) {
-  await world.server.snapshotStore();
-  await world.until(ref, holds);
-  await rollBack(world, ref);
-}
-
 test("what the store has lost of a running generation is put back, and the text is that of an undisturbed run", async () => {
   await using world = await openWorldToRollBack();
-  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const engine = createPausedSimulator();
+  await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
   const { text, usage } = await undisturbed(world);
+  engine.sayUpTo(20);
   const ref = await world.submit({ options: OPTIONS, policy: POLICY });
-  await world.until(ref, hasDeltas(20));
-  await lose(world, ref, hasDeltas(60));
+  await world.until(ref, hasTokens(20));
+  await world.server.snapshotStore();
+  engine.sayUpTo(60);
+  await world.until(ref, hasTokens(60));
+  await rollBack(world, ref);
+  engine.sayUpTo(END);
   const events = await world.untilEnded(ref);
   expect(textOf(events)).toBe(text);
   expect(attemptsIn(events)).toEqual(RESTORED);
@@ -68,13 +68,16 @@ test("what the store has lost of a running generation is put back, and the text 
 
 test("a generation of which nothing is left at all, neither request nor job, is put back too, for any worker", async () => {
   await using world = await openWorldToRollBack();
-  const first = await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const engine = createPausedSimulator();
+  const first = await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
   const { text, usage } = await undisturbed(world);
   await world.server.snapshotStore();
-  const ref = await world.submit({ options: { ...OPTIONS, tokens_per_second: 50 }, policy: POLICY });
-  await world.until(ref, hasDeltas(40));
+  engine.sayUpTo(40);
+  const ref = await world.submit({ options: OPTIONS, policy: POLICY });
+  await world.until(ref, hasTokens(40));
   await rollBack(world, ref);
-  await world.until(ref, (events) => attemptsIn(events).length === 2);
+  engine.sayUpTo(60);
+  await world.until(ref, (events) => attemptsIn(events).length === 2 && hasTokens(60)(events));
   await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
   await first.close();
   const events = await world.untilEnded(ref);
@@ -91,18 +94,22 @@ test("a generation of which nothing is left at all, neither request nor job, is 
 
 test("tool calls and their answers that were lost are put back: no tool is called twice", async () => {
   await using world = await openWorldToRollBack();
-  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const engine = createPausedSimulator();
+  await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
   const { text, usage } = await undisturbed(world);
+  engine.sayUpTo(10);
   const ref = await world.submit({
     options: { ...OPTIONS, tool_call_after_tokens: 30, tool_calls: 2 },
     policy: POLICY,
   });
-  await world.until(ref, hasDeltas(10));
+  await world.until(ref, hasTokens(10));
   await world.server.snapshotStore();
+  engine.sayUpTo(50);
   await world.until(ref, has("tool.call", 2));
   for (const id of ["sim_call_30_1", "sim_call_30_0"]) await world.append(ref, answered(id));
-  await world.until(ref, hasDeltas(50));
+  await world.until(ref, hasTokens(50));
   await rollBack(world, ref);
+  engine.sayUpTo(END);
   const events = await world.untilEnded(ref);
   expect(textOf(events)).toBe(text);
   expect(attemptsIn(events)).toEqual(RESTORED);
@@ -117,13 +124,21 @@ test("tool calls and their answers that were lost are put back: no tool is calle
 
 test("text that was withdrawn is put back without it, what is left of it is withdrawn again, and the engine goes on", async () => {
   await using world = await openWorldToRollBack();
-  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const engine = createPausedSimulator();
+  await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
   const { text } = await undisturbed(world);
+  engine.sayUpTo(10);
   const ref = await world.submit({ options: OPTIONS, policy: POLICY });
-  await world.until(ref, hasDeltas(20));
+  await world.until(ref, hasTokens(10));
+  engine.sayUpTo(20);
+  await world.until(ref, hasTokens(20));
   await world.server.snapshotStore();
-  const said = (await world.until(ref, hasDeltas(60))).filter((event) => event.type === "output.delta");
-  const range = said.slice(10, 40);
+  engine.sayUpTo(40);
+  await world.until(ref, hasTokens(40));
+  engine.sayUpTo(60);
+  const said = (await world.until(ref, hasTokens(60))).filter((event) => event.type === "output.delta");
+  // From before the loss to behind it, however few events the text came in.
+  const range = said.slice(1, -1);
   await world.append(ref, {
     type: "moderation.redacted",
     from_seq: range[0]!.seq,
@@ -132,12 +147,11 @@ test("text that was withdrawn is put back without it, what is left of it is with
     rule: "terms",
     category: "terms",
   });
+  engine.sayUpTo(80);
   // The worker has written behind it, so it knows of it.
-  await world.until(
-    ref,
-    (events) => has("moderation.redacted")(events) && events.at(-1)?.type === "output.delta",
-  );
+  await world.until(ref, (events) => has("moderation.redacted")(events) && hasTokens(80)(events));
   await rollBack(world, ref);
+  engine.sayUpTo(END);
   const events = await world.untilEnded(ref);
   const withdrawn = range.map((event) => event.text).join("");
   expect(textOf(events)).toBe(text.replace(withdrawn, "[redacted]"));
@@ -149,11 +163,16 @@ test("text that was withdrawn is put back without it, what is left of it is with
 
 test("a call that is lost while its answer is waited for is asked again under the same name", async () => {
   await using world = await openWorldToRollBack();
-  await world.startWorker(createSimEngine(), { ackWaitMs: ACK_WAIT_MS });
+  const engine = createPausedSimulator();
+  await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
   const { text } = await undisturbed(world);
+  engine.sayUpTo(10);
   const ref = await world.submit({ options: { ...OPTIONS, tool_call_after_tokens: 30 }, policy: POLICY });
-  await world.until(ref, hasDeltas(10));
-  await lose(world, ref, has("tool.call"));
+  await world.until(ref, hasTokens(10));
+  await world.server.snapshotStore();
+  engine.sayUpTo(END);
+  await world.until(ref, has("tool.call"));
+  await rollBack(world, ref);
   // Nothing is appended meanwhile: the worker notices because the broker was away.
   await world.until(ref, (events) => attemptsIn(events).length === 3 && has("tool.call")(events));
   await world.append(ref, answered("sim_call_30_0"));
@@ -171,10 +190,11 @@ test("a cancel behind the loss stands, and nothing is put back behind it", async
   });
   await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
   const ref = await world.submit();
-  await world.until(ref, hasDeltas(1));
-  const lost = lose(world, ref, hasDeltas(2));
+  await world.until(ref, hasTokens(1));
+  await world.server.snapshotStore();
   more.resolve();
-  await lost;
+  await world.until(ref, hasTokens(2));
+  await rollBack(world, ref);
   await world.append(ref, CANCELLED);
   await expect.poll(() => world.queuedJobs()).toBe(0);
   const types = typesOf(await world.read(ref));

@@ -8,6 +8,8 @@ import { openWorld, textOf, typesOf } from "./testing/world.ts";
 const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
 const FINISH: EngineEvent = { type: "finish", reason: "stop" };
 const LIMIT_MS = 100;
+/** From the create until the engine says something, on a busy machine. */
+const LONG_ENOUGH_TO_BEGIN_MS = 2_000;
 
 /** A policy whose one timeout strikes soon. */
 function soon<Name extends keyof EffectiveTimeouts>(name: Name, answer: EffectiveTimeouts[Name]["answer"]) {
@@ -153,8 +155,10 @@ test.each([
       }
     },
   ]);
-  const ref = await world.submit({ policy: soon("total", answer) });
   await world.startWorker(engine);
+  const ref = await world.submit({
+    policy: { timeouts: { ...LONG, total: { after_ms: LONG_ENOUGH_TO_BEGIN_MS, answer } } },
+  });
   const events = await world.untilEnded(ref);
   expect(events.at(-1)).toMatchObject(end);
   expect(textOf(events)).toMatch(/^(and )+$/);

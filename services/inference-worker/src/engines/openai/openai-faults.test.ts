@@ -192,10 +192,10 @@ describe("an upstream that begins to stream", () => {
   test("and falls silent has failed after idleTimeoutMs", async () => {
     const { text, error } = await runAgainst(
       { body: [ROLE, content("Hel")], end: "never" },
-      { idleTimeoutMs: 40 },
+      { idleTimeoutMs: 1_000 },
     );
     expect(text).toBe("Hel");
-    expect(error).toMatchObject({ code: "engine_failed", message: "The engine sent nothing for 40 ms." });
+    expect(error).toMatchObject({ code: "engine_failed", message: "The engine sent nothing for 1000 ms." });
   });
 
   test("and sends nothing at all has failed", async () => {

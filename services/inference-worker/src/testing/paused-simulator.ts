@@ -1,0 +1,32 @@
+import { countProduced, type Engine } from "../engines/engine.ts";
+import { createSimEngine } from "../engines/sim/sim-engine.ts";
+import { untilAborted } from "./fake-engine.ts";
+
+/** The simulator, held at a place for as long as a test needs, however slow the machine is. */
+export interface PausedSimulator extends Engine {
+  /** Lets all runs go on up to this token of their generation. At first they go on to their end. */
+  sayUpTo(tokens: number): void;
+}
+
+export function createPausedSimulator(): PausedSimulator {
+  const simulator = createSimEngine();
+  let most = Number.POSITIVE_INFINITY;
+  let moved = Promise.withResolvers<void>();
+  return {
+    ...simulator,
+    async *generate(request, options) {
+      let said = countProduced(options);
+      for await (const event of simulator.generate(request, options)) {
+        while (event.type === "text" && said >= most)
+          await Promise.race([moved.promise, untilAborted(options.signal)]);
+        yield event;
+        if (event.type === "text") said += event.tokens ?? 1;
+      }
+    },
+    sayUpTo(tokens) {
+      most = tokens;
+      moved.resolve();
+      moved = Promise.withResolvers();
+    },
+  };
+}
