@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
 import { connectBroker } from "./connection.ts";
 import { appendDecision } from "./decision.ts";
+import { purgeGeneration } from "./purge-generation.ts";
 import { eventually } from "./testing/eventually.ts";
 import { openHub } from "./testing/open-hub.ts";
 import {
@@ -71,6 +72,17 @@ test("a generation that has expired says so for as long as it was kept, and then
   await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
   expect(Date.now() - writtenAt).toBeGreaterThan(2 * RETENTION_MS - 1_000);
   await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
+});
+
+test("a generation that was erased says so for as long as logs are kept, and then is like any other that was", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = await writeEnded(world);
+  await purgeGeneration({ ...world, ref });
+  const erased = { code: "generation_erased", param: "id", retryable: false };
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(erased);
+  await expect(cancel(world, ref)).rejects.toMatchObject(erased);
+  await eventually(() => expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED));
+  await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
 });
 
 test("a generation that ended before any worker had it leaves a marker too", async () => {
