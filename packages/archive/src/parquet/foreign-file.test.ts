@@ -15,13 +15,18 @@ const text = Buffer.from(encodeSegmentHeader(header)).toString();
 const corrupt = expect.objectContaining({ code: "archive_corrupt" });
 
 /** A file with one segment that another program has written. */
-function fileOf({ headerText = text, generation = "gen_0_a", version = FORMAT_VERSION }): Uint8Array {
+function fileOf({
+  headerText = text,
+  generation = "gen_0_a",
+  version = FORMAT_VERSION,
+  nullable = false,
+}): Uint8Array {
   return new Uint8Array(
     parquetWriteBuffer({
       columnData: [
-        { name: "generation", data: [generation], type: "STRING" },
-        { name: "header", data: [headerText], type: "STRING" },
-        { name: "sealed", data: [sealed], type: "BYTE_ARRAY" },
+        { name: "generation", data: [generation], type: "STRING", nullable: false },
+        { name: "header", data: [headerText], type: "STRING", nullable },
+        { name: "sealed", data: [sealed], type: "BYTE_ARRAY", nullable: false },
       ],
       kvMetadata: [{ key: FORMAT_KEY, value: version }],
     }),
@@ -51,4 +56,8 @@ test("a row that stands under another generation than its header's is corrupt", 
 
 test("a file of a later version is not read", async () => {
   await expect(readSegmentFile(fileOf({ version: "2" }))).rejects.toEqual(corrupt);
+});
+
+test("a file in which a header may be missing is corrupt: what says where they are missing is made up of runs of any length", async () => {
+  await expect(readSegmentFile(fileOf({ nullable: true }))).rejects.toEqual(corrupt);
 });

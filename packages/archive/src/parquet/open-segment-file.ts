@@ -21,6 +21,8 @@ import { ZSTD_DECOMPRESSORS } from "./zstd.ts";
 /** The end of most files, with everything that says where the rest lies. */
 const FOOTER_BYTES = 65_536;
 
+/** Of the others nothing is read. */
+const READ_COLUMNS: ReadonlySet<string> = new Set(["generation", "header", "sealed"]);
 /** What is encrypted has a tag of 16 bytes that nothing compresses. */
 const LEAST_BYTES_PER_ROW = 16;
 
@@ -158,6 +160,9 @@ function checkMetadata(metadata: FileMetaData, size: number): void {
   const columns = names.join();
   if (metadata.schema[0]?.num_children !== names.length || new Set(names).size !== names.length)
     throw archiveCorrupt("A file of segments has no plain list of columns.");
+  for (const { name, type, repetition_type } of metadata.schema)
+    if (READ_COLUMNS.has(name) && (type !== "BYTE_ARRAY" || repetition_type !== "REQUIRED"))
+      throw archiveCorrupt(`The column ${name} of a file of segments is none of bytes.`);
   let rows = 0n;
   for (const group of metadata.row_groups) {
     const paths = group.columns.map((chunk) => chunk.meta_data?.path_in_schema.join("."));
