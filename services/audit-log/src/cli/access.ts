@@ -10,11 +10,16 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import { type CommandIo, writeLine } from "./command.ts";
+import { ARCHIVE_OPTIONS, ARCHIVE_USAGE } from "./options.ts";
 
 /** For commands that show what is kept. */
-export const ACCESS_OPTIONS = { nats: { type: "string" } } as const satisfies ParseArgsConfig["options"];
+export const READING_OPTIONS = {
+  ...ARCHIVE_OPTIONS,
+  nats: { type: "string" },
+} as const satisfies ParseArgsConfig["options"];
 
-export const ACCESS_USAGE = `  --nats <url>                records there, for the audit log to keep, that you have looked; nothing is shown when that fails`;
+export const READING_USAGE = `  --nats <url>                records there, for the audit log to keep, that you have looked; nothing is shown when that fails
+${ARCHIVE_USAGE}`;
 
 /** Who looks at what. `query` is what was asked for, without text of a generation and without names of people. */
 export interface Access extends Pick<AccessRecord, "call" | "query"> {

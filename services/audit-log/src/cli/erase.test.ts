@@ -7,9 +7,9 @@ import { createTempDir, startTestBroker } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { completed, delta, requested } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
-import { runCommand } from "../testing/run-command.ts";
+import { runOn } from "../testing/run-command.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../testing/test-keys.ts";
-import { type Command, EXIT } from "./command.ts";
+import { EXIT } from "./command.ts";
 import { erase } from "./erase.ts";
 import { hold } from "./hold.ts";
 import { verify } from "./verify.ts";
@@ -36,11 +36,6 @@ async function openWorld(subjects: readonly (string | undefined)[] = ["ann", "bo
   return { ...filled, refs, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-function run({ dir, keysDir }: FilledArchive, command: Command, ...args: string[]) {
-  const where = ["--archive", dir, "--keys", keysDir, "--name", "test"];
-  return runCommand(command, [...args, ...where], { REPRISE_AUDIT_MASTER_KEY: MASTER_KEY.toString("hex") });
-}
-
 /** As another process reads it, which has no keys in memory. */
 async function textOf({ archive, keysDir }: FilledArchive, ref: GenerationRef): Promise<string> {
   await archive.refresh();
@@ -57,7 +52,7 @@ describe("reprise-audit erase", () => {
     await using broker = await openBroker({ url: server.url, name: "test", ...topology });
     const [gone, kept] = world.refs;
     const what = ["--generation", gone!.generation, ...reason, "--by", "ann", "--despite-minimum"];
-    const { code, out } = await run(world, erase, ...what, "--nats", server.url);
+    const { code, out } = await runOn(world, erase, ...what, "--nats", server.url);
     expect(code).toBe(EXIT.fine);
     expect(JSON.parse(out)).toMatchObject({
       certificate: "reprise.erasure",
@@ -69,7 +64,7 @@ describe("reprise-audit erase", () => {
     });
     await expect(textOf(world, gone!)).rejects.toMatchObject({ code: "generation_erased" });
     expect(await textOf(world, kept!)).toContain("secret");
-    expect(await run(world, verify)).toMatchObject({ code: EXIT.fine });
+    expect(await runOn(world, verify)).toMatchObject({ code: EXIT.fine });
     const batch = { afterStreamSeq: 0, maxMessages: 10, maxBytes: 100_000 };
     const records = await readPlaces(broker.reads, OPS_STREAM, batch);
     expect(records.map(({ payload }) => decodeOpsRecord(payload))).toMatchObject([
@@ -80,15 +75,15 @@ describe("reprise-audit erase", () => {
 
   it("without a broker destroys the keys, and says that it is not finished", async () => {
     await using world = await openWorld();
-    const { code, err } = await run(world, erase, "--subject", "ann", ...reason, "--despite-minimum");
+    const { code, err } = await runOn(world, erase, "--subject", "ann", ...reason, "--despite-minimum");
     expect([code, err]).toEqual([EXIT.unknown, expect.stringContaining("the keys are destroyed")]);
     await expect(textOf(world, world.refs[0]!)).rejects.toMatchObject({ code: "generation_erased" });
-    expect(await run(world, verify)).toMatchObject({ code: EXIT.fine });
+    expect(await runOn(world, verify)).toMatchObject({ code: EXIT.fine });
   });
 
   it("erases nothing while nobody says for how long the tenant must keep everything", async () => {
     await using world = await openWorld();
-    await expect(run(world, erase, "--subject", "ann", ...reason)).rejects.toMatchObject(REFUSED);
+    await expect(runOn(world, erase, "--subject", "ann", ...reason)).rejects.toMatchObject(REFUSED);
     expect(await textOf(world, world.refs[0]!)).toContain("secret");
   });
 
@@ -99,7 +94,7 @@ describe("reprise-audit erase", () => {
     const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create"] }];
     const tenants = [{ id: "acme", keys, audit: { min_days: 7 } }];
     await writeFile(file, JSON.stringify({ tenants }));
-    const refused = run(world, erase, "--subject", "ann", ...reason, "--tenants-file", file);
+    const refused = runOn(world, erase, "--subject", "ann", ...reason, "--tenants-file", file);
     await expect(refused).rejects.toMatchObject(REFUSED);
     expect(await textOf(world, world.refs[0]!)).toContain("secret");
   });
@@ -108,7 +103,7 @@ describe("reprise-audit erase", () => {
     await using world = await openWorld();
     await using elsewhere = await createTempDir("keys");
     const wrong = { ...world, keysDir: elsewhere.path };
-    const refused = run(wrong, erase, "--subject", "ann", ...reason, "--despite-minimum");
+    const refused = runOn(wrong, erase, "--subject", "ann", ...reason, "--despite-minimum");
     await expect(refused).rejects.toMatchObject({ code: "config_invalid" });
     expect(await readdir(elsewhere.path)).toEqual([]);
   });
@@ -117,22 +112,22 @@ describe("reprise-audit erase", () => {
 describe("reprise-audit hold", () => {
   it("keeps a subject from being erased until it is lifted", async () => {
     await using world = await openWorld();
-    const set = await run(world, hold, "set", "--subject", "ann", ...reason);
+    const set = await runOn(world, hold, "set", "--subject", "ann", ...reason);
     const id = set.out.trim();
-    const erasing = () => run(world, erase, "--subject", "ann", ...reason, "--despite-minimum");
+    const erasing = () => runOn(world, erase, "--subject", "ann", ...reason, "--despite-minimum");
     await expect(erasing()).rejects.toMatchObject(REFUSED);
-    const listed = await run(world, hold, "list", "--tenant", "acme");
+    const listed = await runOn(world, hold, "list", "--tenant", "acme");
     expect(listed.out).toMatch(
       new RegExp(`^${id}  .*the subject with the tag [0-9a-f]{16}  by cli:.*: a test\n$`),
     );
-    await run(world, hold, "lift", "--id", id, ...reason);
-    expect((await run(world, hold, "list", "--tenant", "acme")).out).toBe("");
+    await runOn(world, hold, "lift", "--id", id, ...reason);
+    expect((await runOn(world, hold, "list", "--tenant", "acme")).out).toBe("");
     expect(await erasing()).toMatchObject({ code: EXIT.unknown });
-    expect(await run(world, verify)).toMatchObject({ code: EXIT.fine });
+    expect(await runOn(world, verify)).toMatchObject({ code: EXIT.fine });
   });
 
   it.each([[[]], [["keep"]], [["set", "more"]]])("refuses to %j", async (what) => {
     await using world = await openWorld();
-    await expect(run(world, hold, ...what, ...reason)).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(runOn(world, hold, ...what, ...reason)).rejects.toMatchObject({ code: "invalid_request" });
   });
 });

@@ -4,17 +4,9 @@ import { EXPORT_FORMATS, type ExportFormat, writeExport } from "../exporting/exp
 import { exportGenerations, type ExportOutcome } from "../exporting/export-generations.ts";
 import { ArchiveSearch } from "../search/archive-search.ts";
 import { localFiles } from "../search/searchable-files.ts";
-import { ACCESS_OPTIONS, ACCESS_USAGE, recordAccess } from "./access.ts";
+import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, type CommandIo, EXIT, writeLine } from "./command.ts";
-import {
-  ARCHIVE_OPTIONS,
-  ARCHIVE_USAGE,
-  archiveDir,
-  openArchiveCopy,
-  openKeyringCopy,
-  parseOptions,
-  required,
-} from "./options.ts";
+import { archiveDir, openArchiveCopy, openKeyringCopy, parseOptions, required } from "./options.ts";
 import { SEARCH_OPTIONS, SEARCH_USAGE, toRecordedQuery, toSearch } from "./search-options.ts";
 
 const LISTED_AT_A_TIME = "1000";
@@ -26,12 +18,10 @@ export const exportEvents: Command = {
   --out <file>                must not be there yet; only you may read it
   --format parquet|ndjson     default: parquet for a name that ends so, or ndjson
   --original                  what was generated, and the request; default: what a reader is shown who comes now
-${ACCESS_USAGE}
-${ARCHIVE_USAGE}`,
+${READING_USAGE}`,
   async run(args, io) {
     const { values } = parseOptions(args, {
-      ...ARCHIVE_OPTIONS,
-      ...ACCESS_OPTIONS,
+      ...READING_OPTIONS,
       ...SEARCH_OPTIONS,
       out: { type: "string" },
       format: { type: "string" },

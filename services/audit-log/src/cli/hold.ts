@@ -2,11 +2,11 @@ import { parseGenerationId, parseTenantId, RepriseError, type TenantId } from "@
 import { liftHold, setHold } from "../lifecycle/hold.ts";
 import { recordAccess } from "./access.ts";
 import { type Command, type CommandIo, EXIT, writeLine } from "./command.ts";
-import { parseOptions, required } from "./options.ts";
+import { parseOptions, required, type ValuesOf } from "./options.ts";
 import { openForWriting, operator, type Writing, WRITING_OPTIONS, WRITING_USAGE } from "./writing.ts";
 
 const OPTIONS = { ...WRITING_OPTIONS, id: { type: "string" } } as const;
-type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>["values"];
+type Values = ValuesOf<typeof OPTIONS>;
 
 /** Sets, lifts and lists legal holds. `set` prints the id of the hold, which is what lifts it. */
 export const hold: Command = {

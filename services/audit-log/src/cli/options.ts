@@ -28,20 +28,14 @@ export const ARCHIVE_USAGE = `  --archive <folder>          default: $REPRISE_AU
   --name <name>               of the archive; default: $REPRISE_AUDIT_NAME, or reprise`;
 
 type Env = Readonly<Record<string, string | undefined>>;
+type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** The values of `ARCHIVE_OPTIONS`. */
-export interface ArchiveValues {
-  readonly archive?: string | undefined;
-  readonly name?: string | undefined;
-  readonly keys?: string | undefined;
-  readonly "master-key-file"?: string | undefined;
-}
+/** What `parseOptions` gives for these options. */
+export type ValuesOf<O extends Options> = Readonly<ReturnType<typeof parseOptions<O>>["values"]>;
+export type ArchiveValues = ValuesOf<typeof ARCHIVE_OPTIONS>;
 
 /** @throws RepriseError `invalid_request` */
-export function parseOptions<const O extends NonNullable<ParseArgsConfig["options"]>>(
-  args: readonly string[],
-  options: O,
-) {
+export function parseOptions<const O extends Options>(args: readonly string[], options: O) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (cause) {

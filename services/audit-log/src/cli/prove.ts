@@ -1,48 +1,30 @@
-import { ArchiveReader } from "@reprise/archive";
-import { parseGenerationId, RepriseError } from "@reprise/protocol";
+import { RepriseError } from "@reprise/protocol";
 import { proveEvent } from "../proving/prove-event.ts";
-import { ACCESS_OPTIONS, ACCESS_USAGE, recordAccess } from "./access.ts";
+import { READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "./command.ts";
-import { findGeneration } from "./find-generation.ts";
-import {
-  ARCHIVE_OPTIONS,
-  ARCHIVE_USAGE,
-  openArchiveCopy,
-  openKeyringCopy,
-  parseOptions,
-  required,
-} from "./options.ts";
+import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "./open-generation.ts";
+import { parseOptions, required } from "./options.ts";
 
 /** Makes a proof that an event is in the archive. */
 export const prove: Command = {
   summary: "a proof, for others, that one event is in the archive; of other generations it shows nothing",
-  usage: `  --generation <id>
+  usage: `${GENERATION_USAGE}
   --seq <n>                   which event
-  --tenant <id>               default: whose it is
   --reveal                    the proof opens what is sealed with the generation's key; without it, it shows no text
   --with-text                 the proof has the event's text, which has to be taken on trust: where the key opens other generations too
-${ACCESS_USAGE}
-${ARCHIVE_USAGE}`,
+${READING_USAGE}`,
   async run(args, io) {
     const { values } = parseOptions(args, {
-      ...ARCHIVE_OPTIONS,
-      ...ACCESS_OPTIONS,
-      generation: { type: "string" },
+      ...GENERATION_OPTIONS,
       seq: { type: "string" },
-      tenant: { type: "string" },
       reveal: { type: "boolean", default: false },
       "with-text": { type: "boolean", default: false },
     });
     const { reveal, "with-text": claim } = values;
     if (reveal && claim)
       throw new RepriseError("invalid_request", "--reveal and --with-text exclude each other.");
-    const generation = parseGenerationId(required(values.generation, "generation"));
     const seq = parseSeq(required(values.seq, "seq"));
-    const archive = await openArchiveCopy(values, io.env);
-    const keyring = await openKeyringCopy(values, io.env);
-    const reader = new ArchiveReader({ archive, keyring });
-    const tenants = values.tenant === undefined ? archive.state.tenants() : [values.tenant];
-    const ref = await findGeneration(reader, tenants, generation);
+    const { ref, archive, keyring, reader } = await openGeneration(values, io.env);
     await recordAccess(
       values.nats,
       {

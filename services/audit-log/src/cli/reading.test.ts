@@ -1,14 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Writable } from "node:stream";
 import { decodeOpsRecord, OPS_STREAM, opsSubject, type ReaderMark } from "@reprise/protocol";
 import { openBroker, readPlaces } from "@reprise/log";
 import { startTestBroker } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
-import { MASTER_KEY } from "../testing/test-keys.ts";
-import { type Command, EXIT } from "./command.ts";
+import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { runOn } from "../testing/run-command.ts";
+import { EXIT } from "./command.ts";
 import { exportEvents } from "./export.ts";
 import { replay } from "./replay.ts";
 import { search } from "./search.ts";
@@ -23,26 +22,6 @@ const mark: ReaderMark = {
   seq: 2,
   started_at: "2026-11-21T12:00:00.000Z",
 };
-
-function createSink() {
-  const chunks: Buffer[] = [];
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  return { stream, text: () => Buffer.concat(chunks).toString() };
-}
-
-/** Runs a command on the archive's files alone. */
-async function run({ dir, keysDir }: FilledArchive, command: Command, ...args: string[]) {
-  const [out, err] = [createSink(), createSink()];
-  const env = { REPRISE_AUDIT_MASTER_KEY: MASTER_KEY.toString("hex") };
-  const where = ["--archive", dir, "--keys", keysDir, "--name", "test"];
-  const code = await command.run([...args, ...where], { out: out.stream, err: err.stream, env });
-  return { code, out: out.text(), err: err.text() };
-}
 
 async function openArchiveOf(metadata: Record<string, string> = {}) {
   const filled = await openFilledArchive();
@@ -60,7 +39,7 @@ async function openArchiveOf(metadata: Record<string, string> = {}) {
 describe("reprise-audit replay", () => {
   it("finds the generation by itself, and says that nothing records the access", async () => {
     await using world = await openArchiveOf();
-    const { code, out, err } = await run(world.filled, replay, "--generation", world.id);
+    const { code, out, err } = await runOn(world.filled, replay, "--generation", world.id);
     expect([code, out]).toEqual([
       EXIT.fine,
       '[redacted]\n[events 2 to 2 read "[redacted]" from here on]\n\n',
@@ -70,7 +49,7 @@ describe("reprise-audit replay", () => {
 
   it("shows what was generated, or what one connection was handed", async () => {
     await using world = await openArchiveOf();
-    const of = (...args: string[]) => run(world.filled, replay, "--generation", world.id, ...args);
+    const of = (...args: string[]) => runOn(world.filled, replay, "--generation", world.id, ...args);
     expect((await of("--original", "--format", "json")).out.split("\n")).toHaveLength(6);
     const shown = await of("--as-shown-to", "rdr_1", "--format", "sse");
     expect(shown.out).toContain('id: 1-2\ndata: {"seq":2,"type":"output.delta","text":"secret"}\n\n');
@@ -84,7 +63,7 @@ describe("reprise-audit replay", () => {
     await using world = await openArchiveOf();
     world.filled.event(world.ref, 7, delta("later"), NOON_US);
     await world.filled.commit();
-    const { code, out, err } = await run(world.filled, replay, "--generation", world.id);
+    const { code, out, err } = await runOn(world.filled, replay, "--generation", world.id);
     expect([code, out]).toEqual([EXIT.gap, ""]);
     expect(err).toContain("Events 5 to 6");
   });
@@ -94,7 +73,7 @@ describe("reprise-audit replay", () => {
     world.filled.event(world.ref, 5, delta("late"), NOON_US + 250_000);
     await world.filled.commit();
     const startedAt = performance.now();
-    await run(world.filled, replay, "--generation", world.id, "--speed", "2");
+    await runOn(world.filled, replay, "--generation", world.id, "--speed", "2");
     expect(performance.now() - startedAt).toBeGreaterThan(120);
   });
 
@@ -109,7 +88,7 @@ describe("reprise-audit replay", () => {
       ["--generation", id, "--original", "--as-shown-to", "rdr_1"],
       ["--generation", id, "--fast"],
     ])
-      await expect(run(filled, replay, ...args)).rejects.toMatchObject({
+      await expect(runOn(filled, replay, ...args)).rejects.toMatchObject({
         code: expect.stringMatching(/invalid_request|generation_not_found/),
       });
   });
@@ -125,7 +104,7 @@ describe("reprise-audit replay", () => {
     });
     await using world = await openArchiveOf();
     const { ref, id } = world;
-    const { code } = await run(world.filled, replay, "--generation", id, "--nats", server.url);
+    const { code } = await runOn(world.filled, replay, "--generation", id, "--nats", server.url);
     expect(code).toBe(EXIT.fine);
     const [record] = await readPlaces(broker.main, OPS_STREAM, {
       afterStreamSeq: 0,
@@ -141,20 +120,22 @@ describe("reprise-audit replay", () => {
     });
     // A broker without the stream stores nothing; one that is gone even less.
     await using bare = await startTestBroker();
-    await expect(run(world.filled, replay, "--generation", id, "--nats", bare.url)).rejects.toMatchObject({
+    await expect(runOn(world.filled, replay, "--generation", id, "--nats", bare.url)).rejects.toMatchObject({
       code: "broker_unavailable",
     });
     await server.stop();
-    await expect(run(world.filled, replay, "--generation", id, "--nats", server.url)).rejects.toMatchObject({
-      code: "broker_unavailable",
-    });
+    await expect(runOn(world.filled, replay, "--generation", id, "--nats", server.url)).rejects.toMatchObject(
+      {
+        code: "broker_unavailable",
+      },
+    );
   });
 });
 
 describe("reprise-audit search", () => {
   it("lists generations in a line each, or as JSON", async () => {
     await using world = await openArchiveOf({ team: "x" });
-    const of = (...args: string[]) => run(world.filled, search, "--tenant", world.ref.tenant, ...args);
+    const of = (...args: string[]) => runOn(world.filled, search, "--tenant", world.ref.tenant, ...args);
     expect((await of("--metadata", "team=x")).out).toBe(
       `2026-11-21T12:00:00.000Z  ${world.id}  completed        5 events  sim\n`,
     );
@@ -168,7 +149,7 @@ describe("reprise-audit search", () => {
     const other = createRef();
     world.filled.log(other, [requested(other)], NOON_US - 1_000);
     await world.filled.commit();
-    const of = (...args: string[]) => run(world.filled, search, "--tenant", other.tenant, ...args);
+    const of = (...args: string[]) => runOn(world.filled, search, "--tenant", other.tenant, ...args);
     const { err } = await of("--limit", "1");
     const after = /--after (\S+)/.exec(err)![1]!;
     expect((await of("--limit", "1", "--after", after)).out).toContain(other.generation);
@@ -176,7 +157,7 @@ describe("reprise-audit search", () => {
 
   it("refuses what is no time, no status and no pair", async () => {
     await using world = await openArchiveOf();
-    const of = (...args: string[]) => run(world.filled, search, "--tenant", "acme", ...args);
+    const of = (...args: string[]) => runOn(world.filled, search, "--tenant", "acme", ...args);
     for (const args of [
       ["--from", "noon"],
       ["--status", "done"],
@@ -192,7 +173,7 @@ describe("reprise-audit export", () => {
     await using world = await openArchiveOf();
     const { filled, ref } = world;
     const path = join(filled.dir, "..", "out.ndjson");
-    const of = (...args: string[]) => run(filled, exportEvents, "--tenant", ref.tenant, ...args);
+    const of = (...args: string[]) => runOn(filled, exportEvents, "--tenant", ref.tenant, ...args);
     expect(await of("--out", path)).toMatchObject({
       code: EXIT.fine,
       out: `${path}: 4 events of 1 generations\n`,

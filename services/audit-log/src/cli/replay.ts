@@ -1,60 +1,42 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { ArchiveReader } from "@reprise/archive";
-import { parseGenerationId, type ReaderMark, RepriseError } from "@reprise/protocol";
+import { type ReaderMark, RepriseError } from "@reprise/protocol";
 import { inPace } from "../replaying/pace.ts";
 import { openReplay } from "../replaying/replay.ts";
 import { formatEvent, REPLAY_FORMATS, type ReplayFormat } from "../replaying/replay-format.ts";
-import { ACCESS_OPTIONS, ACCESS_USAGE, recordAccess } from "./access.ts";
+import { READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, write, writeLine } from "./command.ts";
-import { findGeneration } from "./find-generation.ts";
-import {
-  ARCHIVE_OPTIONS,
-  ARCHIVE_USAGE,
-  openArchiveCopy,
-  openKeyringCopy,
-  parseOptions,
-  required,
-} from "./options.ts";
+import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "./open-generation.ts";
+import { parseOptions } from "./options.ts";
 
 /** Shows one generation again. Ends with `EXIT.gap`, and shows nothing, when events of it are not in the archive. */
 export const replay: Command = {
   summary: "shows a generation again, as it is now, as it was, or as one connection got it",
-  usage: `  --generation <id>
-  --tenant <id>               default: whose it is
+  usage: `${GENERATION_USAGE}
   --as-shown-to <reader>      byte for byte what that connection was handed
   --original                  what was generated, and the request; default: what a reader is shown who comes now
   --speed <n>|max             1: as long as it took; 10: ten times as fast; default: max
   --format sse|text|json      default: text
-${ACCESS_USAGE}
-${ARCHIVE_USAGE}`,
+${READING_USAGE}`,
   async run(args, io) {
     const { values } = parseOptions(args, {
-      ...ARCHIVE_OPTIONS,
-      ...ACCESS_OPTIONS,
-      generation: { type: "string" },
-      tenant: { type: "string" },
+      ...GENERATION_OPTIONS,
       "as-shown-to": { type: "string" },
       original: { type: "boolean", default: false },
       speed: { type: "string", default: "max" },
       format: { type: "string", default: "text" },
     });
-    const generation = parseGenerationId(required(values.generation, "generation"));
     const [speed, format] = [parseSpeed(values.speed), parseFormat(values.format)];
     const { original, "as-shown-to": shownTo } = values;
     if (original && shownTo !== undefined)
       throw new RepriseError("invalid_request", "--as-shown-to and --original exclude each other.");
-    const archive = await openArchiveCopy(values, io.env);
-    const keyring = await openKeyringCopy(values, io.env);
-    const reader = new ArchiveReader({ archive, keyring });
-    const tenants = values.tenant === undefined ? archive.state.tenants() : [values.tenant];
-    const ref = await findGeneration(reader, tenants, generation);
+    const { ref, reader } = await openGeneration(values, io.env);
     const query = { ...(shownTo !== undefined && { as_shown_to: shownTo }), original: String(original) };
     await recordAccess(values.nats, { ...ref, call: "replay", query }, io);
 
     const found = await openReplay(reader, { ref, shownTo, original });
     if (found.kind === "gap") {
       const holes = found.holes.map(({ fromSeq, toSeq }) => `${fromSeq} to ${toSeq}`);
-      await writeLine(io.err, `Events ${holes.join(", ")} of ${generation} are not in the archive.`);
+      await writeLine(io.err, `Events ${holes.join(", ")} of ${ref.generation} are not in the archive.`);
       return EXIT.gap;
     }
     if (found.kind === "reader_unknown") {

@@ -1,6 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
 import { type AuditSearch, auditSearchSchema, parseWith, RepriseError } from "@reprise/protocol";
-import { required } from "./options.ts";
+import { required, type ValuesOf } from "./options.ts";
 
 /** Which generations a command is about. */
 export const SEARCH_OPTIONS = {
@@ -20,14 +20,7 @@ export const SEARCH_USAGE = `  --tenant <id>
   --metadata <key>=<value>    of the request; more than once for pairs that are all there
   --subject <subject>         of the request`;
 
-export interface SearchValues {
-  readonly tenant?: string | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly model?: string | undefined;
-  readonly status?: string | undefined;
-  readonly metadata?: readonly string[] | undefined;
-  readonly subject?: string | undefined;
+export interface SearchValues extends ValuesOf<typeof SEARCH_OPTIONS> {
   readonly limit?: string | undefined;
   readonly after?: string | undefined;
 }

@@ -1,16 +1,9 @@
 import type { AuditSummary } from "@reprise/protocol";
 import { ArchiveSearch } from "../search/archive-search.ts";
 import { localFiles } from "../search/searchable-files.ts";
-import { ACCESS_OPTIONS, ACCESS_USAGE, recordAccess } from "./access.ts";
+import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "./command.ts";
-import {
-  ARCHIVE_OPTIONS,
-  ARCHIVE_USAGE,
-  archiveDir,
-  openArchiveCopy,
-  openKeyringCopy,
-  parseOptions,
-} from "./options.ts";
+import { archiveDir, openArchiveCopy, openKeyringCopy, parseOptions } from "./options.ts";
 import { SEARCH_OPTIONS, SEARCH_USAGE, toRecordedQuery, toSearch } from "./search-options.ts";
 
 /** Lists generations. It needs the keys only for metadata and subjects, which are kept as keyed hashes. */
@@ -20,12 +13,10 @@ export const search: Command = {
   --limit <n>                 at most so many, 1 to 1000; default: 100
   --after <place>             goes on where a list has ended
   --json                      a line of JSON for each, as the HTTP API has it
-${ACCESS_USAGE}
-${ARCHIVE_USAGE}`,
+${READING_USAGE}`,
   async run(args, io) {
     const { values } = parseOptions(args, {
-      ...ARCHIVE_OPTIONS,
-      ...ACCESS_OPTIONS,
+      ...READING_OPTIONS,
       ...SEARCH_OPTIONS,
       limit: { type: "string" },
       after: { type: "string" },

@@ -25,8 +25,8 @@ import { expect, test } from "vitest";
 import { describeFile } from "../archiving/describe-file.ts";
 import { completed, delta, requested, started } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
-import { runCommand } from "../testing/run-command.ts";
-import { MASTER_KEY, SIGNING_SEED } from "../testing/test-keys.ts";
+import { runOn } from "../testing/run-command.ts";
+import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { EXIT } from "./command.ts";
 import { verify } from "./verify.ts";
 
@@ -46,10 +46,8 @@ async function openArchiveOf() {
   return { filled, refs, [Symbol.asyncDispose]: () => filled[Symbol.asyncDispose]() };
 }
 
-async function run({ dir, keysDir }: FilledArchive, ...args: string[]) {
-  const where = ["--archive", dir, "--keys", keysDir, "--name", "test", "--json"];
-  const env = { REPRISE_AUDIT_MASTER_KEY: MASTER_KEY.toString("hex") };
-  const { code, out } = await runCommand(verify, [...where, ...args], env);
+async function run(filled: FilledArchive, ...args: string[]) {
+  const { code, out } = await runOn(filled, verify, "--json", ...args);
   return { code, report: JSON.parse(out) as VerifyReport };
 }
 

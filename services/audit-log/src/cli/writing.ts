@@ -15,9 +15,9 @@ import {
   ARCHIVE_USAGE,
   archiveDir,
   archiveName,
-  type ArchiveValues,
   keysDir,
   signingKeyFile,
+  type ValuesOf,
 } from "./options.ts";
 
 /** For commands that change what an archive keeps. */
@@ -52,7 +52,7 @@ export function operator(by: string | undefined): string {
  * @throws RepriseError `config_invalid`, `archive_corrupt`, `archive_unavailable`, `broker_unavailable`
  */
 export async function openForWriting(
-  values: ArchiveValues & { readonly nats?: string | undefined },
+  values: ValuesOf<typeof WRITING_OPTIONS>,
   { env, err }: Pick<CommandIo, "env" | "err">,
 ): Promise<Writing> {
   // Another key than the archive's own would make it look tampered with.

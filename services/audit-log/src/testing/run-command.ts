@@ -1,5 +1,13 @@
 import { Writable } from "node:stream";
 import type { Command } from "../cli/command.ts";
+import type { FilledArchive } from "./filled-archive.ts";
+import { MASTER_KEY } from "./test-keys.ts";
+
+/** Runs a command on an archive's files alone, and with its keys. */
+export function runOn({ dir, keysDir }: FilledArchive, command: Command, ...args: readonly string[]) {
+  const where = ["--archive", dir, "--keys", keysDir, "--name", "test"];
+  return runCommand(command, [...where, ...args], { REPRISE_AUDIT_MASTER_KEY: MASTER_KEY.toString("hex") });
+}
 
 /** Runs a command, and collects what it writes. */
 export async function runCommand(
