@@ -1,8 +1,8 @@
 import {
-  encodeCursor,
   ERROR_CATALOGUE,
   type ErrorBody,
   isErrorCode,
+  parseCursor,
   peekSeq,
   RepriseError,
 } from "@reprise/protocol";
@@ -42,9 +42,16 @@ export function decodeAuditEvents(answer: Uint8Array): ArchivedEvent[] {
 
 function toEvent(cursor: string, payload: Buffer): ArchivedEvent {
   const seq = peekSeq(payload);
-  const attempt = Number(cursor.slice(0, cursor.indexOf("-")));
-  if (seq < 0 || cursor !== encodeCursor({ attempt, seq })) throw malformed();
+  if (seq < 0 || placeOf(cursor) !== seq) throw malformed();
   return { seq, cursor, payload };
+}
+
+function placeOf(cursor: string): number {
+  try {
+    return parseCursor(cursor).seq;
+  } catch {
+    throw malformed();
+  }
 }
 
 /** What an answer that failed says. @param retryAfterMs for errors that pass */

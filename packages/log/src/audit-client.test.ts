@@ -36,7 +36,7 @@ const codeOf = (call: Promise<unknown>) =>
 test("a page has events with their cursors, and says whether there are more", async () => {
   await using world = await openWorld();
   using client = openClient(world);
-  const payload = '1-1 99 {"seq":1,"type":"x","text":"a b"}\n2-2 99 {"seq":2,"type":"y"}\n';
+  const payload = '1-1 99 {"seq":1,"type":"x","text":"a b"}\n2.0a1b2c-2 99 {"seq":2,"type":"y"}\n';
   let more = true;
   await using _ = answering(world, async () => {
     return { payload, ...(more && { headers: { [AUDIT_MORE_HEADER]: "1" } }) };
@@ -44,7 +44,7 @@ test("a page has events with their cursors, and says whether there are more", as
   const page = await client.events(EVENTS);
   expect(page.events.map(({ payload: bytes, ...event }) => [event, Buffer.from(bytes).toString()])).toEqual([
     [{ seq: 1, cursor: "1-1" }, '{"seq":1,"type":"x","text":"a b"}'],
-    [{ seq: 2, cursor: "2-2" }, '{"seq":2,"type":"y"}'],
+    [{ seq: 2, cursor: "2.0a1b2c-2" }, '{"seq":2,"type":"y"}'],
   ]);
   expect(page.more).toBe(true);
   more = false;

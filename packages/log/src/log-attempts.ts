@@ -3,6 +3,7 @@ import type { Cursor } from "@reprise/protocol";
 /** An attempt, and whether the store had lost events before it. */
 interface Attempt {
   readonly attempt: number;
+  readonly nonce: string | undefined;
   readonly fromSeq: number;
   readonly afterLoss: boolean;
 }
@@ -11,25 +12,43 @@ interface Attempt {
 export class LogAttempts {
   readonly #attempts: Attempt[] = [];
 
-  /** The last one; 0 before the first. */
-  get current(): number {
-    return this.#attempts.at(-1)?.attempt ?? 0;
-  }
-
   add(attempt: Attempt): void {
     this.#attempts.push(attempt);
   }
 
-  /** During which attempt an event was written, given that there is one. */
-  at(seq: number): number {
-    return this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq)?.attempt ?? 0;
+  /** The cursor of the newest event. */
+  newest(seq: number): Cursor {
+    return toCursor(this.#attempts.at(-1), seq);
+  }
+
+  /** The cursor of an event, given that there is one. */
+  at(seq: number): Cursor {
+    return toCursor(
+      this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq),
+      seq,
+    );
+  }
+
+  /** Whether one of them is the cursor's. Without a nonce that can't be told: any other log has an attempt with the same number. */
+  knows({ attempt, nonce }: Cursor): boolean {
+    return (
+      nonce !== undefined && this.#attempts.some((each) => each.attempt === attempt && each.nonce === nonce)
+    );
   }
 
   /**
-   * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt which
-   * says that events had been lost.
+   * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt, and it
+   * is of an attempt of this log or the later one says that events had been lost.
    */
-  hasLost({ attempt, seq }: Cursor): boolean {
-    return this.#attempts.some((later) => later.afterLoss && later.attempt > attempt && later.fromSeq <= seq);
+  hasLost(cursor: Cursor): boolean {
+    const isKnown = this.knows(cursor);
+    return this.#attempts.some(
+      ({ attempt, fromSeq, afterLoss }) =>
+        attempt > cursor.attempt && fromSeq <= cursor.seq && (afterLoss || isKnown),
+    );
   }
+}
+
+function toCursor(attempt: Attempt | undefined, seq: number): Cursor {
+  return { attempt: attempt?.attempt ?? 0, nonce: attempt?.nonce, seq };
 }

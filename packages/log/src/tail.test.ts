@@ -163,11 +163,16 @@ describe("a tail", () => {
   });
 
   test("knows during which attempt an event was written", () => {
-    const log = encode([requested(REF), started(1), delta("a"), started(2), delta("b"), completed()]);
+    const second = { ...started(2), nonce: "0a1b2c" } as EventDraft;
+    const log = encode([requested(REF), started(1), delta("a"), second, delta("b"), completed()]);
     const tail = tailOf(log, log.length);
-    expect([0, 1, 2, 3, 4, 5, 6].map((seq) => tail.attemptAt(seq))).toEqual([0, 1, 1, 2, 2, 2, undefined]);
-    expect([tail.cursorAt(2), tail.cursorAt(3)]).toEqual(["1-2", "2-3"]);
-    expect([tail.attempt, tail.ended]).toEqual([2, true]);
+    expect([tail.cursorAt(2), tail.cursorAt(3), tail.cursorAt(4)]).toEqual([
+      "1-2",
+      "2.0a1b2c-3",
+      "2.0a1b2c-4",
+    ]);
+    expect(framesOf(tail)).toContain("2.0a1b2c-4\n");
+    expect(tail.ended).toBe(true);
   });
 
   test("has ended after any terminal event, and not before", () => {

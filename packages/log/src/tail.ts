@@ -123,10 +123,6 @@ export class Tail {
     return this.shownSeq > before;
   }
 
-  get attempt(): number {
-    return this.#attempts.current;
-  }
-
   get readers(): number {
     return this.#listeners.size;
   }
@@ -136,9 +132,9 @@ export class Tail {
     return this.#marks.lastStreamSeq;
   }
 
-  /** During which attempt an event was written; undefined for one that the tail does not reach. */
-  attemptAt(seq: number): number | undefined {
-    return seq > this.#lastSeq ? undefined : this.#attempts.at(seq);
+  /** Whether a cursor is that of an event of the tail. */
+  has(cursor: Cursor): boolean {
+    return cursor.seq <= this.#lastSeq && this.cursorAt(cursor.seq) === encodeCursor(cursor);
   }
 
   /** Whether a cursor is of an event that the store has lost, and the log says so. */
@@ -146,8 +142,13 @@ export class Tail {
     return this.#attempts.hasLost(cursor);
   }
 
+  /** Whether a cursor is of one of the log's own attempts. */
+  knowsAttemptOf(cursor: Cursor): boolean {
+    return this.#attempts.knows(cursor);
+  }
+
   cursorAt(seq: number): string {
-    return encodeCursor({ attempt: this.attemptAt(seq) ?? this.attempt, seq });
+    return encodeCursor(this.#attempts.at(seq));
   }
 
   /** The nearest place before an event from which the log can be read towards it. */
@@ -252,7 +253,7 @@ export class Tail {
     const seq = this.#lastSeq + 1;
     const type = peekType(payload);
     if (type !== "output.delta") this.#note(seq, type, payload);
-    if (seq > 0) this.#frames.append(encodeCursor({ attempt: this.attempt, seq }), this.#project(payload));
+    if (seq > 0) this.#frames.append(encodeCursor(this.#attempts.newest(seq)), this.#project(payload));
     this.#lastSeq = seq;
     this.#visibility?.reached(seq);
   }
@@ -261,8 +262,8 @@ export class Tail {
   #note(seq: number, type: string, payload: Uint8Array): void {
     const decode = () => decodeEvent(payload) as KnownEvent;
     if (type === "generation.started") {
-      const { attempt, reason } = decode() as StartedEvent;
-      this.#attempts.add({ attempt, fromSeq: seq, afterLoss: reason === "log_lost" });
+      const { attempt, nonce, reason } = decode() as StartedEvent;
+      this.#attempts.add({ attempt, nonce, fromSeq: seq, afterLoss: reason === "log_lost" });
     } else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
     else if (isTerminal(type)) this.ended = true;
     this.#visibility?.took(seq, type, decode);

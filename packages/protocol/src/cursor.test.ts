@@ -1,22 +1,25 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeCursor, parseCursor, START } from "./cursor.ts";
+import { encodeCursor, MAX_CURSOR_LENGTH, parseCursor, START } from "./cursor.ts";
 
 const anyPart = fc.integer({ min: 0, max: 999_999_999 });
+const anyNonce = fc.option(fc.stringMatching(/^[0-9a-f]{6}$/), { nil: undefined });
 
 describe("a cursor", () => {
   it("comes back as the position it was made from", () => {
     fc.assert(
-      fc.property(anyPart, anyPart, (attempt, seq) => {
-        expect(parseCursor(encodeCursor({ attempt, seq }))).toEqual({ attempt, seq });
+      fc.property(anyPart, anyNonce, anyPart, (attempt, nonce, seq) => {
+        expect(parseCursor(encodeCursor({ attempt, nonce, seq }))).toEqual({ attempt, nonce, seq });
       }),
     );
   });
 
-  it("is printable ASCII of at most 19 characters, so that it fits a header, a query and an SSE id as it is", () => {
+  it("is printable ASCII of at most 26 characters, so that it fits a header, a query and an SSE id as it is", () => {
     fc.assert(
-      fc.property(anyPart, anyPart, (attempt, seq) => {
-        expect(encodeCursor({ attempt, seq })).toMatch(/^[0-9-]{3,19}$/);
+      fc.property(anyPart, anyNonce, anyPart, (attempt, nonce, seq) => {
+        const cursor = encodeCursor({ attempt, nonce, seq });
+        expect(cursor).toMatch(/^[0-9a-f.-]+$/);
+        expect(cursor.length).toBeLessThanOrEqual(MAX_CURSOR_LENGTH);
       }),
     );
   });
@@ -24,7 +27,7 @@ describe("a cursor", () => {
   it("has one form only: whatever parses is what encoding gives again", () => {
     const nearlyCursor = fc.oneof(
       fc.string(),
-      fc.string({ unit: fc.constantFrom("0", "1", "9", "-", " ", "+", "e", ".", "\n"), maxLength: 12 }),
+      fc.string({ unit: fc.constantFrom("0", "1", "9", "-", " ", "+", "e", ".", "\n"), maxLength: 14 }),
       fc
         .tuple(fc.nat(), fc.constantFrom("-", "--", "- ", ":", "_", "-0", "\n-"), fc.nat())
         .map((parts) => parts.join("")),
@@ -51,6 +54,12 @@ describe("a cursor", () => {
     "+1-1",
     "1e3-1",
     "1.0-1",
+    "1.-1",
+    "1.0a1b2-1",
+    "1.0a1b2c3-1",
+    "1.0A1B2C-1",
+    "1.0a1b2c",
+    ".0a1b2c-1",
     "1-1000000000",
     "١-١",
     11,

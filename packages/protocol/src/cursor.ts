@@ -2,21 +2,30 @@ import { RepriseError } from "./reprise-error.ts";
 
 /**
  * A position in a log: after the event `seq`, which was written during `attempt`. The attempt tells apart two logs that
- * went different ways after the same `seq`, which a plain number could not.
+ * went different ways after the same `seq`, which a plain number could not; its nonce tells apart two attempts that got the same
+ * number, because the store had lost the first of them.
  */
 export interface Cursor {
   readonly attempt: number;
+  /** As the attempt's `generation.started` has it. */
+  readonly nonce?: string | undefined;
   readonly seq: number;
 }
 
 /** The position before the first event that readers see. */
 export const START: Cursor = { attempt: 0, seq: 0 };
 
-const CURSOR = /^(0|[1-9][0-9]{0,8})-(0|[1-9][0-9]{0,8})$/;
+/** 24 random bits: it is compared with what one other attempt has, on the rare day on which there is one. */
+export const NONCE = /^[0-9a-f]{6}$/;
 
-/** The wire form, opaque to clients: at most 19 ASCII characters, no blanks. */
-export function encodeCursor({ attempt, seq }: Cursor): string {
-  return `${attempt}-${seq}`;
+const CURSOR = /^(0|[1-9][0-9]{0,8})(?:\.([0-9a-f]{6}))?-(0|[1-9][0-9]{0,8})$/;
+
+/** Of the wire form, which is ASCII. */
+export const MAX_CURSOR_LENGTH = 26;
+
+/** The wire form, opaque to clients: ASCII without blanks. */
+export function encodeCursor({ attempt, nonce, seq }: Cursor): string {
+  return nonce === undefined ? `${attempt}-${seq}` : `${attempt}.${nonce}-${seq}`;
 }
 
 /** @throws RepriseError `cursor_invalid` */
@@ -26,5 +35,6 @@ export function parseCursor(value: unknown, param = "after"): Cursor {
     throw new RepriseError("cursor_invalid", `${param} is not a cursor that this platform has issued.`, {
       param,
     });
-  return { attempt: Number(match[1]), seq: Number(match[2]) };
+  const [, attempt, nonce, seq] = match;
+  return { attempt: Number(attempt), nonce, seq: Number(seq) };
 }

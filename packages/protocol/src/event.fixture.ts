@@ -24,6 +24,7 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     attempt: 2,
     worker: "w1",
     model: "sim",
+    nonce: "0a1b2c",
     input_tokens: 3,
     reason: "handover",
   },

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { jsonValueSchema } from "./json-object.ts";
+import { NONCE } from "./cursor.ts";
 import { effectivePolicySchema } from "./policy.ts";
 import { generationRequestSchema, LIMITS } from "./request.ts";
 
@@ -55,6 +56,8 @@ const started = z.object({
   worker: z.string(),
   /** The model whose engine serves the attempt: the one asked for, or its fallback. */
   model: z.string(),
+  /** Tells the attempt from another one with its number: a store that has lost its end may get one. In the attempt's cursors. */
+  nonce: z.string().regex(NONCE).optional(),
   /** Where the engine knows it beforehand. */
   input_tokens: count.optional(),
   /** For an attempt after the first. Default `worker_lost`. */

@@ -123,8 +123,8 @@ export class Transcript {
   apply(event: KnownEvent | UnknownEvent): void {
     if (event.seq <= this.#cursor.seq) return;
     const known = event as KnownEvent;
-    const attempt = known.type === "generation.started" ? known.attempt : this.#cursor.attempt;
-    this.#cursor = { attempt, seq: event.seq };
+    const { attempt, nonce } = known.type === "generation.started" ? known : this.#cursor;
+    this.#cursor = { attempt, nonce, seq: event.seq };
     switch (known.type) {
       case "generation.requested":
         return;

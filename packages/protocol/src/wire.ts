@@ -2,7 +2,7 @@
  * The door for clients: what it takes to read a stream, and nothing else. It stays free of zod, so that a browser's bundle
  * stays small.
  */
-export { type Cursor, encodeCursor, parseCursor, START } from "./cursor.ts";
+export { type Cursor, encodeCursor, MAX_CURSOR_LENGTH, parseCursor, START } from "./cursor.ts";
 export { ERROR_CATALOGUE, type ErrorCode, isErrorCode } from "./error-code.ts";
 export type {
   EventType,

@@ -1,5 +1,6 @@
 import type { Job } from "@reprise/log";
 import type { RequestedEvent, Transcript, WorkerId } from "@reprise/protocol";
+import { createNonce } from "./attempt-nonce.ts";
 import { afterTimeout, afterTurn, type EndDraft, type Next, type Proceed } from "./domain/after-turn.ts";
 import {
   type AttemptPlan,
@@ -65,6 +66,7 @@ async function begin(context: AttemptsContext, plan: AttemptPlan): Promise<boole
     attempt: plan.attempt,
     worker,
     model: plan.engine === "fallback" ? model.fallback!.model : requested.request.model,
+    nonce: createNonce(),
     ...(inputTokens !== undefined && { input_tokens: inputTokens }),
     ...(plan.reason !== undefined && { reason: plan.reason }),
   });

@@ -1,5 +1,6 @@
 import type { Remains } from "@reprise/log";
 import type { WorkerId } from "@reprise/protocol";
+import { createNonce } from "./attempt-nonce.ts";
 import { toRestoration } from "./domain/restore-log.ts";
 import { RunLog, type RunLogOptions } from "./run-log.ts";
 
@@ -18,7 +19,8 @@ export async function restoreLog(
   if (!isPrefix) return;
   const kept = events.map(({ payload }) => payload);
   using log = new RunLog({ ...options, snapshot: { events: kept, streamSeq: head.streamSeq } });
-  for (const draft of toRestoration({ held, kept: events.length, worker })) log.append(draft);
+  for (const draft of toRestoration({ held, kept: events.length, worker, nonce: createNonce() }))
+    log.append(draft);
   // Who else has the say by now, or that the broker is away again, the next plan finds out.
   await log.settled();
   await log.flush();

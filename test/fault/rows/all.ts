@@ -17,7 +17,7 @@ import { readerStalled } from "./reader-stalled.ts";
 import { reconnectStorm } from "./reconnect-storm.ts";
 import { retentionExpired } from "./retention-expired.ts";
 import type { FaultRow } from "./row.ts";
-import { storeRolledBack } from "./store-rolled-back.ts";
+import { powerLoss, storeRolledBack } from "./store-rolled-back.ts";
 import { timeouts } from "./timeouts.ts";
 import { toolResultRaces } from "./tool-result-races.ts";
 import { workerSigkill, workerSigkillDefault } from "./worker-sigkill.ts";
@@ -42,6 +42,7 @@ export const ROWS: readonly FaultRow[] = [
   attemptsUsedUp,
   workersGone,
   storeRolledBack,
+  powerLoss,
   workerSigkillDefault,
   moderationSigkill,
   ackLost,

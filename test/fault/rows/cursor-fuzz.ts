@@ -1,6 +1,6 @@
-import { decodeEvent, encodeCursor, type KnownEvent, START } from "@reprise/protocol";
 import { openSseReader, type SeededRandom } from "@reprise/testkit";
 import { startLoad } from "../trial/load.ts";
+import { cursorsOf } from "../trial/log-cursors.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
@@ -26,7 +26,7 @@ const GARBAGE = [
 export const cursorFuzz: FaultRow = {
   name: "cursor-fuzz",
   about:
-    "reads with cursors that are stale, ahead, of another attempt, of other logs or garbage, over logs with a handover in them: exactly what follows, or 400 and nothing",
+    "reads with cursors that are stale, ahead, of another attempt, of other logs or garbage, over logs with a handover in them: exactly what follows, or a typed error and nothing",
   world: {},
   async run(trial) {
     const { random, world } = trial;
@@ -36,9 +36,10 @@ export const cursorFuzz: FaultRow = {
     const logs = await Promise.all(
       generations.map(async (generation) => [generation, await world.readLog(generation.ref)] as const),
     );
+    const attempts = logs.flatMap(([, payloads]) => cursorsOf(payloads).map(attemptOf));
     const read = async () => {
       const [generation, payloads] = random.pick(logs);
-      await readAt(trial, generation, payloads, drawCursor(random, payloads.length));
+      await readAt(trial, generation, payloads, drawCursor(random, payloads, attempts));
     };
     const readSome = async () => {
       for (let times = 0; times < READS / AT_ONCE; times++) await read();
@@ -69,25 +70,39 @@ async function readAt(
       `${generation.id} after ${JSON.stringify(cursor)}: ${what}, status ${reader.status}`,
     );
   const shown = reader.frames.map(({ data }) => data);
-  if (expected === "refused") {
-    if (reader.status !== 400 || !reader.bytes.includes('"cursor_invalid"')) blame("should be refused");
+  if ("code" in expected) {
+    if (reader.status !== expected.status || !reader.bytes.includes(`"${expected.code}"`))
+      blame(`should be ${expected.code}`);
   } else if (reader.status !== (expected.length === 0 ? 204 : 200)) blame("should be answered");
   else if (shown.join("\n") !== expected.join("\n"))
     blame(`${shown.length} events instead of the ${expected.length} that follow`);
 }
 
-/** Only what the log itself could have issued is a cursor: the attempt that wrote an event, and its seq. */
-function expectAfter(payloads: readonly string[], cursor: string): readonly string[] | "refused" {
-  let attempt = START.attempt;
-  for (const [seq, payload] of payloads.entries()) {
-    const event = decodeEvent(payload) as KnownEvent;
-    if (event.type === "generation.started") attempt = event.attempt;
-    if (encodeCursor({ attempt, seq }) === cursor) return payloads.slice(seq + 1);
-  }
-  return "refused";
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
 }
 
-function drawCursor(random: SeededRandom, length: number): string {
+/**
+ * Only what the log itself has issued is a cursor. One of an attempt of the log that has not written the event is what a reader has whose
+ * event was lost.
+ */
+function expectAfter(payloads: readonly string[], cursor: string): readonly string[] | Refusal {
+  const cursors = cursorsOf(payloads);
+  const seq = cursors.indexOf(cursor);
+  if (seq !== -1) return payloads.slice(seq + 1);
+  const isOwn = cursors.some((own) => own.includes(".") && attemptOf(own) === attemptOf(cursor));
+  return isOwn ? { status: 410, code: "events_lost" } : { status: 400, code: "cursor_invalid" };
+}
+
+/** What a cursor says of its attempt. */
+function attemptOf(cursor: string): string {
+  return /^.*(?=-\d+$)/.exec(cursor)?.[0] ?? "";
+}
+
+/** Of the log's own attempts, of those of others, of none, or none at all. */
+function drawCursor(random: SeededRandom, payloads: readonly string[], others: readonly string[]): string {
   if (random.chance(0.3)) return random.pick(GARBAGE);
-  return encodeCursor({ attempt: random.integer(0, 3), seq: random.integer(0, length + 2) });
+  const attempts = random.chance(0.7) ? cursorsOf(payloads).map(attemptOf) : ["0", "1", "2", "3", ...others];
+  return `${random.pick([...new Set(attempts)])}-${random.integer(0, payloads.length + 2)}`;
 }

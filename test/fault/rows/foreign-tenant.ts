@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
-import { encodeCursor } from "@reprise/protocol";
+import type { SeededRandom } from "@reprise/testkit";
 import type { Reader } from "../readers/reader-record.ts";
 import { callNode, type NodeCall } from "../trial/call.ts";
+import { cursorsOf } from "../trial/log-cursors.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { Tenant } from "../world/tenant.ts";
@@ -72,20 +73,25 @@ async function attack(
   while (!over.aborted) {
     const target = random.pick(targets);
     const node = random.integer(0, world.deliveries.length - 1);
-    const attempt = random.pick(attacksOn(target, random.integer(1, 40)));
+    const cursor = cursorFrom(random, target);
+    const attempt = random.pick(attacksOn(target, cursor));
     const answered = await callNode(world, { ...attempt, node, tenant: stranger });
     if (answered && answered.status !== 404)
       trial.blame(
         "foreign",
         `${stranger.id} was answered ${answered.status} for ${attempt.path} of ${target.generation.id}`,
       );
-    await joinWithKey(trial, stranger, target, node);
+    await joinWithKey(trial, { stranger, target, node, cursor });
     await delay(PAUSE_MS);
   }
 }
 
-function attacksOn({ generation: { id } }: Target, seq: number): readonly Attack[] {
-  const cursor = encodeCursor({ attempt: 1, seq });
+/** One that its owner was given. */
+function cursorFrom(random: SeededRandom, { reader: { record } }: Target): string {
+  return random.pick(cursorsOf(record.seen.map(({ payload }) => payload)));
+}
+
+function attacksOn({ generation: { id } }: Target, cursor: string): readonly Attack[] {
   return [
     { method: "GET", path: `/${id}` },
     { method: "GET", path: `/${id}/events` },
@@ -103,14 +109,10 @@ function attacksOn({ generation: { id } }: Target, seq: number): readonly Attack
 /** A key belongs to the tenant that used it: the same one of another tenant names nothing there is, and then something else. */
 async function joinWithKey(
   trial: Trial,
-  stranger: Tenant,
-  { generation, idempotencyKey }: Target,
-  node: number,
+  { stranger, target, node, cursor }: { stranger: Tenant; target: Target; node: number; cursor: string },
 ): Promise<void> {
-  const headers = {
-    "idempotency-key": idempotencyKey,
-    "last-event-id": encodeCursor({ attempt: 1, seq: 1 }),
-  };
+  const { generation, idempotencyKey } = target;
+  const headers = { "idempotency-key": idempotencyKey, "last-event-id": cursor };
   const call = { node, tenant: stranger, path: "", body: generation.request, headers };
   const answered = await callNode(trial.world, call);
   if (answered && (answered.status !== 400 || !answered.body.includes("cursor_invalid")))

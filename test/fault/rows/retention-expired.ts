@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { encodeCursor, isTerminal } from "@reprise/protocol";
+import { isTerminal } from "@reprise/protocol";
 import { callNode, codeOf, type NodeAnswer, type NodeCall } from "../trial/call.ts";
+import { cursorsOf } from "../trial/log-cursors.ts";
 import { watchLog } from "../trial/log-watch.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { GenerationOptions, Trial } from "../trial/trial.ts";
@@ -13,7 +14,6 @@ const RETENTION_MS = RETENTION_HOURS * 3_600_000;
 const LONG = { tokens: 400, tokensPerSecond: 50 };
 const POLL_MS = 20;
 const OLD_SEQ = 2;
-const OLD_CURSOR = encodeCursor({ attempt: 1, seq: OLD_SEQ });
 
 export const retentionExpired: FaultRow = {
   name: "retention-expired",
@@ -48,7 +48,7 @@ async function expires(trial: Trial): Promise<void> {
   trial.recovered(Math.max(0, performance.now() - endedAt - RETENTION_MS));
   const payloads = trial.sealed.get(generation)!;
   await Promise.all(
-    callsTo(generation, idempotencyKey).flatMap((call) =>
+    callsTo(generation, { idempotencyKey, oldCursor: cursorsOf(payloads)[OLD_SEQ]! }).flatMap((call) =>
       [0, 1].map(async (node) => {
         const answer = await callNode(world, { ...call, node, tenant: generation.tenant });
         const isTold = answer?.status === 410 && codeOf(answer) === "generation_expired";
@@ -67,20 +67,20 @@ function isFromMemory({ status, body }: NodeAnswer, payloads: readonly string[])
 
 function callsTo(
   { id, request }: TestedGeneration,
-  idempotencyKey: string,
+  { idempotencyKey, oldCursor }: { idempotencyKey: string; oldCursor: string },
 ): Pick<NodeCall, "method" | "path" | "headers" | "body">[] {
   const create = { path: "", body: request };
   const key = { "idempotency-key": idempotencyKey };
   return [
     { method: "GET", path: `/${id}` },
     { method: "GET", path: `/${id}/events` },
-    { method: "GET", path: `/${id}/events`, headers: { "last-event-id": OLD_CURSOR } },
+    { method: "GET", path: `/${id}/events`, headers: { "last-event-id": oldCursor } },
     { method: "GET", path: `/${id}/events?wait=10000`, headers: { accept: "application/json" } },
-    { method: "GET", path: `/${id}/events?after=${OLD_CURSOR}`, headers: { accept: "application/json" } },
+    { method: "GET", path: `/${id}/events?after=${oldCursor}`, headers: { accept: "application/json" } },
     { path: `/${id}/cancel` },
     { path: `/${id}/tool-results`, body: { call_id: "call", output: 1 } },
     { ...create, headers: key },
-    { ...create, headers: { ...key, "last-event-id": OLD_CURSOR } },
+    { ...create, headers: { ...key, "last-event-id": oldCursor } },
   ];
 }
 
@@ -94,6 +94,7 @@ async function outlives(
   const generation = await trial.create(options);
   using watch = await watchLog(world, generation);
   const [first] = [trial.read(generation, "raw"), trial.read(generation, "sdk")];
+  await first.record.until(({ seen }) => seen.length > OLD_SEQ);
   const payloads = await world.readLog(generation.ref);
   await delay(RETENTION_MS + random.integer(500, 2_500));
   const late = trial.read(generation, "raw");
@@ -102,7 +103,7 @@ async function outlives(
     node: random.integer(0, 1),
     tenant: generation.tenant,
     method: "GET",
-    path: `/${generation.id}/events?after=${OLD_CURSOR}`,
+    path: `/${generation.id}/events?after=${cursorsOf(payloads)[OLD_SEQ]}`,
     headers: { accept: "application/json" },
   });
   await meanwhile?.(generation);

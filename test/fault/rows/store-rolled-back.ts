@@ -21,6 +21,8 @@ const TOKENS = { least: 30, most: 250 };
 const BEFORE = 8;
 const AFTER = 3;
 const LONGEST_LOSS_MS = 1_500;
+/** How long those that have taken over go on before they are lost. */
+const LONGEST_OVERTAKEN_MS = 600;
 const LOG_LOST = '"reason":"log_lost"';
 /** The last events before the loss have been told by then, and no server that has lost any is up. */
 const LAST_WORDS_MS = 20;
@@ -41,9 +43,6 @@ const GONE = new Set(["generation_not_found", "generation_expired"]);
  * - A reader that was shown lost events is shown nothing of what took their place: it is refused with `events_lost` or
  *   `cursor_invalid`, and where nothing is left of the log with 404 or 410 until the worker has put it back. Unless it had read to
  *   an end before the loss, whose text then is right all the same. A reader that was shown none of them notices nothing.
- *
- * Not tried here: a cursor names an attempt by its number, so where every process dies with the store and the lost attempt's number is
- * given to another one, a node that has never seen the lost events takes their cursors for its log's own.
  */
 export const storeRolledBack: FaultRow = {
   name: "store-rolled-back",
@@ -52,32 +51,54 @@ export const storeRolledBack: FaultRow = {
   world: {},
   shortTrials: 1,
   limitMs: 60_000,
-  async run(trial) {
-    const { random, world } = trial;
-    const { server } = world.broker;
-    const loads = await startLoads(trial, BEFORE);
-    await delay(random.integer(0, 500));
-    await server.snapshotStore();
-    const young = await startLoads(trial, AFTER);
-    await delay(random.integer(0, LONGEST_LOSS_MS));
-    const all = [...loads, ...young];
-    const orphans = random.chance(0.5) ? await killWorker(trial, all) : [];
-    const lostAt = performance.now();
-    const restoring = server.restoreStore();
-    await delay(LAST_WORDS_MS);
-    const before = new Map(all.map(({ generation, watch }) => [generation, [...watch.told]]));
-    await restoring;
-    for (const { readers } of all) for (const reader of readers) trial.disown(reader);
-    await Promise.all(
-      all.map((load) => {
-        const told = before.get(load.generation)!;
-        const hadEnded = told.some(({ event }) => isTerminal(event.type));
-        const isHeld = !hadEnded && !orphans.includes(load);
-        return followUp(trial, load, { lostAt, told, isHeld, isYoung: young.includes(load) });
-      }),
-    );
-  },
+  run: (trial) => rollBack(trial, (loads) => (trial.random.chance(0.5) ? killWorker(trial, loads) : [])),
 };
+
+/**
+ * The same where nobody is left who knows of the loss. A worker is stopped before, so that some generations lose a whole attempt, whose
+ * number the next one gets: its readers must not be taken for readers of that one.
+ */
+export const powerLoss: FaultRow = {
+  name: "power-loss",
+  about:
+    "every process is killed under load, and the broker's store goes back by up to 1.5 s, attempts that others had taken over included; from the loss until the broker has the next event of each generation, the start of everything included",
+  world: {},
+  shortTrials: 1,
+  limitMs: 60_000,
+  run: (trial) => rollBack(trial, (loads) => killEverything(trial, loads)),
+};
+
+/** @param strike kills who is to die with the store; returns the generations that nobody holds then */
+async function rollBack(
+  trial: Trial,
+  strike: (loads: readonly Load[]) => Promise<readonly Load[]> | readonly Load[],
+): Promise<void> {
+  const { random, world } = trial;
+  const { server } = world.broker;
+  const loads = await startLoads(trial, BEFORE);
+  await delay(random.integer(0, 500));
+  await server.snapshotStore();
+  const young = await startLoads(trial, AFTER);
+  await delay(random.integer(0, LONGEST_LOSS_MS));
+  const all = [...loads, ...young];
+  const orphans = await strike(all);
+  const lostAt = performance.now();
+  const restoring = server.restoreStore();
+  await delay(LAST_WORDS_MS);
+  const before = new Map(all.map(({ generation, watch }) => [generation, [...watch.told]]));
+  await restoring;
+  for (const { readers } of all) for (const reader of readers) trial.disown(reader);
+  const isDark = orphans.length === all.length;
+  if (isDark) await world.heal();
+  await Promise.all(
+    all.map((load) => {
+      const told = before.get(load.generation)!;
+      const hadEnded = told.some(({ event }) => isTerminal(event.type));
+      const isHeld = !hadEnded && !orphans.includes(load);
+      return followUp(trial, load, { lostAt, told, isHeld, isYoung: young.includes(load), isDark });
+    }),
+  );
+}
 
 /** What was known of a generation before the loss. */
 interface Before {
@@ -87,6 +108,8 @@ interface Before {
   readonly isHeld: boolean;
   /** Whether it was created after the copy. */
   readonly isYoung: boolean;
+  /** Whether there was no platform at all for a while, longer than some readers' patience. */
+  readonly isDark: boolean;
 }
 
 function startLoads(trial: Trial, count: number): Promise<Load[]> {
@@ -113,10 +136,20 @@ async function killWorker({ random, world }: Trial, loads: readonly Load[]): Pro
   return served;
 }
 
+async function killEverything({ random, world }: Trial, loads: readonly Load[]): Promise<readonly Load[]> {
+  const { workers, deliveries } = world;
+  const stopped = random.pick(workers);
+  await stopped.stop();
+  await delay(random.integer(50, LONGEST_OVERTAKEN_MS));
+  const others = workers.filter((worker) => worker !== stopped);
+  await Promise.all([...others, ...deliveries.map(({ slot }) => slot)].map((slot) => slot.kill("SIGKILL")));
+  return loads;
+}
+
 async function followUp(
   trial: Trial,
   { generation, readers, watch }: Load,
-  { lostAt, told, isHeld, isYoung }: Before,
+  { lostAt, told, isHeld, isYoung, isDark }: Before,
 ): Promise<void> {
   using _ = watch;
   const mine = readers.map(({ record }) => record);
@@ -130,7 +163,7 @@ async function followUp(
   const hasLost = told.some(({ event, payload }) => payloads[event.seq] !== payload);
   if (hasLost && isHeld && !payloads.some((payload) => payload.includes(LOG_LOST)))
     trial.blame("log", `${generation.id}: its worker has not put back what was lost`);
-  for (const record of mine) judgeShown(trial, record, await record.done, { payloads, told });
+  for (const record of mine) judgeShown(trial, record, await record.done, { payloads, told, isDark });
   const next = watch.told.find(({ at }) => at > lostAt && !told.some((each) => each.at === at));
   if (next) trial.recovered(next.at - lostAt);
 }
@@ -170,7 +203,7 @@ function judgeShown(
   trial: Trial,
   { name, generation, seen }: ReaderRecord,
   end: ReaderEnd,
-  { payloads, told }: { readonly payloads: readonly string[]; readonly told: readonly Told[] },
+  { payloads, told, isDark }: Pick<Before, "told" | "isDark"> & { readonly payloads: readonly string[] },
 ): void {
   const blame = (kind: ViolationKind, what: string) =>
     trial.blame(kind, `${name} of ${generation.id}: ${what}`);
@@ -182,6 +215,7 @@ function judgeShown(
   const mixed = lost.find(({ seq, payload }) => (old.get(seq) ?? payload) !== payload);
   if (mixed) blame("unknown", `seq ${mixed.seq} is no lost event, behind lost ones from ${lost[0]!.seq} on`);
   if (end.type === "refused") {
+    if (end.code === "connection_lost" && isDark) return;
     const isTold = TOLD.has(end.code) || (GONE.has(end.code) && lost.length === seen.length);
     if (!isTold || lost.length === 0)
       blame("refused", `${end.code} after ${seen.length}, ${lost.length} lost`);

@@ -4,6 +4,7 @@ import {
   isTerminal,
   type KnownEvent,
   peekType,
+  START,
   Withdrawals,
 } from "@reprise/protocol";
 import type { LogEvent } from "./log-event.ts";
@@ -53,8 +54,8 @@ export class LogOutline {
 
   /** The cursor that every reader gets with the event: the attempt in it is the last one that began at it or before. */
   cursorAt(seq: number): string {
-    const attempt = this.#attempts.findLast((started) => started.seq <= seq)?.attempt ?? 0;
-    return encodeCursor({ attempt, seq });
+    const { attempt, nonce } = this.#attempts.findLast((started) => started.seq <= seq) ?? START;
+    return encodeCursor({ attempt, nonce, seq });
   }
 
   /** What a reader who comes now is not shown. */

@@ -1,8 +1,9 @@
+import { MAX_CURSOR_LENGTH } from "@reprise/protocol";
 import type { Framing } from "../frame-log.ts";
 
 const LF = 0x0a;
-/** Room for a cursor, at most 19 characters, and two LFs. */
-const OVERHEAD = 21;
+/** Room for a cursor and two LFs. */
+const OVERHEAD = MAX_CURSOR_LENGTH + 2;
 
 /** The simplest frame: the cursor, LF, the payload, LF. */
 export const plainFraming: Framing = {

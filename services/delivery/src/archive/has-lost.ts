@@ -4,16 +4,18 @@ import { type ArchivedLog, readArchived } from "./archived-events.ts";
 const PAGE_BYTES = 256 * 1_024;
 
 /**
- * Whether a cursor is of an event that the broker had lost: a later attempt says so, and that the log went on from before it. Reads the
- * whole log, page by page; nobody asks but for a cursor that is of no event there is.
+ * Whether a cursor of no event there is was issued for one that the broker had lost: it is of one of the log's own attempts, or a later
+ * one says that events had been lost, and that the log went on from before it. Reads the whole log, page by page; nobody asks but for
+ * such a cursor.
  */
-export async function hasLost(log: ArchivedLog, { attempt, seq }: Cursor): Promise<boolean> {
+export async function hasLost(log: ArchivedLog, { attempt, nonce, seq }: Cursor): Promise<boolean> {
   for (let from = 1, more = true; more && from <= seq;) {
     const page = await readArchived(log, from, PAGE_BYTES);
     for (const { payload } of page.events) {
       if (peekType(payload) !== "generation.started") continue;
-      const later = decodeEvent(payload) as Extract<KnownEvent, { type: "generation.started" }>;
-      if (later.reason === "log_lost" && later.attempt > attempt && later.seq <= seq) return true;
+      const begun = decodeEvent(payload) as Extract<KnownEvent, { type: "generation.started" }>;
+      if (nonce !== undefined && begun.nonce === nonce && begun.attempt === attempt) return true;
+      if (begun.reason === "log_lost" && begun.attempt > attempt && begun.seq <= seq) return true;
     }
     from += page.events.length;
     ({ more } = page);

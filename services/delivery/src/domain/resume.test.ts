@@ -5,6 +5,7 @@ import {
   encodeEvent,
   type EventDraft,
   type GenerationRef,
+  parseCursor,
   parseTenantId,
   RepriseError,
 } from "@reprise/protocol";
@@ -84,6 +85,36 @@ describe("in a log that lost events and was taken up again", () => {
     ] as const) {
       await expect(resume(attempt, seq)).rejects.toMatchObject({ code: "cursor_invalid" });
     }
+  });
+});
+
+describe("in a log that lost an attempt, whose number another one got that knew nothing of it", () => {
+  const taken = [
+    DRAFTS[0],
+    { type: "generation.started", attempt: 1, worker: "w", model: "sim", nonce: "00000a" },
+    { type: "output.delta", text: "a" },
+    { type: "generation.started", attempt: 2, worker: "v", model: "sim", nonce: "00000b" },
+    { type: "output.delta", text: "b" },
+    { type: "output.delta", text: "c" },
+  ] as EventDraft[];
+  const events = taken.map((draft, seq) => encodeEvent(seq, draft));
+  const resume = (cursor: string) => {
+    const tail = new Tail(REF, httpSseFraming, { events, streamSeq: events.length });
+    const still = () => Promise.resolve();
+    const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
+    return resumeFrom(hub, tail, { cursor: parseCursor(cursor), param: "after" });
+  };
+
+  test("a cursor of the lost attempt is not taken for one of the other", async () => {
+    for (const cursor of ["2.0000ff-4", "2.0000ff-5", "2.0000ff-6", "2-4"])
+      await expect(resume(cursor)).rejects.toMatchObject({ code: "cursor_invalid", param: "after" });
+    expect(await resume("2.00000b-4")).toBe(5);
+  });
+
+  test("a cursor of a lost event of an attempt that is still there is told so, beyond the log's end too", async () => {
+    for (const cursor of ["1.00000a-3", "1.00000a-5", "1.00000a-900", "2.00000b-6"])
+      await expect(resume(cursor)).rejects.toMatchObject({ code: "events_lost", param: "after" });
+    expect(await resume("1.00000a-2")).toBe(3);
   });
 });
 

@@ -36,10 +36,9 @@ export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: Resume
   }
   // That no node can have shown the event, only the leader can say.
   if (cursor.seq > tail.lastSeq) await hub.refreshFromLeader(tail);
-  if (tail.attemptAt(cursor.seq) !== cursor.attempt) {
-    throw tail.hasLost(cursor) ? lostCursor(param) : strangeCursor(param);
-  }
-  return cursor.seq + 1;
+  if (tail.has(cursor)) return cursor.seq + 1;
+  // What is of the log's own attempts was issued for an event that it had.
+  throw tail.hasLost(cursor) || tail.knowsAttemptOf(cursor) ? lostCursor(param) : strangeCursor(param);
 }
 
 /**

@@ -7,7 +7,9 @@ import { encodeChunk, httpSseFraming, unwrapChunks } from "./http-sse-framing.ts
 
 /** Payloads are JSON on one line; what is in it, and how many bytes its characters take, is open. */
 const payloads = fc.jsonValue().map((value) => JSON.stringify(value));
-const cursors = fc.record({ attempt: fc.nat(999_999_999), seq: fc.nat(999_999_999) }).map(encodeCursor);
+const part = fc.nat(999_999_999);
+const nonces = fc.option(fc.stringMatching(/^[0-9a-f]{6}$/), { nil: undefined });
+const cursors = fc.record({ attempt: part, nonce: nonces, seq: part }).map(encodeCursor);
 const frames = fc.array(fc.record({ cursor: cursors, payload: payloads }), { minLength: 1, maxLength: 20 });
 
 function write(cursor: string, payload: string): { bytes: Buffer; room: number } {

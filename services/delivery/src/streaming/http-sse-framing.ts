@@ -1,4 +1,5 @@
 import type { Framing } from "@reprise/log";
+import { MAX_CURSOR_LENGTH } from "@reprise/protocol";
 
 /*
  * An event as it lies in the hub's memory and goes to the socket: an SSE frame wrapped as one chunk of HTTP/1.1's chunked
@@ -16,11 +17,10 @@ const LF = 0x0a;
 const CRLF_BYTES = 2;
 /** Up to 8 hex digits and the CRLF behind them. */
 const MAX_HEAD_BYTES = 8 + CRLF_BYTES;
-const MAX_CURSOR_BYTES = 19;
 
 export const httpSseFraming: Framing = {
   maxBytes(payloadLength) {
-    return MAX_HEAD_BYTES + ID.length + MAX_CURSOR_BYTES + DATA.length + payloadLength + 2 + CRLF_BYTES;
+    return MAX_HEAD_BYTES + ID.length + MAX_CURSOR_LENGTH + DATA.length + payloadLength + 2 + CRLF_BYTES;
   },
 
   write(target, start, cursor, payload) {

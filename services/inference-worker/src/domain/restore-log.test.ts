@@ -15,6 +15,7 @@ import { expect, test } from "vitest";
 import { toRestoration } from "./restore-log.ts";
 
 const worker = parseWorkerId("worker-survivor");
+const nonce = "0a1b2c";
 const requested: EventDraft = {
   type: "generation.requested",
   tenant: "acme",
@@ -45,7 +46,12 @@ function fold(events: readonly KnownEvent[]): Transcript {
 
 /** What is put back behind the first `kept` events of a log. */
 function restore(log: readonly EventDraft[], kept: number) {
-  const drafts = toRestoration({ held: log.map((draft, seq) => encodeEvent(seq, draft)), kept, worker });
+  const drafts = toRestoration({
+    held: log.map((draft, seq) => encodeEvent(seq, draft)),
+    kept,
+    worker,
+    nonce,
+  });
   return { held: toLog(log), drafts, restored: toLog([...log.slice(0, kept), ...drafts]) };
 }
 
@@ -191,7 +197,7 @@ test("a log that is lost as a whole begins with its request again", () => {
   const { drafts } = restore([requested, started(1), delta("Once")], 0);
   expect(drafts).toEqual([
     requested,
-    { type: "generation.started", attempt: 2, worker, model: "llama", reason: "log_lost" },
+    { type: "generation.started", attempt: 2, worker, model: "llama", nonce, reason: "log_lost" },
     delta("Once"),
     { type: "attempt.ended", attempt: 2, reason: "handover" },
   ]);

@@ -15,6 +15,8 @@ export interface Restoration {
   /** How many of them, from the first on, the broker still has. */
   readonly kept: number;
   readonly worker: WorkerId;
+  /** Of the attempt that puts it back. */
+  readonly nonce: string;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface Restoration {
  * What moderation has withdrawn is put back as readers were to see it, so no lost withdrawal has to be repeated for it. One that
  * reaches into what is left is, for that part; a halt always is.
  */
-export function toRestoration({ held, kept, worker }: Restoration): EventDraft[] {
+export function toRestoration({ held, kept, worker, nonce }: Restoration): EventDraft[] {
   const shown = toShown(held);
   const transcript = new Transcript();
   for (const event of shown) transcript.apply(event);
@@ -39,6 +41,7 @@ export function toRestoration({ held, kept, worker }: Restoration): EventDraft[]
       attempt,
       worker,
       model: transcript.servedModel ?? requested.request.model,
+      nonce,
       reason: "log_lost",
     },
     ...lost.flatMap((event) => toRedaction(event, kept)),
