@@ -27,7 +27,12 @@ export {
   SNAPSHOT_KEY,
   tileKey,
 } from "./commit/paths.ts";
-export { type ArchiveRecord, encodeArchiveRecord, type StreamRange } from "./commit/record.ts";
+export {
+  type ArchiveRecord,
+  encodeArchiveRecord,
+  type PlacesByStream,
+  type StreamRange,
+} from "./commit/record.ts";
 export type { DataKey, KeyOwner, Keyring } from "./keys/keyring.ts";
 export { compareSegments } from "./parquet/compare-segments.ts";
 export { encodeSegmentFile } from "./parquet/encode-segment-file.ts";

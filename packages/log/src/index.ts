@@ -22,11 +22,12 @@ export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
 export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export {
+  closeGeneration,
+  type ClosedGeneration,
   endGeneration,
   isPurged,
   purgeGeneration,
   type PurgeTarget,
-  readGenerationPlaces,
   type StreamPlaces,
 } from "./purge-generation.ts";
 export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";

@@ -3,6 +3,7 @@ import {
   CHECKPOINTS_STREAM,
   decodeEvent,
   encodeEvent,
+  type EventDraft,
   type GenerationRef,
   isTerminal,
   jobSubject,
@@ -20,7 +21,7 @@ import { enqueueJob } from "./enqueue-job.ts";
 import { answerHolders } from "./job-holder.ts";
 import { readJob } from "./open-jobs.ts";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";
-import { endGeneration, isPurged, purgeGeneration, readGenerationPlaces } from "./purge-generation.ts";
+import { closeGeneration, endGeneration, isPurged, purgeGeneration } from "./purge-generation.ts";
 import { publishReaders, readReaders } from "./reader-presence.ts";
 import { askStream } from "./stream-api.ts";
 import {
@@ -40,6 +41,12 @@ const ERASED = { code: "generation_erased" };
 
 function target({ broker, log }: World, ref: GenerationRef) {
   return { broker, log, ref };
+}
+
+/** What moderation may say behind an end. */
+function redacted(): EventDraft {
+  const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
+  return { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
 }
 
 async function checkpoint({ log }: World, ref: GenerationRef): Promise<void> {
@@ -72,7 +79,8 @@ test("a generation that has ended is taken out of every stream, and is known as 
   }
   const stored = await world.log.leader.readTail(ref, 0);
   await endGeneration(target(world, ref));
-  const places = await readGenerationPlaces(target(world, ref));
+  const { places, end } = await closeGeneration(target(world, ref));
+  expect(end).toBe(stored.at(-1)!.streamSeq);
   expect(places[streamOf(ref.generation)]).toEqual([[stored[0]!.streamSeq, stored.at(-1)!.streamSeq]]);
   expect(places[VERDICTS_STREAM]).toHaveLength(1);
 
@@ -126,20 +134,38 @@ test("nothing that was said behind the end is left, and there is one end again",
   const ref = newRef();
   const writer = await writeLog(world.log, ref, 1);
   await appendOne(writer, completed());
-  const redacted = {
-    from_seq: 1,
-    to_seq: 1,
-    replacement: "a quote",
-    rule: "cards",
-    category: "personal-data",
-  };
-  await appendOne(writer, { type: "moderation.redacted", ...redacted });
+  await appendOne(writer, redacted());
   await endGeneration(target(world, ref));
   await purgeGeneration(target(world, ref));
   const kept = await world.log.leader.readTail(ref, 0);
   expect(kept.map(({ payload }) => decodeEvent(payload))).toMatchObject([
     { seq: 4, type: "generation.cancelled", reason: "erased" },
   ]);
+  expect(await isPurged(target(world, ref))).toBe(true);
+});
+
+test("what is purged is what was there when the log was closed, and what comes later is noticed", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const writer = await writeLog(world.log, ref, 1);
+  await appendOne(writer, completed());
+  await appendOne(writer, redacted());
+  const first = await world.log.leader.readTail(ref, 0, 1);
+  const closed = await closeGeneration(target(world, ref));
+  const { end } = closed;
+  expect(closed.places[streamOf(ref.generation)]).toEqual([[first[0]!.streamSeq, end]]);
+  const late = encodeEvent(5, redacted());
+  expect(await world.log.publish(logSubject(ref), late, { expectedLast: end! })).toMatchObject({
+    kind: "stored",
+  });
+  await purgeGeneration(target(world, ref), closed);
+  const kept = await world.log.leader.readTail(ref, 0);
+  expect(kept.map(({ payload }) => peekType(payload))).toEqual([
+    "generation.cancelled",
+    "moderation.redacted",
+  ]);
+  expect(await isPurged(target(world, ref))).toBe(false);
+  await purgeGeneration(target(world, ref));
   expect(await isPurged(target(world, ref))).toBe(true);
 });
 

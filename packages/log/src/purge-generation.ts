@@ -37,10 +37,11 @@ import { createWriterName } from "./writer-name.ts";
  *
  * 1. It ends, by compare-and-set like any other cancel, its job is taken out of the queue, and its worker is waited for.
  * 2. A marker takes the place of its checkpoint: whoever reads the log from now on is told that it is no longer kept.
- * 3. The log is purged, but for its end, which says nothing of what was generated. An empty log would begin anew with the next compare-and-set
+ * 3. It is closed by an end that has nothing behind it. Behind an end nobody writes but moderation and reviewers, who may quote: where they
+ *    have, another end is appended. What lies before that end is known from here on, and nothing is put between.
+ * 4. The log is purged, but for that end, which says nothing of what was generated. An empty log would begin anew with the next compare-and-set
  *    that expects nothing, and a worker that has slept through all this would take it for a store that was rolled back, and put back what it
- *    remembers. Behind an end nobody writes but moderation and reviewers, who may quote: where they have, another end is appended
- *    behind that first, so that there is one again when all before it is purged.
+ *    remembers.
  *
  * A checkpoint is written without compare-and-set, so whoever slept may still put one in place of the marker: `isPurged` tells, and
  * purging again takes it away.
@@ -101,11 +102,28 @@ function isGone(error: RepriseError): boolean {
   return error.code === "generation_not_found" || isNoLongerKept(error);
 }
 
+/** A generation that can be purged. */
+export interface ClosedGeneration {
+  /** All that `purgeGeneration` takes out of the streams that are archived lies there, and the end that it leaves. */
+  readonly places: StreamPlaces;
+  /** Where that end lies; undefined when the log has no events. */
+  readonly end: number | undefined;
+}
+
 /**
- * Where a generation's messages lie in the streams that are archived: its log and its verdict.
+ * Makes a generation that has ended ready to be purged: who reads it is told that it is no longer kept, and its last event is its end. May be
+ * repeated.
  * @throws RepriseError `broker_unavailable`
  */
-export async function readGenerationPlaces({ broker, log, ref }: PurgeTarget): Promise<StreamPlaces> {
+export async function closeGeneration(target: PurgeTarget): Promise<ClosedGeneration> {
+  const { broker, log, ref } = target;
+  if (!(await isMarked(broker, ref))) await mark(log, ref);
+  const end = await appendEnd(log, ref);
+  return { end, places: await readGenerationPlaces(target) };
+}
+
+/** Where a generation's messages lie in the streams that are archived: its log and its verdict. */
+async function readGenerationPlaces({ broker, log, ref }: PurgeTarget): Promise<StreamPlaces> {
   const events = await readRanges(broker, streamOf(ref.generation), logSubject(ref));
   // What the replica that was asked does not have yet.
   for (const { streamSeq } of await log.leader.readTail(ref, events.at(-1)?.[1] ?? 0)) add(events, streamSeq);
@@ -142,14 +160,18 @@ function add(ranges: [number, number][], streamSeq: number): void {
 /**
  * Takes a generation that has ended out of every live stream, and leaves a marker by which its id is known as one that was. Its bytes may
  * stay in the broker's files for a while: `fillStream` bounds that. May be repeated.
+ * @param closed as `closeGeneration` has found it; closed here by default
  * @throws RepriseError `broker_unavailable`
  */
-export async function purgeGeneration({ broker, log, ref }: PurgeTarget): Promise<void> {
-  const { main } = broker;
+export async function purgeGeneration(
+  target: PurgeTarget,
+  closed?: Pick<ClosedGeneration, "end">,
+): Promise<void> {
+  const { main } = target.broker;
+  const { ref } = target;
   const stream = streamOf(ref.generation);
   const subject = logSubject(ref);
-  if (!(await isMarked(broker, ref))) await mark(log, ref);
-  const end = await appendEnd(log, ref);
+  const { end } = closed ?? (await closeGeneration(target));
   if (end !== undefined) await askStream(main, stream, "PURGE", { filter: subject, seq: end });
   await askStream(main, VERDICTS_STREAM, "PURGE", { filter: verdictSubject(ref) });
   await askStream(main, READERS_STREAM, "PURGE", { filter: readerSubjects(ref) });

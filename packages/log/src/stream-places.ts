@@ -20,9 +20,14 @@ export interface StreamFacts {
   /** The oldest message that is kept; one more than `lastStreamSeq` when there is none. */
   readonly firstStreamSeq: number;
   readonly lastStreamSeq: number;
+  /** When its leader said so, by its clock, microseconds since 1970: what lies behind `lastStreamSeq` was stored later. */
+  readonly atUs: number;
+  /** For how long it keeps a message, microseconds; Infinity: for ever. */
+  readonly maxAgeUs: number;
 }
 
 const ALL_SUBJECTS = ">";
+const NS_PER_US = 1_000;
 
 /**
  * The next messages behind a place, of one subject or of all, oldest first; none when there is nothing behind it, or nothing that the
@@ -45,8 +50,15 @@ export async function readPlaces(
 
 /** @throws RepriseError `broker_unavailable` */
 export async function readStreamFacts(connection: NatsConnection, stream: string): Promise<StreamFacts> {
-  const { created, state } = await askStream<InfoAnswer>(connection, stream, "INFO", {});
-  return { created, firstStreamSeq: state.first_seq, lastStreamSeq: state.last_seq };
+  const { created, ts, config, state } = await askStream<InfoAnswer>(connection, stream, "INFO", {});
+  return {
+    created,
+    firstStreamSeq: state.first_seq,
+    lastStreamSeq: state.last_seq,
+    atUs: toMicroseconds(ts),
+    // The broker's 0 is no limit.
+    maxAgeUs: config.max_age / NS_PER_US || Number.POSITIVE_INFINITY,
+  };
 }
 
 /**
@@ -81,6 +93,8 @@ export async function readLastMessage(
 
 interface InfoAnswer {
   created: string;
+  ts: string;
+  config: { max_age: number };
   state: { first_seq: number; last_seq: number };
 }
 

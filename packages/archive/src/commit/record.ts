@@ -5,6 +5,17 @@ const at = z.string();
 export const rangeSchema = z.tuple([z.int().min(0), z.int().min(0)]);
 export type StreamRange = z.infer<typeof rangeSchema>;
 
+/** Places of streams, by their names. One of the same name that the broker makes later has other places. */
+const placesSchema = z.record(
+  z.string(),
+  z.strictObject({
+    /** When the broker made the stream. */
+    created: z.string(),
+    ranges: z.array(rangeSchema),
+  }),
+);
+export type PlacesByStream = z.infer<typeof placesSchema>;
+
 /**
  * What the archive says of itself, as leaves of the tenant's tree. Nobody's text is in it, and no subject by name: a `tag` is a keyed hash.
  */
@@ -18,7 +29,7 @@ export const archiveRecordSchema = z.discriminatedUnion("kind", [
     reason: z.string(),
     tag: z.string().optional(),
     generations: z.array(z.string()),
-    purged: z.record(z.string(), z.array(rangeSchema)),
+    purged: placesSchema,
   }),
   z.strictObject({ kind: z.literal("key_destroyed"), at, id: z.string(), kids: z.array(z.string()) }),
   z.strictObject({

@@ -12,7 +12,7 @@ export class LaneWalk {
   readonly broken = new Set<string>();
   readonly #findings: Findings;
   readonly #lanes = new Map<string, Lane>();
-  /** By stream: what erasures say they have taken out. */
+  /** By stream, and when it was made: what erasures say they have taken out. */
   readonly #purged = new Map<string, StreamRange[]>();
   readonly #leftOut = new Map<string, number>();
 
@@ -25,8 +25,10 @@ export class LaneWalk {
     if (commit.lane) this.#check(commit, commit.lane);
     for (const record of commit.tenants.flatMap(({ records }) => records)) {
       if (record.kind !== "erasure_requested") continue;
-      for (const [stream, ranges] of Object.entries(record.purged))
-        this.#purged.set(stream, [...(this.#purged.get(stream) ?? []), ...ranges]);
+      for (const [stream, { created, ranges }] of Object.entries(record.purged)) {
+        const made = incarnation({ stream, created });
+        this.#purged.set(made, [...(this.#purged.get(made) ?? []), ...ranges]);
+      }
     }
   }
 
@@ -61,9 +63,14 @@ export class LaneWalk {
       this.#findings.add("gap", where, `${stream} had lost ${from} to ${to} before it could be archived`);
     }
     if (stream === LAST_VALUES || skipped.length === 0) return;
-    const unnamed = count(skipped) - overlap(skipped, this.#purged.get(stream) ?? []);
+    const unnamed = count(skipped) - overlap(skipped, this.#purged.get(incarnation(lane)) ?? []);
     if (unnamed > 0) this.#leftOut.set(stream, (this.#leftOut.get(stream) ?? 0) + unnamed);
   }
+}
+
+/** Streams of one name that the broker has made at different times are different streams. */
+function incarnation({ stream, created }: Pick<Lane, "stream" | "created">): string {
+  return `${stream} ${created}`;
 }
 
 /** A later epoch may go back, and never ahead: that would hide what lies between. */

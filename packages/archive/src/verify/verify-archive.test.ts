@@ -105,7 +105,8 @@ describe("an archiver's own doing is tampering when", () => {
 });
 
 describe("places of a stream that were left out", () => {
-  const purged = { GENERATIONS_0: [[5, 7] satisfies [number, number]] };
+  const created = "2026-11-21T00:00:00Z";
+  const purged = { GENERATIONS_0: { created, ranges: [[5, 7] satisfies [number, number]] } };
   const base = { at: "2026-11-21T00:00:00Z", id: "e", by: "ann", reason: "" };
   const record = { kind: "erasure_requested" as const, ...base, generations: ["gen_0_9"], purged };
   const erasure = { tenants: [{ tenant: "acme", leaves: [], files: [], removes: [], records: [record] }] };
@@ -122,6 +123,16 @@ describe("places of a stream that were left out", () => {
         { kind: "note", where: "GENERATIONS_0", message: "2 places were left out that no erasure names" },
       ],
     });
+  });
+
+  test("are not those that an erasure names, when the stream was made anew since", async () => {
+    const { archive, add, verify } = await openWrittenArchive();
+    await archive.append(() => erasure);
+    await add(0);
+    const anew = { epoch: 1, created: "2026-11-22T00:00:00Z", first: 1, last: 13 };
+    await add(1, { lane: { ...anew, skipped: [[5, 7]] } });
+    const { findings } = await verify();
+    expect(findings.map(({ message }) => message)).toContain("3 places were left out that no erasure names");
   });
 });
 

@@ -13,4 +13,6 @@ export interface Batch {
   readonly messages: readonly PlacedMessage[];
   /** Places at which nothing is any more. */
   readonly missing: readonly StreamRange[];
+  /** Those of them that retention may have emptied: what lay there could have been stored longer ago than the stream keeps anything. */
+  readonly maybeExpired: readonly StreamRange[];
 }

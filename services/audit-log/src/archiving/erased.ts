@@ -1,18 +1,22 @@
 import type { ArchiveState, StreamRange } from "@reprise/archive";
+import type { Batch } from "./batch.ts";
 import { joinRanges } from "./places.ts";
 
-/** What erasures ask of whoever archives a stream. */
+/** What erasures ask of whoever archives a stretch of a stream. */
 export interface Erased {
-  /** How many erasures there are: while it is the same, so is the rest. */
+  /** How many requests there are: while it is the same, so is the rest. */
   readonly count: number;
   /** `<tenant>.<generation>`: nothing of these is archived any more. */
   readonly generations: ReadonlySet<string>;
-  /** Places of the stream that are empty, or will be, because of it. */
+  /** Places of the stretch that are empty, or will be, because of it. */
   readonly purged: readonly StreamRange[];
 }
 
-/** All erasures that the archive knows of. */
-export function erasedIn(state: ArchiveState, stream: string): Erased {
+/** All erasures that the archive knows of. What was purged from a stream says nothing of another one that has its name now. */
+export function erasedIn(
+  state: ArchiveState,
+  { stream, created, first, last }: Pick<Batch, "stream" | "created" | "first" | "last">,
+): Erased {
   const generations = new Set<string>();
   const purged: StreamRange[] = [];
   let count = 0;
@@ -21,7 +25,9 @@ export function erasedIn(state: ArchiveState, stream: string): Erased {
       if (record.kind !== "erasure_requested") continue;
       count++;
       for (const generation of record.generations) generations.add(`${tenant}.${generation}`);
-      purged.push(...(record.purged[stream] ?? []).map(([first, last]): StreamRange => [first, last]));
+      const emptied = record.purged[stream];
+      if (emptied?.created !== created) continue;
+      for (const [from, to] of emptied.ranges) if (from <= last && to >= first) purged.push([from, to]);
     }
   }
   return { count, generations, purged: joinRanges(purged) };

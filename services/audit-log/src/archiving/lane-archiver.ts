@@ -71,12 +71,12 @@ async function follow(
  * erased, and what was sealed first is taken away.
  */
 async function commitBatch(batch: Batch, options: LaneOptions): Promise<"committed" | "fenced"> {
-  const { archive, stream, onRead, onCommitted } = options;
+  const { archive, onRead, onCommitted } = options;
   onRead?.(batch);
   const seal = (state: ArchiveState) => untilStored(() => sealBatch(batch, state, options), options);
   let sealed = await seal(archive.state);
   const outcome = await archive.append(async (state) => {
-    const erased = erasedIn(state, stream);
+    const erased = erasedIn(state, batch);
     if (sealed.erasures !== erased.count) {
       const before = sealed;
       await untilStored(() => discardErased(before, erased, options), options);

@@ -1,6 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { StreamRange } from "@reprise/archive";
-import { type Broker, type PlacedMessage, readPlaces, readStoredAtUs, readStreamFacts } from "@reprise/log";
+import {
+  type Broker,
+  type PlacedMessage,
+  readPlaces,
+  readStoredAtUs,
+  readStreamFacts,
+  type StreamFacts,
+} from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
 import type { LaneStart } from "./lane-start.ts";
@@ -11,6 +18,11 @@ export interface BatchLimits {
   /** Since its first message was read. */
   readonly maxAgeMs: number;
   readonly maxBytes: number;
+}
+
+interface Holes {
+  readonly missing: StreamRange[];
+  readonly maybeExpired: StreamRange[];
 }
 
 const READ_MESSAGES = 1_000;
@@ -25,6 +37,9 @@ const FACTS_EVERY_MS = 1_000;
  *
  * While nothing comes, the stream may lose its end and grow past this place again, or be made anew: what comes next is then no continuation of
  * what was read. So before anything is read behind a pause, the message read last must still be there, or nothing at all.
+ *
+ * What lay at an empty place nobody can say, but since when it can have lain there at the earliest: since the message before it, or since the
+ * stream was last seen to end before it. Nothing younger than the stream's retention time has expired.
  */
 export class LaneReader {
   readonly #connection: Broker["reads"];
@@ -34,6 +49,8 @@ export class LaneReader {
   #after: number;
   /** When the message at `#after` was stored, if one was there. */
   #afterAtUs: number | undefined;
+  /** Nothing behind `#after` was stored before. */
+  #sinceUs: number;
   #isContinued = false;
   #factsAtMs = Number.NEGATIVE_INFINITY;
 
@@ -44,6 +61,7 @@ export class LaneReader {
     this.#start = start;
     this.#after = start.after;
     this.#afterAtUs = start.afterAtUs;
+    this.#sinceUs = start.sinceUs;
   }
 
   /**
@@ -55,7 +73,7 @@ export class LaneReader {
     const { maxMessages, maxAgeMs, maxBytes } = this.#limits;
     const first = this.#after + 1;
     const messages: PlacedMessage[] = [];
-    const missing: StreamRange[] = [];
+    const holes: Holes = { missing: [], maybeExpired: [] };
     let bytes = 0;
     let deadline = Number.POSITIVE_INFINITY;
     let failure: { error?: unknown } = {};
@@ -73,16 +91,17 @@ export class LaneReader {
           maxBytes: READ_BYTES,
         });
         if (read.length > 0) await this.#assertContinued();
+        const facts = this.#isDense(read) ? undefined : await this.#readFacts();
         for (const message of read) {
-          this.#passTo(message.streamSeq - 1, missing);
+          if (facts) this.#passTo(message.streamSeq - 1, holes, facts);
           this.#after = message.streamSeq;
-          this.#afterAtUs = message.storedAtUs;
+          this.#afterAtUs = this.#sinceUs = message.storedAtUs;
           messages.push(message);
           bytes += message.payload.length + MESSAGE_BYTES;
         }
         if (read.length === 0) {
           this.#isContinued = false;
-          await this.#lookForGap(missing);
+          await this.#lookForGap(holes);
           await this.#idle(signal, deadline);
         }
         if (this.#after >= first) deadline = Math.min(deadline, performance.now() + maxAgeMs);
@@ -91,13 +110,18 @@ export class LaneReader {
       failure = { error };
     }
     const { epoch, created } = this.#start;
-    const batch = { stream: this.#stream, epoch, created, first, last: this.#after, messages, missing };
+    const batch = { stream: this.#stream, epoch, created, first, last: this.#after, messages, ...holes };
     return { batch: this.#after >= first ? batch : undefined, ...failure };
   }
 
-  #passTo(streamSeq: number, missing: StreamRange[]): void {
+  #isDense(read: readonly PlacedMessage[]): boolean {
+    return (read.at(-1)?.streamSeq ?? this.#after) === this.#after + read.length;
+  }
+
+  #passTo(streamSeq: number, { missing, maybeExpired }: Holes, { atUs, maxAgeUs }: StreamFacts): void {
     if (streamSeq <= this.#after) return;
     missing.push([this.#after + 1, streamSeq]);
+    if (atUs - this.#sinceUs >= maxAgeUs) maybeExpired.push([this.#after + 1, streamSeq]);
     this.#after = streamSeq;
     this.#afterAtUs = undefined;
   }
@@ -113,13 +137,20 @@ export class LaneReader {
   }
 
   /** What has expired, or was lost, with nothing behind it shows in no message. @throws RepriseError `events_lost` */
-  async #lookForGap(missing: StreamRange[]): Promise<void> {
+  async #lookForGap(holes: Holes): Promise<void> {
     const now = performance.now();
     if (now - this.#factsAtMs < FACTS_EVERY_MS) return;
     this.#factsAtMs = now;
-    const { created, firstStreamSeq, lastStreamSeq } = await readStreamFacts(this.#connection, this.#stream);
-    if (created !== this.#start.created || lastStreamSeq < this.#after) throw this.#changed();
-    this.#passTo(firstStreamSeq - 1, missing);
+    const facts = await this.#readFacts();
+    this.#passTo(facts.firstStreamSeq - 1, holes, facts);
+    if (facts.lastStreamSeq === this.#after) this.#sinceUs = facts.atUs;
+  }
+
+  /** @throws RepriseError `events_lost`, `broker_unavailable` */
+  async #readFacts(): Promise<StreamFacts> {
+    const facts = await readStreamFacts(this.#connection, this.#stream);
+    if (facts.created !== this.#start.created || facts.lastStreamSeq < this.#after) throw this.#changed();
+    return facts;
   }
 
   #changed(): RepriseError {

@@ -1,6 +1,12 @@
 import { type Archive, commitKey, type Lane, parseCommit } from "@reprise/archive";
 import { type Broker, readStoredAtUs, readStreamFacts, type StreamFacts } from "@reprise/log";
 
+const NOTHING: Pick<Lane, "last" | "last_seq_stored" | "last_at"> = {
+  last: 0,
+  last_seq_stored: 0,
+  last_at: 0,
+};
+
 /** Where archiving of a stream goes on. */
 export interface LaneStart {
   readonly epoch: number;
@@ -9,6 +15,8 @@ export interface LaneStart {
   readonly after: number;
   /** When the message there was stored, microseconds since 1970; undefined where none is known. */
   readonly afterAtUs?: number;
+  /** Nothing behind `after` was stored before: microseconds since 1970. */
+  readonly sinceUs: number;
 }
 
 /**
@@ -24,17 +32,26 @@ export async function findLaneStart(
 ): Promise<LaneStart> {
   await archive.refresh();
   const facts = await readStreamFacts(connection, stream);
-  const { created } = facts;
   const lane = archive.state.lanes.get(stream);
-  if (!lane) return { epoch: 0, created, after: 0 };
-  if (created !== lane.created) return { epoch: lane.epoch + 1, created, after: 0 };
-  if (await isStillThere(connection, facts, lane)) return { epoch: lane.epoch, created, ...endOf(lane) };
-  const kept = await lastKept(connection, archive, facts, lane);
-  return { epoch: lane.epoch + 1, created, ...(kept ? endOf(kept) : { after: 0 }) };
+  if (!lane) return startBehind(undefined, facts, 0);
+  if (facts.created !== lane.created) return startBehind(undefined, facts, lane.epoch + 1);
+  if (await isStillThere(connection, facts, lane)) return startBehind(lane, facts, lane.epoch);
+  return startBehind(await lastKept(connection, archive, facts, lane), facts, lane.epoch + 1);
 }
 
-function endOf({ last, last_seq_stored, last_at }: Lane): Pick<LaneStart, "after" | "afterAtUs"> {
-  return last > 0 && last === last_seq_stored ? { after: last, afterAtUs: last_at } : { after: last };
+function startBehind(
+  lane: Lane | undefined,
+  { created, lastStreamSeq, atUs }: StreamFacts,
+  epoch: number,
+): LaneStart {
+  const { last: after, last_seq_stored: storedAt, last_at: lastAtUs } = lane ?? NOTHING;
+  return {
+    epoch,
+    created,
+    after,
+    ...(after > 0 && after === storedAt && { afterAtUs: lastAtUs }),
+    sinceUs: lastStreamSeq <= after ? atUs : Math.max(lastAtUs, Date.parse(created) * 1_000),
+  };
 }
 
 /** Expired messages tell nothing, and count as kept. */

@@ -1,9 +1,11 @@
 import { ArchiveReader, type Lane } from "@reprise/archive";
+import { readStreamFacts } from "@reprise/log";
 import { encodeEvent, logSubject } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
+import { recordsDraft } from "../lifecycle/request-draft.ts";
 import { completed, delta, requested } from "../testing/drafts.ts";
 import { createRef } from "../testing/filled-archive.ts";
-import { type LaneWorld, openLaneWorld, type RunningLane } from "../testing/lane-world.ts";
+import { type LaneWorld, openLaneWorld, type RunningLane, STREAM } from "../testing/lane-world.ts";
 import { readWholeArchive } from "../testing/read-archive.ts";
 
 vi.setConfig({ testTimeout: 20_000 });
@@ -115,6 +117,29 @@ test("a stream that was deleted and made anew, while it was archived, is archive
   expect(await replay(world, lane, old)).toEqual(encoded(0, [requested(old), ...deltas(4)]));
   expect(await replay(world, lane, young)).toEqual(encoded(0, [requested(young), ...deltas(9, "young")]));
   expect((await world.verify()).code).toBe(0);
+});
+
+test("what an erasure has purged is no gap, and hides none in a stream that was made anew", async () => {
+  await using world = await openLaneWorld();
+  const { created } = await readStreamFacts(world.broker.reads, STREAM);
+  const first = await world.startArchiver();
+  const said = { at: "2026-11-21T00:00:00Z", id: "era_1", by: "ann", reason: "", generations: [] };
+  const purged = { [STREAM]: { created, ranges: [[1, 3] satisfies [number, number]] } };
+  await first.archive.append(() =>
+    recordsDraft("acme", [{ kind: "erasure_requested" as const, ...said, purged }]),
+  );
+  await first.stop();
+
+  const archiveWithout = async (epoch: number) => {
+    const ref = createRef();
+    await world.write(ref, 0, [requested(ref), ...deltas(9)]);
+    await world.purgeBefore(6);
+    await using lane = await world.startArchiver();
+    return await lane.until(isAt(10, epoch));
+  };
+  expect(await archiveWithout(0)).toMatchObject({ events: 5, gaps: [[4, 5]], skipped: [[1, 3]] });
+  await world.makeStreamAnew();
+  expect(await archiveWithout(1)).toMatchObject({ events: 5, gaps: [[1, 5]], skipped: [] });
 });
 
 test("a broker that dies in the middle of a backlog and comes back costs nothing and doubles nothing", async () => {

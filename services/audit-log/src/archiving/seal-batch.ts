@@ -9,16 +9,15 @@ import {
   leafHashOf,
   sealSegment,
   type Segment,
-  type StreamRange,
   type TenantDraft,
 } from "@reprise/archive";
 import type { Batch } from "./batch.ts";
 import { describeFile } from "./describe-file.ts";
+import { describeLane } from "./describe-lane.ts";
 import { erasedIn } from "./erased.ts";
 import type { GenerationKeys } from "./generation-keys.ts";
 import { type Group, groupMessages } from "./group-messages.ts";
 import { laneKind, type MessageOwner } from "./lane-kind.ts";
-import { countPlaces, joinRanges, toRanges, withoutRanges } from "./places.ts";
 import { readEnd, readFirstWords } from "./what-it-says.ts";
 
 export interface SealingContext {
@@ -51,9 +50,9 @@ export async function sealBatch(
   state: ArchiveState,
   { store, keyring, keys, onError }: SealingContext,
 ): Promise<SealedBatch> {
-  const { stream, epoch, created, first, last, messages } = batch;
+  const { stream, epoch, messages } = batch;
   const kind = laneKind(stream);
-  const erased = erasedIn(state, stream);
+  const erased = erasedIn(state, batch);
   const { groups, strays } = groupMessages(kind, messages);
   for (const { error } of strays) if (error !== undefined) onError(error);
   const leftOut: number[] = strays.map(({ streamSeq }) => streamSeq);
@@ -78,26 +77,7 @@ export async function sealBatch(
   // Before the files: no text is stored whose key nobody could destroy.
   await keyring.flush();
   const tenants = await Promise.all([...files.values()].map((file) => storeFile(file, batch, store)));
-
-  const lawful = kind === "verdict" ? joinRanges(batch.missing) : erased.purged;
-  const gaps = withoutRanges(joinRanges(batch.missing), lawful);
-  const missing = withoutRanges(joinRanges(batch.missing), gaps);
-  const skipped = joinRanges([...missing, ...toRanges(leftOut)]);
-  const stored = messages.at(-1);
-  const before = state.lanes.get(stream);
-  const isSame = before?.epoch === epoch;
-  const lane = {
-    stream,
-    epoch,
-    created,
-    first,
-    last,
-    last_seq_stored: stored?.streamSeq ?? (isSame ? before.last_seq_stored : 0),
-    last_at: stored?.storedAtUs ?? (isSame ? before.last_at : 0),
-    events: last - first + 1 - countPlaces(gaps) - countPlaces(skipped),
-    gaps: gaps.map(([from, to]): StreamRange => [from, to]),
-    skipped,
-  };
+  const lane = describeLane(batch, { kind, purged: erased.purged, leftOut, before: state.lanes.get(stream) });
   return { draft: { lane, tenants: joinByTenant(tenants) }, erasures: erased.count, kids };
 }
 

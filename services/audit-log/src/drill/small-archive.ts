@@ -53,7 +53,8 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
     const messages = next(Math.ceil(GENERATIONS / COMMITS), first + lost);
     last = messages.at(-1)!.streamSeq;
     const missing: [number, number][] = lost > 0 ? [[first, first + lost - 1]] : [];
-    const batch = { stream: STREAM, epoch: 0, created: CREATED, first, last, messages, missing };
+    const place = { stream: STREAM, epoch: 0, created: CREATED, first, last };
+    const batch = { ...place, messages, missing, maybeExpired: missing };
     const { draft } = await sealBatch(batch, archive.state, context);
     await archive.append(() => draft);
   }

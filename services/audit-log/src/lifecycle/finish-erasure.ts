@@ -1,11 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { PlacesByStream } from "@reprise/archive";
 import { fillStream, purgeFiller, streamsWithTextOf } from "@reprise/log";
 import { parseGenerationId, RepriseError, type TenantId } from "@reprise/protocol";
 import { laneStreams } from "../archiving/lane-kind.ts";
+import { EmptiedPlaces } from "./emptied-places.ts";
 import type { Erasure } from "./erasures.ts";
 import { assertKeysKnown, findGenerations } from "./find-generations.ts";
 import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
-import { endAll, joinPlaces, placesOf, purgeAll, tellAll, toRef } from "./live-generations.ts";
+import { endAll, purgeAll, tellAll, toRef } from "./live-generations.ts";
 import { recordsDraft, requestDraft } from "./request-draft.ts";
 
 export interface FinishOptions {
@@ -22,7 +24,7 @@ const TRIES = 3;
  * Carries out what an erasure has asked for. In this order:
  *
  * 1. Its keys are destroyed: what the archive holds is unreadable from here on, and in every copy of it.
- * 2. Its generations are purged from the live streams, and all nodes let go of them.
+ * 2. Its generations are purged from the live streams, once the places that become empty are recorded, and all nodes let go of them.
  * 3. After a while nobody has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
  *    them, and the places of that are recorded. Whoever sealed something meanwhile sees that record and seals anew.
  * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well.
@@ -44,26 +46,30 @@ export async function finishErasure(
     const refs = erasure.generations.map((id) => toRef(tenant, id));
     await destroyKeys(context, tenant, erasure, kids);
     if (!live) return undefined;
-    await purgeAll(live, refs);
+    const named = erasure;
+    const record = (places: PlacesByStream) =>
+      archive.append(() => requestDraft(tenant, named, places, now()));
+    await purgeAll(live, refs, record);
     await tellAll(live, refs, erasure.id);
     // Of a generation with a key of its own nothing more is sealed.
     if (erasure.tag !== undefined) await pause(settleMs, undefined, signal && { signal });
     await fillFiles(context, live, tenant, erasure);
-    await purgeAll(live, refs);
+    await purgeAll(live, refs, record);
     const further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
       const at = now();
       const { id } = erasure;
-      const record = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
-      await archive.append(() => recordsDraft(tenant, [record]));
+      const destroyed = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
+      await archive.append(() => recordsDraft(tenant, [destroyed]));
       return { ...erasure, doneAt: at };
     }
     erasure = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
-    const more = further.map((id) => toRef(tenant, id));
-    await endAll(live, more);
-    const places = await placesOf(live, more);
     const grown = erasure;
-    await archive.append(() => requestDraft(tenant, grown, places, now()));
+    await endAll(
+      live,
+      further.map((id) => toRef(tenant, id)),
+    );
+    await archive.append(() => requestDraft(tenant, grown, {}, now()));
   }
 }
 
@@ -95,13 +101,16 @@ async function fillFiles(
   erasure: Erasure,
 ): Promise<void> {
   const streams = streamsWithTextOf(erasure.generations.map(parseGenerationId));
-  const places: Record<string, [number, number][]> = {};
   const archived = laneStreams(live.shards);
+  const places = await EmptiedPlaces.open(
+    live,
+    streams.map(({ stream }) => stream),
+  );
   for (const stream of streams) {
     const filled = await fillStream(live, stream);
-    if (archived.includes(stream.stream)) joinPlaces(places, filled);
+    if (archived.includes(stream.stream)) places.add(filled);
   }
-  await archive.append(() => requestDraft(tenant, erasure, places, now()));
+  await archive.append(() => requestDraft(tenant, erasure, places.byStream(), now()));
   for (const stream of streams) await purgeFiller(live.broker, stream);
 }
 

@@ -1,10 +1,11 @@
+import type { PlacesByStream } from "@reprise/archive";
 import {
+  closeGeneration,
+  type ClosedGeneration,
   endGeneration,
   isPurged,
   purgeGeneration,
-  readGenerationPlaces,
   readLastMessage,
-  type StreamPlaces,
 } from "@reprise/log";
 import {
   CHECKPOINTS_STREAM,
@@ -16,8 +17,11 @@ import {
   opsSubject,
   parseGenerationId,
   RepriseError,
+  streamOf,
   type TenantId,
+  VERDICTS_STREAM,
 } from "@reprise/protocol";
+import { EmptiedPlaces } from "./emptied-places.ts";
 import { subjectIn } from "./find-generations.ts";
 import type { LiveStreams } from "./lifecycle-context.ts";
 
@@ -33,28 +37,31 @@ export function endAll(live: LiveStreams, refs: readonly GenerationRef[]): Promi
   return inGroups(refs, (ref) => endGeneration({ ...live, ref }));
 }
 
-/** Where they lie in the streams that are archived. */
-export async function placesOf(
+/**
+ * Purges those that are not purged. One that is long gone from the streams gets its marker too.
+ * @param record told of all places that become empty, before they do: whoever archives has to know that they are no gap
+ */
+export async function purgeAll(
   live: LiveStreams,
   refs: readonly GenerationRef[],
-): Promise<Record<string, [number, number][]>> {
-  const all: Record<string, [number, number][]> = {};
-  await inGroups(refs, async (ref) => joinPlaces(all, await readGenerationPlaces({ ...live, ref })));
-  return all;
-}
-
-export function joinPlaces(all: Record<string, [number, number][]>, more: StreamPlaces): void {
-  for (const [stream, ranges] of Object.entries(more))
-    for (const [first, last] of ranges) (all[stream] ??= []).push([first, last]);
-}
-
-/** Purges those that are not purged. One that is long gone from the streams gets its marker too. */
-export function purgeAll(live: LiveStreams, refs: readonly GenerationRef[]): Promise<void> {
-  return inGroups(refs, async (ref) => {
-    if (await isPurged({ ...live, ref })) return;
-    await endGeneration({ ...live, ref });
-    await purgeGeneration({ ...live, ref });
+  record: (places: PlacesByStream) => Promise<unknown>,
+): Promise<void> {
+  const unpurged: GenerationRef[] = [];
+  await inGroups(refs, async (ref) => {
+    if (!(await isPurged({ ...live, ref }))) unpurged.push(ref);
   });
+  if (unpurged.length === 0) return;
+  const logs = unpurged.map(({ generation }) => streamOf(generation));
+  const places = await EmptiedPlaces.open(live, [...logs, VERDICTS_STREAM]);
+  const ends = new Map<GenerationRef, Pick<ClosedGeneration, "end">>();
+  await inGroups(unpurged, async (ref) => {
+    await endGeneration({ ...live, ref });
+    const closed = await closeGeneration({ ...live, ref });
+    places.add(closed.places);
+    ends.set(ref, { end: closed.end });
+  });
+  await record(places.byStream());
+  await inGroups(unpurged, (ref) => purgeGeneration({ ...live, ref }, ends.get(ref)));
 }
 
 /**

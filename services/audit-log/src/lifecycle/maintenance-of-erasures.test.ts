@@ -1,4 +1,5 @@
-import { storeCheckpoint } from "@reprise/log";
+import { isPurged, storeCheckpoint } from "@reprise/log";
+import { encodeEvent, type EventDraft, logSubject, peekSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { completed, delta } from "../testing/drafts.ts";
 import {
@@ -59,5 +60,30 @@ test("what somebody who slept writes after an erasure is taken away again", asyn
   await using maintenance = await maintenanceOf(world, Date.now);
   await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
   await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
+  expect(maintenance.errors).toEqual([]);
+});
+
+test("what is said behind the end of an erased generation is taken away again, and is no gap to who archives later", async () => {
+  await using world = await openLifecycleWorld();
+  const { log } = world.live;
+  const ref = newRef();
+  const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
+  const redacted: EventDraft = { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
+  await writeLog(log, ref, { subject: "ann" }, [delta("secret"), completed(), redacted]);
+  await eraseSubject(await world.openContext(), request, settle);
+  const end = await log.leader.readLast(ref);
+  const late = encodeEvent(peekSeq(end!.payload) + 1, redacted);
+  const stored = await log.publish(logSubject(ref), late, { expectedLast: end!.streamSeq });
+  expect(stored).toMatchObject({ kind: "stored" });
+  await using maintenance = await maintenanceOf(world, Date.now);
+  await eventually(async () => expect(await isPurged({ ...world.live, ref })).toBe(true));
+  await maintenance[Symbol.asyncDispose]();
+
+  await using archiver = await world.startArchiver();
+  await writeLog(log, newRef(), {}, [delta("later"), completed()]);
+  await archivedUpTo(world, "later");
+  await archiver.stop();
+  expect(await findingsIn(world)).toEqual([]);
+  expect(openErasures(archiver.archive.state)).toEqual([]);
   expect(maintenance.errors).toEqual([]);
 });

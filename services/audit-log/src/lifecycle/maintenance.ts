@@ -7,6 +7,7 @@ import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
 import { purgeAll, toRef } from "./live-generations.ts";
 import { nextCompaction } from "./next-compaction.ts";
+import { requestDraft } from "./request-draft.ts";
 import { deleteExpired } from "./retention.ts";
 import { Sweeper } from "./sweep.ts";
 import { eraseUnnamed } from "./unnamed-files.ts";
@@ -139,9 +140,11 @@ function isRecent({ doneAt }: Erasure, nowMs: number): boolean {
   return doneAt !== undefined && Date.parse(doneAt) > nowMs - WATCHED_MS;
 }
 
-async function purgeAgain({ live }: LifecycleContext, tenant: string, erasure: Erasure): Promise<void> {
+async function purgeAgain({ archive, live }: Round, tenant: string, erasure: Erasure): Promise<void> {
   const refs = erasure.generations.map((id) => toRef(parseTenantId(tenant), id));
-  if (live) await purgeAll(live, refs);
+  const at = new Date().toISOString();
+  if (live)
+    await purgeAll(live, refs, (places) => archive.append(() => requestDraft(tenant, erasure, places, at)));
 }
 
 async function compactAll(options: Round, tenant: string): Promise<void> {

@@ -1,6 +1,4 @@
-import type { ArchiveRecord, Draft, StreamRange } from "@reprise/archive";
-import type { StreamPlaces } from "@reprise/log";
-import { joinRanges } from "../archiving/places.ts";
+import type { ArchiveRecord, Draft, PlacesByStream } from "@reprise/archive";
 import type { Erasure } from "./erasures.ts";
 
 /** A commit of nothing but records of one tenant. They are hashed as they are: with their fields in the order of the schema. */
@@ -9,21 +7,16 @@ export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]):
 }
 
 /**
- * Says what an erasure takes away, and which places of the streams become empty by it.
+ * Says what an erasure takes away.
+ * @param purged the places of the streams that become empty by it now: nothing is purged that no request has named
  * @param at when that is said: of the first request of an erasure, its own time
  */
 export function requestDraft(
   tenant: string,
   { id, by, reason, tag, generations }: Erasure,
-  places: StreamPlaces,
+  purged: PlacesByStream,
   at: string,
 ): Draft {
-  const purged = Object.fromEntries(
-    Object.entries(places).map(([stream, ranges]) => [
-      stream,
-      joinRanges(ranges.map(([first, last]): StreamRange => [first, last])),
-    ]),
-  );
   return recordsDraft(tenant, [
     {
       kind: "erasure_requested",

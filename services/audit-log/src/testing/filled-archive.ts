@@ -103,7 +103,8 @@ export async function openFilledArchive(): Promise<FilledArchive> {
     async commit() {
       for (const [stream, messages] of waiting) {
         const [first, last] = [messages[0]!.streamSeq, messages.at(-1)!.streamSeq];
-        const batch = { stream, epoch, created: "2026-11-21", first, last, messages, missing: [] };
+        const place = { stream, epoch, created: "2026-11-21", first, last };
+        const batch = { ...place, messages, missing: [], maybeExpired: [] };
         const { draft } = await sealBatch(batch, archive.state, { store, keyring, keys, onError });
         await archive.append(() => draft);
       }

@@ -28,7 +28,7 @@ import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
 /** The only stream of logs. */
 export const STREAM = generationsStream(0);
-const TOPOLOGY = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
+const HOUR_MS = 3_600_000;
 const RETRY_MS = 50;
 const SMALL: BatchLimits = { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 };
 
@@ -60,11 +60,13 @@ export interface RunningLane extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-export async function openLaneWorld(): Promise<LaneWorld> {
+/** @param options the stream that is archived, by default that of logs, and for how long the broker keeps it */
+export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } = {}): Promise<LaneWorld> {
+  const topology = { shards: 1, replicas: 1, retentionMs };
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
   const { path: dir } = stack.use(await createTempDir("lane"));
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...TOPOLOGY }));
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker, () => {});
   stack.defer(() => log.close());
   const store = createFileStore(join(dir, "archive"));
@@ -72,7 +74,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
   const keyring = () =>
     openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey: MASTER_KEY });
   const askStream = async (call: string, request: object) => {
-    const answer = await broker.main.request(`$JS.API.STREAM.${call}.${STREAM}`, JSON.stringify(request));
+    const answer = await broker.main.request(`$JS.API.STREAM.${call}.${stream}`, JSON.stringify(request));
     const { error } = answer.json<{ error?: { description: string } }>();
     if (error) throw new Error(error.description);
   };
@@ -100,7 +102,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
     purgeBefore: (streamSeq) => askStream("PURGE", { seq: streamSeq }),
     async makeStreamAnew() {
       await askStream("DELETE", {});
-      const again = await openBroker({ url: server.url, name: "again", ...TOPOLOGY });
+      const again = await openBroker({ url: server.url, name: "again", ...topology });
       await again.close();
     },
     openKeyring: keyring,
@@ -119,7 +121,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
           store,
           keyring: keys,
           keys: new GenerationKeys(archive, keys),
-          stream: STREAM,
+          stream,
           limits,
           onError,
           onCommitted() {
@@ -139,7 +141,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
         until: (holds) =>
           new Promise((resolve) => {
             const look = () => {
-              const lane = archive.state.lanes.get(STREAM);
+              const lane = archive.state.lanes.get(stream);
               if (!lane || !holds(lane)) return;
               waiting.delete(look);
               resolve(lane);
