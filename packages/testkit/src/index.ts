@@ -1,4 +1,16 @@
 export { type ClearedWatch, type EarlyEvent, watchCleared } from "./cleared-watch.ts";
+export {
+  cancelled,
+  completed,
+  createRef,
+  delta,
+  halted,
+  MODERATION,
+  moderatedPolicy,
+  redacted,
+  requested,
+  started,
+} from "./drafts.ts";
 export { findFreePort } from "./free-port.ts";
 export {
   createLedger,

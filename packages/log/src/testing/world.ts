@@ -1,12 +1,9 @@
 import { randomBytes } from "node:crypto";
+import type { EventDraft, GenerationRef } from "@reprise/protocol";
 import {
-  createGenerationId,
-  DEFAULT_POLICY,
-  type EventDraft,
-  type GenerationRef,
-  parseTenantId,
-} from "@reprise/protocol";
-import {
+  createRef,
+  delta,
+  requested,
   startStoredBroker,
   startTcpProxy,
   startTestBroker,
@@ -19,6 +16,8 @@ import { EMPTY_LOG } from "../log-head.ts";
 import { type Broker, connectBroker } from "../connection.ts";
 import { createGenerationLog, type GenerationLog } from "../generation-log.ts";
 import { ensureTopology } from "../topology.ts";
+
+export { cancelled, completed, delta, requested, started } from "@reprise/testkit";
 
 /** A real broker with the streams in it, and one process's connections to it. */
 export interface World<Server = TestBroker> extends AsyncDisposable {
@@ -82,7 +81,7 @@ async function connectWorld<Server>(
 }
 
 export function newRef(tenant = "acme"): GenerationRef {
-  return { tenant: parseTenantId(tenant), generation: createGenerationId(randomBytes(17), SHARDS) };
+  return createRef(tenant, SHARDS);
 }
 
 /** An appender that nothing fences, unless told otherwise. */
@@ -120,35 +119,3 @@ export async function writeLog(log: GenerationLog, ref: GenerationRef, deltas: n
 export function uniqueName(): string {
   return randomBytes(8).toString("hex");
 }
-
-export function requested({ tenant, generation }: GenerationRef): EventDraft {
-  return {
-    type: "generation.requested",
-    tenant,
-    generation,
-    created_at: "2026-11-21T00:00:00Z",
-    request: { model: "sim", input: "hello" },
-    policy: DEFAULT_POLICY,
-  };
-}
-
-export const started = (attempt = 1): EventDraft => ({
-  type: "generation.started",
-  attempt,
-  worker: "w",
-  model: "sim",
-});
-
-export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
-
-export const completed = (): EventDraft => ({
-  type: "generation.completed",
-  finish_reason: "stop",
-  usage: { input_tokens: 1, output_tokens: 1 },
-});
-
-export const cancelled = (reason = "asked"): EventDraft => ({
-  type: "generation.cancelled",
-  reason,
-  usage: { input_tokens: null, output_tokens: 0 },
-});

@@ -47,7 +47,7 @@ const anyModerated: fc.Arbitrary<Moderated> = fc
   })
   .map(({ mode, steps, isEnded, judged }) => {
     const ref = createRef();
-    const drafts = [requested(ref, {}, moderatedPolicy(mode)), started()];
+    const drafts = [requested(ref, {}, moderatedPolicy({ mode })), started()];
     for (const [kind, a, b] of steps) drafts.push(draftOf(kind, a, b, drafts.length));
     if (isEnded) drafts.push(completed());
     const verdict = judged && { judged: judged[0] + judged[1], cleared: judged[0], decided: judged[2] };
@@ -92,7 +92,7 @@ describe("an archived log", () => {
   it("is shown as it was generated, its request too, where that is asked for", async () => {
     await using filled = await openFilledArchive();
     const ref = createRef();
-    const drafts = [requested(ref, {}, moderatedPolicy("gate")), started(), delta("a"), redacted(2, 2)];
+    const drafts = [requested(ref, {}, moderatedPolicy()), started(), delta("a"), redacted(2, 2)];
     filled.log(ref, drafts, NOW_US);
     await filled.commit();
     const shown = await Array.fromAsync(shownEvents(filled.reader, ref, { original: true }));

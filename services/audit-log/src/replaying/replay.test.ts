@@ -59,7 +59,7 @@ describe("a replay", () => {
         'id: 1-1\ndata: {"seq":1,"type":"generation.started","attempt":1,"worker":"w","model":"sim"}\n\n',
         'id: 1-2\ndata: {"seq":2,"type":"output.delta","text":"555-"}\n\n',
         'id: 1-3\ndata: {"seq":3,"type":"output.delta","text":"","redacted":true}\n\n',
-        'id: 1-4\ndata: {"seq":4,"type":"moderation.redacted","from_seq":2,"to_seq":3,"replacement":"[x]","rule":"cards","category":"personal-data"}\n\n',
+        'id: 1-4\ndata: {"seq":4,"type":"moderation.redacted","from_seq":2,"to_seq":3,"replacement":"[x]","rule":"terms","category":"terms"}\n\n',
       ].join(""),
     );
   });

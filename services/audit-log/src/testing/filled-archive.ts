@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import {
   type Archive,
@@ -12,7 +11,6 @@ import {
 } from "@reprise/archive";
 import type { PlacedMessage } from "@reprise/log";
 import {
-  createGenerationId,
   encodeEvent,
   encodeOpsRecord,
   encodeVerdict,
@@ -22,7 +20,6 @@ import {
   OPS_STREAM,
   type OpsRecord,
   opsSubject,
-  parseTenantId,
   streamOf,
   type Verdict,
   verdictSubject,
@@ -32,6 +29,8 @@ import { createTempDir } from "@reprise/testkit";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { sealBatch } from "../archiving/seal-batch.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
+
+export { createRef } from "@reprise/testkit";
 
 export interface FilledArchive extends AsyncDisposable {
   /** Of the archive's files. */
@@ -52,10 +51,6 @@ export interface FilledArchive extends AsyncDisposable {
   sayErased(ref: GenerationRef, at: string, kids: readonly string[]): Promise<void>;
   /** From now on all streams are other ones, which begin anew. */
   beginAnew(): void;
-}
-
-export function createRef(tenant = "acme"): GenerationRef {
-  return { tenant: parseTenantId(tenant), generation: createGenerationId(randomBytes(17), 1) };
 }
 
 /** An archive in a folder, written by the code that archives, without a broker. */

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import {
   type Archive,
@@ -10,15 +9,15 @@ import {
   openArchive,
   openKeyring,
 } from "@reprise/archive";
-import { Appender, createGenerationLog, EMPTY_LOG, type GenerationLog, openBroker } from "@reprise/log";
 import {
-  createGenerationId,
-  type EventDraft,
-  type GenerationRef,
-  type GenerationRequest,
-  isTerminal,
-  parseTenantId,
-} from "@reprise/protocol";
+  Appender,
+  createGenerationLog,
+  createWriterName,
+  EMPTY_LOG,
+  type GenerationLog,
+  openBroker,
+} from "@reprise/log";
+import { type EventDraft, type GenerationRef, type GenerationRequest, isTerminal } from "@reprise/protocol";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { vi } from "vitest";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
@@ -29,6 +28,8 @@ import { requested } from "./drafts.ts";
 import { readableTexts } from "./search-stores.ts";
 import { verifyStore } from "./verify-store.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
+
+export { createRef as newRef } from "@reprise/testkit";
 
 const SHARDS = 1;
 const HOUR_MS = 3_600_000;
@@ -123,10 +124,6 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
   };
 }
 
-export function newRef(tenant = "acme"): GenerationRef {
-  return { tenant: parseTenantId(tenant), generation: createGenerationId(randomBytes(17), SHARDS) };
-}
-
 /** A worker's writer, which gives up when somebody else ends the log. */
 function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
   const { publish, leader } = log;
@@ -135,7 +132,7 @@ function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
     leader,
     ref,
     head: EMPTY_LOG,
-    writer: randomBytes(8).toString("hex"),
+    writer: createWriterName(),
     isFence: ({ type }) => isTerminal(type),
   });
 }

@@ -1,13 +1,11 @@
-import { randomBytes } from "node:crypto";
 import {
   type AuditEventsRequest,
-  createGenerationId,
   encodeCursor,
   encodeEvent,
   type EventDraft,
-  parseTenantId,
   START,
 } from "@reprise/protocol";
+import { createRef } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { unwrapChunks } from "../streaming/http-sse-framing.ts";
 import type { SseSocket } from "../streaming/sse-socket.ts";
@@ -15,7 +13,7 @@ import { completed, delta, started } from "../testing/platform.ts";
 import { Replay } from "./replay.ts";
 import { ReplayStream } from "./replay-stream.ts";
 
-const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+const REF = createRef();
 const TEXT = "x".repeat(40_000);
 
 /** A socket that takes `room` writes before it asks for a pause. */

@@ -1,25 +1,18 @@
-import { randomBytes } from "node:crypto";
 import type { Publish } from "@reprise/log";
 import {
-  createGenerationId,
   decodeOpsRecord,
   type DeliveredRecord,
   type GenerationRef,
   opsSubject,
   parseNodeId,
-  parseTenantId,
   type ReaderMark,
 } from "@reprise/protocol";
+import { createRef } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Delivered } from "./delivered.ts";
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
-
-const newRef = (): GenerationRef => ({
-  tenant: parseTenantId("acme"),
-  generation: createGenerationId(randomBytes(17), 1),
-});
 
 /** What is recorded, by a broker that hears everything, unless it is away. */
 function openDelivered(options: { maxWaiting?: number } = {}) {
@@ -55,7 +48,7 @@ const BATCH_MS = 1_200;
 describe("what readers were handed", () => {
   test("is recorded within a second of their coming and of their going, with who they are", async () => {
     const { enter, records } = openDelivered();
-    const ref = newRef();
+    const ref = createRef();
     const reader = enter(ref, 3);
     await vi.advanceTimersByTimeAsync(BATCH_MS);
     reader.moveTo(7);
@@ -82,7 +75,7 @@ describe("what readers were handed", () => {
 
   test("is recorded again while they move, every five seconds, and not of those who stand", async () => {
     const { enter, marks } = openDelivered();
-    const ref = newRef();
+    const ref = createRef();
     const [moving] = [enter(ref), enter(ref)];
     for (let seq = 1; seq <= 100; seq++) {
       moving.moveTo(seq);
@@ -96,7 +89,7 @@ describe("what readers were handed", () => {
 
   test("is one record for all readers of a generation that come at once, and of a thousand that poll", async () => {
     const { enter, records, marks } = openDelivered();
-    const ref = newRef();
+    const ref = createRef();
     for (let i = 0; i < 1_000; i++) enter(ref).leave();
     await vi.advanceTimersByTimeAsync(BATCH_MS);
     expect(records.length).toBeLessThanOrEqual(2);
@@ -105,7 +98,7 @@ describe("what readers were handed", () => {
 
   test("waits for a broker that is away, and is said then as it is by then", async () => {
     const { enter, marks, broker, lost } = openDelivered();
-    const ref = newRef();
+    const ref = createRef();
     broker.away = true;
     const [here, gone] = [enter(ref), enter(ref)];
     gone.leave();
@@ -121,21 +114,21 @@ describe("what readers were handed", () => {
   test("is kept for a broker that is away up to a limit; how much was lost is counted, and told when it is back", async () => {
     const { delivered, enter, marks, broker, lost } = openDelivered({ maxWaiting: 3 });
     broker.away = true;
-    for (let i = 0; i < 5; i++) enter(newRef()).leave();
+    for (let i = 0; i < 5; i++) enter(createRef()).leave();
     await vi.advanceTimersByTimeAsync(10_000);
     expect([delivered.lost, lost]).toEqual([2, []]);
     broker.away = false;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(marks()).toHaveLength(3);
     expect(lost).toEqual([2]);
-    enter(newRef()).leave();
+    enter(createRef()).leave();
     await vi.advanceTimersByTimeAsync(BATCH_MS);
     expect([marks().length, lost]).toEqual([4, [2]]);
   });
 
   test("is recorded to the end when a node closes", async () => {
     const { delivered, enter, marks } = openDelivered();
-    const readers = Array.from({ length: 100 }, () => enter(newRef()));
+    const readers = Array.from({ length: 100 }, () => enter(createRef()));
     for (const { leave } of readers) leave();
     await delivered.close();
     expect(marks()).toHaveLength(100);
@@ -146,7 +139,7 @@ describe("what readers were handed", () => {
   test("holds up no node that closes for more than a few seconds, and is told as lost", async () => {
     const { delivered, enter, broker, lost } = openDelivered();
     broker.away = true;
-    for (let i = 0; i < 500; i++) enter(newRef()).leave();
+    for (let i = 0; i < 500; i++) enter(createRef()).leave();
     const closed = vi.fn<() => void>();
     void delivered.close().then(closed);
     await vi.advanceTimersByTimeAsync(4_000);

@@ -1,12 +1,12 @@
-import { randomBytes } from "node:crypto";
 import { type Hub, Tail } from "@reprise/log";
-import { createGenerationId, encodeEvent, parseTenantId } from "@reprise/protocol";
+import { encodeEvent } from "@reprise/protocol";
+import { createRef } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { httpSseFraming } from "../streaming/http-sse-framing.ts";
 import { delta } from "../testing/platform.ts";
 import { readEventPage } from "./event-page.ts";
 
-const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+const REF = createRef();
 const NO_HUB = {} as Hub;
 
 function newTail(events = 1): Tail {

@@ -1,14 +1,12 @@
-import { randomBytes } from "node:crypto";
 import { decodeReaderRecord, type Publish, Tail } from "@reprise/log";
 import {
-  createGenerationId,
   DEFAULT_POLICY,
   encodeEvent,
   type EffectivePolicy,
   parseNodeId,
-  parseTenantId,
   readerSubject,
 } from "@reprise/protocol";
+import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { httpSseFraming } from "../streaming/http-sse-framing.ts";
 import { completed } from "../testing/platform.ts";
@@ -21,15 +19,9 @@ beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 function tailOf(policy: Partial<EffectivePolicy>): Tail {
-  const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
-  const requested = encodeEvent(0, {
-    type: "generation.requested",
-    ...ref,
-    created_at: "2026-11-21T00:00:00Z",
-    request: { model: "sim", input: "hello" },
-    policy: { ...DEFAULT_POLICY, ...policy },
-  });
-  return new Tail(ref, httpSseFraming, { events: [requested], streamSeq: 1 });
+  const ref = createRef();
+  const first = encodeEvent(0, requested(ref, {}, { ...DEFAULT_POLICY, ...policy }));
+  return new Tail(ref, httpSseFraming, { events: [first], streamSeq: 1 });
 }
 
 const watched = () => tailOf({ on_disconnect: { cancel_after: 1_000 } });

@@ -1,31 +1,21 @@
-import { randomBytes } from "node:crypto";
 import { type Hub, Tail } from "@reprise/log";
 import {
-  createGenerationId,
   DEFAULT_POLICY,
   encodeEvent,
   encodeSseFrame,
   type EventDraft,
-  parseTenantId,
   RepriseError,
 } from "@reprise/protocol";
+import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { completed, delta, started } from "../testing/platform.ts";
 import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
 import type { SseSocket } from "./sse-socket.ts";
 import { SseStream } from "./sse-stream.ts";
 
-const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+const REF = createRef();
 
-const requested = {
-  type: "generation.requested" as const,
-  tenant: REF.tenant,
-  generation: REF.generation,
-  created_at: "2026-11-21T00:00:00Z",
-  request: { model: "sim", input: "hello" },
-  policy: DEFAULT_POLICY,
-};
-const firstEvent = encodeEvent(0, requested);
+const firstEvent = encodeEvent(0, requested(REF));
 
 /** A socket that writes down what is done to it; it takes as much as `room` says before it asks for a pause. */
 function recordingSocket(room = Infinity) {
@@ -62,7 +52,7 @@ interface StreamSetup {
 /** A stream over a tail that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
 function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
-  const events = [encodeEvent(0, { ...requested, policy })];
+  const events = [encodeEvent(0, requested(REF, {}, policy))];
   const tail = new Tail(REF, httpSseFraming, { events, streamSeq: 1 });
   const fake = recordingSocket(room);
   const counts = { eventsDelivered: 0, fallenBack: 0 };

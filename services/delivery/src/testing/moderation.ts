@@ -3,6 +3,8 @@ import type { EventDraft, GenerationRef, ModerationPolicy, Verdict } from "@repr
 import { expect } from "vitest";
 import { type Platform, REQUEST } from "./platform.ts";
 
+export { halted, redacted } from "@reprise/testkit";
+
 /** The body of a create whose policy has moderation. */
 export const moderatedBody = (moderation: ModerationPolicy) => ({ ...REQUEST, policy: { moderation } });
 
@@ -22,20 +24,3 @@ export async function judge(
 export async function decide({ log }: Platform, ref: GenerationRef, draft: EventDraft): Promise<void> {
   await appendDecision({ ...log, ref, writer: createWriterName(), decide: () => draft });
 }
-
-export const redacted = (from_seq: number, to_seq = from_seq): EventDraft => ({
-  type: "moderation.redacted",
-  from_seq,
-  to_seq,
-  replacement: "[redacted]",
-  rule: "terms",
-  category: "terms",
-});
-
-export const halted = (from_seq: number): EventDraft => ({
-  type: "moderation.halted",
-  from_seq,
-  replacement: "[halted]",
-  rule: "terms",
-  category: "terms",
-});

@@ -18,8 +18,10 @@ import {
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { createTenantDirectory, parseTenantsFile } from "@reprise/tenancy";
-import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { delta, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { type Delivery, type DeliveryOptions, startDelivery } from "../service.ts";
+
+export { completed, delta, started } from "@reprise/testkit";
 
 export const KEYS = {
   acme: "rk_acme_0123456789abcdef",
@@ -213,15 +215,6 @@ export async function append(worker: Appender, ...drafts: readonly EventDraft[])
   }
 }
 
-export const started = (attempt = 1): EventDraft => ({
-  type: "generation.started",
-  attempt,
-  worker: "w",
-  model: "sim",
-});
-
-export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
-
 export const rewind = (to_seq: number): EventDraft => ({
   type: "output.rewind",
   to_seq,
@@ -237,12 +230,6 @@ export const toolCall = (call_id: string): EventDraft => ({
 
 export const deltas = (count: number, from = 1): EventDraft[] =>
   Array.from({ length: count }, (_, i) => delta(`tøken ${from + i} `));
-
-export const completed = (): EventDraft => ({
-  type: "generation.completed",
-  finish_reason: "stop",
-  usage: { input_tokens: 1, output_tokens: 1 },
-});
 
 function rethrow(error: unknown): never {
   throw error;
