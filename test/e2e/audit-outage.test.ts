@@ -19,6 +19,8 @@ test("readers notice nothing of the audit log's death, and what it missed it arc
   const input = { model: "sim", input: "Hi", options: { tokens: 50, tokens_per_second: 200 } };
   const first = await generations.create(input);
   await generations.stream(first.id).done();
+  // It has to go on where it was, and not at the beginning.
+  await untilArchived(cluster);
   auditLog.kill("SIGKILL");
   await auditLog.exited;
 

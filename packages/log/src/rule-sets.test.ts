@@ -15,9 +15,13 @@ const RULES: ModerationRule[] = [
 const STORED: PublishOutcome = { kind: "stored", streamSeq: 1, duplicate: false };
 
 /** A store whose n-th publish ends as `outcomeOf(n)` says. */
-function createStore(outcomeOf: (call: number) => PublishOutcome = () => STORED) {
+function createStore(outcomeOf: (call: number) => PublishOutcome | Error = () => STORED) {
   let calls = 0;
-  const publish = vi.fn<Publish>(() => Promise.resolve(outcomeOf(calls++)));
+  const publish = vi.fn<Publish>(async () => {
+    const outcome = outcomeOf(calls++);
+    if (outcome instanceof Error) throw outcome;
+    return outcome;
+  });
   return { publish, store: createRuleSetStore(publish, HOUR_MS) };
 }
 
@@ -63,17 +67,20 @@ test("rules are stored again before logs that name them could outlive them", asy
   expect(publish).toHaveBeenCalledTimes(2);
 });
 
-test("rules that could not be stored are not believed to be, and are stored when they are needed next", async () => {
-  const { publish, store } = createStore((call) =>
-    call === 0 ? { kind: "unavailable", reason: "timeout" } : STORED,
-  );
-  await expect(store.keep(TENANT, RULES)).rejects.toMatchObject({
-    code: "broker_unavailable",
-    retryable: true,
-  });
-  expect(await store.keep(TENANT, RULES)).toBe(await ruleSetId(RULES));
-  expect(publish).toHaveBeenCalledTimes(2);
-});
+const TOO_LARGE = new Error("larger than the broker takes now");
+
+test.each<[string, PublishOutcome | Error, object]>([
+  ["in time", { kind: "unavailable", reason: "timeout" }, { code: "broker_unavailable", retryable: true }],
+  ["at all", TOO_LARGE, TOO_LARGE],
+])(
+  "rules that could not be stored %s are not believed to be, and are stored when they are needed next",
+  async (_, outcome, error) => {
+    const { publish, store } = createStore((call) => (call === 0 ? outcome : STORED));
+    await expect(store.keep(TENANT, RULES)).rejects.toMatchObject(error);
+    expect(await store.keep(TENANT, RULES)).toBe(await ruleSetId(RULES));
+    expect(publish).toHaveBeenCalledTimes(2);
+  },
+);
 
 test("whoever waits for the first rules is told once when they are stored, with a time that is not after it", async () => {
   await using world = await openWorld();

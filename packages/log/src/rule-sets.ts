@@ -35,7 +35,6 @@ export function createRuleSetStore(publish: Publish, retentionMs: number): RuleS
   async function store(subject: string, rules: readonly ModerationRule[]): Promise<void> {
     const { kind } = await publish(subject, new TextEncoder().encode(JSON.stringify(rules)), {});
     if (kind === "stored") return;
-    known.delete(subject);
     throw new RepriseError("broker_unavailable", "The rules of moderation could not be stored.", {
       retryAfterMs: 1_000,
     });
@@ -50,6 +49,7 @@ export function createRuleSetStore(publish: Publish, retentionMs: number): RuleS
       if (!entry || now - entry.atMs > retentionMs) {
         entry = { atMs: now, stored: store(subject, rules) };
         known.set(subject, entry);
+        entry.stored.catch(() => known.delete(subject));
         if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!);
       }
       await entry.stored;

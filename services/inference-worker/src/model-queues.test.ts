@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Puller } from "@reprise/log";
 import { expect, test } from "vitest";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
@@ -44,4 +45,16 @@ test("when a new queue can't be opened the earlier models stay, and what was ope
   await expect(queues.replace(next)).rejects.toThrow("this queue can't be opened");
   expect(gone).toContain("queue new");
   expect(gone).not.toContain("queue old");
+});
+
+test("an engine that can't be let go is told of when the worker closes, and is no end of its process before", async () => {
+  const { gone, model, serve } = world();
+  const failed = new Error("this engine can't be closed");
+  const engine = createFakeEngine(async function* () {}, { close: () => Promise.reject(failed) });
+  const queues = await ModelQueues.open(new Map([["old", { engine, slots: 1 }]]), serve);
+  await queues.replace(new Map([model("new")]));
+  // By then Node has looked for rejections that nobody handles.
+  await setImmediate();
+  await expect(queues.close()).rejects.toBe(failed);
+  expect(gone).toEqual(["queue old", "queue new", "engine new"]);
 });

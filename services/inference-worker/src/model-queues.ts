@@ -56,8 +56,13 @@ export class ModelQueues {
   }
 }
 
-async function retire({ puller, served }: Queue): Promise<void> {
-  puller.stop();
-  await puller.idle();
-  await Promise.all([served.engine.close(), served.fallback?.engine.close()]);
+/** Begun when the models are replaced, and awaited when the worker closes: whoever closes is told of what fails meanwhile. */
+function retire({ puller, served }: Queue): Promise<void> {
+  const gone = (async () => {
+    puller.stop();
+    await puller.idle();
+    await Promise.all([served.engine.close(), served.fallback?.engine.close()]);
+  })();
+  gone.catch(() => {});
+  return gone;
 }

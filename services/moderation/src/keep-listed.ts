@@ -15,7 +15,10 @@ export async function keepListed(
 ): Promise<void> {
   const { context, ref, moderation } = of;
   const record = toReviewRecord(review, moderation.review.after_ms);
-  while (!isOver() && !(await listReview(context.log.publish, ref, review.reviewId, record))) {
-    await pause(PAUSE_MS);
-  }
+  const list = () =>
+    listReview(context.log.publish, ref, review.reviewId, record).catch((error: unknown) => {
+      context.onError(error);
+      return false;
+    });
+  while (!isOver() && !(await list())) await pause(PAUSE_MS);
 }

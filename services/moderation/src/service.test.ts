@@ -1,7 +1,16 @@
-import { RULES_STREAM, type KnownEvent, type ModerationRule, Transcript } from "@reprise/protocol";
+import { connectBroker } from "@reprise/log";
+import {
+  RULES_STREAM,
+  type KnownEvent,
+  type ModerationRule,
+  Transcript,
+  verdictSubject,
+} from "@reprise/protocol";
+import { createLogger, createMetrics } from "@reprise/service";
 import { expect, test } from "vitest";
 import { createFakeClassifier, judged } from "./classifiers/testing/fake-classifier.ts";
 import { uncovered } from "./domain/coverage.ts";
+import { startModeration } from "./service.ts";
 import { COMPLETED, delta, STARTED } from "./testing/log-of.ts";
 import { openWorld } from "./testing/world.ts";
 
@@ -124,11 +133,41 @@ test("a broker that is killed and restarted delays verdicts and loses none", asy
   await world.server.kill("SIGKILL");
   await world.server.restart();
   await append(delta("ret b"), delta(" and secret"), COMPLETED);
+  // The connection that logs are read over may be back later than the one that they are written over.
+  await expect.poll(() => world.read(ref).catch(() => undefined)).toBeDefined();
   const { events } = await world.until(ref, (log, verdict) => verdict?.cleared === log.length - 1);
   expect([textOf(events), decisionsOf(events)]).toEqual([
     "a *** b and ***",
     Array(2).fill("moderation.redacted"),
   ]);
+});
+
+test("who closes while something is being stored waits for it", async () => {
+  await using world = await openWorld();
+  await using own = await connectBroker({ url: world.server.url, name: "moderation" });
+  const { ref, append } = await world.create([SECRET]);
+  const lost = Promise.withResolvers<void>();
+  let tries = 0;
+  // The first try is lost on its way, so the store has to be tried again.
+  const main = new Proxy(own.main, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== "function") return value;
+      if (property !== "publish") return value.bind(target);
+      const publish: typeof target.publish = (subject, ...rest) => {
+        if (subject === verdictSubject(ref) && ++tries === 1) return lost.resolve();
+        target.publish(subject, ...rest);
+      };
+      return publish;
+    },
+  });
+  const logger = createLogger({ service: "moderation", level: "silent" });
+  const options = { shards: 1, classifiers: new Map(), logger, metrics: createMetrics() };
+  const moderation = await startModeration({ ...options, broker: { ...own, main } });
+  await append(STARTED, delta("harmless"));
+  await lost.promise;
+  await moderation.close();
+  expect(await world.log.verdicts.readVerdictFromLeader(ref)).toMatchObject({ verdict: { judged: 2 } });
 });
 
 test("where nobody asks for moderation no consumer is made", async () => {

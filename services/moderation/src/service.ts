@@ -85,10 +85,8 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     for (let shard = 0; shard < shards; shard++) begun.push(follow(shard, startTime).catch(onError));
   });
 
-  let sweeping = false;
-  const sweep = async () => {
-    if (sweeping) return;
-    sweeping = true;
+  let sweeping: Promise<void> | undefined;
+  const sweepAll = async () => {
     try {
       for (const { judging, follower } of followed) {
         await judging.sweep(Date.now());
@@ -97,8 +95,8 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     } catch (error) {
       onError(error);
     }
-    sweeping = false;
   };
+  const sweep = () => (sweeping ??= sweepAll().finally(() => (sweeping = undefined)));
   const sweeper = setInterval(() => void sweep(), SWEEP_MS);
   let deciding = false;
   const reviews = setInterval(() => {
@@ -115,6 +113,8 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     watch.stop();
     await Promise.all(begun);
     await Promise.all(followed.map(({ follower }) => follower.stop()));
+    // One that was begun before may have looked before what was judged last.
+    await sweeping;
     await sweep();
     await Promise.all(followed.map(({ follower }) => follower.close()));
     for (const { judging } of followed) judging.close();

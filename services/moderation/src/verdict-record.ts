@@ -91,10 +91,11 @@ export class VerdictRecord {
       this.#unstoredFrom ??= this.#unsaidFrom;
       this.#unsaidFrom = undefined;
     }
-    if (word.isUrgent || this.#unstored >= EVERY_EVENTS) void this.store();
+    // What can't be published is tried again by the next sweep, which tells of it.
+    if (word.isUrgent || this.#unstored >= EVERY_EVENTS) this.store().catch(() => {});
   }
 
-  /** Resolves when it is stored, or could not be: then it is tried again with the next one. */
+  /** Resolves when it is stored, or could not be: then it is tried again with the next one. Rejects with what the client does not send. */
   async store(): Promise<void> {
     if (this.#storing) return this.#storing;
     if (this.#isStored || !this.#word) return;
@@ -107,27 +108,34 @@ export class VerdictRecord {
     this.#storingFrom = this.#unstoredFrom;
     this.#unstoredFrom = undefined;
     this.#unstored = 0;
-    for (let tries = 0; tries < STORE_TRIES; tries++) {
-      const verdict = this.#merged(word);
-      const outcome = await storeVerdict(this.#log.publish, this.#ref, verdict, {
-        expectedLast: this.#streamSeq,
-      });
-      if (outcome.kind === "stored") {
-        this.#stored = verdict;
-        this.#streamSeq = outcome.streamSeq;
-        this.#storingFrom = undefined;
-        return;
+    let isDone = false;
+    try {
+      for (let tries = 0; tries < STORE_TRIES && !isDone; tries++) isDone = await this.#tryToStore(word);
+    } finally {
+      if (!isDone) {
+        this.#isStored = false;
+        this.#unstoredFrom = this.#storingFrom ?? this.#unstoredFrom;
       }
-      // Another replica has written, or our own answer was lost: what is stored is taken in.
-      const present = await this.#log.verdicts.readVerdictFromLeader(this.#ref).catch(() => undefined);
-      if (present) {
-        this.#stored = present.verdict;
-        this.#streamSeq = present.streamSeq;
-      }
+      this.#storingFrom = undefined;
     }
-    this.#isStored = false;
-    this.#unstoredFrom = this.#storingFrom ?? this.#unstoredFrom;
-    this.#storingFrom = undefined;
+  }
+
+  async #tryToStore(word: Word): Promise<boolean> {
+    const verdict = this.#merged(word);
+    const { publish, verdicts } = this.#log;
+    const outcome = await storeVerdict(publish, this.#ref, verdict, { expectedLast: this.#streamSeq });
+    if (outcome.kind === "stored") {
+      this.#stored = verdict;
+      this.#streamSeq = outcome.streamSeq;
+      return true;
+    }
+    // Another replica has written, or our own answer was lost: what is stored is taken in.
+    const present = await verdicts.readVerdictFromLeader(this.#ref).catch(() => undefined);
+    if (present) {
+      this.#stored = present.verdict;
+      this.#streamSeq = present.streamSeq;
+    }
+    return false;
   }
 
   /** What is stored never says less than before, unless it spoke of events that the store has lost, as a later attempt shows. */

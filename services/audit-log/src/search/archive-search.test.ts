@@ -1,5 +1,6 @@
+import { DuckDBInstance } from "@duckdb/node-api";
 import type { AuditSearch } from "@reprise/protocol";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { completed, delta, requested, started } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { ArchiveSearch } from "./archive-search.ts";
@@ -160,4 +161,16 @@ describe("a search", () => {
     const { data } = await search.search({ tenant, limit: 1 });
     expect(data).toMatchObject([{ id: ref.generation, erased_at: at }]);
   });
+});
+
+it("makes its database for whoever searches next when it could not be made", async () => {
+  await using filled = await openFilledArchive();
+  await using search = searchIn(filled);
+  const ref = createRef();
+  filled.log(ref, [requested(ref)], NOON_US);
+  await filled.commit();
+  using create = vi.spyOn(DuckDBInstance, "create").mockRejectedValue(new Error("out of memory"));
+  await expect(search.search({ tenant, limit: 1 })).rejects.toMatchObject({ code: "archive_unavailable" });
+  create.mockRestore();
+  expect(await idsOf(search, {})).toEqual([ref.generation]);
 });

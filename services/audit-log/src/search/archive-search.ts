@@ -90,7 +90,12 @@ export class ArchiveSearch implements AsyncDisposable {
   }
 
   #open(): Promise<DuckDBInstance> {
-    return (this.#database ??= DuckDBInstance.create(":memory:", CONFIG));
+    if (!this.#database) {
+      this.#database = DuckDBInstance.create(":memory:", CONFIG);
+      // What could not be made is made for whoever searches next.
+      this.#database.catch(() => (this.#database = undefined));
+    }
+    return this.#database;
   }
 
   async #tagsOf({ tenant, metadata = {}, subject }: AuditSearch): Promise<string[]> {

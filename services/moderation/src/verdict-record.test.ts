@@ -1,0 +1,34 @@
+import type { GenerationLog, Publish } from "@reprise/log";
+import { createGenerationId, parseTenantId } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { VerdictRecord, type Word } from "./verdict-record.ts";
+
+const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
+const HALT: Word = {
+  judged: 3,
+  cleared: 2,
+  decided: 3,
+  attempt: 1,
+  attemptFromSeq: 1,
+  findings: [],
+  findingCount: 0,
+  classified: 0,
+  unjudged: [],
+  isWhole: true,
+  isUrgent: true,
+};
+
+test("a verdict that the client does not send counts as not stored, is no end of the process, and is tried again", async () => {
+  const tooLarge = new Error("larger than the broker takes now");
+  const publish = vi.fn<Publish>().mockRejectedValueOnce(tooLarge).mockRejectedValueOnce(tooLarge);
+  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  const log = { publish, verdicts: { readVerdictFromLeader: async () => undefined } };
+  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+  record.folded(7);
+  record.say(HALT);
+  await expect(record.store()).rejects.toBe(tooLarge);
+  expect([record.unstoredFrom, record.stored]).toEqual([7, undefined]);
+  await expect(record.store()).rejects.toBe(tooLarge);
+  await record.store();
+  expect([record.unstoredFrom, record.stored?.judged]).toEqual([undefined, 3]);
+});
