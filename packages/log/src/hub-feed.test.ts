@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { eventually } from "./testing/eventually.ts";
 import { follow, framesOf } from "./testing/follow.ts";
 import { createHostileFeed, FEED_FATES, type FeedFate } from "./testing/hostile-feed.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
@@ -49,7 +50,7 @@ async function finish(appender: Appender, deltas: number): Promise<void> {
 }
 
 async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await eventually(() => world.log.leader.readTail(ref, 0));
   return framesOf(stored.map(({ payload }) => payload));
 }
 

@@ -1,12 +1,13 @@
 import { decodeEvent, type GenerationRef, type KnownEvent, type UnknownEvent } from "@reprise/protocol";
 import type { GenerationLog } from "../generation-log.ts";
+import { eventually } from "./eventually.ts";
 
-/** All events of a log as its leader has them, decoded. */
+/** All events of a log as its leader has them, decoded, as soon as that can be asked: a connection may just be coming back. */
 export async function readBack(
   log: GenerationLog,
   ref: GenerationRef,
 ): Promise<(KnownEvent | UnknownEvent)[]> {
-  const events = await log.leader.readTail(ref, 0);
+  const events = await eventually(() => log.leader.readTail(ref, 0));
   return events.map(({ payload }) => decodeEvent(payload));
 }
 
