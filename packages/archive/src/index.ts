@@ -57,6 +57,7 @@ export {
   holdsFingerprint,
   mayHold,
 } from "./segment/fingerprint.ts";
+export { showMessage } from "./segment/message-tree.ts";
 export { commitmentOf, leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segment/segment.ts";
 export {
   type ArchivedMessage,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { sha256Hex } from "../commit/hashes.ts";
 import { testKey } from "../testing/segments.ts";
 import { PAYLOAD_DICTIONARY } from "./payload-dictionary.ts";
-import { openSegment } from "./segment.ts";
+import { hasMessagesRoot, openSegment } from "./segment.ts";
 import { encodeSegmentHeader, segmentHeaderSchema } from "./segment-header.ts";
 
 /*
@@ -13,15 +13,17 @@ import { encodeSegmentHeader, segmentHeaderSchema } from "./segment-header.ts";
 const HEADER =
   '{"v":1,"tenant":"acme","generation":"gen_0_test","kind":"log","stream":"GENERATIONS_0","epoch":0,"first_stream_seq":100,"last_stream_seq":136,' +
   '"events":7,"first_seq":7,"last_seq":13,"first_at":1795000000000000,"last_at":1795000000120002,"status":"completed","output_tokens":5,' +
+  '"messages_root":"86b0b079ccc671a16b5e0d4ff17c549dcc85fbc49f40b3b694a3cf7fc8bee0c5",' +
   '"kid":"dd56de4137951d9c","commitment":"421da59f19fadc28520e59a47c46d7d6b689f687911c5f6ccb76d16ad6fbb792","nonce":"000102030405060708090a0b"}';
 const SEALED =
   "OJ/0lChxY9wTMt2ZyhRYLkaETroF3sx2/y3+6oQVFhyjf+idBCKMxmKlhYc48cjOV0EQDyx6w1ehcyCi+i9lqXeuBC0+gPa3H9oMKhvQXP42PdpwJaEO//sQJcCf84p07sH43J2J4r2M" +
-  "jmiFeEjuwtxEMdi0TseYOhKNiUBmnGq5";
+  "jmiFeEjuwtzoOK5mlg2kIdGKh0lw+6qb";
 
 test("a segment of the first version opens", () => {
   const header = segmentHeaderSchema.parse(JSON.parse(HEADER));
   expect(new TextDecoder().decode(encodeSegmentHeader(header))).toBe(HEADER);
   const messages = openSegment({ header, sealed: Buffer.from(SEALED, "base64") }, testKey("golden"));
+  expect(hasMessagesRoot(header, messages, testKey("golden"))).toBe(true);
   expect(messages.map(({ payload, ...at }) => ({ ...at, text: new TextDecoder().decode(payload) }))).toEqual([
     {
       streamSeq: 100,

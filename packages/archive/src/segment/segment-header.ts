@@ -38,6 +38,8 @@ export const segmentHeaderSchema = z.strictObject({
   /** Of the segment that holds the log's end. */
   status: z.enum(["completed", "failed", "cancelled"]).optional(),
   output_tokens: count.optional(),
+  /** Root of the tree over the messages (message-tree.ts), hex: shows one of them without the others. */
+  messages_root: z.string(),
   /** Which key; SHA-256 of `reprise key commitment v1` and the key, hex; 12 random bytes, hex. */
   kid: z.string(),
   commitment: z.string(),

@@ -63,6 +63,7 @@ describe("a sealed segment", () => {
       { first_seq: 1, last_seq: header.last_seq + 1 },
       { first_at: header.first_at + 1 },
       { status: "failed" },
+      { messages_root: "00".repeat(32) },
       { tags: [] },
       { kid: "other" },
       { nonce: "ff".repeat(12) },

@@ -1,7 +1,9 @@
 import { createCipheriv, createDecipheriv, hash } from "node:crypto";
 import type { DataKey } from "../keys/keyring.ts";
+import { hashLeaf } from "../merkle/hash.ts";
 import { archiveCorrupt } from "./archive-corrupt.ts";
 import { decodeMessages, encodeMessages, type MessageContext } from "./message-codec.ts";
+import { messagesRoot } from "./message-tree.ts";
 import {
   type ArchivedMessage,
   encodeSegmentHeader,
@@ -13,11 +15,10 @@ import {
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const LEAF_PREFIX = Uint8Array.of(0);
 const COMMITMENT_PREFIX = new TextEncoder().encode("reprise key commitment v1");
 
 /** A header before it is known what seals it. */
-export type SegmentDraft = Omit<SegmentHeader, "kid" | "commitment" | "nonce">;
+export type SegmentDraft = Omit<SegmentHeader, "messages_root" | "kid" | "commitment" | "nonce">;
 
 /**
  * Compresses and encrypts consecutive messages of one generation.
@@ -37,7 +38,13 @@ export function sealSegment(
   )
     throw new RangeError(`The header of a segment of ${messages.length} messages is not theirs.`);
   const nonce = randomBytes(NONCE_BYTES);
-  const header: SegmentHeader = { ...draft, kid, commitment, nonce: Buffer.from(nonce).toString("hex") };
+  const header: SegmentHeader = {
+    ...draft,
+    messages_root: toHex(messagesRoot(messages, { key, nonce })),
+    kid,
+    commitment,
+    nonce: toHex(nonce),
+  };
   const cipher = createCipheriv(CIPHER, key, nonce);
   cipher.setAAD(encodeSegmentHeader(header));
   const sealed = cipher.update(encodeMessages(messages, contextOf(header)));
@@ -51,6 +58,15 @@ export function openSegment({ header, sealed }: Segment, { key }: Pick<DataKey, 
   return decodeMessages(decrypt({ header, sealed }, key), contextOf(header));
 }
 
+/** Whether a segment's header has the root of these messages, which opening does not look at. */
+export function hasMessagesRoot(
+  { nonce, messages_root }: SegmentHeader,
+  messages: readonly ArchivedMessage[],
+  { key }: Pick<DataKey, "key">,
+): boolean {
+  return messages_root === toHex(messagesRoot(messages, { key, nonce: Buffer.from(nonce, "hex") }));
+}
+
 /** SHA-256 of `reprise key commitment v1` and the key, hex. */
 export function commitmentOf(key: Uint8Array): string {
   return hash("sha256", Buffer.concat([COMMITMENT_PREFIX, key]), "hex");
@@ -58,11 +74,7 @@ export function commitmentOf(key: Uint8Array): string {
 
 /** The segment's leaf in its tenant's tree (RFC 6962). Says nothing of the text: it is a hash of what is encrypted. */
 export function leafHashOf({ header, sealed }: Segment): Uint8Array {
-  return hash(
-    "sha256",
-    Buffer.concat([LEAF_PREFIX, toLeafData(encodeSegmentHeader(header), sealed)]),
-    "buffer",
-  );
+  return hashLeaf(toLeafData(encodeSegmentHeader(header), sealed));
 }
 
 function decrypt({ header, sealed }: Segment, key: Uint8Array): Uint8Array {
@@ -88,6 +100,10 @@ function contextOf(header: SegmentHeader): MessageContext {
     storedAtUs: header.first_at,
     firstSeq: header.kind === "log" ? header.first_seq : undefined,
   };
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
 }
 
 function nameOf({ generation, stream, epoch, first_stream_seq: first }: SegmentHeader): string {

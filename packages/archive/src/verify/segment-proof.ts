@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { peekSeq, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import { hashLeaf } from "../merkle/hash.ts";
 import { verifyInclusion } from "../merkle/verify-proofs.ts";
@@ -6,17 +6,20 @@ import { parseCheckpoint } from "../note/checkpoint.ts";
 import { cosignedAt } from "../note/cosignature.ts";
 import type { VerifierKey } from "../note/note-key.ts";
 import { openNote } from "../note/signed-note.ts";
-import { openSegment } from "../segment/segment.ts";
+import { SALT_BYTES } from "../segment/message-salts.ts";
+import { messageLeaf } from "../segment/message-tree.ts";
 import {
   type ArchivedMessage,
+  encodeSegmentHeader,
   type SegmentHeader,
   segmentHeaderSchema,
   toLeafData,
 } from "../segment/segment-header.ts";
 
 /**
- * Shows that an archive holds an event, to whoever knows the archive's verifier key: one segment of one generation, its way up the tenant's tree, and
- * the signed checkpoint of that tree. Of everything else it has hashes of ciphertext only.
+ * Shows that an archive holds an event, to whoever knows the archive's verifier key: the segment that holds it, its way up the tenant's tree, and the
+ * signed checkpoint of that tree; and, where the event is to be seen, the event and its way up the tree of the segment's messages. It opens nothing:
+ * of all else it has ciphertext and hashes that can't be guessed.
  */
 export const segmentProofSchema = z.strictObject({
   proof: z.literal("reprise.segment"),
@@ -29,10 +32,18 @@ export const segmentProofSchema = z.strictObject({
   header: z.string(),
   /** Base64, as is all else that follows but the note. */
   sealed: z.base64(),
-  /** Opens what is sealed with it: every segment of the generation. Left out when the text is not to be shown. */
-  key: z.base64().optional(),
-  /** The event's text as whoever made the proof gives it, without a key that opens what is sealed: nothing shows that it is that. */
-  claimed: z.string().optional(),
+  /** Left out when the event is not to be seen. Where it is in the segment follows from its seq. */
+  event: z
+    .strictObject({
+      stream_seq: z.int().min(0),
+      /** Microseconds since 1970. */
+      stored_at: z.int().min(0),
+      payload: z.base64(),
+      salt: z.base64(),
+      /** From the leaf upwards. */
+      siblings: z.array(z.base64()),
+    })
+    .optional(),
   /** Of the segment in the tenant's tree. */
   index: z.int().min(0),
   /** From the leaf upwards. */
@@ -41,6 +52,7 @@ export const segmentProofSchema = z.strictObject({
   checkpoint: z.string(),
 });
 export type SegmentProof = z.infer<typeof segmentProofSchema>;
+type ShownEvent = NonNullable<SegmentProof["event"]>;
 
 export type CheckedProof =
   | {
@@ -50,10 +62,8 @@ export type CheckedProof =
       readonly treeSize: number;
       /** Witnesses that have seen that tree, and when, in seconds since 1970. */
       readonly cosigned: readonly { readonly witness: string; readonly atSeconds: number }[];
-      /** Undefined when the proof has no key. */
+      /** Undefined when the proof does not show it. */
       readonly event: ArchivedMessage | undefined;
-      /** What is said to be the event's text, and is not proved. */
-      readonly claimed: string | undefined;
     }
   | { readonly kind: "wrong"; readonly because: string }
   /** One of the witnesses that were asked for has not signed: it can't be told whether everybody sees the same archive. */
@@ -81,28 +91,25 @@ export function checkSegmentProof(json: unknown, { vkeys, witnesses }: ProofKeys
     if (verified.length === 0) return wrong("its checkpoint is signed by none of the given keys");
     const { origin, size, root } = parseCheckpoint(text);
     if (origin !== `${proof.archive}/${header.tenant}`) return wrong("its checkpoint is of another tree");
-    const sealed = Buffer.from(proof.sealed, "base64");
-    const leaf = hashLeaf(toLeafData(Buffer.from(proof.header), sealed));
-    const siblings = proof.siblings.map((hash) => Buffer.from(hash, "base64"));
+    const leaf = hashLeaf(toLeafData(Buffer.from(proof.header), fromBase64(proof.sealed)));
+    const siblings = proof.siblings.map(fromBase64);
     if (!verifyInclusion({ leaf, index: proof.index, size, root, proof: siblings }))
       return wrong("its segment is not in the tree");
+    const event = proof.event && toMessage(proof.event);
+    if (event && !isShown(event, proof.event!, seq, header))
+      return wrong(`what it shows is not event ${seq} of its segment`);
     const cosigned = witnesses.map((witness) => ({
       witness: witness.name,
       atSeconds: cosignedAt(proof.checkpoint, witness),
     }));
     const silent = cosigned.find(({ atSeconds }) => atSeconds === undefined);
     if (silent) return { kind: "unwitnessed", witness: silent.witness };
-    const event =
-      proof.key === undefined
-        ? undefined
-        : openSegment({ header, sealed }, { key: Buffer.from(proof.key, "base64") })[seq - header.first_seq];
     return {
       kind: "valid",
       header,
       treeSize: size,
       cosigned: cosigned.map(({ witness, atSeconds }) => ({ witness, atSeconds: atSeconds! })),
       event,
-      claimed: proof.claimed,
     };
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
@@ -110,13 +117,41 @@ export function checkSegmentProof(json: unknown, { vkeys, witnesses }: ProofKeys
   }
 }
 
-/** Nothing is made of it anew: the leaf is a hash of the text as it stands. */
+function toMessage({ stream_seq, stored_at, payload }: ShownEvent): ArchivedMessage {
+  return { streamSeq: stream_seq, storedAtUs: stored_at, payload: fromBase64(payload) };
+}
+
+/** The tree has it at the place of `seq`, and it says itself that it is that. */
+function isShown(
+  message: ArchivedMessage,
+  { salt: text, siblings }: ShownEvent,
+  seq: number,
+  { first_seq, events, messages_root }: SegmentHeader,
+): boolean {
+  const salt = fromBase64(text);
+  // A salt of another length would shift what the rest is taken for.
+  if (salt.length !== SALT_BYTES || peekSeq(message.payload) !== seq) return false;
+  return verifyInclusion({
+    leaf: messageLeaf(message, salt),
+    index: seq - first_seq,
+    size: events,
+    root: Buffer.from(messages_root, "hex"),
+    proof: siblings.map(fromBase64),
+  });
+}
+
+/** Undefined also for one that says the same in another way: readers could take it for different headers. */
 function parseHeader(text: string): SegmentHeader | undefined {
   try {
-    return segmentHeaderSchema.safeParse(JSON.parse(text)).data;
+    const header = segmentHeaderSchema.parse(JSON.parse(text));
+    return Buffer.from(encodeSegmentHeader(header)).toString() === text ? header : undefined;
   } catch {
     return undefined;
   }
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Buffer.from(text, "base64");
 }
 
 function wrong(because: string): CheckedProof {

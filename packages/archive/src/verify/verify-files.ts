@@ -5,7 +5,7 @@ import type { Keyring } from "../keys/keyring.ts";
 import { compareSegments } from "../parquet/compare-segments.ts";
 import { readSegmentFile } from "../parquet/open-segment-file.ts";
 import { encodeFingerprints } from "../segment/fingerprint.ts";
-import { leafHashOf, openSegment } from "../segment/segment.ts";
+import { hasMessagesRoot, leafHashOf, openSegment } from "../segment/segment.ts";
 import type { ArchivedMessage, Segment, SegmentHeader } from "../segment/segment-header.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { findOtherColumn } from "./columns.ts";
@@ -141,7 +141,14 @@ async function openWith(
     else {
       if (destroyedKids.has(kid))
         findings.add("tampered", where, `the key of ${generation} was destroyed, and is there again`);
-      checkMessages(segment.header, openSegment(segment, key), where, findings);
+      const messages = openSegment(segment, key);
+      checkMessages(segment.header, messages, where, findings);
+      if (!hasMessagesRoot(segment.header, messages, key))
+        findings.add(
+          "tampered",
+          where,
+          `the messages of a segment of ${generation} are not those of its root`,
+        );
     }
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== "archive_corrupt") throw error;

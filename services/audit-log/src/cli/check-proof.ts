@@ -1,5 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { type CheckedProof, checkSegmentProof, parseVerifierKey } from "@reprise/archive";
+import {
+  type ArchivedMessage,
+  type CheckedProof,
+  checkSegmentProof,
+  parseVerifierKey,
+} from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { type Command, EXIT, writeLine } from "./command.ts";
 import { parseOptions } from "./options.ts";
@@ -61,28 +66,32 @@ function toLines(checked: CheckedProof): string[] {
   }
 }
 
-function linesOf({ header, treeSize, cosigned, event, claimed }: Valid): string[] {
+function linesOf({ header, treeSize, cosigned, event }: Valid): string[] {
   const { generation, tenant, first_seq, last_seq, first_at, last_at } = header;
-  const [from, to] = [first_at, last_at].map((us) => new Date(us / 1_000).toISOString());
+  const [from, to] = [first_at, last_at].map((us) => toTime(us / 1_000_000));
   return [
     `valid: events ${first_seq} to ${last_seq} of ${generation}, tenant ${tenant}, stored from ${from} to ${to}`,
     `signed as part of ${treeSize} leaves`,
     ...cosigned.map(({ witness, atSeconds }) => `cosigned by ${witness} at ${toTime(atSeconds)}`),
-    ...(event ? [Buffer.from(event.payload).toString()] : ["the proof does not show the text"]),
-    ...(claimed === undefined ? [] : [`claimed, and not proved: ${toOneLine(claimed)}`]),
+    ...(event ? [`stored at ${timeOf(event)}:`, textOf(event)] : ["the proof does not show the event"]),
   ];
 }
 
 function toJson(checked: CheckedProof): string {
   if (checked.kind !== "valid") return JSON.stringify(checked);
   const { event, ...rest } = checked;
-  const text = event && Buffer.from(event.payload).toString();
-  return JSON.stringify({ ...rest, ...(text !== undefined && { event: text }) });
+  return JSON.stringify({ ...rest, ...(event && { event: textOf(event), stored_at: timeOf(event) }) });
 }
 
-/** Whoever has written it must not write lines of this command's own. */
-function toOneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, " ");
+/** An event is JSON, whose line ends are escaped. Whoever has stored anything else must not write lines of this command's own. */
+function textOf({ payload }: ArchivedMessage): string {
+  return Buffer.from(payload)
+    .toString()
+    .replaceAll(/\p{Cc}/gu, " ");
+}
+
+function timeOf({ storedAtUs }: ArchivedMessage): string {
+  return toTime(storedAtUs / 1_000_000);
 }
 
 function toTime(atSeconds: number): string {

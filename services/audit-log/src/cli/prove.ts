@@ -7,41 +7,24 @@ import { parseOptions, required } from "./options.ts";
 
 /** Makes a proof that an event is in the archive. */
 export const prove: Command = {
-  summary: "a proof, for others, that one event is in the archive; of other generations it shows nothing",
+  summary:
+    "a proof, for others, that one event is in the archive; it shows no other event, and opens nothing",
   usage: `${GENERATION_USAGE}
   --seq <n>                   which event
-  --reveal                    the proof opens what is sealed with the generation's key; without it, it shows no text
-  --with-text                 the proof has the event's text, which has to be taken on trust: where the key opens other generations too
+  --reveal                    the proof shows the event; without it, that there is one, and of which generation
 ${READING_USAGE}`,
   async run(args, io) {
     const { values } = parseOptions(args, {
       ...GENERATION_OPTIONS,
       seq: { type: "string" },
       reveal: { type: "boolean", default: false },
-      "with-text": { type: "boolean", default: false },
     });
-    const { reveal, "with-text": claim } = values;
-    if (reveal && claim)
-      throw new RepriseError("invalid_request", "--reveal and --with-text exclude each other.");
     const seq = parseSeq(required(values.seq, "seq"));
     const { ref, archive, keyring, reader } = await openGeneration(values, io.env);
-    await recordAccess(
-      values.nats,
-      {
-        ...ref,
-        call: "prove",
-        query: { seq: String(seq), reveal: String(reveal), with_text: String(claim) },
-      },
-      io,
-    );
-    const proof = await proveEvent({
-      archive,
-      reader,
-      ref,
-      seq,
-      reveal: reveal ? keyring : undefined,
-      claim,
-    });
+    const query = { seq: String(seq), reveal: String(values.reveal) };
+    await recordAccess(values.nats, { ...ref, call: "prove", query }, io);
+    const reveal = values.reveal ? keyring : undefined;
+    const proof = await proveEvent({ archive, reader, ref, seq, reveal });
     await writeLine(io.out, JSON.stringify(proof, undefined, 2));
     return EXIT.fine;
   },

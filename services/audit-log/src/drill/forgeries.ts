@@ -8,7 +8,6 @@ import {
   hashLeaf,
   joinHashes,
   type Lane,
-  type NoteKey,
   parseNote,
   readSegmentFile,
   type Segment,
@@ -18,7 +17,7 @@ import {
   toLeafData,
 } from "@reprise/archive";
 import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./forgery.ts";
-import type { Tampering } from "./tamperings.ts";
+import type { DrillKeys, Tampering } from "./tamperings.ts";
 
 /*
  * Ways to tamper with an archive that take more than its objects: other tenants' segments, records that nobody has made, and the archive's own
@@ -218,7 +217,7 @@ function inFile(
 function inside(name: string, change: (commits: readonly Commit[]) => Commit[]): Tampering {
   return {
     name: `with the signing key: ${name}`,
-    async apply(store: BlobStore, signer?: NoteKey) {
+    async apply(store: BlobStore, { signer }: DrillKeys = {}) {
       if (!signer) throw new NotApplicable("the signing key is not at hand");
       await writeCommits(store, change(await readCommits(store)));
       await signAgain(store, signer);

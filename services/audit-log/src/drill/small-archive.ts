@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createNoteKey, openArchive, openKeyring } from "@reprise/archive";
+import { type BlobStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
 import type { PlacedMessage } from "@reprise/log";
 import {
   createGenerationId,
@@ -28,17 +28,20 @@ const COMMITS = 70;
 const SHARDS = 1;
 const STARTED_US = Date.UTC(2026, 0, 1) * 1_000;
 
+export interface SmallArchive extends DrilledArchive {
+  /** Where its keys lie, and what they are wrapped with. */
+  readonly keys: { readonly store: BlobStore; readonly masterKey: Uint8Array };
+}
+
 /**
  * Makes an archive of two tenants in memory with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure.
  * @param gapAt makes it lose the messages before so many of its commits
  */
-export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Promise<DrilledArchive> {
+export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Promise<SmallArchive> {
   const signer = createNoteKey(NAME);
   const store = createOverlay();
-  const keyring = await openKeyring({
-    store: createOverlay(),
-    masterKey: randomBytes(32),
-  });
+  const keys = { store: createOverlay(), masterKey: randomBytes(32) };
+  const keyring = await openKeyring(keys);
   const onError = (error: unknown) => {
     throw error;
   };
@@ -66,7 +69,7 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
     { archive, store, keyring, live: undefined },
     { tenant, subject: "person-0", by: "drill", reason: "asked for" },
   );
-  return { name: NAME, store, vkey: signer, signer };
+  return { name: NAME, store, vkey: signer, signer, keyring, keys };
 }
 
 /** Generations of two tenants in turn, each a request, some words and an end. */

@@ -7,6 +7,7 @@ import {
   createNoteKey,
   encodeSegmentFile,
   joinHashes,
+  type Keyring,
   type NoteKey,
   parseNote,
   readSegmentFile,
@@ -22,11 +23,16 @@ export interface Tampering {
   readonly name: string;
   /** What verifying is to say. Default: tampered. */
   readonly expected?: "unknown";
-  /**
-   * @param signer the archive's signing key
-   * @throws NotApplicable when the archive has nothing of the kind
-   */
-  apply(store: BlobStore, signer?: NoteKey): Promise<void>;
+  /** Only who opens what is sealed can tell. */
+  readonly isSealed?: true;
+  /** @throws NotApplicable when the archive has nothing of the kind, or a key is not at hand */
+  apply(store: BlobStore, keys?: DrillKeys): Promise<void>;
+}
+
+/** What only an archive's owner has. */
+export interface DrillKeys {
+  readonly signer?: NoteKey;
+  readonly keyring?: Pick<Keyring, "open">;
 }
 
 const isBatch = ({ lane, tenants }: Commit) => lane !== undefined && tenants.length > 0;

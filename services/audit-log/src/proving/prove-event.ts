@@ -6,41 +6,33 @@ import {
   inclusionProof,
   type Keyring,
   leafHashOf,
+  openSegment,
   openTree,
   parseCheckpoint,
   parseNote,
-  type SegmentHeader,
+  type Segment,
   type SegmentProof,
+  showMessage,
   splitHashes,
 } from "@reprise/archive";
 import { type GenerationRef, RepriseError } from "@reprise/protocol";
-import { isKeyOfSubject } from "../lifecycle/find-generations.ts";
 
 export interface ProveOptions {
   archive: Archive;
   reader: ArchiveReader;
   ref: GenerationRef;
   seq: number;
-  /** With it the proof shows the text too. */
+  /** With it the proof shows the event too, and nothing that opens what is sealed. */
   reveal?: Pick<Keyring, "open"> | undefined;
-  /** The proof has the event's text, and nothing that shows that it is that: for generations whose key must not be given away. */
-  claim?: boolean | undefined;
 }
 
 /**
  * Makes a proof that an event is in the archive. It is of the newest tree that a witness has cosigned, if the event is in that; else of the
  * newest one that is signed.
- * @throws RepriseError `generation_not_found`; `generation_erased` when the text is asked for and its key is destroyed; `invalid_request` when
- *   there is no such event, or the key of its text opens other generations too; `archive_unavailable`, `archive_corrupt`
+ * @throws RepriseError `generation_not_found`; `generation_erased` when the event is to be shown and its key is destroyed; `invalid_request`
+ *   when there is no such event; `archive_unavailable`, `archive_corrupt`
  */
-export async function proveEvent({
-  archive,
-  reader,
-  ref,
-  seq,
-  reveal,
-  claim,
-}: ProveOptions): Promise<SegmentProof> {
+export async function proveEvent({ archive, reader, ref, seq, reveal }: ProveOptions): Promise<SegmentProof> {
   const { stretches } = await reader.logOf(ref);
   const place = stretches.find(({ fromSeq, toSeq }) => fromSeq <= seq && seq <= toSeq);
   if (!place) {
@@ -49,8 +41,7 @@ export async function proveEvent({
   }
   const segment = await reader.sealedSegment(place.segment);
   const { header, sealed } = segment;
-  const key = reveal && (await keyOf(header, reveal));
-  const claimed = claim ? await textOf(reader, ref, seq) : undefined;
+  const event = reveal && (await showEvent(segment, seq, reveal));
   const { index, checkpoint } = await findLeaf(archive, ref.tenant, leafHashOf(segment));
   const cosigned = await archive.store.get(cosignedKey(ref.tenant));
   const note = newestHolding(index, cosigned && Buffer.from(cosigned).toString(), checkpoint);
@@ -64,34 +55,33 @@ export async function proveEvent({
     seq,
     header: Buffer.from(encodeSegmentHeader(header)).toString(),
     sealed: toBase64(sealed),
-    ...(key && { key: toBase64(key) }),
-    ...(claimed !== undefined && { claimed }),
+    ...(event && { event }),
     index,
     siblings: siblings.map(toBase64),
     checkpoint: note,
   };
 }
 
-async function textOf(reader: ArchiveReader, ref: GenerationRef, seq: number): Promise<string> {
-  for await (const { payload } of reader.events(ref, { fromSeq: seq }))
-    return Buffer.from(payload).toString();
-  throw new RepriseError("archive_corrupt", `Event ${seq} of ${ref.generation} is not in its segment.`);
-}
-
-async function keyOf(
-  { tenant, generation, kid }: SegmentHeader,
+async function showEvent(
+  segment: Segment,
+  seq: number,
   keyring: Pick<Keyring, "open">,
-): Promise<Uint8Array> {
-  if (isKeyOfSubject(kid)) {
-    const message = `The key of ${generation} opens all that is kept of its subject: it can be proved, and not revealed. --with-text gives the text to be taken on trust.`;
-    throw new RepriseError("invalid_request", message, { param: "reveal" });
-  }
+): Promise<NonNullable<SegmentProof["event"]>> {
+  const { tenant, generation, kid, first_seq, nonce } = segment.header;
   const key = await keyring.open(tenant, kid);
   if (key === "destroyed")
     throw new RepriseError("generation_erased", `Generation ${generation} was erased.`);
   if (key === "unknown")
     throw new RepriseError("archive_unavailable", `The keys of the archive lack key ${kid}.`);
-  return key.key;
+  const secrets = { key: key.key, nonce: Buffer.from(nonce, "hex") };
+  const { message, salt, siblings } = await showMessage(openSegment(segment, key), seq - first_seq, secrets);
+  return {
+    stream_seq: message.streamSeq,
+    stored_at: message.storedAtUs,
+    payload: toBase64(message.payload),
+    salt: toBase64(salt),
+    siblings: siblings.map(toBase64),
+  };
 }
 
 /** Where a leaf is in its tree, and the newest checkpoint of that tree. Reads all commits: nothing else says where leaves are. */

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { must } from "./independent-notes.ts";
+import { hashLeaf, toLeafData } from "./independent-tree.ts";
 
 /* §4 of packages/archive/FORMAT.md, for the independent verifier. */
 
@@ -17,7 +18,7 @@ export async function readSegments(
   connection: DuckDBConnection,
   path: string,
   file: Json,
-): Promise<{ header: Json; leaf: Buffer }[]> {
+): Promise<{ header: Json; text: string; sealed: Buffer; leaf: Buffer }[]> {
   must(existsSync(path) && statSync(path).size === file.bytes, "4.1: size");
   must(hash("sha256", readFileSync(path), "hex") === file.sha256, "4.1: hash");
   const rows = (await connection.runAndReadAll(queryOf(path))).getRowObjects() as Json[];
@@ -41,21 +42,10 @@ export async function readSegments(
   const prints = headers.map(({ generation }) => hash("sha256", generation, "hex").slice(0, 8));
   const once = [...new Set(prints)].toSorted().join("");
   must(Buffer.from(once, "hex").toString("base64") === file.generations, "3.4: generations");
-  return rows.map(({ header, sealed }, i) => ({
-    header: headers[i],
-    leaf: hashLeaf(toLeafData(Buffer.from(header), Buffer.from(sealed.bytes))),
-  }));
-}
-
-export function hashLeaf(data: Uint8Array): Buffer {
-  return hash("sha256", Buffer.concat([Buffer.of(0), data]), "buffer");
-}
-
-/** 4.2. */
-export function toLeafData(header: Buffer, sealed: Buffer): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(header.length);
-  return Buffer.concat([length, header, sealed]);
+  return rows.map(({ header: text, sealed: { bytes } }, i) => {
+    const sealed = Buffer.from(bytes);
+    return { header: headers[i], text, sealed, leaf: hashLeaf(toLeafData(Buffer.from(text), sealed)) };
+  });
 }
 
 export function sum(numbers: readonly number[]): number {

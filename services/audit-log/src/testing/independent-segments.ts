@@ -2,6 +2,7 @@ import { createDecipheriv, hash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
+import { messagesRoot } from "./independent-messages.ts";
 import { must } from "./independent-notes.ts";
 
 /* §10 and §11 of packages/archive/FORMAT.md, for the independent verifier. Numbers are the page's. */
@@ -9,6 +10,7 @@ import { must } from "./independent-notes.ts";
 export interface IndependentMessage {
   readonly place: number;
   readonly storedAtUs: number;
+  readonly payload: Buffer;
   readonly text: string;
 }
 
@@ -69,7 +71,7 @@ function decrypt(
   return Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]);
 }
 
-/** 11.1 to 11.4. @param header as it is stored */
+/** 11.1 to 11.4, 11.6, 12.1. @param header as it is stored */
 export function openIndependently(header: string, sealed: Uint8Array, key: Uint8Array): IndependentMessage[] {
   const { v, commitment, nonce, kind, events, ...said }: Json = JSON.parse(header);
   must(v === 1, "3: version");
@@ -94,16 +96,19 @@ export function openIndependently(header: string, sealed: Uint8Array, key: Uint8
 
   let at = 0;
   const messages = shapes.map((shape, i): IndependentMessage => {
-    const core = cores.toString("utf8", at, (at += lengths[i]!));
+    const core = cores.subarray(at, (at += lengths[i]!));
     const [before, after] = SHAPES[shape]!;
-    const payload = shape === 0 ? core : `{"seq":${said.first_seq + i}${before}${core}${after}`;
-    if (kind === "log") must(JSON.parse(payload).seq === said.first_seq + i, "11.6: seqs");
-    return { place: places[i]!, storedAtUs: times[i]!, text: payload };
+    const start = Buffer.from(`{"seq":${said.first_seq + i}${before}`);
+    const payload = shape === 0 ? core : Buffer.concat([start, core, Buffer.from(after)]);
+    const text = payload.toString();
+    if (kind === "log") must(JSON.parse(text).seq === said.first_seq + i, "11.6: seqs");
+    return { place: places[i]!, storedAtUs: times[i]!, payload, text };
   });
   must(at === coreBytes, "11.6: lengths");
   const [first, last] = [messages[0]!, messages.at(-1)!];
   must(first.place === said.first_stream_seq && last.place === said.last_stream_seq, "11.6: places");
   must(first.storedAtUs === said.first_at && last.storedAtUs === said.last_at, "11.6: times");
+  must(messagesRoot(messages, key, Buffer.from(nonce, "hex")) === said.messages_root, "12.1: root");
   return messages;
 }
 

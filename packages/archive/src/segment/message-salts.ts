@@ -1,0 +1,16 @@
+import { createCipheriv, createHmac } from "node:crypto";
+
+export const SALT_BYTES = 16;
+const LABEL = "reprise message salts v1";
+const CIPHER = "aes-256-ctr";
+const ZERO_IV = new Uint8Array(16);
+
+/**
+ * A salt for each message of a segment, one behind the other. They are not stored: whoever has the data key makes them again, and without it a
+ * message can't be guessed from its hash, also once the key is destroyed. One salt says nothing of the others.
+ * @param nonce the segment's, which never comes twice with one key
+ */
+export function messageSalts(key: Uint8Array, nonce: Uint8Array, count: number): Uint8Array {
+  const derived = createHmac("sha256", key).update(LABEL).update(nonce).digest();
+  return createCipheriv(CIPHER, derived, ZERO_IV).update(new Uint8Array(count * SALT_BYTES));
+}

@@ -1,0 +1,87 @@
+import { hashText, LEAF_PREFIX, toHash } from "../merkle/hash.ts";
+import { inclusionProof } from "../merkle/proofs.ts";
+import { RunningRoot } from "../merkle/running-root.ts";
+import { messageSalts, SALT_BYTES } from "./message-salts.ts";
+import type { ArchivedMessage } from "./segment-header.ts";
+
+/*
+ * A tree over the messages of one segment, whose root is in the header: it shows one of them to somebody who can't open the segment, and is
+ * to see nothing of the others. A leaf is the hash of a salt, the message's place and time, and its payload.
+ */
+
+const PLACE_AT = 1 + SALT_BYTES;
+const TIME_AT = PLACE_AT + 8;
+const PAYLOAD_AT = TIME_AT + 8;
+
+/** What most leaves are the hash of fits; a larger payload gets a buffer of its own. */
+const input = Buffer.alloc(4_096, LEAF_PREFIX);
+
+/** What seals a segment, and makes its salts. */
+interface TreeSecrets {
+  readonly key: Uint8Array;
+  /** The segment's. */
+  readonly nonce: Uint8Array;
+}
+
+/** What shows one message of a segment, to who has the segment's header. */
+interface ShownMessage {
+  readonly message: ArchivedMessage;
+  readonly salt: Uint8Array;
+  /** From the leaf upwards. */
+  readonly siblings: readonly Uint8Array[];
+}
+
+/** The root of the tree over all messages of a segment. */
+export function messagesRoot(messages: readonly ArchivedMessage[], secrets: TreeSecrets): Uint8Array {
+  const tree = new RunningRoot();
+  for (const leaf of leavesOf(messages, secrets)) tree.append(leaf);
+  return tree.root();
+}
+
+/** @param index of the message that is to be shown. @throws RangeError when there is no such message */
+export async function showMessage(
+  messages: readonly ArchivedMessage[],
+  index: number,
+  secrets: TreeSecrets,
+): Promise<ShownMessage> {
+  const leaves = leavesOf(messages, secrets);
+  const siblings = await inclusionProof(index, leaves.length, async (level, at) => {
+    const tree = new RunningRoot();
+    for (const leaf of leaves.slice(at * 2 ** level, (at + 1) * 2 ** level)) tree.append(leaf);
+    return tree.root();
+  });
+  const salts = messageSalts(secrets.key, secrets.nonce, messages.length);
+  const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES);
+  return { message: messages[index]!, salt, siblings };
+}
+
+/** A message's leaf. @param salt 16 bytes */
+export function messageLeaf(message: ArchivedMessage, salt: Uint8Array): Uint8Array {
+  return toHash(leafText(message, salt, 0));
+}
+
+function leavesOf(messages: readonly ArchivedMessage[], { key, nonce }: TreeSecrets): string[] {
+  const salts = messageSalts(key, nonce, messages.length);
+  return messages.map((message, i) => leafText(message, salts, i * SALT_BYTES));
+}
+
+/** @param saltAt where its salt begins in `salts` */
+function leafText(
+  { streamSeq, storedAtUs, payload }: ArchivedMessage,
+  salts: Uint8Array,
+  saltAt: number,
+): string {
+  const length = PAYLOAD_AT + payload.length;
+  const leaf = length <= input.length ? input.subarray(0, length) : Buffer.alloc(length, LEAF_PREFIX);
+  for (let i = 0; i < SALT_BYTES; i++) leaf[1 + i] = salts[saltAt + i]!;
+  writeSafeInteger(leaf, streamSeq, PLACE_AT);
+  writeSafeInteger(leaf, storedAtUs, TIME_AT);
+  leaf.set(payload, PAYLOAD_AT);
+  return hashText(leaf);
+}
+
+/** 8 bytes, the most significant first. */
+function writeSafeInteger(bytes: Buffer, value: number, at: number): void {
+  bytes.writeUInt32BE(Math.floor(value / 2 ** 32), at);
+  bytes.writeUInt32BE(value % 2 ** 32, at + 4);
+}
