@@ -90,7 +90,7 @@ export async function openGeneration({
   broker.main.subscribe(liveSubject(ref), {
     callback: (error, message) => (error ? complain(error) : appender.observe(peekSeq(message.data))),
   });
-  appender.append({ type: "generation.started", attempt: 1, worker: WORKER, model: "sim" });
+  appender.append({ type: "generation.started", attempt: 1, worker: WORKER, model: "sim", nonce: "5e0f9a" });
   await appender.settled();
   return { id: ref.generation, appender };
 }
