@@ -6,6 +6,7 @@ import { watchConnection } from "./connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { type JobSlot, JobSlots } from "./job-slot.ts";
 import { PullCredit } from "./pull-credit.ts";
+import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 /** A job that this worker holds until it says otherwise, or dies. */
 export interface Job {
@@ -80,16 +81,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   let subscription: Subscription = listen();
 
   function listen(): Subscription {
-    return connection.subscribe(createInbox(), {
-      callback: (error, msg) => {
-        try {
-          if (error) onError(error);
-          else receive(msg);
-        } catch (thrown) {
-          onError(thrown);
-        }
-      },
-    });
+    return subscribeGuarded(connection, createInbox(), { onMessage: receive, onError });
   }
 
   function pull(): void {

@@ -1,6 +1,7 @@
-import type { NatsConnection, Subscription } from "@nats-io/transport-node";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type GenerationRef, liveSubject } from "@reprise/protocol";
 import { HEADER } from "./header.ts";
+import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 export interface LiveFeedOptions {
   /**
@@ -8,7 +9,7 @@ export interface LiveFeedOptions {
    * view that is valid during the call; `sequence` reads the stream sequence, which costs parsing headers.
    */
   onEvent: (payload: Uint8Array, sequence: () => number) => void;
-  /** Told what `onEvent` throws: escaping, it would kill the read loop and leave the connection open and mute. */
+  /** Told what `onEvent` throws. */
   onError: (error: unknown) => void;
 }
 
@@ -18,14 +19,7 @@ export function subscribeLive(
   ref: GenerationRef,
   { onEvent, onError }: LiveFeedOptions,
 ): Subscription {
-  return connection.subscribe(liveSubject(ref), {
-    callback: (error, msg) => {
-      try {
-        if (error) throw error;
-        onEvent(msg.data, () => Number(msg.headers?.get(HEADER.sequence)));
-      } catch (thrown) {
-        onError(thrown);
-      }
-    },
-  });
+  // Whether headers are parsed is for `onEvent` to say.
+  const onMessage = (msg: Msg) => onEvent(msg.data, () => Number(msg.headers?.get(HEADER.sequence)));
+  return subscribeGuarded(connection, liveSubject(ref), { onMessage, onError });
 }

@@ -1,5 +1,6 @@
-import type { NatsConnection, Subscription } from "@nats-io/transport-node";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { ERASED_SUBJECTS, type GenerationRef, parseOpsSubject } from "@reprise/protocol";
+import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 export interface ErasureFeedOptions {
   /** Called for each generation that is erased, inside the connection's read loop: it has to be short. */
@@ -13,15 +14,9 @@ export function subscribeErasures(
   connection: NatsConnection,
   { onErased, onError }: ErasureFeedOptions,
 ): Subscription {
-  return connection.subscribe(ERASED_SUBJECTS, {
-    callback: (error, msg) => {
-      try {
-        if (error) throw error;
-        const { tenant, generation } = parseOpsSubject(msg.subject);
-        if (generation !== undefined) onErased({ tenant, generation });
-      } catch (thrown) {
-        onError(thrown);
-      }
-    },
-  });
+  const onMessage = ({ subject }: Msg) => {
+    const { tenant, generation } = parseOpsSubject(subject);
+    if (generation !== undefined) onErased({ tenant, generation });
+  };
+  return subscribeGuarded(connection, ERASED_SUBJECTS, { onMessage, onError });
 }

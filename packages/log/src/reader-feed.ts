@@ -1,6 +1,7 @@
-import type { NatsConnection, Subscription } from "@nats-io/transport-node";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type GenerationRef, type NodeId, parseReaderSubject, readerSubjects } from "@reprise/protocol";
 import { decodeReaderRecord, type ReaderRecord } from "./reader-presence.ts";
+import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 export interface ReaderFeedOptions {
   /** Called for each word of a node about its readers, inside the connection's read loop: it has to be short. */
@@ -15,15 +16,9 @@ export function subscribeReaders(
   ref: GenerationRef,
   { onReaders, onError }: ReaderFeedOptions,
 ): Subscription {
-  return connection.subscribe(readerSubjects(ref), {
-    callback: (error, msg) => {
-      try {
-        if (error) throw error;
-        const record = decodeReaderRecord(msg.data);
-        if (record) onReaders(parseReaderSubject(msg.subject).node, record);
-      } catch (thrown) {
-        onError(thrown);
-      }
-    },
-  });
+  const onMessage = ({ subject, data }: Msg) => {
+    const record = decodeReaderRecord(data);
+    if (record) onReaders(parseReaderSubject(subject).node, record);
+  };
+  return subscribeGuarded(connection, readerSubjects(ref), { onMessage, onError });
 }

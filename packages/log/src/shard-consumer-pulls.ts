@@ -1,6 +1,7 @@
 import { createInbox, type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
 import { watchConnection } from "./connection.ts";
 import { GROUP } from "./shard-consumer-state.ts";
+import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 export interface ShardPullsOptions {
   connection: NatsConnection;
@@ -71,17 +72,8 @@ export class ShardPulls {
   }
 
   #listen(): Subscription {
-    return this.#options.connection.subscribe(createInbox(), {
-      callback: (error, msg) => {
-        // An exception here would kill the connection's read loop.
-        try {
-          if (error) throw error;
-          this.#receive(msg);
-        } catch (thrown) {
-          this.#options.onError(thrown);
-        }
-      },
-    });
+    const { connection, onError } = this.#options;
+    return subscribeGuarded(connection, createInbox(), { onMessage: (msg) => this.#receive(msg), onError });
   }
 
   #pull(): void {

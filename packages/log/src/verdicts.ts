@@ -12,6 +12,7 @@ import {
 import { HEADER } from "./header.ts";
 import type { Publish, PublishOutcome } from "./publisher.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
+import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 /*
  * What moderation says of a generation. Every verdict goes out live, a hint that may be lost; some are stored, the last one of each
@@ -119,7 +120,7 @@ function unavailable(reason: NoReply | (string & {})): RepriseError {
 export interface VerdictFeedOptions {
   /** Called for each verdict, inside the connection's read loop: it has to be short. */
   onVerdict: (verdict: Verdict) => void;
-  /** Told what `onVerdict` throws: escaping, it would kill the read loop. */
+  /** Told what `onVerdict` throws. */
   onError: (error: unknown) => void;
 }
 
@@ -129,15 +130,9 @@ export function subscribeVerdicts(
   ref: GenerationRef,
   { onVerdict, onError }: VerdictFeedOptions,
 ): Subscription {
-  return connection.subscribe(liveVerdictSubject(ref), {
-    callback: (error, msg) => {
-      try {
-        if (error) throw error;
-        const verdict = decodeVerdict(msg.data);
-        if (verdict) onVerdict(verdict);
-      } catch (thrown) {
-        onError(thrown);
-      }
-    },
-  });
+  const onMessage = ({ data }: Msg) => {
+    const verdict = decodeVerdict(data);
+    if (verdict) onVerdict(verdict);
+  };
+  return subscribeGuarded(connection, liveVerdictSubject(ref), { onMessage, onError });
 }
