@@ -15,6 +15,8 @@ export interface GenerationLog {
   readonly verdicts: VerdictReader;
   /** The largest checkpoint that the broker takes. */
   readonly maxCheckpointBytes: number;
+  /** How long to go on with what changes a log while the broker does not answer. */
+  readonly budgetMs: number;
   /** Whether both connections stand at this moment. */
   readonly connected: boolean;
   close(): void;
@@ -22,9 +24,15 @@ export interface GenerationLog {
 
 const MAX_CHECKPOINT_BYTES = 4 * 1_024 * 1_024;
 const HEADER_ROOM = 4_096;
+/** An election takes up to 10 s. */
+const BUDGET_MS = 20_000;
 
 /** @param onError told of defects inside callbacks, which nobody awaits */
-export function createGenerationLog(broker: Broker, onError: (error: unknown) => void): GenerationLog {
+export function createGenerationLog(
+  broker: Broker,
+  onError: (error: unknown) => void,
+  { budgetMs = BUDGET_MS }: { budgetMs?: number | undefined } = {},
+): GenerationLog {
   const writes = new ReplyInbox(broker.main, onError);
   const reads = new ReplyInbox(broker.reads, onError);
   const leader = createLeaderReader(reads);
@@ -36,6 +44,7 @@ export function createGenerationLog(broker: Broker, onError: (error: unknown) =>
     leader,
     verdicts: createVerdictReader(reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
+    budgetMs,
     get connected() {
       return writes.connected && reads.connected;
     },

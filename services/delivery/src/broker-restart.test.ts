@@ -39,7 +39,7 @@ test("a broker that crashes and comes back is a pause to readers: no error, no g
 });
 
 test("a broker that hangs is a pause to readers as well, and an answer to whoever asks for work", async () => {
-  await using platform = await openPlatform();
+  await using platform = await openPlatform({ brokerBudgetMs: 500 });
   const { path, worker } = await createGeneration(platform);
   await append(worker, started());
   await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
@@ -57,7 +57,7 @@ test("a broker that hangs is a pause to readers as well, and an answer to whoeve
 });
 
 test("without its broker a node answers in bounded time that it can't, and says that it may be tried again", async () => {
-  await using platform = await openPlatform();
+  await using platform = await openPlatform({ brokerBudgetMs: 500 });
   const { path, worker } = await createGeneration(platform);
   await append(worker, started());
   await platform.server.stop();

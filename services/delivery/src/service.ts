@@ -36,6 +36,8 @@ export interface DeliveryOptions extends DeliverySettings {
   drainGraceMs?: number;
   /** For how long a node's word that it has readers counts. Default `READER_LEASE_MS`. */
   readerLeaseMs?: number;
+  /** How long a call that changes a generation goes on while the broker does not answer. Default 20 s. */
+  brokerBudgetMs?: number;
 }
 
 export interface Delivery extends AsyncDisposable {
@@ -62,7 +64,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
   const { retentionMs, heartbeatMs, drainGraceMs = DRAIN_GRACE_MS, readerLeaseMs } = options;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
-  const log = createGenerationLog(broker, onError);
+  const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
   const hub = new Hub({
     connection: broker.main,

@@ -41,8 +41,6 @@ export interface Created {
   joined: boolean;
 }
 
-/** How long to go on when the broker does not answer: an election takes up to 10 s. */
-const BUDGET_MS = 20_000;
 const PAUSE_MS = 50;
 /** How long another create of the same generation may take between its job and its seq 0. */
 const OTHERS_MS = 1_000;
@@ -81,7 +79,12 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {} };
   const moderation = await keepModeration(ruleSets, tenant, policies);
   const { requested, payload } = encodeRequested(ref, options, moderation);
-  const { duplicate } = await enqueueJob(log.publish, { model: request.model, ref, payload });
+  const { duplicate } = await enqueueJob(log.publish, {
+    model: request.model,
+    ref,
+    payload,
+    budgetMs: log.budgetMs,
+  });
   const existing = await writeRequested(log, ref, payload, duplicate);
   return { ref, requested: existing ? assertSameRequest(existing, request) : requested, joined: duplicate };
 }
@@ -99,7 +102,7 @@ async function writeRequested(
 ): Promise<RequestedEvent | undefined> {
   const writer = createWriterName();
   const startedAt = Date.now();
-  for (let sinceMs = 0; sinceMs < BUDGET_MS; sinceMs = Date.now() - startedAt) {
+  for (let sinceMs = 0; sinceMs < log.budgetMs; sinceMs = Date.now() - startedAt) {
     if (!isOthers || sinceMs > OTHERS_MS) {
       const outcome = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer });
       if (outcome.kind === "stored") return undefined;

@@ -264,7 +264,7 @@ describe("a caller", () => {
 });
 
 test("neither answers nor log lines hold secrets, prompts or stack traces", async () => {
-  await using platform = await openPlatform();
+  await using platform = await openPlatform({ brokerBudgetMs: 500 });
   const { url } = platform.node;
   const prompt = "the quick brown secret";
   const headers = { "idempotency-key": "k" };

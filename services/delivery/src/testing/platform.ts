@@ -81,7 +81,13 @@ export interface Platform extends AsyncDisposable {
 export type NodeOptions = Partial<
   Pick<
     DeliveryOptions,
-    "hubBytes" | "heartbeatMs" | "corsOrigins" | "models" | "drainGraceMs" | "readerLeaseMs"
+    | "hubBytes"
+    | "heartbeatMs"
+    | "corsOrigins"
+    | "models"
+    | "drainGraceMs"
+    | "readerLeaseMs"
+    | "brokerBudgetMs"
   >
 >;
 
