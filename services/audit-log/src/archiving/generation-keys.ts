@@ -3,14 +3,17 @@ import {
   type ArchiveFile,
   type ByteRange,
   type DataKey,
+  fingerprintOf,
+  holdsFingerprint,
   type Keyring,
-  mayHold,
   openSegmentFile,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import type { MessageOwner } from "./lane-kind.ts";
 
 const MAX_KNOWN = 50_000;
+/** How far the clocks of a cluster's servers may be apart: each stream's messages have the time of its own leader. */
+const SKEW_US = 60_000_000;
 
 /**
  * Which key seals what of a generation. All its segments have one key as a rule: the one that its first was sealed with. Two archivers that
@@ -31,11 +34,12 @@ export class GenerationKeys {
 
   /**
    * For a log's first segment: the key of its subject, or one of its own.
+   * @param sinceUs when its first message was stored: nothing of it is older, so nearly all files are passed over
    * @throws RepriseError `archive_unavailable`
    */
-  async begin(owner: MessageOwner, subject: string | undefined): Promise<DataKey> {
-    // The log may be archived for the second time, in a later epoch.
-    if (subject === undefined) return this.goOn(owner);
+  async begin(owner: MessageOwner, subject: string | undefined, sinceUs: number): Promise<DataKey> {
+    // Its verdict may have been archived before it, or itself, in an earlier epoch.
+    if (subject === undefined) return this.#goOn(owner, sinceUs - SKEW_US);
     return this.#remember(owner, await this.#keyring.keyFor({ ...owner, subject }));
   }
 
@@ -43,8 +47,12 @@ export class GenerationKeys {
    * For everything else of a generation.
    * @throws RepriseError `archive_unavailable`
    */
-  async goOn(owner: MessageOwner): Promise<DataKey> {
-    const kid = this.#kids.get(nameOf(owner)) ?? (await this.#findKid(owner));
+  goOn(owner: MessageOwner): Promise<DataKey> {
+    return this.#goOn(owner, 0);
+  }
+
+  async #goOn(owner: MessageOwner, sinceUs: number): Promise<DataKey> {
+    const kid = this.#kids.get(nameOf(owner)) ?? (await this.#findKid(owner, sinceUs));
     const key = kid === undefined ? "unknown" : await this.#keyring.open(owner.tenant, kid);
     // A key may have gone without the generation: with others of its subject, or with a day that is kept no longer.
     return this.#remember(owner, typeof key === "string" ? await this.#keyring.keyFor(owner) : key);
@@ -58,10 +66,12 @@ export class GenerationKeys {
     return key;
   }
 
-  /** After a restart the archive knows. */
-  async #findKid({ tenant, generation }: MessageOwner): Promise<string | undefined> {
-    for (const file of this.#archive.state.files(tenant)) {
-      const kid = mayHold(file, generation) && (await this.#kidIn(file, generation));
+  /** After a restart the archive knows: most probably one of its newest files. */
+  async #findKid({ tenant, generation }: MessageOwner, sinceUs: number): Promise<string | undefined> {
+    const fingerprint = fingerprintOf(generation);
+    for (const file of this.#archive.state.files(tenant).toReversed()) {
+      if (file.last_at < sinceUs || !holdsFingerprint(file, fingerprint)) continue;
+      const kid = await this.#kidIn(file, generation);
       if (kid) return kid;
     }
     return undefined;

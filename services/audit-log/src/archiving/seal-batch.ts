@@ -92,10 +92,12 @@ async function sealGroup(
 ): Promise<Segment> {
   const { kind, tenant, generation, firstSeq, messages } = group;
   const words = kind === "log" ? readFirstWords(group) : undefined;
-  const key = words ? await keys.begin(group, words.subject) : await keys.goOn(keyOwner(group));
-  const tags = await Promise.all((words?.tagged ?? []).map((text) => keyring.tag(tenant, text)));
   const firstMessage = messages[0]!;
   const lastMessage = messages.at(-1)!;
+  const key = words
+    ? await keys.begin(group, words.subject, firstMessage.storedAtUs)
+    : await keys.goOn(keyOwner(group));
+  const tags = await Promise.all((words?.tagged ?? []).map((text) => keyring.tag(tenant, text)));
   return sealSegment(
     {
       v: 1,
