@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plainFraming } from "./testing/plain-framing.ts";
 import { cancelled, completed, delta, newRef, requested, started } from "./testing/world.ts";
-import { judgePlace, Tail } from "./tail.ts";
+import { judgePlace } from "./judge-place.ts";
+import { Tail } from "./tail.ts";
 
 const REF = newRef();
 

@@ -9,6 +9,7 @@ import {
   peekSeq,
   peekType,
   type RepriseError,
+  type SeqRange,
   type Verdict,
   Withdrawals,
 } from "@reprise/protocol";
@@ -16,21 +17,13 @@ import { EarlyEvents } from "./early-events.ts";
 import { FrameLog, type Framing } from "./frame-log.ts";
 import { LogAttempts } from "./log-attempts.ts";
 import { LogMarks, MARK_EVERY } from "./log-marks.ts";
+import { judgePlace, type Place } from "./judge-place.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
 import { readPolicy } from "./requested-policy.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
-/** What an event is to a tail whose last event is `lastSeq`. */
-export type Place = "next" | "known" | "gap";
-
 /** What a live message was to a tail. `differs`: it has the place of a known event and is another one. */
 export type LiveJudgement = Place | "differs";
-
-/** The live feed may lose, repeat and reorder: only the successor of the last event is taken from it. */
-export function judgePlace(lastSeq: number, seq: number): Place {
-  if (seq === lastSeq + 1) return "next";
-  return seq <= lastSeq ? "known" : "gap";
-}
 
 /**
  * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
@@ -53,6 +46,8 @@ export class Tail {
   readonly #visibility: Visibility | undefined;
   /** Undefined while nothing has been withdrawn. */
   #withdrawals: Withdrawals | undefined;
+  /** Before that, what is withdrawn is taken out of the frames once for all of the snapshot. */
+  #isLoaded = false;
   #lastSeq: number;
   readonly #attempts = new LogAttempts();
   readonly #marks = new LogMarks();
@@ -73,6 +68,8 @@ export class Tail {
     this.#visibility = moderation && new Visibility(moderation);
     this.#frames = new FrameLog(framing, Math.max(1, firstSeq));
     for (const payload of snapshot.events) this.#append(payload);
+    this.#isLoaded = true;
+    if (this.#withdrawals) this.#rewrite({ fromSeq: 0, toSeq: this.#lastSeq });
     this.#mark(snapshot.streamSeq);
   }
 
@@ -272,10 +269,13 @@ export class Tail {
   /** From now on nobody is sent what was withdrawn, whoever comes and whatever the cursor. */
   #withdraw(event: KnownEvent): void {
     this.#withdrawals ??= new Withdrawals();
-    const range = this.#withdrawals.apply(event);
-    if (!range) return;
+    const changed = this.#withdrawals.apply(event);
     for (const listener of this.#withdrawalListeners) listener(event.seq);
-    this.#frames.replace(range.fromSeq, range.toSeq, (seq, payload) => {
+    if (this.#isLoaded) for (const range of changed) this.#rewrite(range);
+  }
+
+  #rewrite({ fromSeq, toSeq }: SeqRange): void {
+    this.#frames.replace(fromSeq, toSeq, (seq, payload) => {
       return { cursor: this.cursorAt(seq), payload: this.#project(payload) };
     });
   }

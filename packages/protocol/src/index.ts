@@ -11,6 +11,7 @@ export {
 } from "./event.ts";
 export { encodeEvent, peekSeq, peekType } from "./event-codec.ts";
 export * from "./filler-subject.ts";
+export { firstWhere } from "./first-where.ts";
 export { toHttpStatus } from "./http-status.ts";
 export {
   createGenerationId,
@@ -52,3 +53,4 @@ export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./
 export { timeoutError } from "./timeout-error.ts";
 export * from "./verdict.ts";
 export { channelOf, textOf, Withdrawals } from "./withdrawals.ts";
+export type { SeqRange } from "./withdrawn-ranges.ts";

@@ -1,6 +1,8 @@
 import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { firstWhere } from "./first-where.ts";
 import type { OutputItem } from "./output-item.ts";
 import type { Withdrawals } from "./withdrawals.ts";
+import type { SeqRange } from "./withdrawn-ranges.ts";
 
 /** A part of the output and the event that it came with. */
 interface Segment {
@@ -11,19 +13,21 @@ interface Segment {
 /** What of a log's output counts, in the log's order: without what was rewound, and as moderation has it. */
 export class Segments {
   readonly #withdrawals: Withdrawals | undefined;
-  #list: Segment[] = [];
+  readonly #list: Segment[] = [];
+  /** The texts of the first segments, joined, and where each of them begins in that. */
   #text = "";
-  #joined = 0;
+  #starts: number[] = [];
 
   /** @param withdrawals of the same log; undefined for the output as it was produced */
   constructor(withdrawals: Withdrawals | undefined) {
     this.#withdrawals = withdrawals;
   }
 
-  /** All texts, joined. Read after every event it costs no more than read once. */
+  /** All texts, joined. Read after every event it costs no more than read once; after a withdrawal, what stands behind that. */
   get text(): string {
-    for (; this.#joined < this.#list.length; this.#joined++) {
-      const { item } = this.#list[this.#joined]!;
+    for (let at = this.#starts.length; at < this.#list.length; at++) {
+      const { item } = this.#list[at]!;
+      this.#starts.push(this.#text.length);
       if (item.type === "text") this.#text += item.text;
     }
     return this.#text;
@@ -61,23 +65,28 @@ export class Segments {
 
   /** @returns what does not count any more */
   rewind(toSeq: number): OutputItem[] {
-    const rewound = this.#list.filter(({ seq }) => seq > toSeq);
-    this.#list = this.#list.filter(({ seq }) => seq <= toSeq);
-    this.#rejoin();
-    return rewound.map(({ item }) => item);
+    const from = this.#indexOf(toSeq + 1);
+    this.#rejoin(from);
+    return this.#list.splice(from).map(({ item }) => item);
   }
 
   /** Takes an event that may withdraw some of it. */
   withdraw(event: KnownEvent | UnknownEvent): void {
-    const range = this.#withdrawals?.apply(event);
-    if (!range) return;
-    const { fromSeq, toSeq } = range;
-    // From the end: what is withdrawn was said a moment ago.
-    for (let i = this.#list.length - 1; i >= 0 && this.#list[i]!.seq >= fromSeq; i--) {
-      const { seq, item } = this.#list[i]!;
-      if (seq <= toSeq) this.#list[i] = { seq, item: this.#shown(seq, item) };
+    for (const range of this.#withdrawals?.apply(event) ?? []) this.#reread(range);
+  }
+
+  #reread({ fromSeq, toSeq }: SeqRange): void {
+    const from = this.#indexOf(fromSeq);
+    for (let at = from; at < this.#list.length && this.#list[at]!.seq <= toSeq; at++) {
+      const { seq, item } = this.#list[at]!;
+      this.#list[at] = { seq, item: this.#shown(seq, item) };
     }
-    this.#rejoin();
+    this.#rejoin(from);
+  }
+
+  /** Where the first segment lies that came with this event or a later one. */
+  #indexOf(seq: number): number {
+    return firstWhere(this.#list, (segment) => segment.seq >= seq);
   }
 
   #shown(seq: number, item: OutputItem): OutputItem {
@@ -87,8 +96,10 @@ export class Segments {
     return item.type === "text" ? { ...item, text } : { ...item, arguments: text };
   }
 
-  #rejoin(): void {
-    this.#text = "";
-    this.#joined = 0;
+  /** Joins the texts anew from this segment on. */
+  #rejoin(from: number): void {
+    if (from >= this.#starts.length) return;
+    this.#text = this.#text.slice(0, this.#starts[from]);
+    this.#starts.length = from;
   }
 }

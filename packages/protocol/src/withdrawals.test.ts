@@ -60,7 +60,10 @@ describe("what moderation has withdrawn", () => {
     ]);
     const [, , , told, all] = projected(log) as { replacement?: string }[];
     expect([told?.replacement, all?.replacement]).toEqual(["", "[all]"]);
-    expect(withdrawalsOf(log.slice(0, 4)).apply(log[4]!)).toEqual({ fromSeq: 1, toSeq: 4 });
+    expect(withdrawalsOf(log.slice(0, 4)).apply(log[4]!)).toEqual([
+      { fromSeq: 1, toSeq: 3 },
+      { fromSeq: 4, toSeq: 4 },
+    ]);
   });
 
   it("may be what the model has thought, what another output says, or a tool's arguments", () => {
@@ -138,10 +141,31 @@ describe("withdrawals", () => {
     const withdrawals = new Withdrawals();
     const log = toLog([...said, redacted(3, 4), halted(5)]);
     expect(log.map((event) => withdrawals.apply(event))).toMatchObject([
-      ...said.map(() => undefined),
-      { fromSeq: 3, toSeq: 4 },
-      { fromSeq: 5, toSeq: Number.POSITIVE_INFINITY },
+      ...said.map(() => []),
+      [{ fromSeq: 3, toSeq: 4 }],
+      [{ fromSeq: 5, toSeq: Number.POSITIVE_INFINITY }],
     ]);
+  });
+
+  it("tell of every event that reads differently from now on, whatever was withdrawn before", () => {
+    fc.assert(
+      fc.property(anyModeratedLog, (log) => {
+        const withdrawals = new Withdrawals();
+        const read = (events: readonly KnownEvent[]) =>
+          events.map((event) =>
+            new TextDecoder().decode(withdrawals.project(event.seq, encodeEvent(event.seq, event))),
+          );
+        for (const [at, event] of log.entries()) {
+          const before = read(log.slice(0, at));
+          const changed = withdrawals.apply(event);
+          const isTold = ({ seq }: KnownEvent) =>
+            changed.some(({ fromSeq, toSeq }) => seq >= fromSeq && seq <= toSeq);
+          const untold = log.slice(0, at).filter((earlier) => !isTold(earlier));
+          expect(read(untold)).toEqual(untold.map(({ seq }) => before[seq - 1]));
+        }
+      }),
+      { numRuns: 300 },
+    );
   });
 
   it("are empty until there is one", () => {

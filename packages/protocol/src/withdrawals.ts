@@ -1,16 +1,7 @@
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent } from "./event-codec.ts";
-
-/** What an event says of moderation's withdrawals: a range of text that was replaced, or the end of all text. */
-interface Withdrawal {
-  /** The event that says so. */
-  readonly seq: number;
-  readonly fromSeq: number;
-  readonly toSeq: number;
-  /** Undefined for a halt, which takes the text of every channel. */
-  readonly channel: string | undefined;
-  readonly replacement: string;
-}
+import { firstWhere } from "./first-where.ts";
+import { type SeqRange, type Withdrawal, WithdrawnRanges } from "./withdrawn-ranges.ts";
 
 /**
  * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
@@ -43,44 +34,50 @@ export function textOf(event: KnownEvent | UnknownEvent): string {
  * the last one counts, for the event that told of an earlier one too: what that has left standing may be withdrawn by now.
  */
 export class Withdrawals {
-  #list: Withdrawal[] = [];
-  #lowest = Number.POSITIVE_INFINITY;
+  readonly #ranges = new Map<string, WithdrawnRanges>();
+  readonly #halts: Withdrawal[] = [];
+  /** Halts in whose place nothing stands: a later withdrawal that began before it runs over it. */
+  readonly #passedOver = new Set<Withdrawal>();
+  /** All withdrawals, by where they begin. */
+  readonly #told: Withdrawal[] = [];
 
   get isEmpty(): boolean {
-    return this.#list.length === 0;
+    return this.#told.length === 0;
   }
 
   /**
    * Takes one event of the log, in the log's order.
-   * @returns the events that read differently from now on; undefined when none do
+   * @returns the events that read differently from now on: what is withdrawn, and what has told of the same places before; none for most
    */
-  apply(event: KnownEvent | UnknownEvent): { readonly fromSeq: number; readonly toSeq: number } | undefined {
+  apply(event: KnownEvent | UnknownEvent): readonly SeqRange[] {
     const withdrawal = toWithdrawal(event as KnownEvent);
-    if (!withdrawal) return undefined;
-    const { fromSeq, toSeq } = withdrawal;
-    const retold = this.#list.filter((one) => one.fromSeq <= toSeq && one.toSeq >= fromSeq);
-    this.#list.push(withdrawal);
-    this.#lowest = Math.min(this.#lowest, fromSeq);
-    return { fromSeq, toSeq: Math.max(toSeq, ...retold.map(({ seq }) => seq)) };
+    if (!withdrawal) return NOTHING;
+    const { fromSeq, toSeq, channel } = withdrawal;
+    for (const halt of this.#halts)
+      if (halt.fromSeq > fromSeq && halt.fromSeq <= toSeq) this.#passedOver.add(halt);
+    if (channel === undefined) this.#halts.push(withdrawal);
+    else this.#rangesOf(channel).lay(withdrawal);
+    const changed: SeqRange[] = [{ fromSeq, toSeq }];
+    const [from, to] = [this.#toldFrom(fromSeq), this.#toldFrom(toSeq + 1)];
+    for (const { seq, channel: other } of this.#told.slice(from, to)) {
+      const isAlike = channel === other || channel === undefined || other === undefined;
+      if (isAlike && seq > toSeq) changed.push({ fromSeq: seq, toSeq: seq });
+    }
+    this.#told.splice(this.#toldFrom(fromSeq + 1), 0, withdrawal);
+    return changed;
   }
 
   /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
   replacementOf(seq: number, channel: string): string | undefined {
     if (seq < this.#lowest) return undefined;
-    const found = this.#list.findLast(
-      (one) => seq >= one.fromSeq && seq <= one.toSeq && (one.channel ?? channel) === channel,
-    );
+    const found = this.#lastAt(seq, channel);
     if (!found) return undefined;
-    return seq === found.fromSeq && !this.#isPassedOver(found) ? found.replacement : "";
+    return seq === found.fromSeq && !this.#passedOver.has(found) ? found.replacement : "";
   }
 
-  /**
-   * Whether a later range of one channel runs over the place where a halt has begun. What the halt's event may still say of that place is
-   * nothing then (`#retold`), whatever channel it is of, so nothing stands there for anybody.
-   */
-  #isPassedOver({ seq, fromSeq, channel }: Withdrawal): boolean {
-    if (channel !== undefined) return false;
-    return this.#list.some((one) => one.seq > seq && one.fromSeq < fromSeq && one.toSeq >= fromSeq);
+  /** The range with every earlier one of the channel that it touches, as far as no later one lies over that. */
+  widened(range: SeqRange, channel: string): SeqRange {
+    return this.#ranges.get(channel)?.widened(range) ?? range;
   }
 
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
@@ -105,17 +102,40 @@ export class Withdrawals {
   #retold({ seq, replacement, ...event }: WithdrawingEvent): string {
     const { from_seq: fromSeq } = event;
     const channel = event.type === "moderation.redacted" ? (event.channel ?? "0") : undefined;
-    const later = this.#list.findLast(
-      (one) =>
-        one.seq > seq &&
-        fromSeq >= one.fromSeq &&
-        fromSeq <= one.toSeq &&
-        (channel === undefined || (one.channel ?? channel) === channel),
-    );
-    if (!later) return replacement;
-    return later.fromSeq === fromSeq ? later.replacement : "";
+    const last =
+      channel === undefined
+        ? later(...[...this.#ranges.keys()].map((one) => this.#lastAt(fromSeq, one)), this.#haltAt(fromSeq))
+        : this.#lastAt(fromSeq, channel);
+    if (!last || last.seq <= seq) return replacement;
+    return last.fromSeq === fromSeq ? last.replacement : "";
+  }
+
+  /** The last withdrawal that takes the text of a channel at a place. */
+  #lastAt(seq: number, channel: string): Withdrawal | undefined {
+    return later(this.#ranges.get(channel)?.at(seq), this.#haltAt(seq));
+  }
+
+  #haltAt(seq: number): Withdrawal | undefined {
+    return this.#halts.findLast(({ fromSeq }) => fromSeq <= seq);
+  }
+
+  get #lowest(): number {
+    return this.#told[0]?.fromSeq ?? Number.POSITIVE_INFINITY;
+  }
+
+  #rangesOf(channel: string): WithdrawnRanges {
+    const ranges = this.#ranges.get(channel) ?? new WithdrawnRanges();
+    this.#ranges.set(channel, ranges);
+    return ranges;
+  }
+
+  /** The index of the first withdrawal that begins at a place or behind it. */
+  #toldFrom(seq: number): number {
+    return firstWhere(this.#told, ({ fromSeq }) => fromSeq >= seq);
   }
 }
+
+const NOTHING: readonly SeqRange[] = [];
 
 type WithdrawingEvent = Extract<KnownEvent, { type: "moderation.redacted" | "moderation.halted" }>;
 
@@ -129,4 +149,11 @@ function toWithdrawal(event: KnownEvent): Withdrawal | undefined {
     return { seq, fromSeq, toSeq: Number.POSITIVE_INFINITY, channel: undefined, replacement };
   }
   return undefined;
+}
+
+/** The one that the log has last. */
+function later(...withdrawals: readonly (Withdrawal | undefined)[]): Withdrawal | undefined {
+  let last: Withdrawal | undefined;
+  for (const one of withdrawals) if (one && (!last || one.seq > last.seq)) last = one;
+  return last;
 }

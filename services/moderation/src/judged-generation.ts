@@ -190,7 +190,7 @@ export class JudgedGeneration {
       const event = decodeEvent(payload) as KnownEvent;
       judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
       if (event.seq === judgedBefore) {
-        judge.resume(record.stored?.findings ?? [], record.stored?.finding_count ?? 0);
+        judge.findings.resume(record.stored?.findings ?? [], record.stored?.finding_count ?? 0);
       }
       this.#late.fold(event);
       judge.keepFromSeq = this.#late.keepFromSeq;
@@ -289,8 +289,8 @@ export class JudgedGeneration {
     record.say({
       ...verdict,
       attemptFromSeq: attempt.fromSeq,
-      findings: this.#judge.findings,
-      findingCount: this.#judge.findingCount,
+      findings: this.#judge.findings.first,
+      findingCount: this.#judge.findings.count,
       classified: this.#late.classified,
       unjudged: this.#late.unjudged,
       isWhole: most === judged,

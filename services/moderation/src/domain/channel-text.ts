@@ -1,18 +1,6 @@
-import type { Withdrawals } from "@reprise/protocol";
+import { firstWhere, type SeqRange, type Withdrawals } from "@reprise/protocol";
 import type { RuleFinding, Scanner } from "@reprise/rules";
-
-/** Events of one channel, from the first to the last, both included. */
-export interface SeqRange {
-  readonly fromSeq: number;
-  readonly toSeq: number;
-}
-
-/** Text that is to read otherwise, in UTF-16 offsets of the channel's text. */
-export interface Mask {
-  readonly from: number;
-  readonly to: number;
-  readonly replacement: string;
-}
+import { type Mask, Masks } from "./masks.ts";
 
 interface TextEvent {
   readonly seq: number;
@@ -28,9 +16,7 @@ export class ChannelText {
   readonly name: string;
   readonly #scanner: Scanner;
   #events: TextEvent[] = [];
-  #masks: Mask[] = [];
-  /** Ranges that the log has withdrawn: a later one takes in those that it touches. */
-  #withdrawn: SeqRange[] = [];
+  readonly #masks = new Masks();
 
   constructor(name: string, scanner: Scanner) {
     this.name = name;
@@ -58,30 +44,22 @@ export class ChannelText {
   }
 
   mask(mask: Mask): void {
-    this.#masks = this.#masks.filter(({ from, to }) => from !== mask.from || to !== mask.to);
-    this.#masks.push(mask);
-    // Of two that begin at one place the wider one counts.
-    this.#masks.sort((a, b) => a.from - b.from || b.to - a.to);
+    this.#masks.add(mask);
   }
 
-  /** Goes on behind the beginning of another text, which is this one's whole text so far: what was decided there stands. */
+  /** Goes on behind the beginning of another text, which is this one's whole text so far: what was masked there stays so. */
   continue(other: ChannelText): void {
-    for (const mask of other.#masks)
-      if (mask.from < this.length) this.mask({ ...mask, to: Math.min(mask.to, this.length) });
-    this.#withdrawn = [...other.#withdrawn];
+    for (const mask of other.#masks.within(0, this.length))
+      this.mask({ ...mask, to: Math.min(mask.to, this.length) });
   }
 
   get length(): number {
     return this.#scanner.length;
   }
 
-  withdrawn(range: SeqRange): void {
-    this.#withdrawn.push(range);
-  }
-
   /** From an event on nothing of the text counts, that which is still to come included. @param replacement what stands there if it is this text's */
   cutOff(fromSeq: number, replacement: string): void {
-    const first = this.#events.find(({ seq }) => seq >= fromSeq);
+    const first = this.#events[this.#indexOf(fromSeq)];
     const from = first?.start ?? this.length;
     this.mask({ from, to: Number.POSITIVE_INFINITY, replacement: first?.seq === fromSeq ? replacement : "" });
   }
@@ -95,21 +73,10 @@ export class ChannelText {
 
   /** The text that whole events have; undefined when they are not kept any more. */
   stretchOf({ fromSeq, toSeq }: SeqRange): { from: number; to: number } | undefined {
-    const first = this.#events.find(({ seq }) => seq >= fromSeq);
-    const last = this.#events.findLast(({ seq }) => seq <= toSeq);
+    const first = this.#events[this.#indexOf(fromSeq)];
+    const last = this.#events[this.#indexOf(toSeq + 1) - 1];
     if (!first || !last || first.seq !== fromSeq) return undefined;
     return { from: first.start, to: last.start + last.text.length };
-  }
-
-  /** The range with every earlier withdrawal that it touches: ranges never overlap in part. */
-  widened(range: SeqRange): SeqRange {
-    let { fromSeq, toSeq } = range;
-    for (const earlier of this.#withdrawn.toReversed()) {
-      if (earlier.toSeq < fromSeq || earlier.fromSeq > toSeq) continue;
-      fromSeq = Math.min(fromSeq, earlier.fromSeq);
-      toSeq = Math.max(toSeq, earlier.toSeq);
-    }
-    return { fromSeq, toSeq };
   }
 
   /**
@@ -123,8 +90,8 @@ export class ChannelText {
     const end = Math.min(start + raw.length, until);
     let text = "";
     let at = start;
-    for (const { from, to, replacement } of this.#masks) {
-      if (to <= at || from >= end) continue;
+    for (const { from, to, replacement } of this.#masks.within(start, end)) {
+      if (to <= at) continue;
       text += raw.slice(at - start, Math.max(at, from) - start);
       // What a mask replaces stands where it begins: of one that began before, only the rest lies here.
       if (from >= at) text += replacement;
@@ -142,25 +109,24 @@ export class ChannelText {
 
   /** Forgets what nobody can ask for any more. @param keepFromSeq the first event that somebody still needs */
   forget(keepFromSeq: number): void {
-    const needed = this.widened({
-      fromSeq: Math.min(keepFromSeq, this.pendingSeq ?? keepFromSeq),
-      toSeq: keepFromSeq,
-    });
-    let count = 0;
-    while (count < this.#events.length - 1 && this.#events[count]!.seq < needed.fromSeq) count++;
+    const count = Math.min(this.#indexOf(keepFromSeq), this.#events.length - 1);
     if (count < FORGET_AT_ONCE) return;
     this.#events.splice(0, count);
-    const { start, seq } = this.#events[0]!;
-    this.#masks = this.#masks.filter(({ to }) => to > start);
-    this.#withdrawn = this.#withdrawn.filter(({ toSeq }) => toSeq >= seq);
+    this.#masks.forget(this.#events[0]!.start);
   }
 
   #eventsIn({ fromSeq, toSeq }: SeqRange): TextEvent[] {
-    return this.#events.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
+    return this.#events.slice(this.#indexOf(fromSeq), this.#indexOf(toSeq + 1));
   }
 
   #eventAt(offset: number): TextEvent | undefined {
-    return this.#events.findLast(({ start, text }) => start <= offset && offset < start + text.length);
+    const event = this.#events[firstWhere(this.#events, ({ start }) => start > offset) - 1];
+    return event && offset < event.start + event.text.length ? event : undefined;
+  }
+
+  /** Where the first event lies that has this place of the log or a later one. */
+  #indexOf(seq: number): number {
+    return firstWhere(this.#events, (event) => event.seq >= seq);
   }
 }
 

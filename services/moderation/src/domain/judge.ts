@@ -2,18 +2,20 @@ import {
   channelOf,
   type EffectiveModeration,
   type EventDraft,
-  type Finding,
   isTerminal,
   type KnownEvent,
-  MAX_FINDINGS,
   type ModerationAction,
+  type SeqRange,
   textOf,
   type UnknownEvent,
   Withdrawals,
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
-import { ChannelText, type SeqRange } from "./channel-text.ts";
+import { ChannelText } from "./channel-text.ts";
+import { findEscaped } from "./escaped-text.ts";
+import { Findings } from "./findings.ts";
 import type { KeptText } from "./kept-texts.ts";
+import { judgeRest } from "./judge-rest.ts";
 import { Reviews } from "./reviews.ts";
 import { draftDecision, type Wanted } from "./wanted.ts";
 
@@ -41,10 +43,9 @@ export class Judge {
   readonly #options: JudgeOptions;
   readonly #channels = new Map<string, ChannelText>();
   readonly #withdrawals = new Withdrawals();
-  readonly #reviews = new Reviews();
+  readonly reviews = new Reviews();
+  readonly findings = new Findings();
   #wanted: Wanted[] = [];
-  #findings: Finding[] = [];
-  #findingCount = 0;
   #judged = -1;
   #decided = 0;
   #endSeq: number | undefined;
@@ -86,10 +87,6 @@ export class Judge {
     return this.#haltedFrom !== Number.POSITIVE_INFINITY;
   }
 
-  get reviews(): Reviews {
-    return this.#reviews;
-  }
-
   /** Characters that are held because they may become part of a match. */
   get pendingLength(): number {
     let sum = 0;
@@ -97,27 +94,18 @@ export class Judge {
     return sum;
   }
 
-  get findings(): readonly Finding[] {
-    return this.#findings;
-  }
-
-  get findingCount(): number {
-    return this.#findingCount;
-  }
-
-  /** Takes over what an earlier judge of the same log has told of its findings. */
-  resume(findings: readonly Finding[], count: number): void {
-    this.#findings = [...findings];
-    this.#findingCount = count;
-  }
-
   /** The last event that may be shown. */
   get cleared(): number {
     let first = this.#judged + 1;
-    for (const channel of this.#channels.values()) first = Math.min(first, channel.pendingSeq ?? first);
-    for (const { range } of this.#wanted) first = Math.min(first, range.fromSeq);
+    const hold = (range: SeqRange, channel: string) => {
+      // Of events that were withdrawn together the first one tells what is left of all.
+      first = Math.min(first, this.#withdrawals.widened(range, channel).fromSeq);
+    };
+    for (const { name, pendingSeq } of this.#channels.values())
+      if (pendingSeq !== undefined) hold({ fromSeq: pendingSeq, toSeq: pendingSeq }, name);
+    for (const { range, channel } of this.#wanted) hold(range, channel.name);
     if (this.#options.moderation.mode === "gate") {
-      for (const review of this.#reviews.open) first = Math.min(first, review.fromSeq);
+      for (const review of this.reviews.open) hold(review, review.channelName);
     }
     return first - 1;
   }
@@ -129,12 +117,9 @@ export class Judge {
   fold(event: KnownEvent | UnknownEvent, kept: readonly KeptText[] = []): void {
     this.#judged = event.seq;
     const known = event as KnownEvent;
-    const withdrawn = this.#withdrawals.apply(event);
-    if (withdrawn) this.#decided = event.seq;
+    if (this.#withdrawals.apply(event).length > 0) this.#decided = event.seq;
     if (known.type === "moderation.redacted") this.#redacted(known);
-    if (known.type === "moderation.halted") this.#halted(known);
-    // What a decision has settled is settled: later findings in the same events are not its business.
-    if (withdrawn) this.#wanted = this.#wanted.filter((wanted) => !this.#isDecided(wanted));
+    else if (known.type === "moderation.halted") this.#halted(known);
     else if (known.type === "generation.started") {
       this.#attempt = { attempt: known.attempt, fromSeq: known.seq };
     } else if (known.type === "output.rewind") this.#rewind(kept);
@@ -158,69 +143,76 @@ export class Judge {
    */
   nextDecision(nowMs: number): EventDraft | undefined {
     while (this.#wanted[0] && this.#isDecided(this.#wanted[0])) this.#wanted.shift();
-    const { moderation } = this.#options;
     const [wanted] = this.#wanted;
-    if (!wanted) return undefined;
-    const openPlaces = this.#reviews.open.flatMap(({ place }) => place ?? []);
-    return draftDecision(wanted, { moderation, nextSeq: this.#judged + 1, nowMs, openPlaces });
+    const state = {
+      withdrawals: this.#withdrawals,
+      reviews: this.reviews,
+      nextSeq: this.#judged + 1,
+      nowMs,
+    };
+    return wanted && draftDecision(wanted, { ...state, moderation: this.#options.moderation });
   }
 
   #isDecided({ action, channel, rule, range }: Wanted): boolean {
     if (range.fromSeq >= this.#haltedFrom) return true;
-    if (action === "review") return this.#reviews.wasAsked(channel.name, { rule, range });
+    if (action === "review") return this.reviews.wasAsked(channel.name, { rule, range });
     if (action === "halt") return false;
-    const wide = channel.widened(range);
+    const wide = this.#withdrawals.widened(range, channel.name);
     return channel.masked(wide) === channel.shown(wide, this.#withdrawals);
   }
 
+  /** What a decision has settled is settled: later findings in the same events are not its business. */
+  #settle(isConcerned: (wanted: Wanted) => boolean): void {
+    this.#wanted = this.#wanted.filter((wanted) => !isConcerned(wanted) || !this.#isDecided(wanted));
+  }
+
   #scan(event: KnownEvent | UnknownEvent): void {
-    const name = channelOf(event)!;
-    if (name === "tool") {
-      // Each call's arguments are a text of their own, and end with it.
-      const call = new ChannelText(name, this.#options.ruleSet.createScanner());
-      for (const finding of call.push(event.seq, textOf(event))) this.#found(call, finding);
-      for (const finding of call.end()) this.#found(call, finding);
-      return;
-    }
-    let channel = this.#channels.get(name);
-    if (!channel) {
-      channel = new ChannelText(name, this.#options.ruleSet.createScanner());
-      this.#channels.set(name, channel);
-    }
-    for (const finding of channel.push(event.seq, textOf(event))) this.#found(channel, finding);
+    const [name, text] = [channelOf(event)!, textOf(event)];
+    if (name === "tool") return this.#scanCall(event.seq, text);
+    const channel = this.#channels.get(name) ?? this.#newText(name);
+    this.#channels.set(name, channel);
+    for (const finding of channel.push(event.seq, text)) this.#found(channel, finding);
+  }
+
+  /** Each call's arguments are a text of their own, and end with it. */
+  #scanCall(seq: number, text: string): void {
+    const call = this.#newText("tool");
+    const found = [...call.push(seq, text), ...call.end()];
+    found.push(...findEscaped(text, this.#options.ruleSet.createScanner(), found));
+    for (const finding of found) this.#found(call, finding);
+  }
+
+  #newText(name: string): ChannelText {
+    return new ChannelText(name, this.#options.ruleSet.createScanner());
   }
 
   #found(channel: ChannelText, finding: RuleFinding): void {
     const { rule, category, action, from, to } = finding;
     const range = channel.rangeOf(from, to);
-    this.#findingCount++;
-    if (this.#findings.length < MAX_FINDINGS) {
-      this.#findings.push({ rule, category, action, from_seq: range.fromSeq, to_seq: range.toSeq });
-    }
+    this.findings.add({ rule, category, action, from_seq: range.fromSeq, to_seq: range.toSeq });
     if (action === "flag" || this.#options.moderation.mode === "observe") return;
     if (action === "redact") channel.mask({ from, to, replacement: this.#options.moderation.replacement });
-    if (action === "review" && this.#reviews.extend({ rule, range }, { channel, from, to })) return;
+    if (action === "review" && this.reviews.extend({ rule, range }, { channel, from, to })) return;
     this.#wanted.push({ action, channel, rule, category, from, to, range });
+  }
+
+  #redacted({ from_seq: fromSeq, to_seq: toSeq, replacement, channel: name = "0" }: RedactedEvent): void {
+    const channel = this.#channels.get(name);
+    const range = { fromSeq, toSeq };
+    if (channel) this.#readAs(channel, range, replacement);
+    const wide = this.#withdrawals.widened(range, name);
+    this.#settle((one) => one.channel.name === name && overlap(one.range, wide));
   }
 
   /**
    * What this judge would not have withdrawn, a classifier or other rules have: it stays withdrawn, whatever is found around it. What
    * they have left of the range is text like any other.
    */
-  #redacted({ from_seq: fromSeq, to_seq: toSeq, replacement, channel: name = "0" }: RedactedEvent): void {
-    const channel = this.#channels.get(name);
-    if (!channel) return;
-    const range = { fromSeq, toSeq };
-    channel.withdrawn(range);
+  #readAs(channel: ChannelText, range: SeqRange, replacement: string): void {
     const stretch = channel.stretchOf(range);
     if (!stretch || channel.masked(range) === replacement) return;
-    const left = new ChannelText(name, this.#options.ruleSet.createScanner());
-    const found = [...left.push(fromSeq, replacement), ...left.end()].filter(
-      ({ action }) => action === "redact",
-    );
-    for (const { from, to } of found)
-      left.mask({ from, to, replacement: this.#options.moderation.replacement });
-    channel.mask({ ...stretch, replacement: left.masked({ fromSeq, toSeq: fromSeq }) });
+    const { text, found } = judgeRest(replacement, this.#options);
+    channel.mask({ ...stretch, replacement: text });
     for (const { rule, category } of found) {
       this.#wanted.push({ action: "redact", channel, rule, category, ...stretch, range });
     }
@@ -230,6 +222,7 @@ export class Judge {
   #halted({ from_seq: fromSeq, replacement }: HaltedEvent): void {
     this.#haltedFrom = Math.min(this.#haltedFrom, fromSeq);
     for (const channel of this.#channels.values()) channel.cutOff(fromSeq, replacement);
+    this.#settle(() => true);
   }
 
   /** The event tells which events are asked about; this judge, which has found it too, knows which characters. */
@@ -242,13 +235,13 @@ export class Judge {
       range.toSeq === event.to_seq;
     const found = this.#wanted.filter(isAsked);
     this.#wanted = this.#wanted.filter((wanted) => !isAsked(wanted));
-    this.#reviews.asked(event);
+    this.reviews.asked(event);
     for (const { channel, rule, range, from, to } of found)
-      this.#reviews.extend({ rule, range }, { channel, from, to });
+      this.reviews.extend({ rule, range }, { channel, from, to });
   }
 
   #reviewed({ review_id: reviewId, decision, replacement }: ReviewedEvent): void {
-    const review = this.#reviews.answered(reviewId);
+    const review = this.reviews.answered(reviewId);
     if (!review || decision === "approve") return;
     const channel = review.place?.channel ?? this.#channels.get(review.channelName);
     const stretch = review.place ?? channel?.stretchOf(review);
@@ -267,7 +260,7 @@ export class Judge {
   #rewind(kept: readonly KeptText[]): void {
     for (const [name, old] of this.#channels) {
       for (const finding of old.end()) this.#found(old, finding);
-      const channel = new ChannelText(name, this.#options.ruleSet.createScanner());
+      const channel = this.#newText(name);
       // What is found in there was found before, but for what only the cut has brought to light: that is found with what follows.
       for (const part of kept) if (part.channel === name) channel.push(part.seq, part.text);
       channel.continue(old);
@@ -285,9 +278,16 @@ export class Judge {
   #forget(): void {
     let needed = Math.min(this.keepFromSeq, this.#judged);
     for (const { range } of this.#wanted) needed = Math.min(needed, range.fromSeq);
-    for (const { fromSeq } of this.#reviews.open) needed = Math.min(needed, fromSeq);
-    for (const channel of this.#channels.values()) channel.forget(needed);
+    for (const { fromSeq } of this.reviews.open) needed = Math.min(needed, fromSeq);
+    for (const channel of this.#channels.values()) {
+      const fromSeq = Math.min(needed, channel.pendingSeq ?? needed);
+      channel.forget(this.#withdrawals.widened({ fromSeq, toSeq: needed }, channel.name).fromSeq);
+    }
   }
+}
+
+function overlap(a: SeqRange, b: SeqRange): boolean {
+  return a.fromSeq <= b.toSeq && b.fromSeq <= a.toSeq;
 }
 
 type RedactedEvent = Extract<KnownEvent, { type: "moderation.redacted" }>;

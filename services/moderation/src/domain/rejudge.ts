@@ -27,5 +27,5 @@ export function rejudge(
     decisions.push(draft);
     judge.fold({ ...draft, seq: judge.judged + 1 });
   }
-  return { judged, findings: judge.findings, findingCount: judge.findingCount, decisions };
+  return { judged, findings: judge.findings.first, findingCount: judge.findings.count, decisions };
 }

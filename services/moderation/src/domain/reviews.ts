@@ -1,5 +1,5 @@
-import type { KnownEvent } from "@reprise/protocol";
-import type { ChannelText, SeqRange } from "./channel-text.ts";
+import type { KnownEvent, SeqRange } from "@reprise/protocol";
+import type { ChannelText } from "./channel-text.ts";
 
 /** Exactly what was found, in UTF-16 offsets of its channel's text. */
 export interface Place {
@@ -21,26 +21,31 @@ export interface Review extends SeqRange {
 
 /** The reviews of one generation: those that the log asks for, and which of them wait. */
 export class Reviews {
-  readonly #all = new Map<string, Review>();
-  readonly #open = new Set<string>();
+  /** Those that nobody has answered, by their ids. */
+  readonly #open = new Map<string, Review>();
+  /** The ids of all, by what they ask about. */
+  readonly #ids = new Map<string, string>();
+  #list: readonly Review[] | undefined;
 
-  get open(): Review[] {
-    return [...this.#open].map((id) => this.#all.get(id)!);
+  get open(): readonly Review[] {
+    this.#list ??= [...this.#open.values()];
+    return this.#list;
   }
 
   asked(event: Extract<KnownEvent, { type: "moderation.review" }>): void {
     const { review_id: reviewId, from_seq: fromSeq, to_seq: toSeq, rule, category } = event;
-    this.#all.set(reviewId, {
+    const channelName = event.channel ?? "0";
+    this.#ids.set(keyOf(channelName, { rule, range: { fromSeq, toSeq } }), reviewId);
+    this.#put({
       reviewId,
       fromSeq,
       toSeq,
       rule,
       category,
-      channelName: event.channel ?? "0",
+      channelName,
       expiresAtMs: Date.parse(event.expires_at),
       place: undefined,
     });
-    this.#open.add(reviewId);
   }
 
   /**
@@ -48,10 +53,10 @@ export class Reviews {
    * @returns whether there is one
    */
   extend({ rule, range }: { rule: string; range: SeqRange }, { channel, from, to }: Place): boolean {
-    const review = this.open.find((one) => isAbout(one, channel.name, { rule, range }));
+    const review = this.#open.get(this.#ids.get(keyOf(channel.name, { rule, range })) ?? "");
     if (!review) return false;
     const place = review.place?.channel === channel ? review.place : { channel, from, to };
-    this.#all.set(review.reviewId, {
+    this.#put({
       ...review,
       place: { channel, from: Math.min(place.from, from), to: Math.max(place.to, to) },
     });
@@ -60,24 +65,23 @@ export class Reviews {
 
   /** The review that an answer is for; undefined for an unknown one, and for the second answer. */
   answered(reviewId: string): Review | undefined {
-    return this.#open.delete(reviewId) ? this.#all.get(reviewId) : undefined;
+    const review = this.#open.get(reviewId);
+    this.#open.delete(reviewId);
+    this.#list = undefined;
+    return review;
   }
 
   /** Whether the log has asked about this before. */
   wasAsked(channelName: string, { rule, range }: { rule: string; range: SeqRange }): boolean {
-    return [...this.#all.values()].some((review) => isAbout(review, channelName, { rule, range }));
+    return this.#ids.has(keyOf(channelName, { rule, range }));
+  }
+
+  #put(review: Review): void {
+    this.#open.set(review.reviewId, review);
+    this.#list = undefined;
   }
 }
 
-function isAbout(
-  review: Review,
-  channelName: string,
-  { rule, range }: { rule: string; range: SeqRange },
-): boolean {
-  return (
-    review.channelName === channelName &&
-    review.rule === rule &&
-    review.fromSeq === range.fromSeq &&
-    review.toSeq === range.toSeq
-  );
+function keyOf(channelName: string, { rule, range }: { rule: string; range: SeqRange }): string {
+  return `${channelName} ${rule} ${range.fromSeq} ${range.toSeq}`;
 }

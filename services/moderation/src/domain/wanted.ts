@@ -3,9 +3,11 @@ import {
   type EventDraft,
   type ModerationAction,
   reviewIdOf,
+  type SeqRange,
+  type Withdrawals,
 } from "@reprise/protocol";
-import type { ChannelText, SeqRange } from "./channel-text.ts";
-import type { Place } from "./reviews.ts";
+import type { ChannelText } from "./channel-text.ts";
+import type { Reviews } from "./reviews.ts";
 
 /** Something that was found, and what has to follow from it in the log. */
 export interface Wanted {
@@ -22,36 +24,39 @@ export interface Wanted {
 
 interface DraftOptions {
   readonly moderation: EffectiveModeration;
+  readonly withdrawals: Withdrawals;
+  readonly reviews: Reviews;
   readonly nextSeq: number;
   readonly nowMs: number;
-  readonly openPlaces: readonly Place[];
 }
 
+/** A range that earlier withdrawals would make longer than this is cut where the finding begins. */
+const LONGEST_WIDENED = 16;
+
 /**
- * The event that carries out what is wanted.
+ * The event that carries out what is wanted, or a part of it: then the judge asks for the rest.
+ * @param withdrawals what the log has withdrawn so far
+ * @param reviews what people are asked about: a halt leaves nothing of it standing
  * @param nextSeq the place that it will have
  * @param nowMs since 1970: when a review begins to wait
- * @param openPlaces what people are asked about: a halt leaves nothing of it standing
  */
 export function draftDecision(
   { action, channel, rule, category, range, from, reviewId }: Wanted,
-  { moderation, nextSeq, nowMs, openPlaces }: DraftOptions,
+  { moderation, withdrawals, reviews, nextSeq, nowMs }: DraftOptions,
 ): EventDraft {
   const said = { rule, category, ...(reviewId !== undefined && { review_id: reviewId }) };
   const ofChannel = channel.name === "0" ? {} : { channel: channel.name };
   switch (action) {
     case "halt": {
-      const { fromSeq } = channel.widened({ ...range, toSeq: range.fromSeq });
-      const until = Math.min(
-        from,
-        ...openPlaces.filter((open) => open.channel === channel).map((open) => open.from),
-      );
+      const { fromSeq } = withdrawals.widened({ ...range, toSeq: range.fromSeq }, channel.name);
+      const asked = reviews.open.flatMap(({ place }) => (place?.channel === channel ? [place.from] : []));
+      const until = asked.reduce((first, at) => Math.min(first, at), from);
       const replacement = `${channel.masked({ ...range, fromSeq }, until)}${moderation.replacement}`;
       return { type: "moderation.halted", from_seq: fromSeq, replacement, ...said };
     }
     case "redact": {
-      const wide = channel.widened(range);
-      const place = { from_seq: wide.fromSeq, to_seq: wide.toSeq, replacement: channel.masked(wide) };
+      const { fromSeq, toSeq } = nextPart(range, withdrawals.widened(range, channel.name));
+      const place = { from_seq: fromSeq, to_seq: toSeq, replacement: channel.masked({ fromSeq, toSeq }) };
       return { type: "moderation.redacted", ...place, ...said, ...ofChannel };
     }
     case "review":
@@ -66,4 +71,14 @@ export function draftDecision(
         expires_at: new Date(nowMs + moderation.review.after_ms).toISOString(),
       };
   }
+}
+
+/**
+ * A redaction takes in what earlier ones have withdrawn of the same events, for a replacement holds all that is left of its range. Where
+ * each match begins in the event that the last one ended in, that would be told again and again, and ever longer: there what
+ * comes before the finding is told by itself once more, and the next range begins with the finding.
+ */
+function nextPart(range: SeqRange, wide: SeqRange): SeqRange {
+  const isLong = wide.toSeq - wide.fromSeq >= LONGEST_WIDENED && wide.fromSeq < range.fromSeq;
+  return isLong ? { fromSeq: wide.fromSeq, toSeq: range.fromSeq - 1 } : wide;
 }

@@ -1,0 +1,38 @@
+import type { RuleFinding, Scanner } from "@reprise/rules";
+
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;
+const PLAIN: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/**
+ * What rules find in JSON text once its escapes are undone: `\u0073ecret` is a word, and the `n` of `\nsecret` belongs to none. Offsets
+ * are those of the text as it is.
+ * @param known what was found in that already, which is not said again
+ */
+export function findEscaped(text: string, scanner: Scanner, known: readonly RuleFinding[]): RuleFinding[] {
+  if (!text.includes("\\")) return [];
+  let read = "";
+  /** Where each character that is read begins in the text, and where the last one ends. */
+  const starts: number[] = [];
+  let at = 0;
+  const copyTo = (end: number) => {
+    for (let from = at; from < end; from++) starts.push(from);
+    read += text.slice(at, end);
+    at = end;
+  };
+  for (const { 0: escape, 1: code, 2: letter = "", index } of text.matchAll(ESCAPE)) {
+    copyTo(index);
+    starts.push(index);
+    read += code === undefined ? (PLAIN[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16));
+    at += escape.length;
+  }
+  copyTo(text.length);
+  starts.push(text.length);
+  const keys = new Set(known.map(keyOf));
+  return [...scanner.push(read), ...scanner.end()]
+    .map((finding) => ({ ...finding, from: starts[finding.from]!, to: starts[finding.to]! }))
+    .filter((finding) => !keys.has(keyOf(finding)));
+}
+
+function keyOf({ rule, from, to }: RuleFinding): string {
+  return `${rule} ${from} ${to}`;
+}

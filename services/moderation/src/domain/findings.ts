@@ -1,0 +1,26 @@
+import { type Finding, MAX_FINDINGS } from "@reprise/protocol";
+
+/** What was found in one generation, for its verdict: how much, and the first 100. */
+export class Findings {
+  #first: Finding[] = [];
+  #count = 0;
+
+  get first(): readonly Finding[] {
+    return this.#first;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(finding: Finding): void {
+    this.#count++;
+    if (this.#first.length < MAX_FINDINGS) this.#first.push(finding);
+  }
+
+  /** Takes over what an earlier judge of the same log has told of its findings. */
+  resume(first: readonly Finding[], count: number): void {
+    this.#first = [...first];
+    this.#count = count;
+  }
+}

@@ -1,0 +1,51 @@
+import { firstWhere } from "@reprise/protocol";
+
+/** Text that is to read otherwise, in UTF-16 offsets of the channel's text. */
+export interface Mask {
+  readonly from: number;
+  readonly to: number;
+  readonly replacement: string;
+}
+
+/**
+ * What was masked of one text, by where it begins; of two that begin at one place the wider one comes first. Both to add one near the end
+ * and to find those of a stretch takes no walk over all of them, so that a text with thousands of findings costs no more for each.
+ */
+export class Masks {
+  #list: Mask[] = [];
+  /** For each mask, how far it and those before it reach: what ends before a place is passed over by halving. */
+  #reach: number[] = [];
+
+  /** Takes the place of one of the same stretch. */
+  add(mask: Mask): void {
+    const at = firstWhere(
+      this.#list,
+      (one) => one.from > mask.from || (one.from === mask.from && one.to <= mask.to),
+    );
+    const same = this.#list[at];
+    const isSame = same?.from === mask.from && same.to === mask.to;
+    this.#list.splice(at, isSame ? 1 : 0, mask);
+    this.#measure(at);
+  }
+
+  /** Those that reach into a stretch, in their order. */
+  *within(from: number, to: number): Generator<Mask> {
+    for (let at = firstWhere(this.#reach, (reach) => reach > from); at < this.#list.length; at++) {
+      const mask = this.#list[at]!;
+      if (mask.from >= to) return;
+      if (mask.to > from) yield mask;
+    }
+  }
+
+  /** Forgets those that end before a place. */
+  forget(before: number): void {
+    this.#list = this.#list.filter(({ to }) => to > before);
+    this.#reach = [];
+    this.#measure(0);
+  }
+
+  #measure(from: number): void {
+    for (let at = from; at < this.#list.length; at++)
+      this.#reach[at] = Math.max(this.#reach[at - 1] ?? 0, this.#list[at]!.to);
+  }
+}
