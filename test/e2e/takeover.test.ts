@@ -6,7 +6,10 @@ import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 
 const REQUEST = { model: "sim", input: "Tell me a story." };
-const OPTIONS = { tokens: 150, tokens_per_second: 100, seed: 11 };
+/** Takes 3 s: whatever happens in its middle has the time to. */
+const OPTIONS = { tokens: 300, tokens_per_second: 100, seed: 11 };
+/** The same text, at once. */
+const UNDISTURBED = { tokens_per_second: 0 };
 const hasDeltas = (count: number) => (events: readonly KnownEvent[]) =>
   events.filter(({ type }) => type === "output.delta").length >= count;
 const hasEnded = (events: readonly KnownEvent[]) =>
@@ -65,7 +68,7 @@ test("when a worker is killed, another one goes on, and the text is that of an u
   expect(attemptsIn(events)).toEqual(LOST);
   expect(endsIn(events)).toEqual(["generation.completed"]);
 
-  const undisturbed = client.generations.run({ ...REQUEST, options: OPTIONS });
+  const undisturbed = client.generations.run({ ...REQUEST, options: { ...OPTIONS, ...UNDISTURBED } });
   const { text } = await undisturbed.done();
   expect(textOf(events)).toBe(text);
   expect((await read).text).toBe(text);
@@ -80,7 +83,9 @@ test("when a killed worker's engine can't go on, readers see the text withdrawn 
   victim.kill("SIGKILL");
   const events = await untilEnded();
   expect(events.filter(({ type }) => type === "output.rewind")).toHaveLength(1);
-  const { text } = await client.generations.run({ ...REQUEST, options }).done();
+  const { text } = await client.generations
+    .run({ ...REQUEST, options: { ...options, ...UNDISTURBED } })
+    .done();
   expect((await read).text).toBe(text);
   expect(textOf(events)).toBe(text);
 });
@@ -111,7 +116,9 @@ test.each(ABSENCES)(
     expect(await untilEnded()).toEqual(events);
     expect(attemptsIn(events)).toEqual(LOST);
     expect(endsIn(events)).toEqual(["generation.completed"]);
-    const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+    const { text } = await client.generations
+      .run({ ...REQUEST, options: { ...OPTIONS, ...UNDISTURBED } })
+      .done();
     expect(textOf(events)).toBe(text);
   },
 );
@@ -124,7 +131,9 @@ test("a worker that is told to stop hands over at once, long before its ack wait
   const events = await untilEnded();
   expect(attemptsIn(events)).toEqual(HANDED_OVER);
   expect(endsIn(events)).toEqual(["generation.completed"]);
-  const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+  const { text } = await client.generations
+    .run({ ...REQUEST, options: { ...OPTIONS, ...UNDISTURBED } })
+    .done();
   expect(textOf(events)).toBe(text);
 });
 
@@ -138,7 +147,7 @@ test("the death of one worker of two costs each of its generations one attempt, 
   const client = createClient({ url, apiKey: cluster.keys["acme"]! });
   const created = await Promise.all(
     Array.from({ length: 12 }, () =>
-      client.generations.create({ ...REQUEST, options: { ...OPTIONS, tokens: 300 } }),
+      client.generations.create({ ...REQUEST, options: { ...OPTIONS, tokens: 450 } }),
     ),
   );
   const firstWorkers = await Promise.all(
@@ -153,7 +162,7 @@ test("the death of one worker of two costs each of its generations one attempt, 
     const events = await cluster.untilLog("acme", id, hasEnded);
     expect(attemptsIn(events)).toEqual(firstWorkers[i] === workers[0].id ? LOST : LOST.slice(0, 1));
     expect(endsIn(events)).toEqual(["generation.completed"]);
-    expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 300 } });
+    expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 450 } });
     texts.add(textOf(events));
   }
   expect(texts.size).toBe(1);
@@ -221,7 +230,9 @@ test.each(LEAVINGS)(
     expect(attemptsIn(events)).toEqual(attempts);
     expect(endsIn(events)).toEqual(["generation.completed"]);
     expect(events.filter(({ type }) => type === "tool.call")).toHaveLength(2);
-    const { text } = await client.generations.run({ ...REQUEST, options: OPTIONS }).done();
+    const { text } = await client.generations
+      .run({ ...REQUEST, options: { ...OPTIONS, ...UNDISTURBED } })
+      .done();
     expect(textOf(events)).toBe(text);
     expect((await read).text).toBe(text);
   },
