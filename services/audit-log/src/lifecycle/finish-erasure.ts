@@ -42,13 +42,13 @@ export async function finishErasure(
 ): Promise<Erasure | undefined> {
   const { archive, live } = context;
   const kids = new Set(named);
-  for (let erasure = begun; ;) {
+  for (let asked = begun; ;) {
+    const erasure = asked;
     const refs = erasure.generations.map((id) => toRef(tenant, id));
     await destroyKeys(context, tenant, erasure, kids);
     if (!live) return undefined;
-    const named = erasure;
     const record = (places: PlacesByStream) =>
-      archive.append(() => requestDraft(tenant, named, places, now()));
+      archive.append(() => requestDraft(tenant, erasure, places, now()));
     await purgeAll(live, refs, record);
     await tellAll(live, refs, erasure.id);
     // Of a generation with a key of its own nothing more is sealed.
@@ -63,13 +63,13 @@ export async function finishErasure(
       await archive.append(() => recordsDraft(tenant, [destroyed]));
       return { ...erasure, doneAt: at };
     }
-    erasure = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
-    const grown = erasure;
+    const grown = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
     await endAll(
       live,
       further.map((id) => toRef(tenant, id)),
     );
     await archive.append(() => requestDraft(tenant, grown, {}, now()));
+    asked = grown;
   }
 }
 
