@@ -10,6 +10,7 @@ import type { BatchLimits } from "./archiving/lane-reader.ts";
 import { laneStreams } from "./archiving/lane-kind.ts";
 import { runLanes } from "./archiving/lanes.ts";
 import { countPlaces } from "./archiving/places.ts";
+import { atMost, CLOSE_MS } from "./closing.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
 import { openFetchedFiles } from "./search/fetched-files.ts";
 import { localFiles } from "./search/searchable-files.ts";
@@ -44,7 +45,7 @@ export interface AuditLog extends AsyncDisposable {
   notReadyBecause(): readonly string[];
   /** Keeps things as long as these tenants say from now on. */
   reload(tenants: readonly KeptTenant[]): void;
-  /** Archives what has been read, and closes. */
+  /** Archives what has been read, and closes. A store that is away holds that up for some seconds at most: others archive it then. */
   close(): Promise<void>;
 }
 
@@ -74,8 +75,15 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     name: storage.name,
     writer: { name: holder, signer, earlier, onError },
   });
+  stack.defer(() => archive.close());
   // Closed after the lanes: what they archive last is cosigned too.
   if (options.witnessUrls) stack.use(startWitnessing({ archive, urls: options.witnessUrls, onError }));
+  const files =
+    dir === undefined
+      ? await openFetchedFiles({ store, dir: cacheDir, maxBytes: CACHE_BYTES })
+      : localFiles(dir);
+  const reader = new ArchiveReader({ archive, keyring });
+  const search = stack.use(new ArchiveSearch({ archive, keyring, files }));
   const events = metrics.counter("reprise_audit_events_total");
   const commits = metrics.counter("reprise_audit_commits_total");
   const lost = metrics.counter("reprise_audit_lost_total");
@@ -84,6 +92,9 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const oldestAgeSeconds = () =>
     waiting.size === 0 ? 0 : Math.max(0, (Date.now() * 1_000 - Math.min(...waiting.values())) / 1_000_000);
 
+  // Closed at the same time: where the store is away one may wait for another.
+  const closing: (() => Promise<void>)[] = [];
+  stack.defer(async () => void (await Promise.all(closing.map((close) => close()))));
   const lanes = runLanes({
     broker,
     publish: log.publish,
@@ -110,10 +121,10 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     },
     onError,
   });
+  closing.push(() => lanes.close());
   metrics.observe("reprise_audit_lanes", () => lanes.size);
   metrics.observe("reprise_audit_lag_seconds", oldestAgeSeconds);
 
-  stack.defer(() => lanes.close());
   let { tenants } = options;
   const live = { broker, log, shards };
   const maintenance = startMaintenance({
@@ -125,14 +136,9 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     tenants: () => tenants,
     onError,
   });
-  stack.defer(() => maintenance.close());
-  const files =
-    dir === undefined
-      ? await openFetchedFiles({ store, dir: cacheDir, maxBytes: CACHE_BYTES })
-      : localFiles(dir);
-  const reader = new ArchiveReader({ archive, keyring });
-  const search = stack.use(new ArchiveSearch({ archive, keyring, files }));
-  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
+  closing.push(() => maintenance.close());
+  const answering = startAnswering({ connection: broker.main, archive, reader, search, onError });
+  closing.push(() => atMost(CLOSE_MS, answering[Symbol.asyncDispose]()));
 
   const running = stack.move();
   const close = () => running.disposeAsync();

@@ -157,6 +157,17 @@ describe("a store that fails while a commit is made", () => {
     expect(archive.state.next).toBe(0);
   });
 
+  it("is waited for no longer when the archive is closed, whoever wants the commits", async () => {
+    const { archive, errors } = await openWriter(
+      createFaultyStore(createMemoryStore(), ({ method }) => (method === "create" ? "before" : undefined)),
+    );
+    const outcomes = Promise.allSettled([archive.append(() => hold("1")), archive.append(() => hold("2"))]);
+    await expect.poll(() => errors.length).toBeGreaterThan(0);
+    archive.close();
+    expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(archive.append(() => hold("3"))).rejects.toMatchObject({ code: "archive_unavailable" });
+  });
+
   it("only behind it: the commit is made, and what derives from it is missing", async () => {
     const store = createMemoryStore();
     const { archive, errors } = await openWriter(

@@ -49,6 +49,7 @@ export class Archive {
   readonly #writer: ArchiveWriter | undefined;
   #state = new ArchiveState();
   #queue: Promise<unknown> = Promise.resolve();
+  readonly #closing = new AbortController();
   #sinceSnapshot = { commits: 0, bytes: 0, lastBytes: 0 };
 
   constructor({ store, name, writer }: ArchiveOptions) {
@@ -93,13 +94,20 @@ export class Archive {
    * Makes one commit. While the store can't be reached, and while it is not clear what has become of the commit, it tries again.
    * @param make called for each try, with what has been committed by then; undefined gives up as fenced
    * @param signal ends the trying: what was tried may be committed
-   * @throws RepriseError `archive_corrupt`; the signal's reason; what `make` throws
+   * @throws RepriseError `archive_corrupt`; `archive_unavailable` when the archive is closed; the signal's reason; what `make` throws
    */
   append(
     make: (state: ArchiveState) => Draft | undefined | Promise<Draft | undefined>,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<AppendOutcome> {
-    return this.#inTurn(() => this.#append(make, signal));
+    const closing = this.#closing.signal;
+    const ends = signal ? AbortSignal.any([signal, closing]) : closing;
+    return this.#inTurn(() => this.#append(make, ends));
+  }
+
+  /** Ends the trying of all commits, as their own signals would: for a process that ends while the store is away. */
+  close(): void {
+    this.#closing.abort(new RepriseError("archive_unavailable", "The archive was closed."));
   }
 
   /** All commits from a number on, with their bytes, as they are stored. */
@@ -127,7 +135,7 @@ export class Archive {
 
   async #append(
     make: (state: ArchiveState) => Draft | undefined | Promise<Draft | undefined>,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
   ): Promise<AppendOutcome> {
     const writer = this.#writer;
     if (!writer) throw new TypeError("the archive was opened to be read");
@@ -148,15 +156,15 @@ export class Archive {
   }
 
   /** A commit of the same bytes is ours, so trying again after an unclear answer makes it clear. */
-  async #untilClear<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #untilClear<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(2 * waitMs, LAST_RETRY_MS)) {
-      signal?.throwIfAborted();
+      signal.throwIfAborted();
       try {
         return await work();
       } catch (error) {
         if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
         this.#writer?.onError(error);
-        await pause(waitMs, undefined, signal && { signal });
+        await pause(waitMs, undefined, { signal });
       }
     }
   }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Archive, ArchiveState, Commit } from "@reprise/archive";
 import type { Broker } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
+import { abortAfter, CLOSE_MS, orAborted } from "../closing.ts";
 import type { Batch } from "./batch.ts";
 import { type Erased, erasedIn } from "./erased.ts";
 import { type BatchLimits, LaneReader } from "./lane-reader.ts";
@@ -13,6 +14,8 @@ export interface LaneOptions extends SealingContext {
   readonly archive: Archive;
   readonly stream: string;
   readonly limits: BatchLimits;
+  /** How long what was read may still take to be archived when the lane is to stop. Default 5 s. */
+  readonly closeMs?: number | undefined;
   /** Told of a batch that is about to be sealed and committed. */
   readonly onRead?: ((batch: Batch) => void) | undefined;
   readonly onCommitted: (commit: Commit) => void;
@@ -21,17 +24,20 @@ export interface LaneOptions extends SealingContext {
 const RETRY_MS = 500;
 
 /**
- * Archives one stream until `signal` aborts, and then what has been read. While the broker or the store can't be reached it waits. One batch
- * is sealed and committed while the next is read; no more are in memory.
+ * Archives one stream until `signal` aborts, and then what has been read. While the broker or the store can't be reached it waits, but not for
+ * longer than `closeMs` once it is to stop: then the stream is left as it is, for whoever goes on behind the last commit. One batch is sealed
+ * and committed while the next is read; no more are in memory.
  * @returns `fenced` when somebody else archives the stream
  */
 export async function archiveLane(options: LaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
-  const { connection, archive, stream, limits, onError } = options;
+  const { connection, archive, stream, limits, closeMs = CLOSE_MS, onError } = options;
+  const giveUp = abortAfter(signal, closeMs, () => notArchived(stream));
   while (!signal.aborted) {
     try {
-      const start = await findLaneStart(connection, archive, stream);
+      const start = await orAborted(findLaneStart(connection, archive, stream), giveUp);
       const reader = new LaneReader(connection, stream, start, limits);
-      if ((await follow(reader, options, signal)) === "fenced") return "fenced";
+      const following = follow(reader, { ...options, giveUp }, signal);
+      if ((await orAborted(following, giveUp)) === "fenced") return "fenced";
     } catch (error) {
       // Whatever has become of the stream meanwhile, the next round begins by comparing it with the archive.
       onError(error);
@@ -41,9 +47,14 @@ export async function archiveLane(options: LaneOptions, signal: AbortSignal): Pr
   return "stopped";
 }
 
+interface CommitOptions extends LaneOptions {
+  /** Ends the trying. */
+  readonly giveUp: AbortSignal;
+}
+
 async function follow(
   reader: LaneReader,
-  options: LaneOptions,
+  options: CommitOptions,
   signal: AbortSignal,
 ): Promise<"stopped" | "fenced"> {
   let committing: Promise<"committed" | "fenced"> = Promise.resolve("committed");
@@ -70,12 +81,12 @@ async function follow(
  * Commits are in one order, so a commit knows of every erasure before it: a batch that was sealed before one is sealed again without what was
  * erased, and what was sealed first is taken away.
  */
-async function commitBatch(batch: Batch, options: LaneOptions): Promise<"committed" | "fenced"> {
+async function commitBatch(batch: Batch, options: CommitOptions): Promise<"committed" | "fenced"> {
   const { archive, onRead, onCommitted } = options;
   onRead?.(batch);
   const seal = (state: ArchiveState) => untilStored(() => sealBatch(batch, state, options), options);
   let sealed = await seal(archive.state);
-  const outcome = await archive.append(async (state) => {
+  const make = async (state: ArchiveState) => {
     const erased = erasedIn(state, batch);
     if (sealed.erasures !== erased.count) {
       const before = sealed;
@@ -83,20 +94,25 @@ async function commitBatch(batch: Batch, options: LaneOptions): Promise<"committ
       sealed = await seal(state);
     }
     return sealed.draft;
-  });
+  };
+  const outcome = await archive.append(make, { signal: options.giveUp });
   if (outcome.kind === "committed") onCommitted(outcome.commit);
   return outcome.kind;
 }
 
-/** Tries again while a store can't be reached. */
-async function untilStored<T>(work: () => Promise<T>, { onError }: Pick<LaneOptions, "onError">): Promise<T> {
+/** Tries again while a store can't be reached. @throws the reason to give up */
+async function untilStored<T>(
+  work: () => Promise<T>,
+  { giveUp, onError }: Pick<CommitOptions, "giveUp" | "onError">,
+): Promise<T> {
   for (;;) {
+    giveUp.throwIfAborted();
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
       onError(error);
-      await pause(RETRY_MS);
+      await pause(RETRY_MS, undefined, { signal: giveUp });
     }
   }
 }
@@ -116,4 +132,9 @@ async function discardErased(
     await keyring.destroy(tenant, [...gone]);
     for (const { key } of files) await store.delete(key);
   }
+}
+
+function notArchived(stream: string): RepriseError {
+  const message = `What was read last of ${stream} could not be archived in time: whoever goes on with it reads it again.`;
+  return new RepriseError("archive_unavailable", message);
 }

@@ -19,9 +19,10 @@ const who = { tenant, by: "operator", reason: "a test" };
 const ann = { subject: "ann" };
 
 /** A process that asks replicas which have heard of nothing yet. */
-async function openLagging({ live, openContext }: LifecycleWorld): Promise<LifecycleContext> {
+async function openLagging(world: LifecycleWorld): Promise<LifecycleContext> {
+  const { live } = world;
   const broker = createLaggingBroker(live.broker, { [streamOf(newRef().generation)]: 0, [JOBS_STREAM]: 0 });
-  return { ...(await openContext()), live: { ...live, broker } };
+  return { ...(await world.openContext()), live: { ...live, broker } };
 }
 
 async function erase(world: LifecycleWorld, what: Pick<ErasureRequest, "subject" | "generation">) {

@@ -1,7 +1,10 @@
+import { createNoteKey, openArchive } from "@reprise/archive";
+import { createFaultyStore } from "@reprise/archive/testing";
 import { type GenerationRef, RepriseError } from "@reprise/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { completed, delta, requested } from "../testing/drafts.ts";
 import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { verifyStore } from "../testing/verify-store.ts";
 import { compact } from "./compaction.ts";
 import { setHold } from "./hold.ts";
@@ -60,6 +63,32 @@ test("a thorough round that is asked for while another runs comes after it", asy
   await using maintenance = maintenanceOf(filled, { tenants });
   await Promise.all([maintenance.run(), maintenance.run()]);
   expect(tenants).toHaveBeenCalledTimes(2);
+});
+
+test("closing does not wait for a round that can't commit, and nothing tries on once the archive is closed", async () => {
+  await using filled = await openFilledArchive();
+  await fill(filled, 3, 1_000);
+  let refused = 0;
+  const { store } = filled.archive;
+  const away = createFaultyStore(store, ({ method }) => {
+    if (method !== "create") return undefined;
+    refused++;
+    return "before";
+  });
+  const signer = createNoteKey("test", SIGNING_SEED);
+  const archive = await openArchive({
+    store: away,
+    name: "test",
+    writer: { name: "another", signer, onError: () => {} },
+  });
+  const maintenance = maintenanceOf(filled, { archive, closeMs: 50, now: () => START + DAY_MS });
+  const round = maintenance.run();
+  await expect.poll(() => refused).toBeGreaterThan(0);
+  await maintenance.close();
+  archive.close();
+  await round;
+  expect(maintenance.errors).toEqual([]);
+  expect(filesOf(filled)).toHaveLength(3);
 });
 
 describe("small files", () => {

@@ -1,6 +1,7 @@
 import { holdLeases } from "@reprise/log";
 import { parseTenantId } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
+import { atMost, CLOSE_MS } from "../closing.ts";
 import { compact } from "./compaction.ts";
 import { type Erasure, erasuresIn, openErasures } from "./erasures.ts";
 import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
@@ -23,6 +24,8 @@ export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions
   readonly thoroughMs?: number;
   /** How long files stay that no commit names. Default a day. */
   readonly graceMs?: number;
+  /** How long closing, and leaving the work to another process, wait for the round that runs. Default 5 s. */
+  readonly closeMs?: number;
   /** Told what has gone wrong, which the next round tries again. */
   readonly onError: (error: unknown) => void;
   /** Milliseconds since 1970. */
@@ -32,7 +35,7 @@ export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions
 export interface Maintenance {
   /** One thorough round, after the one that runs. */
   run(): Promise<void>;
-  /** Ends the round that runs. */
+  /** Ends the round that runs. One that the store does not let end is left to itself: the next process does what it was about. */
   close(): Promise<void>;
 }
 
@@ -52,7 +55,8 @@ const LEASE = "rounds";
  * should two of them do it, one of their commits is fenced.
  */
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
-  const { live, holder, onError, intervalMs = INTERVAL_MS, thoroughMs = THOROUGH_MS } = options;
+  const { live, holder, onError } = options;
+  const { intervalMs = INTERVAL_MS, thoroughMs = THOROUGH_MS, closeMs = CLOSE_MS } = options;
   const sweeper = new Sweeper(options);
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -76,7 +80,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       onGained: () => (isOurs = true),
       onLost: async () => {
         isOurs = false;
-        await running;
+        await atMost(closeMs, running);
       },
       onError,
     });
@@ -91,8 +95,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     async close() {
       clearInterval(timer);
       stopping.abort();
-      await running;
-      await leases?.close();
+      await Promise.all([atMost(closeMs, running), leases?.close()]);
     },
   };
 }

@@ -12,7 +12,7 @@ import {
 import { startTestBroker } from "@reprise/testkit";
 import { expect } from "vitest";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
-import { archiveLane } from "../archiving/lane-archiver.ts";
+import { archiveLane, type LaneOptions } from "../archiving/lane-archiver.ts";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import { readWholeArchive } from "./read-archive.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
@@ -30,10 +30,12 @@ export interface FaultyWorld extends AsyncDisposable {
   readonly publish: Publish;
   /** Stores so many events of each generation, in turn. */
   write(rounds: number): Promise<void>;
-  startArchiver(stores: Stores): Promise<RunningArchiver>;
+  startArchiver(stores: Stores, options?: ArchiverOptions): Promise<RunningArchiver>;
   /** Waits until everything is archived; then each message is there once, of whom it is, in its order, and the archive is in order. */
   expectExactlyOnce(stores: Stores): Promise<void>;
 }
+
+export type ArchiverOptions = Pick<LaneOptions, "closeMs">;
 
 export interface RunningArchiver {
   /** What it was held up by. */
@@ -77,7 +79,7 @@ export async function openFaultyWorld(): Promise<FaultyWorld> {
         }
       }
     },
-    startArchiver: (stores) => startArchiver(broker, stores),
+    startArchiver: (stores, options = {}) => startArchiver(broker, stores, options),
     async expectExactlyOnce(stores) {
       const { archive, keyring } = await openAgain(stores);
       const isDone = async () => {
@@ -105,7 +107,11 @@ async function openAgain({ archive: store, keys }: Stores) {
   return { archive, keyring: await openKeyring({ store: keys, masterKey: MASTER_KEY }) };
 }
 
-async function startArchiver(broker: Broker, { archive: store, keys }: Stores): Promise<RunningArchiver> {
+async function startArchiver(
+  broker: Broker,
+  { archive: store, keys }: Stores,
+  { closeMs }: ArchiverOptions,
+): Promise<RunningArchiver> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const keyring = await openKeyring({ store: keys, masterKey: MASTER_KEY });
@@ -114,7 +120,7 @@ async function startArchiver(broker: Broker, { archive: store, keys }: Stores): 
   const stopping = new AbortController();
   let fenced = 0;
   const follow = async (stream: string) => {
-    const context = { connection: broker.reads, archive, store, keyring, limits: LIMITS, onError };
+    const context = { connection: broker.reads, archive, store, keyring, limits: LIMITS, closeMs, onError };
     const options = { ...context, stream, keys: new GenerationKeys(archive, keyring), onCommitted: () => {} };
     while ((await archiveLane(options, stopping.signal)) === "fenced") fenced++;
   };

@@ -10,7 +10,7 @@ export function createLaggingBroker(broker: Broker, lastSeqs: Readonly<Record<st
     return (async function* () {
       for await (const reply of replies)
         if (!(Number(reply.headers?.get("Nats-Sequence")) > last)) yield reply;
-    })() as unknown as Awaited<ReturnType<Connection["requestMany"]>>;
+    })();
   };
   const reads = new Proxy(broker.reads, {
     get(target, name) {

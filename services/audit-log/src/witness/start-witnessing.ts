@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Archive, ARCHIVE_TREE, openTree } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { orAborted } from "../closing.ts";
 import { CosignedNotes } from "./cosigned-notes.ts";
 import { CurrentCheckpoints } from "./current-checkpoints.ts";
 import type { SignedCheckpoint } from "./signed-checkpoints.ts";
@@ -86,6 +87,7 @@ class Witnessing {
     });
   }
 
+  /** While the store is away the archive tries again and again, and all that waits for it waits: closing must not. */
   async #round(signal: AbortSignal): Promise<void> {
     const own = await orAborted(this.#current.own(), signal);
     if (own) await this.#submitNew(ARCHIVE_TREE, own, signal);
@@ -136,18 +138,5 @@ class Witnessing {
     this.#settled.set(tree, size);
     const message = `The history of ${tree} is not the one that was witnessed: ${this.#url} ${what}.`;
     this.#options.onError(new RepriseError("archive_corrupt", message));
-  }
-}
-
-/** While the store is away the archive tries again and again, and all that waits for it waits: closing must not. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }

@@ -1,0 +1,13 @@
+import { type Broker, readPlaces } from "@reprise/log";
+import { LEASES_STREAM, leaseSubject } from "@reprise/protocol";
+
+/** Who holds a lease: "" when it was given back, undefined when nobody has had it. */
+export async function readLeaseHolder(
+  { reads }: Broker,
+  group: string,
+  name: string,
+): Promise<string | undefined> {
+  const batch = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject: leaseSubject(group, name) };
+  const [word] = await readPlaces(reads, LEASES_STREAM, batch);
+  return word && (JSON.parse(Buffer.from(word.payload).toString()) as { holder: string }).holder;
+}
