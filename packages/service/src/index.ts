@@ -17,6 +17,7 @@ export {
 export { type Environment, parseEnvironment } from "./environment.ts";
 export { ENVIRONMENT_TABLE, type EnvironmentName, type EnvironmentRow } from "./environment-variables.ts";
 export { findNatsServer, type NatsServerBinary } from "./find-nats-server.ts";
+export { type HttpAddress, listenHttp } from "./listen-http.ts";
 export { type RunningService, runService } from "./lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./logger.ts";
 export { type LabelOf, METRICS, type MetricName } from "./metric-names.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type HttpAddress, listenHttp } from "./listen-http.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface OpsSource {
@@ -54,11 +54,8 @@ export interface OpsServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Serves a handler on a port of its own (0: a free one), for services that have no API to mount it in. Rejects when it can't listen. */
-export async function startOpsServer(
-  handler: OpsHandler,
-  { host, port }: { host: string; port: number },
-): Promise<OpsServer> {
+/** Serves a handler on a port of its own, for services that have no API to mount it in. Rejects when it can't listen. */
+export async function startOpsServer(handler: OpsHandler, address: HttpAddress): Promise<OpsServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split("?", 1)[0] ?? "";
     const isKnown = isOpsPath(path);
@@ -72,10 +69,7 @@ export async function startOpsServer(
       () => response.writeHead(500).end(),
     );
   });
-  server.listen(port, host);
-  await once(server, "listening");
-  const { port: actualPort } = server.address() as AddressInfo;
-
+  const url = await listenHttp(server, address);
   const close = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = once(server, "close");
@@ -83,9 +77,5 @@ export async function startOpsServer(
     server.closeAllConnections();
     await closed;
   };
-  return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${actualPort}`,
-    close,
-    [Symbol.asyncDispose]: close,
-  };
+  return { url, close, [Symbol.asyncDispose]: close };
 }

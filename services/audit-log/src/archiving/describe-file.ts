@@ -1,15 +1,14 @@
-import { type ArchiveFile, dataKey, encodeFingerprints, type Segment, sha256Hex } from "@reprise/archive";
+import {
+  type ArchiveFile,
+  type DataFileName,
+  dataKey,
+  encodeFingerprints,
+  type Segment,
+  sha256Hex,
+} from "@reprise/archive";
 
-/** Where a file of segments belongs. */
-export interface FilePlace {
-  readonly tenant: string;
-  /** UTC, `2026-11-21`. */
-  readonly day: string;
-  /** What its segments were taken from: the stream, and from where to where. */
-  readonly stream: string;
-  readonly first: number;
-  readonly last: number;
-}
+/** Where a file of segments belongs, and what its segments were taken from. */
+export type FilePlace = Omit<DataFileName, "sha256">;
 
 /** What a commit says of a file. */
 export function describeFile(

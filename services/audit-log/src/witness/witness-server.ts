@@ -1,13 +1,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type HttpAddress, listenHttp } from "@reprise/service";
 import type { AddOutcome, Witness } from "./witness.ts";
 
-export interface WitnessServerOptions {
+export interface WitnessServerOptions extends HttpAddress {
   witness: Witness;
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
   onError: (error: unknown) => void;
 }
 
@@ -34,11 +31,11 @@ const CHECKPOINT_PATH = "/checkpoint/";
  * to signatures.
  */
 export async function startWitnessServer(options: WitnessServerOptions): Promise<WitnessServer> {
-  const { host, onError } = options;
+  const { witness, onError } = options;
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
     (request, response) => {
-      answer(request, options.witness).then(
+      answer(request, witness).then(
         (given) => send(response, given),
         (error: unknown) => {
           onError(error);
@@ -47,20 +44,14 @@ export async function startWitnessServer(options: WitnessServerOptions): Promise
       );
     },
   );
-  server.listen(options.port, host);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const url = await listenHttp(server, options);
   const close = async (): Promise<void> => {
     const closed = once(server, "close");
     server.close();
     server.closeIdleConnections();
     await closed;
   };
-  return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    close,
-    [Symbol.asyncDispose]: close,
-  };
+  return { url, close, [Symbol.asyncDispose]: close };
 }
 
 async function answer(request: IncomingMessage, witness: Witness): Promise<Answer> {
