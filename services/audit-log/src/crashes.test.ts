@@ -19,7 +19,7 @@ import { readWholeArchive } from "./testing/read-archive.ts";
 import { MASTER_KEY } from "./testing/test-keys.ts";
 
 const SHARDS = 2;
-const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 50);
+const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 36);
 const SEED = Number(process.env["AUDIT_CRASH_SEED"] ?? 5);
 /** A batch makes at least half as many changes to its stores. */
 const STEPPED_ROUNDS = 20;

@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { answered, attemptsIn, CANCELLED } from "./testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
-import { createPausedSimulator } from "./testing/paused-simulator.ts";
+import { createPausedSimulator, hasTokens } from "./testing/paused-simulator.ts";
 import { openWorldToRollBack, textOf, typesOf } from "./testing/world.ts";
 
 /* A store that loses what it has acknowledged, under a worker that still knows it. */
@@ -22,8 +22,6 @@ const RESTORED = [
 
 const END = Number.POSITIVE_INFINITY;
 
-const hasTokens = (count: number) => (events: readonly KnownEvent[]) =>
-  events.reduce((sum, event) => sum + (event.type === "output.delta" ? (event.tokens ?? 1) : 0), 0) >= count;
 const has =
   (type: KnownEvent["type"], count = 1) =>
   (events: readonly KnownEvent[]) =>

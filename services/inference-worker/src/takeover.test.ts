@@ -4,6 +4,7 @@ import type { Prefix } from "./engines/engine.ts";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { delta, started } from "./testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
+import { createPausedSimulator, hasTokens } from "./testing/paused-simulator.ts";
 import { openWorld, textOf, typesOf } from "./testing/world.ts";
 
 /*
@@ -82,11 +83,13 @@ test("a worker that closes hands its generations over at once, and the text is a
   await using world = await openWorld();
   const options = { tokens: 120, tokens_per_second: 400, seed: 7 };
   const undisturbed = await world.submit({ options });
-  const first = await world.startWorker(createSimEngine());
+  const engine = createPausedSimulator();
+  const first = await world.startWorker(engine);
   const expected = textOf(await world.untilEnded(undisturbed));
 
+  engine.sayUpTo(10);
   const ref = await world.submit({ options });
-  await world.until(ref, (events) => events.length > 10);
+  await world.until(ref, hasTokens(10));
   await world.startWorker(createSimEngine());
   await first.close();
   // The ack wait is a minute: only a release brings the job here in time.

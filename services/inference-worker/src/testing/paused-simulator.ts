@@ -1,3 +1,4 @@
+import type { KnownEvent } from "@reprise/protocol";
 import { countProduced, type Engine } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { untilAborted } from "./fake-engine.ts";
@@ -30,3 +31,7 @@ export function createPausedSimulator(): PausedSimulator {
     },
   };
 }
+
+/** Whether a log holds so many tokens of text, in however many events they came. */
+export const hasTokens = (count: number) => (events: readonly KnownEvent[]) =>
+  events.reduce((sum, event) => sum + (event.type === "output.delta" ? (event.tokens ?? 1) : 0), 0) >= count;
