@@ -10,12 +10,11 @@ import {
   type GenerationRef,
   type ReaderMark,
 } from "@reprise/protocol";
-import { startTestBroker } from "@reprise/testkit";
+import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
 import { localFiles } from "../search/searchable-files.ts";
-import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
-import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { openFilledArchive } from "../testing/filled-archive.ts";
 import { startAnswering } from "./start-answering.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;

@@ -1,9 +1,9 @@
 import { type Framing, Tail } from "@reprise/log";
 import { encodeEvent, type EventDraft, type GenerationRef, type Verdict } from "@reprise/protocol";
+import { completed, createRef, delta, moderatedPolicy, redacted, requested, started } from "@reprise/testkit";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { completed, delta, moderatedPolicy, redacted, requested, started } from "../testing/drafts.ts";
-import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { openFilledArchive } from "../testing/filled-archive.ts";
 import { shownEvents } from "./shown-events.ts";
 
 const NOW_US = 1_795_000_000_000_000;

@@ -2,9 +2,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { readStreamFacts } from "@reprise/log";
 import { encodeEvent, logSubject } from "@reprise/protocol";
+import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { delta, requested } from "../testing/drafts.ts";
-import { createRef } from "../testing/filled-archive.ts";
 import { type LaneWorld, openLaneWorld, STREAM } from "../testing/lane-world.ts";
 import { readWholeArchive } from "../testing/read-archive.ts";
 

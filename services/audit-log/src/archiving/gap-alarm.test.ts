@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { createNoteKey } from "@reprise/archive";
 import { createLogger, createMetrics } from "@reprise/service";
+import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startAuditLog } from "../service.ts";
-import { delta, requested } from "../testing/drafts.ts";
-import { createRef } from "../testing/filled-archive.ts";
 import { openLaneWorld, STREAM } from "../testing/lane-world.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 

@@ -1,6 +1,6 @@
+import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { delta, requested } from "../testing/drafts.ts";
-import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { openFilledArchive } from "../testing/filled-archive.ts";
 import { GenerationKeys } from "./generation-keys.ts";
 
 const STORED_AT_US = 1_795_000_000_000_000;

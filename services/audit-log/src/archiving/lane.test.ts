@@ -1,10 +1,9 @@
 import { ArchiveReader, type Lane } from "@reprise/archive";
 import { readStreamFacts } from "@reprise/log";
 import { encodeEvent, logSubject } from "@reprise/protocol";
+import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { recordsDraft } from "../lifecycle/request-draft.ts";
-import { completed, delta, requested } from "../testing/drafts.ts";
-import { createRef } from "../testing/filled-archive.ts";
 import { type LaneWorld, openLaneWorld, type RunningLane, STREAM } from "../testing/lane-world.ts";
 import { readWholeArchive } from "../testing/read-archive.ts";
 

@@ -1,7 +1,7 @@
 import { readStreamFacts } from "@reprise/log";
 import { encodeVerdict, type GenerationRef, VERDICTS_STREAM, verdictSubject } from "@reprise/protocol";
+import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { createRef } from "../testing/filled-archive.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { LaneReader } from "./lane-reader.ts";
 import { findLaneStart } from "./lane-start.ts";

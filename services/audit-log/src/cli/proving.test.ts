@@ -14,9 +14,9 @@ import {
   type SegmentProof,
   showMessage,
 } from "@reprise/archive";
+import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
-import { completed, delta, requested } from "../testing/drafts.ts";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { checkProofIndependently } from "../testing/independent-messages.ts";
 import { runCommand } from "../testing/run-command.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../testing/test-keys.ts";

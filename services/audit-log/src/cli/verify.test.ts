@@ -21,10 +21,10 @@ import {
   type VerifyReport,
 } from "@reprise/archive";
 import { encodeEvent, streamOf } from "@reprise/protocol";
+import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { describeFile } from "../archiving/describe-file.ts";
-import { completed, delta, requested, started } from "../testing/drafts.ts";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { runOn } from "../testing/run-command.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { EXIT } from "./command.ts";

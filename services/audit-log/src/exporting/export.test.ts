@@ -2,12 +2,11 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { encodeEvent } from "@reprise/protocol";
-import { createTempDir } from "@reprise/testkit";
+import { completed, createRef, createTempDir, delta, redacted, requested, started } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
 import { localFiles } from "../search/searchable-files.ts";
-import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { type ExportFormat, writeExport } from "./export-file.ts";
 import { exportGenerations } from "./export-generations.ts";
 

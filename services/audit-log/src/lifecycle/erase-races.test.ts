@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import type { BlobStore } from "@reprise/archive";
 import { streamOf } from "@reprise/protocol";
-import { completed, delta, started } from "../testing/drafts.ts";
+import { completed, createRef, delta, started } from "@reprise/testkit";
 import { createInterruptedStore } from "../testing/interrupted-store.ts";
 import {
   archivedUpTo,
   eventually,
   findingsIn,
-  newRef,
   openLifecycleWorld,
   SETTLE_MS,
   writeLog,
@@ -16,7 +15,7 @@ import { readableTexts, streamsWith } from "../testing/search-stores.ts";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
 import { erasuresIn } from "./erasures.ts";
 
-const { tenant } = newRef();
+const { tenant } = createRef();
 const who: Omit<ErasureRequest, "subject"> = { tenant, by: "operator", reason: "a test" };
 const settle = { settleMs: SETTLE_MS };
 
@@ -41,7 +40,7 @@ function gate(store: BlobStore) {
 test("what an archiver has sealed and not committed when its subject is erased is sealed anew, without it", async () => {
   await using world = await openLifecycleWorld();
   const { gated, reached, open } = gate(world.store);
-  const [ref, other] = [newRef(), newRef()];
+  const [ref, other] = [createRef(), createRef()];
   await writeLog(world.live.log, ref, { subject: "ann" }, [started(), delta("secret"), completed()]);
   await writeLog(world.live.log, other, { subject: "bob" }, [delta("public"), completed()]);
   await using archiver = await world.startArchiver({ store: gated });
@@ -62,7 +61,7 @@ test("what an archiver has sealed and not committed when its subject is erased i
 
 test("a generation that begins while its subject is erased, and is sealed with the old key, is erased as well", async () => {
   await using world = await openLifecycleWorld();
-  const [before, meanwhile, after] = [newRef(), newRef(), newRef()];
+  const [before, meanwhile, after] = [createRef(), createRef(), createRef()];
   const subject = { subject: "ann" };
   // This archiver has the key in memory, and does not look again for as long as the test runs.
   const streams = [streamOf(before.generation)];
@@ -97,7 +96,7 @@ test.each(["before", "after"] as const)(
     for (let calls = 1, isWhole = false; !isWhole; calls++) {
       const subject = `person-${calls}`;
       const secret = `secret-${calls}.`;
-      await writeLog(world.live.log, newRef(), { subject }, [delta(secret), completed()]);
+      await writeLog(world.live.log, createRef(), { subject }, [delta(secret), completed()]);
       await archivedUpTo(world, secret);
       const interruption = { left: Number.POSITIVE_INFINITY, when };
       const dying = {

@@ -1,13 +1,12 @@
 import { decodeOpsRecord, encodeEvent, OPS_STREAM, type GenerationRef } from "@reprise/protocol";
 import { enqueueJob, readPlaces } from "@reprise/log";
+import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { completed, delta, requested, started } from "../testing/drafts.ts";
 import {
   archivedUpTo,
   eventually,
   findingsIn,
   type LifecycleWorld,
-  newRef,
   openLifecycleWorld,
   SETTLE_MS,
   writeLog,
@@ -19,7 +18,7 @@ const SECRET = "the-secret-of-user-7";
 const PUBLIC = "nobody-objects-to-this";
 const SUBJECT = { subject: "user-7" };
 const request: ErasureRequest = {
-  tenant: newRef().tenant,
+  tenant: createRef().tenant,
   ...SUBJECT,
   by: "operator",
   reason: "asked for by the person",
@@ -39,7 +38,7 @@ async function stream(world: LifecycleWorld, ref: GenerationRef): Promise<string
 test("a subject is erased while it streams and is archived: no store holds its text, and nothing else is lost", async () => {
   await using world = await openLifecycleWorld();
   const { log } = world.live;
-  const [ended, running, queued, other] = [newRef(), newRef(), newRef(), newRef()];
+  const [ended, running, queued, other] = [createRef(), createRef(), createRef(), createRef()];
   await using archiver = await world.startArchiver();
   await writeLog(log, ended, { ...SUBJECT, input: SECRET }, [started(), delta(SECRET), completed()]);
   await writeLog(log, other, { subject: "user-8", input: PUBLIC }, [started(), delta(PUBLIC)]);
@@ -50,7 +49,7 @@ test("a subject is erased while it streams and is archived: no store holds its t
 
   const outcome = await eraseSubject(await world.openContext(), request, options);
   expect(await streaming).toBe("fenced");
-  await writeLog(log, newRef(), { subject: "user-9", input: "the last one" }, [completed()]);
+  await writeLog(log, createRef(), { subject: "user-9", input: "the last one" }, [completed()]);
   await archivedUpTo(world, "the last one");
   await archiver.stop();
 
@@ -72,7 +71,7 @@ test("a subject is erased while it streams and is archived: no store holds its t
 
 test("nodes are told of every generation that was erased", async () => {
   await using world = await openLifecycleWorld();
-  const ref = newRef();
+  const ref = createRef();
   await writeLog(world.live.log, ref, SUBJECT, [completed()]);
   const outcome = await eraseSubject(await world.openContext(), request, options);
   const batch = { afterStreamSeq: 0, maxMessages: 10, maxBytes: 100_000 };
@@ -87,21 +86,21 @@ test("nodes are told of every generation that was erased", async () => {
 
 test("what is erased already is certified again, and what never was is nothing", async () => {
   await using world = await openLifecycleWorld();
-  const ref = newRef();
+  const ref = createRef();
   await writeLog(world.live.log, ref, SUBJECT, [completed()]);
   const context = await world.openContext();
   const first = await eraseSubject(context, request, options);
   expect(await eraseSubject(context, request, options)).toEqual(first);
   const single = { ...request, subject: undefined };
   expect(await eraseSubject(context, { ...single, generation: ref.generation }, options)).toEqual(first);
-  const never = { ...single, generation: newRef().generation };
+  const never = { ...single, generation: createRef().generation };
   expect(await eraseSubject(context, never, options)).toEqual({ kind: "nothing" });
 });
 
 test("without a broker the keys are destroyed, and the erasure waits for who has one", async () => {
   await using world = await openLifecycleWorld();
   await using archiver = await world.startArchiver();
-  await writeLog(world.live.log, newRef(), { ...SUBJECT, input: SECRET }, [completed()]);
+  await writeLog(world.live.log, createRef(), { ...SUBJECT, input: SECRET }, [completed()]);
   await archivedUpTo(world, SECRET);
   await archiver.stop();
   const context = await world.openContext();

@@ -1,27 +1,22 @@
 import { enqueueJob } from "@reprise/log";
 import { encodeEvent, type GenerationRef, JOBS_STREAM, streamOf } from "@reprise/protocol";
+import { completed, createRef, delta, requested } from "@reprise/testkit";
+import { createLaggingConnection } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { completed, delta, requested } from "../testing/drafts.ts";
-import { createLaggingBroker } from "../testing/lagging-broker.ts";
-import {
-  type LifecycleWorld,
-  newRef,
-  openLifecycleWorld,
-  SETTLE_MS,
-  writeLog,
-} from "../testing/lifecycle-world.ts";
+import { type LifecycleWorld, openLifecycleWorld, SETTLE_MS, writeLog } from "../testing/lifecycle-world.ts";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
 import { setHold } from "./hold.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
 
-const { tenant } = newRef();
+const { tenant } = createRef();
 const who = { tenant, by: "operator", reason: "a test" };
 const ann = { subject: "ann" };
 
 /** A process that asks replicas which have heard of nothing yet. */
 async function openLagging(world: LifecycleWorld): Promise<LifecycleContext> {
   const { live } = world;
-  const broker = createLaggingBroker(live.broker, { [streamOf(newRef().generation)]: 0, [JOBS_STREAM]: 0 });
+  const lastSeqs = { [streamOf(newRef().generation)]: 0, [JOBS_STREAM]: 0 };
+  const broker = { ...live.broker, reads: createLaggingConnection(live.broker.reads, lastSeqs) };
   return { ...(await world.openContext()), live: { ...live, broker } };
 }
 
@@ -37,7 +32,7 @@ async function enqueue({ live }: LifecycleWorld, ref: GenerationRef): Promise<vo
 
 test("a subject's erasure takes in what was stored a moment before it, though replicas lag", async () => {
   await using world = await openLifecycleWorld();
-  const [written, other, queued] = [newRef(), newRef(), newRef()];
+  const [written, other, queued] = [createRef(), createRef(), createRef()];
   await writeLog(world.live.log, written, ann, [delta("secret"), completed()]);
   await writeLog(world.live.log, other, { subject: "bob" }, [delta("public"), completed()]);
   await enqueue(world, queued);
@@ -47,7 +42,7 @@ test("a subject's erasure takes in what was stored a moment before it, though re
 
 test("a legal hold of a subject keeps a generation that was stored a moment before, though replicas lag", async () => {
   await using world = await openLifecycleWorld();
-  const [written, queued] = [newRef(), newRef()];
+  const [written, queued] = [createRef(), createRef()];
   await writeLog(world.live.log, written, ann, [delta("secret"), completed()]);
   await enqueue(world, queued);
   await setHold(await openLagging(world), { ...who, ...ann });
@@ -57,7 +52,7 @@ test("a legal hold of a subject keeps a generation that was stored a moment befo
 
 test("one generation that was stored a moment before is there to be erased, though replicas lag", async () => {
   await using world = await openLifecycleWorld();
-  const { generation, ...ref } = newRef();
+  const { generation, ...ref } = createRef();
   await writeLog(world.live.log, { generation, ...ref }, {}, [delta("secret"), completed()]);
   expect(await erase(world, { generation })).toMatchObject({
     kind: "erased",

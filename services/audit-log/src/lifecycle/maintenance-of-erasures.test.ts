@@ -1,13 +1,12 @@
 import { isPurged, storeCheckpoint } from "@reprise/log";
 import { encodeEvent, type EventDraft, logSubject, peekSeq } from "@reprise/protocol";
+import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { completed, delta } from "../testing/drafts.ts";
 import {
   archivedUpTo,
   eventually,
   findingsIn,
   type LifecycleWorld,
-  newRef,
   openLifecycleWorld,
   SETTLE_MS,
   writeLog,
@@ -17,7 +16,7 @@ import { eraseSubject } from "./erase.ts";
 import { openErasures } from "./erasures.ts";
 import { startMaintenance } from "./maintenance.ts";
 
-const { tenant } = newRef();
+const { tenant } = createRef();
 const request = { tenant, subject: "ann", by: "operator", reason: "a test" };
 const settle = { settleMs: SETTLE_MS };
 
@@ -33,7 +32,7 @@ async function maintenanceOf(world: LifecycleWorld, now: () => number) {
 test("an erasure that nobody goes on with is finished after two minutes", async () => {
   await using world = await openLifecycleWorld();
   await using archiver = await world.startArchiver();
-  await writeLog(world.live.log, newRef(), { subject: "ann" }, [delta("secret"), completed()]);
+  await writeLog(world.live.log, createRef(), { subject: "ann" }, [delta("secret"), completed()]);
   await archivedUpTo(world, "secret");
   await eraseSubject({ ...(await world.openContext()), live: undefined }, request);
   let passedMs = 119_000;
@@ -50,7 +49,7 @@ test("an erasure that nobody goes on with is finished after two minutes", async 
 
 test("what somebody who slept writes after an erasure is taken away again", async () => {
   await using world = await openLifecycleWorld();
-  const ref = newRef();
+  const ref = createRef();
   await writeLog(world.live.log, ref, { subject: "ann" }, [delta("secret"), completed()]);
   const snapshot = await world.live.log.reader.readLog(ref);
   await eraseSubject(await world.openContext(), request, settle);
@@ -66,7 +65,7 @@ test("what somebody who slept writes after an erasure is taken away again", asyn
 test("what is said behind the end of an erased generation is taken away again, and is no gap to who archives later", async () => {
   await using world = await openLifecycleWorld();
   const { log } = world.live;
-  const ref = newRef();
+  const ref = createRef();
   const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
   const redacted: EventDraft = { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
   await writeLog(log, ref, { subject: "ann" }, [delta("secret"), completed(), redacted]);
@@ -80,7 +79,7 @@ test("what is said behind the end of an erased generation is taken away again, a
   await maintenance[Symbol.asyncDispose]();
 
   await using archiver = await world.startArchiver();
-  await writeLog(log, newRef(), {}, [delta("later"), completed()]);
+  await writeLog(log, createRef(), {}, [delta("later"), completed()]);
   await archivedUpTo(world, "later");
   await archiver.stop();
   expect(await findingsIn(world)).toEqual([]);

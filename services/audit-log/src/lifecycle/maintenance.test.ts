@@ -1,9 +1,9 @@
 import { createNoteKey, openArchive } from "@reprise/archive";
 import { createFaultyStore } from "@reprise/archive/testing";
 import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
-import { completed, delta, requested } from "../testing/drafts.ts";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { verifyStore } from "../testing/verify-store.ts";
 import { compact } from "./compaction.ts";

@@ -1,9 +1,9 @@
 import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { describe, expect, test } from "vitest";
 import type { GenerationRef, RepriseError } from "@reprise/protocol";
-import { completed, delta, requested } from "../testing/drafts.ts";
+import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
 import { liftHold, setHold } from "./hold.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";

@@ -1,6 +1,6 @@
+import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { completed, delta, requested } from "../testing/drafts.ts";
-import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { openFilledArchive } from "../testing/filled-archive.ts";
 import { eventually, openLifecycleWorld } from "../testing/lifecycle-world.ts";
 import { liftHold, setHold } from "./hold.ts";
 import { startMaintenance } from "./maintenance.ts";

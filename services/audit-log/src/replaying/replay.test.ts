@@ -1,7 +1,7 @@
 import type { ReaderMark } from "@reprise/protocol";
+import { completed, createRef, delta, redacted, requested, started } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
-import { completed, delta, redacted, requested, started } from "../testing/drafts.ts";
-import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { openFilledArchive } from "../testing/filled-archive.ts";
 import { formatEvent, type ReplayFormat } from "./replay-format.ts";
 import { openReplay, type Replay } from "./replay.ts";
 

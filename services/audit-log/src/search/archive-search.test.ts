@@ -1,8 +1,8 @@
 import { DuckDBInstance } from "@duckdb/node-api";
 import type { AuditSearch } from "@reprise/protocol";
+import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { describe, expect, it, vi } from "vitest";
-import { completed, delta, requested, started } from "../testing/drafts.ts";
-import { createRef, type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
+import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { ArchiveSearch } from "./archive-search.ts";
 import { localFiles } from "./searchable-files.ts";
 

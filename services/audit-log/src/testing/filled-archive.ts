@@ -30,8 +30,6 @@ import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { sealBatch } from "../archiving/seal-batch.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
-export { createRef } from "@reprise/testkit";
-
 export interface FilledArchive extends AsyncDisposable {
   /** Of the archive's files. */
   readonly dir: string;

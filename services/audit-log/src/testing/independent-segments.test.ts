@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { readSegmentFile } from "@reprise/archive";
 import { encodeEvent, type EventDraft } from "@reprise/protocol";
+import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { completed, delta, requested, started } from "./drafts.ts";
-import { createRef, openFilledArchive } from "./filled-archive.ts";
+import { openFilledArchive } from "./filled-archive.ts";
 import { openIndependently, unwrapIndependently } from "./independent-segments.ts";
 import { MASTER_KEY } from "./test-keys.ts";
 

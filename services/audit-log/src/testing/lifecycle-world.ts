@@ -18,18 +18,15 @@ import {
   openBroker,
 } from "@reprise/log";
 import { type EventDraft, type GenerationRef, type GenerationRequest, isTerminal } from "@reprise/protocol";
-import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import { createTempDir, requested, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { vi } from "vitest";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { archiveLane } from "../archiving/lane-archiver.ts";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle/lifecycle-context.ts";
-import { requested } from "./drafts.ts";
 import { readableTexts } from "./search-stores.ts";
 import { verifyStore } from "./verify-store.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
-
-export { createRef as newRef } from "@reprise/testkit";
 
 const SHARDS = 1;
 const HOUR_MS = 3_600_000;

@@ -19,10 +19,9 @@ import {
   signNote,
   verifyArchive,
 } from "@reprise/archive";
-import { createTempDir, findFreePort } from "@reprise/testkit";
+import { completed, createRef, createTempDir, delta, findFreePort, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { completed, delta, requested } from "../testing/drafts.ts";
-import { createRef, openFilledArchive } from "../testing/filled-archive.ts";
+import { openFilledArchive } from "../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { startWitnessProcess, type WitnessProcess } from "../testing/witness-process.ts";
 import { archiveCheckpoint } from "./signed-checkpoints.ts";
