@@ -1,1 +1,0 @@
-export { completed, delta, moderatedPolicy, redacted, requested, started } from "@reprise/testkit";
