@@ -6,6 +6,8 @@ import type { GenerationOptions, Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
 
 const CANCEL_AFTER_MS = 1_500;
+/** Of somebody who comes back, which takes its time on a busy machine. */
+const LONGEST_ABSENCE_MS = 500;
 const policy = { on_disconnect: { cancel_after: CANCEL_AFTER_MS } } as const;
 /** Would go on for half a minute. */
 const LEFT: GenerationOptions = { policy, tokens: 3_000, mayEnd: ["generation.cancelled"] };
@@ -81,7 +83,7 @@ async function cameBack(trial: Trial): Promise<void> {
     await reader.record.until(({ seen }) => seen.length > FEW_EVENTS);
     await delay(random.integer(0, LONGEST_VISIT_MS));
     reader.leave();
-    await delay(random.integer(0, CANCEL_AFTER_MS * 0.7));
+    await delay(random.integer(0, LONGEST_ABSENCE_MS));
   }
   await trial.read(generation, "raw").record.done;
 }

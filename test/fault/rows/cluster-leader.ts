@@ -19,7 +19,6 @@ function clusterLeader(
     name,
     about: `the leader of a shard's stream, one of three nats-servers, ${what}; until the end of the longest silence of that shard's readers`,
     world: { broker: "cluster" },
-    limitMs: 90_000,
     shortTrials: 1,
     async run(trial) {
       const { cluster } = trial.world.broker;

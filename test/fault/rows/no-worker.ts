@@ -57,7 +57,6 @@ export const workersGone: FaultRow = {
   about:
     "all workers are killed in mid-stream and none comes back: worker_lost by a reaper when the total time of 3 s is up and 10 s more; from then until the end is stored",
   world: {},
-  limitMs: 90_000,
   shortTrials: 1,
   async run(trial) {
     const { world } = trial;

@@ -14,7 +14,6 @@ export const reconnectStorm: FaultRow = {
   about:
     "the only delivery node is killed under 2,000 readers and started again; from its being back until each has what was stored by then",
   world: { deliveries: 1 },
-  limitMs: 90_000,
   shortTrials: 1,
   async run(trial) {
     const { readers } = await startLoad(

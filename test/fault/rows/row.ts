@@ -8,8 +8,6 @@ export interface FaultRow {
   /** What is done, and from when to when recovery is measured: one line of the table. */
   readonly about: string;
   readonly world: WorldOptions;
-  /** After how long a trial counts as hung, in milliseconds. Default 45,000. */
-  readonly limitMs?: number;
   /** How many trials the short form makes. Default 2. */
   readonly shortTrials?: number;
   /**

@@ -50,7 +50,6 @@ export const storeRolledBack: FaultRow = {
     "the broker's store goes back by up to 1.5 s under load, half of the time a worker dies as well; from the loss until the broker has the next event of each generation",
   world: {},
   shortTrials: 1,
-  limitMs: 60_000,
   run: (trial) => rollBack(trial, (loads) => (trial.random.chance(0.5) ? killWorker(trial, loads) : [])),
 };
 
@@ -64,7 +63,6 @@ export const powerLoss: FaultRow = {
     "every process is killed under load, and the broker's store goes back by up to 1.5 s, attempts that others had taken over included; from the loss until the broker has the next event of each generation, the start of everything included",
   world: {},
   shortTrials: 1,
-  limitMs: 60_000,
   run: (trial) => rollBack(trial, (loads) => killEverything(trial, loads)),
 };
 
