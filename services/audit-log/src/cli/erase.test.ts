@@ -59,7 +59,7 @@ describe("reprise-audit erase", () => {
       by: "ann",
       reason: "a test",
       generations: [gone!.generation],
-      commits: { requested: 1, destroyed: 3 },
+      commits: { requested: 1, destroyed: 4 },
     });
     await expect(textOf(world, gone!)).rejects.toMatchObject({ code: "generation_erased" });
     expect(await textOf(world, kept!)).toContain("secret");
