@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 import { readDirectBatch, streamSeqOf } from "./direct-batch.ts";
 import { HEADER } from "./header.ts";
-import { askStream, type StoredMessage } from "./stream-api.ts";
+import { askNext, askStream, type StoredMessage } from "./stream-api.ts";
 
 /*
  * The queue as whoever tidies up sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs
@@ -93,8 +93,8 @@ export async function* readAllJobs(connection: NatsConnection): AsyncGenerator<Q
     ({ streamSeq: after, more } = part);
   }
   for (;;) {
-    const request = { seq: after + 1, next_by_subj: JOBS_SUBJECTS };
-    const message = await readAtLeader(connection, request);
+    const place = { afterStreamSeq: after, subject: JOBS_SUBJECTS };
+    const message = await askNext(connection, JOBS_STREAM, place);
     if (!message) return;
     const job = toQueuedJob(message.subject, fromLeader(message));
     if (job) yield job;
@@ -110,7 +110,13 @@ export async function readJob(
   connection: NatsConnection,
   { ref, model }: Pick<OpenJob, "ref" | "model">,
 ): Promise<QueuedJob | undefined> {
-  const message = await readAtLeader(connection, { last_by_subj: jobSubject(model, ref) });
+  const request = { last_by_subj: jobSubject(model, ref) };
+  const { message } = await askStream<{ message?: StoredMessage }>(
+    connection,
+    JOBS_STREAM,
+    "MSG.GET",
+    request,
+  );
   return message && { ref, model, ...fromLeader(message) };
 }
 
@@ -128,14 +134,6 @@ export async function deleteJob(
 
 /** A job's message without what its subject says. */
 type JobMessage = Omit<QueuedJob, "ref" | "model">;
-
-async function readAtLeader(
-  connection: NatsConnection,
-  request: { seq: number; next_by_subj: string } | { last_by_subj: string },
-): Promise<StoredMessage | undefined> {
-  type Found = { message?: StoredMessage };
-  return (await askStream<Found>(connection, JOBS_STREAM, "MSG.GET", request)).message;
-}
 
 function fromLeader({ seq, time, data = "" }: StoredMessage): JobMessage {
   return { payload: Buffer.from(data, "base64"), queuedAtMs: Date.parse(time), streamSeq: seq };

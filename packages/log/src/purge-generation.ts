@@ -28,7 +28,7 @@ import { HEADER } from "./header.ts";
 import { isHeld } from "./job-holder.ts";
 import type { StoredEvent } from "./log-reader.ts";
 import { isNoLongerKept } from "./no-longer-kept.ts";
-import { askStream, type StoredMessage } from "./stream-api.ts";
+import { askNext, askStream, type StoredMessage } from "./stream-api.ts";
 import { readPlaces } from "./stream-places.ts";
 import { createWriterName } from "./writer-name.ts";
 
@@ -123,10 +123,8 @@ export async function closeGeneration(target: PurgeTarget): Promise<ClosedGenera
 }
 
 /** Where a generation's messages lie in the streams that are archived: its log and its verdict. */
-async function readGenerationPlaces({ broker, log, ref }: PurgeTarget): Promise<StreamPlaces> {
+async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<StreamPlaces> {
   const events = await readRanges(broker, streamOf(ref.generation), logSubject(ref));
-  // What the replica that was asked does not have yet.
-  for (const { streamSeq } of await log.leader.readTail(ref, events.at(-1)?.[1] ?? 0)) add(events, streamSeq);
   const verdict = await readRanges(broker, VERDICTS_STREAM, verdictSubject(ref));
   return {
     ...(events.length > 0 && { [streamOf(ref.generation)]: events }),
@@ -134,7 +132,7 @@ async function readGenerationPlaces({ broker, log, ref }: PurgeTarget): Promise<
   };
 }
 
-/** Where the messages of a subject lie, as far as the replica that is asked knows. */
+/** Where the messages of a subject lie: where the replica that answers knows of no more, the leader has the last word. */
 export async function readRanges(
   { reads }: Broker,
   stream: string,
@@ -145,9 +143,11 @@ export async function readRanges(
     const batch = { afterStreamSeq: after, maxMessages: BATCH_MESSAGES, maxBytes: BATCH_BYTES, subject };
     const messages = await readPlaces(reads, stream, batch);
     for (const { streamSeq } of messages) add(ranges, streamSeq);
-    const end = messages.at(-1);
-    if (!end) return ranges;
-    after = end.streamSeq;
+    const more = messages.length === 0 ? await askNext(reads, stream, batch) : undefined;
+    if (more) add(ranges, more.seq);
+    const last = messages.at(-1)?.streamSeq ?? more?.seq;
+    if (last === undefined) return ranges;
+    after = last;
   }
 }
 

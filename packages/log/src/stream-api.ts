@@ -47,6 +47,21 @@ export interface StoredMessage {
   hdrs?: string;
 }
 
+/**
+ * The next message behind a place, as the leader knows it; undefined when there is none. Costs a request per message: for what must not be
+ * missed, where a replica says that there is nothing more.
+ * @param subject what to select; may have wildcards
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function askNext(
+  connection: NatsConnection,
+  stream: string,
+  { afterStreamSeq, subject }: { afterStreamSeq: number; subject: string },
+): Promise<StoredMessage | undefined> {
+  const request = { seq: afterStreamSeq + 1, next_by_subj: subject };
+  return (await askStream<{ message?: StoredMessage }>(connection, stream, "MSG.GET", request)).message;
+}
+
 export function streamUnavailable(stream: string, reason: string, cause?: unknown): RepriseError {
   return new RepriseError("broker_unavailable", `The stream ${stream} can't be read: ${reason}.`, {
     cause,

@@ -12,6 +12,7 @@ export {
   started,
 } from "./drafts.ts";
 export { findFreePort } from "./free-port.ts";
+export { createLaggingConnection } from "./lagging-connection.ts";
 export {
   createLedger,
   type Discrepancy,

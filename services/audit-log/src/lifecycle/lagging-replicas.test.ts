@@ -1,7 +1,6 @@
 import { enqueueJob } from "@reprise/log";
 import { encodeEvent, type GenerationRef, JOBS_STREAM, streamOf } from "@reprise/protocol";
-import { completed, createRef, delta, requested } from "@reprise/testkit";
-import { createLaggingConnection } from "@reprise/testkit";
+import { completed, createLaggingConnection, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type LifecycleWorld, openLifecycleWorld, SETTLE_MS, writeLog } from "../testing/lifecycle-world.ts";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
@@ -15,7 +14,7 @@ const ann = { subject: "ann" };
 /** A process that asks replicas which have heard of nothing yet. */
 async function openLagging(world: LifecycleWorld): Promise<LifecycleContext> {
   const { live } = world;
-  const lastSeqs = { [streamOf(newRef().generation)]: 0, [JOBS_STREAM]: 0 };
+  const lastSeqs = { [streamOf(createRef().generation)]: 0, [JOBS_STREAM]: 0 };
   const broker = { ...live.broker, reads: createLaggingConnection(live.broker.reads, lastSeqs) };
   return { ...(await world.openContext()), live: { ...live, broker } };
 }
