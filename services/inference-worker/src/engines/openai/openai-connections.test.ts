@@ -177,27 +177,25 @@ describe("the OpenAI engine, when its signal aborts,", () => {
   test.each<[string, Answer]>([
     ["has not answered", { end: "silent" }],
     ["is in mid-stream", ONE_WORD],
-  ])("closes the connection to an upstream that %s within 100 ms, while others stream", async (_, answer) => {
+  ])("closes the connection to an upstream that %s, while others stream on", async (_, answer) => {
     await using world = await startOpenaiWorld(FOREVER);
     const flow = Array<string>(500).fill(content("word "));
+    const over = Promise.withResolvers<void>();
     const others = Array.from({ length: 20 }, async () => {
-      world.server.willAnswer({ body: [...flow, finish(), DONE] });
+      world.server.willAnswer({ body: [...flow, over.promise, ...flow, finish(), DONE] });
       return world.run();
     });
     while (world.server.requests.length < others.length) await world.server.nextRequest();
-    const times: number[] = [];
     for (let i = 0; i < 20; i++) {
       world.server.willAnswer(answer);
       const { abort, events } = world.start();
       const rejected = expect(events.next().then(() => events.next())).rejects.toBe(reason);
       const { answered, closed } = await world.server.nextRequest();
       await answered;
-      const startMs = performance.now();
       abort.abort(reason);
       await Promise.all([closed, rejected]);
-      times.push(performance.now() - startMs);
     }
-    expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(100);
+    over.resolve();
     expect((await Promise.all(others)).filter(({ error }) => error !== undefined)).toEqual([]);
   });
 });
