@@ -2,8 +2,9 @@
  * What a character counts as. Two foldings, both by table:
  *
  * - The compatible form, which every built-in rule sees: NFKC without its accents' composition (fullwidth, mathematical, circled and
- *   ligature forms become plain ones), any decimal digit becomes ASCII's, dashes become "-", blanks become " ". Default-ignorable
- *   characters (zero-width joiners, soft hyphens, variation selectors, tags) and combining marks of Latin are skipped.
+ *   ligature forms become plain ones), any decimal digit becomes ASCII's, dashes become "-", blanks become " ". What shows nothing
+ *   (zero-width joiners, soft hyphens, variation selectors, tags, controls) is skipped, and so are the marks that letters of Latin, Greek,
+ *   Cyrillic, Hebrew and Arabic are read without. Marks of other scripts count, where they are vowels.
  * - The canonical form, which terms see on top of that: no case, no diacritics, letters that look Latin are Latin, any white space is " ".
  */
 
@@ -13,28 +14,45 @@ export const EXPANDED = 0xff_fe;
 export const BLANK = 0x20;
 
 const UNITS = 0x1_00_00;
-const IGNORABLE =
-  /^[\p{Default_Ignorable_Code_Point}\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]$/u;
-const ACCENTS = /[\u0300-\u036f]/g;
+/** Kana's voiced sound marks are inherited, and make other letters of theirs. */
+const ACCENTS =
+  /[\p{Me}[[\p{Mn}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}]]--[\u3099\u309a]]]/gv;
+const ACCENT = new RegExp(`^${ACCENTS.source}$`, "v");
+const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\ufff9-\ufffc[\p{Cc}--\s]]$/v;
+/** On letters that take none a mark of another script is no more than an accent. */
+const MARK = /^\p{M}$/u;
+const LETTERS_WITHOUT_MARKS = 0x7_00;
 const DIGIT = /^\p{Nd}$/u;
 const DASH = /^[\p{Pd}\u2212]$/u;
-const SPACE = /^\p{Zs}$/u;
+/** Braille's empty cell among them. */
+const SPACE = /^[\p{Zs}\u2800]$/u;
 const WHITE = /^\s$/u;
 const QUOTE = /^[\u2018\u2019\u02bc\uff07]$/u;
 const PLAIN = /^[\p{L}\p{N}]{2,4}$/u;
 /** Scripts that put no blanks between words have no word boundaries to judge. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const WORD = /[\p{L}\p{N}\p{M}_]/u;
+const IN_WORD = /[\p{L}\p{N}\p{M}_]/u;
 
 /** Each letter of the first row looks like the one below it. */
 const LOOK_ALIKES: readonly (readonly [string, string])[] = [
-  ["авеһіјкмнорсѕтухԁԛԝ", "abehijkmhopcstyxdqw"],
+  ["авгеһіјкмнопрсѕтухьԁԛԝѵѡӏ", "abrehijkmhonpcstyxbdqwvwl"],
   ["αβεζηικμνορτυχγω", "abeznikmvoptuxyw"],
+  // Capitals that look like other letters than their small ones do: a term's Greek letters are looked for in each case.
+  ["ΗΝΥ", "hny"],
+  ["ς", "σ"],
   ["օսհոգզց", "ouhnqqg"],
   ["ᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdeghijklmnoprstuvwyz"],
-  ["ıłøđħŧɑɡɩʋƅ", "ilodhtagivb"],
+  ["ıłøđħŧɑɡɩʋƅǀ", "ilodhtagivbl"],
+  ["ᎠᎡᎢᎥᎪᎫᎬᎳᎷᎻᎽᏀᏃᏏᏒᏔᏕᏙᏚᏞᏟᏢᏦᏧᏴ", "drtiajewmhygzbrwsvslcpkdb"],
+  ["ꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ", "bpdtgkjczfmnlsrvhwxyaeiou"],
 ];
+/** Their compatible forms are letters that they do not look like. */
+const FORMS = new Map([
+  ["ϲ", "c"],
+  ["Ϲ", "C"],
+  ["ϳ", "j"],
+]);
 const TWO_LETTERS: readonly (readonly [string, string])[] = [
   ["ß", "ss"],
   ["ẞ", "SS"],
@@ -50,13 +68,13 @@ interface FoldTables {
   readonly expansions: ReadonlyMap<number, readonly number[]>;
   /** Compatible form to canonical form. */
   readonly canonical: Uint16Array;
-  /** 1 where a compatible form is a part of a word. */
+  /** What a compatible form is to a word, in the bits of `WORD`. */
   readonly word: Uint8Array;
 }
 
 let made: FoldTables | undefined;
 
-/** Made at the first call, in some 50 ms; 330 kB. */
+/** Made at the first call, in some 80 ms; 330 kB. */
 export function foldTables(): FoldTables {
   made ??= makeTables();
   return made;
@@ -68,16 +86,28 @@ export function foldAstral(codePoint: number): number {
   if (codePoint >= 0x1_f1_50 && codePoint <= 0x1_f1_69) return codePoint - 0x1_f1_50 + 0x41;
   if (codePoint >= 0x1_f1_70 && codePoint <= 0x1_f1_89) return codePoint - 0x1_f1_70 + 0x41;
   const character = String.fromCodePoint(codePoint);
-  if (IGNORABLE.test(character)) return SKIPPED;
+  if (isSkipped(character)) return SKIPPED;
   const folded = character.normalize("NFKC");
   if (DIGIT.test(folded)) return digitOf(folded.codePointAt(0) as number);
   const first = folded.codePointAt(0) ?? codePoint;
   return String.fromCodePoint(first) === folded ? first : codePoint;
 }
 
+/** A bit for each thing that a symbol may be to a word. */
+export const WORD = { part: 1, mark: 2 } as const;
+
+export function wordBits(symbol: number): number {
+  if (symbol < UNITS) return foldTables().word[symbol] as number;
+  return wordBitsOf(String.fromCodePoint(symbol));
+}
+
 export function isWordSymbol(symbol: number): boolean {
-  if (symbol < UNITS) return foldTables().word[symbol] === 1;
-  return isWord(String.fromCodePoint(symbol));
+  return (wordBits(symbol) & WORD.part) !== 0;
+}
+
+/** Whether a mark behind this symbol is no part of any letter. */
+export function takesNoMarks(symbol: number): boolean {
+  return symbol < LETTERS_WITHOUT_MARKS;
 }
 
 export function canonicalOf(symbol: number): number {
@@ -95,9 +125,8 @@ function makeTables(): FoldTables {
     canonical[unit] = unit;
     if (unit >= 0xd8_00 && unit <= 0xdf_ff) continue;
     const character = String.fromCharCode(unit);
-    word[unit] = isWord(character) ? 1 : 0;
+    word[unit] = wordBitsOf(character);
     canonical[unit] = canonicalForm(character, alike);
-    if (unit < 0x80) continue;
     const forms = compatibleForms(character);
     compatible[unit] = forms.length === 1 ? (forms[0] as number) : EXPANDED;
     if (forms.length > 1) expansions.set(unit, forms);
@@ -112,11 +141,12 @@ function makeTables(): FoldTables {
 
 function compatibleForms(character: string): number[] {
   const unit = character.charCodeAt(0);
-  if (unit >= SKIPPED - 1 || IGNORABLE.test(character)) return [SKIPPED];
+  if (unit >= SKIPPED - 1 || isSkipped(character)) return [SKIPPED];
+  if (unit < 0x80) return [unit];
   if (DASH.test(character)) return [0x2d];
   if (SPACE.test(character)) return [BLANK];
   if (QUOTE.test(character)) return [0x27];
-  const folded = character.normalize("NFKC");
+  const folded = FORMS.get(character) ?? character.normalize("NFKC");
   if (DIGIT.test(folded)) return [digitOf(folded.charCodeAt(0))];
   if (folded.length === 1) return [folded.charCodeAt(0)];
   return PLAIN.test(folded)
@@ -126,20 +156,30 @@ function compatibleForms(character: string): number[] {
 
 function canonicalForm(character: string, alike: ReadonlyMap<number, number>): number {
   if (WHITE.test(character)) return BLANK;
-  const bare = character.normalize("NFKD").replaceAll(ACCENTS, "").toLowerCase().replaceAll(ACCENTS, "");
+  const capital = character.normalize("NFKD").replaceAll(ACCENTS, "");
+  const bare = capital.toLowerCase().replaceAll(ACCENTS, "");
   const unit = (bare.length === 1 ? bare : character).charCodeAt(0);
-  return alike.get(unit) ?? unit;
+  return alike.get(capital.charCodeAt(0)) ?? alike.get(unit) ?? unit;
 }
 
 function lookAlikes(): Map<number, number> {
   const map = new Map<number, number>();
   for (const [from, to] of LOOK_ALIKES)
-    for (let at = 0; at < from.length; at++) map.set(from.charCodeAt(at), to.charCodeAt(at));
+    for (let at = 0; at < from.length; at++) {
+      const [small, letter] = [from.charAt(at).toLowerCase().charCodeAt(0), to.charCodeAt(at)];
+      map.set(from.charCodeAt(at), letter);
+      if (!map.has(small)) map.set(small, letter);
+    }
   return map;
 }
 
-function isWord(character: string): boolean {
-  return WORD.test(character) && !UNSPACED.test(character);
+function wordBitsOf(character: string): number {
+  const part = IN_WORD.test(character) && !UNSPACED.test(character) ? WORD.part : 0;
+  return MARK.test(character) ? part | WORD.mark : part;
+}
+
+function isSkipped(character: string): boolean {
+  return INVISIBLE.test(character) || ACCENT.test(character);
 }
 
 /** Decimal digits come in runs of ten; 0 is the one that has none before it. */

@@ -10,11 +10,22 @@ describe("a term is found", () => {
     ["in another case", "secret word", "SeCrEt WoRd"],
     ["with zero-width characters inside", "secret", "s\u200be\u200cc\u200dr\u2060e\ufefft"],
     ["with soft hyphens and variation selectors inside", "secret", "s\u00ade\ufe0fcr\u{e0101}et"],
+    ["with controls and annotation marks inside", "secret", "s\u0000e\u0007c\u007fr\u009fe\ufff9t"],
+    ["with marks of other scripts", "secret", "s\u0488e\u05b0c\u0e47r\u093ce\u064bt"],
+    ["in Greek, in capitals", "νέος ύμνος", "ΝΈΟΣ ΎΜΝΟΣ"],
+    ["in Greek, with capitals where words begin", "νέος ύμνος", "Νέος Ύμνος"],
+    ["in Hindi, with its vowel signs", "किताब", "किताब"],
+    ["in Arabic, with vowels that are mostly left out", "كتاب", "كِتَاب"],
+    ["over Braille's empty cells", "secret word", "secret\u2800\u2800word"],
     ["in fullwidth letters", "secret", "ｓｅｃｒｅｔ"],
     ["in mathematical letters", "secret", "𝓼𝓮𝓬𝓻𝓮𝓽"],
     ["in circled and squared letters", "secret", "ⓢⓔⓒ🅡🅔🅣"],
     ["with Cyrillic look-alikes", "secret", "ѕесrеt"],
     ["with Greek look-alikes", "opioid", "οpιοιd"],
+    ["with Cyrillic letters that look alike in print", "porn club", "рогп сӏub"],
+    ["with Greek capitals, which look like others than small letters", "any hue you", "aΝΥ Ηue Υοu"],
+    ["with Greek letters that compatible forms tell apart", "cab job", "ϲab ϳοb"],
+    ["in Cherokee and Lisu capitals", "secret place", "ᏚᎬᏟᎡꓰꓔ ꓑꓡᎪᏟᎬ"],
     ["with small capitals", "secret", "ꜱᴇᴄʀᴇᴛ"],
     ["with accents", "secret", "sécrèt"],
     ["with combining accents", "secret", "s\u0337e\u0301cret"],
@@ -34,6 +45,27 @@ describe("a term is found", () => {
       { from: 0, to: 10_006 },
     ]);
   });
+});
+
+test("a mark of another script makes no longer word of a term, and a vowel sign makes another word", () => {
+  const set = compileRuleSet("terms", terms("secret", "कल"));
+  expect(found(set, "secret\u093c secret\u05b0 secret\u0e47")).toEqual([
+    "t: secret",
+    "t: secret",
+    "t: secret",
+  ]);
+  expect(found(set, "कला, कल")).toEqual(["t: कल"]);
+});
+
+test("a card with controls, marks or zero-width characters between its digits is one", () => {
+  const set = compileRuleSet("cards", ["cards"]);
+  const hidden = "4\u00011\u048811\u200b1111\u05b01111111\u00071";
+  expect(scan(set, hidden.split(""))).toMatchObject([{ from: 0, to: hidden.length }]);
+});
+
+test("a pattern sees controls as they are", () => {
+  const set = compileRuleSet("patterns", ["cards", { pattern: "a\\x00b" }]);
+  expect(scan(set, ["a\u0000b"])).toHaveLength(1);
 });
 
 test("a term is not found inside a longer word, unless it may be anywhere", () => {

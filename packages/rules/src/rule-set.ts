@@ -7,7 +7,7 @@ import { PatternScanner } from "./pattern-scanner.ts";
 import { SymbolBuffer } from "./symbol-buffer.ts";
 import { TermAutomaton } from "./term-automaton.ts";
 import { TermScanner } from "./term-scanner.ts";
-import { termSymbols, TermTrie } from "./term-trie.ts";
+import { termForms, termSymbols, TermTrie } from "./term-trie.ts";
 import { tenantShape } from "./tenant-shape.ts";
 import { TextScanner } from "./text-scanner.ts";
 
@@ -79,8 +79,8 @@ class Parts {
       });
     } else {
       const { terms, name = `terms-${index}`, category = "terms", action = DEFAULT_ACTION } = rule;
-      for (const term of terms)
-        this.trie.add(termSymbols(term, this.folded), this.labels.length, rule.match ?? "word");
+      for (const form of terms.flatMap(termForms))
+        this.trie.add(termSymbols(form, this.folded), this.labels.length, rule.match ?? "word");
       this.labels.push({ rule: name, category, action });
     }
   }

@@ -56,7 +56,8 @@ export class SymbolBuffer implements SymbolChunk {
       count = this.count;
     }
     this.count = count;
-    this.isAscii = bits < 0x80;
+    // Controls are skipped.
+    this.isAscii = bits < 0x80 && count === to - from;
     return open;
   }
 

@@ -1,4 +1,4 @@
-import { BLANK, canonicalOf, isWordSymbol } from "./fold-table.ts";
+import { BLANK, canonicalOf, takesNoMarks, WORD, wordBits } from "./fold-table.ts";
 import {
   type Detector,
   NOTHING_HELD,
@@ -21,7 +21,7 @@ export class TermScanner implements Detector {
   /** Whether the last symbol ended a term that waits for what comes next. */
   #waits = false;
   #lastIsWord = 0;
-  #lastIsBlank = false;
+  #last = 0;
   #lastEnd = 0;
 
   constructor(
@@ -41,10 +41,11 @@ export class TermScanner implements Detector {
     const mask = ring.length - 1;
     for (let at = 0; at < count; at++) {
       const symbol = symbols[at] as number;
-      const blank = canonicalOf(symbol) === BLANK;
-      if (blank && this.#lastIsBlank) continue;
-      this.#lastIsBlank = blank;
-      const word = isWordSymbol(symbol) ? 1 : 0;
+      const bits = wordBits(symbol);
+      if (bits >= WORD.mark && takesNoMarks(this.#last)) continue;
+      if (canonicalOf(symbol) === BLANK && canonicalOf(this.#last) === BLANK) continue;
+      this.#last = symbol;
+      const word = bits & WORD.part;
       if (this.#waits) this.#judgeWaiting(word === 1);
       ring[this.#count++ & mask] = (starts[at] as number) * 2 + this.#lastIsWord;
       this.#lastIsWord = word;

@@ -54,6 +54,17 @@ export class TermTrie {
   }
 }
 
+/** Greek letters whose capitals look like other Latin letters than their small ones do. */
+const TWO_FACED = /[ηνυ]/iu;
+
+/** A term as it may be written: where case makes other symbols of it, in each. */
+export function termForms(term: string): string[] {
+  if (!TWO_FACED.test(term.normalize("NFD"))) return [term];
+  const lower = term.toLowerCase();
+  const title = lower.replaceAll(/(?<!\p{L}\p{M}*)\p{L}/gu, (letter) => letter.toUpperCase());
+  return [...new Set([term, lower, title, term.toUpperCase()])];
+}
+
 /** A term in canonical symbols: without blanks at its ends, a run of white space as one. Empty where nothing counts. */
 export function termSymbols(term: string, buffer: SymbolBuffer): number[] {
   const symbols: number[] = [];
