@@ -1,5 +1,5 @@
 import { readReaders } from "@reprise/log";
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationRef, LIMITS } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -67,10 +67,11 @@ test("a reader that does not read has not taken what waits for it", async () => 
 
 test("somebody who reads page by page is a reader while he waits, and was one when he has gone", async () => {
   await using platform = await openPlatform();
-  const { ref, path } = await createGeneration(platform, { body: WATCHED });
+  const { ref, path, worker } = await createGeneration(platform, { body: WATCHED });
   const accept = { accept: "application/json" };
-  const waiting = call(`${platform.node.url}${path}/events?wait=2000`, { headers: accept });
+  const waiting = call(`${platform.node.url}${path}/events?wait=${LIMITS.pageWaitMs}`, { headers: accept });
   await expect.poll(() => said(platform, ref)).toEqual([{ readers: 1, seq: 0 }]);
+  await append(worker, started());
   await waiting;
   await expect.poll(() => said(platform, ref)).toEqual([{ readers: 0, seq: 0 }]);
 });
