@@ -23,6 +23,9 @@ export const MODERATION_LIMITS = {
   /** The longest match that a pattern may have, in characters, and the default. */
   matchLength: 1_024,
   defaultMatchLength: 128,
+  /** What a request may bring of terms and patterns: whoever judges makes them ready while others wait. */
+  requestTermsLength: 65_536,
+  requestPatternCost: 65_536,
   nameLength: 64,
   replacementLength: 64,
   waitMs: 86_400_000,

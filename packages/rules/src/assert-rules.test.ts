@@ -22,6 +22,18 @@ test.for([
   expect(assert).toThrow(says);
 });
 
+test("rules that are too many together are refused by the name of the one that is too much", () => {
+  const limits = { termsLength: 10, patternCost: 400 };
+  const assert = (...rules: ModerationRule[]) => assertRules(rules, PARAM, limits);
+  assert({ terms: ["12345"] }, { terms: ["67890"] }, { pattern: "ab", max_length: 10 });
+  expect(() => assert({ terms: ["12345"] }, "cards", { terms: ["67890", "1"] })).toThrow(
+    expect.objectContaining({ code: "invalid_request", param: `${PARAM}.2.terms` }),
+  );
+  expect(() => assert(...Array.from({ length: 9 }, () => ({ pattern: "ab", max_length: 20 })))).toThrow(
+    expect.objectContaining({ code: "invalid_request", param: `${PARAM}.5.pattern` }),
+  );
+});
+
 test("good rules pass", () => {
   const rules: ModerationRule[] = [
     "cards",

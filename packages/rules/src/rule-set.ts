@@ -26,6 +26,8 @@ export interface ClassifierRule {
 export interface RuleSet {
   readonly id: string;
   readonly classifiers: readonly ClassifierRule[];
+  /** The memory that its terms take, roughly. */
+  readonly bytes: number;
   createScanner(): Scanner;
 }
 
@@ -51,7 +53,7 @@ export function compileRuleSet(id: string, rules: readonly ModerationRule[]): Ru
       const overFolded = [...terms, ...builtInBanks.map(overBank)];
       return { folded, plain, overFolded, overPlain: patternBanks.map(overBank) };
     });
-  return { id, classifiers, createScanner };
+  return { id, classifiers, bytes: automaton?.bytes ?? 0, createScanner };
 }
 
 /** Rules sorted by how they are judged. */

@@ -4,6 +4,9 @@ import { edgeKey, type TermEnd, type TermTrie } from "./term-trie.ts";
 /** The dense table's largest size, in entries of 4 bytes. Symbols beyond it take the slow way, by failure links. */
 const MOST_ENTRIES = 8_000_000;
 
+/** What an entry of a map takes, about. */
+const MAP_ENTRY_BYTES = 40;
+
 /** Not in any term. */
 const COLUMN_NONE = 0;
 const COLUMN_RARE = 0xff_ff;
@@ -46,6 +49,12 @@ export class TermAutomaton {
     this.#ends = trie.ends;
     this.depth = trie.depths.reduce((most, depth) => Math.max(most, depth), 0);
     this.#link(trie, columns.dense);
+  }
+
+  /** The memory that it takes, roughly. */
+  get bytes(): number {
+    const perNode = this.#next.byteLength + 10 * this.#fail.length;
+    return perNode + MAP_ENTRY_BYTES * (this.#rare.size + 4 * this.#ends.size);
   }
 
   /** @returns the next state, complemented where a term ends */

@@ -1,5 +1,11 @@
 import type { RuleSetStore } from "@reprise/log";
-import { type EffectiveModeration, type Policy, type TenantId, tightenModeration } from "@reprise/protocol";
+import {
+  type EffectiveModeration,
+  MODERATION_LIMITS,
+  type Policy,
+  type TenantId,
+  tightenModeration,
+} from "@reprise/protocol";
 import { assertRules } from "@reprise/rules";
 
 /**
@@ -12,7 +18,10 @@ export async function keepModeration(
   tenant: TenantId,
   { tenantPolicy, requestPolicy }: { tenantPolicy: Policy; requestPolicy: Policy },
 ): Promise<EffectiveModeration | undefined> {
-  assertRules(requestPolicy.moderation?.rules ?? [], "policy.moderation.rules");
+  assertRules(requestPolicy.moderation?.rules ?? [], "policy.moderation.rules", {
+    termsLength: MODERATION_LIMITS.requestTermsLength,
+    patternCost: MODERATION_LIMITS.requestPatternCost,
+  });
   const moderation = tightenModeration(tenantPolicy.moderation, requestPolicy.moderation);
   if (!moderation) return undefined;
   const { rules, ...effective } = moderation;

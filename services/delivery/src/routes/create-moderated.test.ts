@@ -27,14 +27,18 @@ test("rules alone moderate nothing: the mode is off unless somebody says otherwi
 test("a rule that can't be carried out is refused by its name, whatever the mode, and nothing is created", async () => {
   await using platform = await openPlatform();
   for (const mode of ["gate", "off"] as const) {
-    const rules = ["cards" as const, { pattern: "(a" }];
-    const { status, json } = await call(`${platform.node.url}/v1/generations`, {
-      body: moderatedBody({ mode, rules }),
-    });
-    expect([status, json]).toMatchObject([
-      400,
-      { error: { code: "invalid_request", param: "policy.moderation.rules.1.pattern" } },
-    ]);
+    for (const [rule, at] of [
+      [{ pattern: "(a" }, "pattern"],
+      [{ terms: Array.from({ length: 600 }, (_, i) => `${i}`.padEnd(128, "x")) }, "terms"],
+    ] as const) {
+      const { status, json } = await call(`${platform.node.url}/v1/generations`, {
+        body: moderatedBody({ mode, rules: ["cards", rule] }),
+      });
+      expect([status, json]).toMatchObject([
+        400,
+        { error: { code: "invalid_request", param: `policy.moderation.rules.1.${at}` } },
+      ]);
+    }
   }
   expect((await platform.broker.main.request("$JS.API.STREAM.INFO.JOBS")).json()).toMatchObject({
     state: { messages: 0 },
