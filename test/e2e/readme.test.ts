@@ -87,7 +87,9 @@ describe("the README", () => {
     const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", code], {
       cwd: ROOT,
     });
-    expect(stdout).toMatch(/\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1-\d+\n{/);
+    expect(stdout).toMatch(
+      /\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1\.[0-9a-f]{6}-\d+\n{/,
+    );
     expect(stdout).toMatch(/status: 'completed'[\s\S]*output_tokens: 64 }/);
   });
 

@@ -75,8 +75,8 @@ function decrypt(
 export function openIndependently(header: string, sealed: Uint8Array, key: Uint8Array): IndependentMessage[] {
   const { v, commitment, nonce, kind, events, ...said }: Json = JSON.parse(header);
   must(v === 1, "3: version");
-  const text = Buffer.from("reprise key commitment v1");
-  must(hash("sha256", Buffer.concat([text, key]), "hex") === commitment, "11.1: commitment");
+  const label = Buffer.from("reprise key commitment v1");
+  must(hash("sha256", Buffer.concat([label, key]), "hex") === commitment, "11.1: commitment");
   const bytes = decrypt(sealed, { key, nonce: Buffer.from(nonce, "hex"), context: Buffer.from(header) });
   const bits = new Bits(bytes);
   must(bits.take(8) === 1, "11.2: version");
