@@ -139,6 +139,11 @@ export class Hub {
     this.#drop(key, HUB_FAILURE.erased);
   }
 
+  /** Of generations that have not ended. */
+  get openTails(): Tail[] {
+    return [...this.#entries.values()].flatMap(({ tail }) => (tail.ended ? [] : [tail]));
+  }
+
   get stats(): HubStats {
     let bytes = 0;
     for (const { tail } of this.#entries.values()) bytes += tail.frames.bytes;

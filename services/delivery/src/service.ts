@@ -16,6 +16,7 @@ import type { DeliverySettings } from "./config.ts";
 import { Delivered } from "./delivered/delivered.ts";
 import { recordUnjudged } from "./domain/record-unjudged.ts";
 import { Presence } from "./presence/presence.ts";
+import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./streaming/http-sse-framing.ts";
@@ -140,6 +141,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     leaseMs: readerLeaseMs,
     onEnded: (reason) => reaped.inc({ reason }),
   });
+  const lostJobs = new LostJobs({ broker, log, logger, tails: () => hub.openTails });
 
   const drain = () => {
     if (draining.signal.aborted) return;
@@ -158,7 +160,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     }, SWEEP_MS);
     await app.close();
     clearInterval(sweep);
-    await Promise.all([presence.close(), delivered.close(), reaper.close()]);
+    await Promise.all([presence.close(), delivered.close(), reaper.close(), lostJobs.close()]);
     erasures.unsubscribe();
     hub.close();
     audit.close();

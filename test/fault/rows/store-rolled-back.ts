@@ -1,11 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { decodeEvent, isTerminal, Transcript } from "@reprise/protocol";
+import { decodeEvent, isTerminal, JOBS_STREAM, Transcript } from "@reprise/protocol";
 import type { Reader, ReaderEnd, ReaderRecord } from "../readers/reader-record.ts";
 import { callNode } from "../trial/call.ts";
 import { type LogWatch, type Told, watchLog } from "../trial/log-watch.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { GenerationOptions, Trial } from "../trial/trial.ts";
 import type { ViolationKind } from "../trial/violation.ts";
+import type { FaultWorld } from "../world/fault-world.ts";
 import type { FaultRow } from "./row.ts";
 import { readersServedBy } from "./takeover.ts";
 
@@ -60,7 +61,7 @@ export const storeRolledBack: FaultRow = {
 export const powerLoss: FaultRow = {
   name: "power-loss",
   about:
-    "every process is killed under load, and the broker's store goes back by up to 1.5 s, attempts that others had taken over included; from the loss until the broker has the next event of each generation, the start of everything included",
+    "every process is killed under load, and the broker's store goes back by up to 1.5 s, attempts that others had taken over included, and half of the time the queue is lost as a whole; from the loss until the broker has the next event of each generation, the start of everything included",
   world: {},
   shortTrials: 1,
   run: (trial) => rollBack(trial, (loads) => killEverything(trial, loads)),
@@ -87,7 +88,10 @@ async function rollBack(
   await restoring;
   for (const { readers } of all) for (const reader of readers) trial.disown(reader);
   const isDark = orphans.length === all.length;
-  if (isDark) await world.heal();
+  if (isDark) {
+    if (random.chance(0.5)) await loseQueue(world);
+    await world.heal();
+  }
   await Promise.all(
     all.map((load) => {
       const told = before.get(load.generation)!;
@@ -142,6 +146,14 @@ async function killEverything({ random, world }: Trial, loads: readonly Load[]):
   const others = workers.filter((worker) => worker !== stopped);
   await Promise.all([...others, ...deliveries.map(({ slot }) => slot)].map((slot) => slot.kill("SIGKILL")));
   return loads;
+}
+
+/** Each stream is written to the disk by itself: logs may be there and their jobs not. */
+async function loseQueue({ connection }: FaultWorld): Promise<void> {
+  for (let isGone = false; !isGone;) {
+    const answer = await connection.request(`$JS.API.STREAM.DELETE.${JOBS_STREAM}`).catch(() => undefined);
+    isGone = answer?.json<{ success?: boolean }>().success === true;
+  }
 }
 
 async function followUp(

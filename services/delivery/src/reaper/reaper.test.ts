@@ -1,13 +1,16 @@
+import { jetstreamManager } from "@nats-io/jetstream";
 import { enqueueJob, publishReaders, readJob } from "@reprise/log";
 import {
   encodeEvent,
   type EventDraft,
   type Generation,
   type GenerationRef,
+  JOBS_STREAM,
   parseNodeId,
   tightenPolicy,
   type Policy,
 } from "@reprise/protocol";
+import { createLogger } from "@reprise/service";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import {
@@ -22,6 +25,7 @@ import {
   REQUEST,
   started,
 } from "../testing/platform.ts";
+import { Reaper } from "./reaper.ts";
 
 const LEASE_MS = 1_000;
 const headers = authorization();
@@ -108,6 +112,27 @@ describe("a generation that no worker takes", () => {
     expect(await endsOf(platform, ref)).toEqual([]);
     expect(await isQueued(platform, ref)).toBe(true);
   });
+});
+
+test("a generation ends though the broker has lost its job, and given the job's place to another", async () => {
+  await using platform = await openPlatform();
+  const { broker, log } = platform;
+  const { ref: first } = await create(platform, queueTimeout(3_000));
+  await platform.node[Symbol.asyncDispose]();
+  const logger = createLogger({ service: "test", level: "silent" });
+  const reaper = new Reaper({ broker, log, logger, leaseMs: LEASE_MS, onEnded: () => {} });
+  await expect.poll(() => reaper.watched).toBe(1);
+  const manager = await jetstreamManager(broker.main);
+  const { config } = await manager.streams.info(JOBS_STREAM);
+  await manager.streams.delete(JOBS_STREAM);
+  await manager.streams.add(config);
+  await broker.main.reconnect();
+  const second = { ...first, generation: first.generation.replace(/.$/, "0") as GenerationRef["generation"] };
+  const payload = encodeEvent(0, requestedOf(second, queueTimeout(3_000)));
+  await enqueueJob(log.publish, { model: REQUEST.model, ref: second, payload });
+  await expect.poll(() => endsOf(platform, second)).toEqual(["generation.failed"]);
+  await expect.poll(() => endsOf(platform, first)).toEqual(["generation.failed"]);
+  await reaper.close();
 });
 
 test("a job whose generation has ended is taken out of the queue", async () => {

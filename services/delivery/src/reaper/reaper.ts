@@ -3,6 +3,7 @@ import {
   assertReadersKept,
   type Broker,
   type GenerationLog,
+  type OpenJob,
   type QueuedJob,
   READER_LEASE_MS,
   readJobsAfter,
@@ -10,7 +11,7 @@ import {
   readQueueEnd,
   watchConnection,
 } from "@reprise/log";
-import { effectivePolicySchema, toRepriseError } from "@reprise/protocol";
+import { effectivePolicySchema, jobSubject, toRepriseError } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { carryOut } from "./carry-out.ts";
 import { Continuity } from "./continuity.ts";
@@ -33,7 +34,7 @@ const SWEEPS_PER_LEASE = 5;
 /** What one sweep does at most, so that 100,000 open jobs cost a node some seconds of attention and never a second at once. */
 const MAX_MET = 2_000;
 const MAX_LOOKS = 1_000;
-/** The most open jobs it holds, 0.8 KB each. Those behind them wait in the queue until others have gone. */
+/** The most open jobs it holds, 0.9 KB each. Those behind them wait in the queue until others have gone. */
 const MAX_WATCHED = 200_000;
 /** Looks at the same time. */
 const LANES = 16;
@@ -55,7 +56,8 @@ export class Reaper {
   readonly #options: ReaperOptions;
   readonly #leaseMs: number;
   readonly #continuity: Continuity;
-  readonly #watched = new Map<number, Watched>();
+  /** By their subjects: a store that has lost its end gives a job's sequence to another one. */
+  readonly #watched = new Map<string, Watched>();
   readonly #closed = new AbortController();
   #sweeping: Promise<void>;
   #walkedTo = 0;
@@ -127,11 +129,11 @@ export class Reaper {
   }
 
   #meet(job: QueuedJob, nowMs: number): void {
-    const known = this.#watched.get(job.streamSeq);
-    if (known?.job.ref.generation === job.ref.generation) return;
+    const key = keyOf(job);
+    if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
     // What another version has said is not a reason to watch over a generation less.
     const policy = readPolicy(job.payload) ?? effectivePolicySchema.parse({});
-    this.#watched.set(job.streamSeq, watch(job, policy, nowMs));
+    this.#watched.set(key, watch(job, policy, nowMs));
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
   }
 
@@ -142,7 +144,7 @@ export class Reaper {
       try {
         await this.#attend(watched, nowMs);
       } catch (thrown) {
-        this.#watched.set(watched.job.streamSeq, { ...watched, lookAtMs: nowMs + POSTPONE_MS });
+        this.#watched.set(keyOf(watched.job), { ...watched, lookAtMs: nowMs + POSTPONE_MS });
         const error = toRepriseError(thrown);
         if (!error.retryable) this.#options.logger.error({ err: error }, "the reaper failed at a generation");
         else if (++failures === MAX_FAILURES) queue.length = 0;
@@ -162,8 +164,8 @@ export class Reaper {
     }
     for (let steps = 0; steps < MAX_STEPS; steps++) {
       const { watched: kept, effect } = next(watched, looked, this.#leaseMs);
-      if (kept) this.#watched.set(kept.job.streamSeq, kept);
-      else this.#watched.delete(watched.job.streamSeq);
+      if (kept) this.#watched.set(keyOf(kept.job), kept);
+      else this.#watched.delete(keyOf(watched.job));
       if (!effect) return;
       looked = await carryOut(effect, watched, looked, options);
     }
@@ -184,6 +186,10 @@ export class Reaper {
     else if (!this.#isAway) logger.warn({ code: error.code }, "the reaper waits for the broker");
     this.#isAway = true;
   }
+}
+
+function keyOf({ model, ref }: OpenJob): string {
+  return jobSubject(model, ref);
 }
 
 const noop = () => {};

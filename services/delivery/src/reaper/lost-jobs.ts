@@ -1,0 +1,126 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Broker, enqueueJob, type GenerationLog, readJob, type Tail } from "@reprise/log";
+import {
+  decodeEvent,
+  type GenerationRef,
+  type KnownEvent,
+  peekSeq,
+  toRepriseError,
+  Transcript,
+} from "@reprise/protocol";
+import type { Logger } from "@reprise/service";
+
+export interface LostJobsOptions {
+  broker: Broker;
+  log: GenerationLog;
+  /** The tails of this node whose generations have not ended. */
+  tails: () => readonly Tail[];
+  logger: Logger;
+  /** How long a generation is silent before it is asked about. Default 15 s. */
+  silentMs?: number | undefined;
+}
+
+/** What this node knows of a generation that does not go on. */
+interface Silence {
+  readonly seq: number;
+  lookAtMs: number;
+}
+
+const SILENT_MS = 15_000;
+/** One that waits for a tool, or for a slow engine, is asked about so much more rarely than at first. */
+const LOOK_EVERY = 8;
+/** Between two sweeps, and how many generations one of them asks about at most. */
+const SWEEP_MS = 1_000;
+const MAX_LOOKS = 20;
+const BUDGET_MS = 5_000;
+const CLOSE_MS = 1_000;
+
+/**
+ * A job lies in the queue for as long as its generation has not ended; so does whoever works at it know what to do, and the reaper what
+ * to end. A broker that has lost the end of its store may have lost the job of a log that it has kept, for it writes each stream by
+ * itself. While a worker or a reaper that has met the job lives, they see to the generation; when all of them died with the broker,
+ * nobody does. Its readers would wait for ever, so whoever serves them asks, when it is silent, whether its job is there.
+ */
+export class LostJobs {
+  readonly #options: LostJobsOptions;
+  readonly #silentMs: number;
+  readonly #silences = new WeakMap<Tail, Silence>();
+  readonly #closed = new AbortController();
+  readonly #sweeping: Promise<void>;
+
+  constructor(options: LostJobsOptions) {
+    const { silentMs = SILENT_MS } = options;
+    this.#options = options;
+    this.#silentMs = silentMs;
+    this.#sweeping = this.#run();
+  }
+
+  /** Asks about nothing more, and waits for the answer to come, a second at most. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.race([this.#sweeping, delay(CLOSE_MS, undefined, { ref: false })]);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closed;
+    const everyMs = Math.min(SWEEP_MS, this.#silentMs);
+    for (;;) {
+      await delay(everyMs, undefined, { signal, ref: false }).catch(noop);
+      if (signal.aborted) return;
+      const due = this.#options.tails().filter((tail) => this.#isDue(tail, performance.now()));
+      for (const tail of due.slice(0, MAX_LOOKS)) if (!signal.aborted) await this.#look(tail);
+    }
+  }
+
+  #isDue(tail: Tail, nowMs: number): boolean {
+    const silence = this.#silences.get(tail);
+    if (silence?.seq === tail.lastSeq) return silence.lookAtMs <= nowMs;
+    this.#silences.set(tail, { seq: tail.lastSeq, lookAtMs: nowMs + this.#silentMs });
+    return false;
+  }
+
+  async #look(tail: Tail): Promise<void> {
+    const { logger } = this.#options;
+    this.#silences.set(tail, {
+      seq: tail.lastSeq,
+      lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY,
+    });
+    try {
+      if (await requeueLostJob(this.#options, tail.ref))
+        logger.warn({ generation: tail.ref.generation }, "the broker had lost a job, which is queued again");
+    } catch (thrown) {
+      // A broker that is away is asked again later.
+      const error = toRepriseError(thrown);
+      if (!error.retryable) logger.error({ err: error }, "a generation's job could not be looked for");
+    }
+  }
+}
+
+/**
+ * Queues a generation again that has not ended and has no job.
+ * @returns whether it was so
+ * @throws RepriseError `broker_unavailable`
+ */
+async function requeueLostJob(
+  { broker, log }: Pick<LostJobsOptions, "broker" | "log">,
+  ref: GenerationRef,
+): Promise<boolean> {
+  const [first] = (await log.reader.readBatch(ref, 0)).events;
+  if (!first || peekSeq(first.payload) !== 0) return false;
+  const requested = decodeEvent(first.payload) as Extract<KnownEvent, { type: "generation.requested" }>;
+  const { model } = requested.request;
+  if (await readJob(broker.main, { ref, model })) return false;
+  // In this order: a worker appends the end before it acknowledges the job.
+  const transcript = new Transcript();
+  for (const { payload } of await log.leader.readTail(ref, 0)) transcript.apply(decodeEvent(payload));
+  if (transcript.ended) return false;
+  const { duplicate } = await enqueueJob(log.publish, {
+    model,
+    ref,
+    payload: first.payload,
+    budgetMs: BUDGET_MS,
+  });
+  return !duplicate;
+}
+
+const noop = () => {};
