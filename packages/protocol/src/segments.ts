@@ -1,8 +1,8 @@
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { firstWhere } from "./first-where.ts";
 import type { OutputItem } from "./output-item.ts";
-import type { Withdrawals } from "./withdrawals.ts";
 import type { SeqRange } from "./withdrawn-ranges.ts";
+import type { WithdrawnText } from "./withdrawn-text.ts";
 
 /** A part of the output and the event that it came with. */
 interface Segment {
@@ -12,14 +12,14 @@ interface Segment {
 
 /** What of a log's output counts, in the log's order: without what was rewound, and as moderation has it. */
 export class Segments {
-  readonly #withdrawals: Withdrawals | undefined;
+  readonly #withdrawals: WithdrawnText | undefined;
   readonly #list: Segment[] = [];
   /** The texts of the first segments, joined, and where each of them begins in that. */
   #text = "";
   #starts: number[] = [];
 
   /** @param withdrawals of the same log; undefined for the output as it was produced */
-  constructor(withdrawals: Withdrawals | undefined) {
+  constructor(withdrawals: WithdrawnText | undefined) {
     this.#withdrawals = withdrawals;
   }
 

@@ -2,7 +2,7 @@ import { type Cursor, START } from "./cursor.ts";
 import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
 import { Segments } from "./segments.ts";
-import { Withdrawals } from "./withdrawals.ts";
+import { WithdrawnText } from "./withdrawn-text.ts";
 
 export type GenerationStatus =
   | "queued"
@@ -51,7 +51,7 @@ export class Transcript {
   #finalUsage: Usage | undefined;
 
   constructor({ original = false }: TranscriptOptions = {}) {
-    this.#segments = new Segments(original ? undefined : new Withdrawals());
+    this.#segments = new Segments(original ? undefined : new WithdrawnText());
   }
 
   get status(): GenerationStatus {
