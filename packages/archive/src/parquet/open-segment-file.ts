@@ -62,19 +62,31 @@ export class SegmentFile {
     return rows.map(toHeader);
   }
 
-  /** The rows of a generation, in their order. Reads the pages that hold them. */
+  /**
+   * The rows of a generation, in their order. Reads which they are, and then the pages that hold them: the column of generations is so small
+   * that one page may be all of it, and would have all headers read with it.
+   */
   async rowsOf(generation: string): Promise<SegmentRow[]> {
-    const rows = await this.#read({
-      columns: ["header"],
+    const found = await this.#read({
+      columns: ["generation"],
       filter: { generation: { $eq: generation } },
       usePageIndex: true,
       includeRowIndex: true,
     });
+    const rows = found.map((row) => row[rowIndex]!);
+    const [first, last] = [rows.at(0), rows.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    const headers = await this.#read({
+      columns: ["header"],
+      rowStart: first,
+      rowEnd: last + 1,
+      useOffsetIndex: true,
+    });
     return rows.map((row) => {
-      const header = toHeader(row);
+      const header = toHeader(headers[row - first]!);
       if (header.generation !== generation)
         throw archiveCorrupt("A segment's row is not the one of its header.");
-      return { row: row[rowIndex]!, header };
+      return { row, header };
     });
   }
 

@@ -32,9 +32,10 @@ interface ShownMessage {
 }
 
 /** The root of the tree over all messages of a segment. */
-export function messagesRoot(messages: readonly ArchivedMessage[], secrets: TreeSecrets): Uint8Array {
+export function messagesRoot(messages: readonly ArchivedMessage[], { key, nonce }: TreeSecrets): Uint8Array {
+  const salts = messageSalts(key, nonce, messages.length);
   const tree = new RunningRoot();
-  for (const leaf of leavesOf(messages, secrets)) tree.append(leaf);
+  for (const [i, message] of messages.entries()) tree.append(leafText(message, salts, i * SALT_BYTES));
   return tree.root();
 }
 
@@ -42,15 +43,15 @@ export function messagesRoot(messages: readonly ArchivedMessage[], secrets: Tree
 export async function showMessage(
   messages: readonly ArchivedMessage[],
   index: number,
-  secrets: TreeSecrets,
+  { key, nonce }: TreeSecrets,
 ): Promise<ShownMessage> {
-  const leaves = leavesOf(messages, secrets);
+  const salts = messageSalts(key, nonce, messages.length);
+  const leaves = messages.map((message, i) => leafText(message, salts, i * SALT_BYTES));
   const siblings = await inclusionProof(index, leaves.length, async (level, at) => {
     const tree = new RunningRoot();
     for (const leaf of leaves.slice(at * 2 ** level, (at + 1) * 2 ** level)) tree.append(leaf);
     return tree.root();
   });
-  const salts = messageSalts(secrets.key, secrets.nonce, messages.length);
   const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES);
   return { message: messages[index]!, salt, siblings };
 }
@@ -58,11 +59,6 @@ export async function showMessage(
 /** A message's leaf. @param salt 16 bytes */
 export function messageLeaf(message: ArchivedMessage, salt: Uint8Array): Uint8Array {
   return toHash(leafText(message, salt, 0));
-}
-
-function leavesOf(messages: readonly ArchivedMessage[], { key, nonce }: TreeSecrets): string[] {
-  const salts = messageSalts(key, nonce, messages.length);
-  return messages.map((message, i) => leafText(message, salts, i * SALT_BYTES));
 }
 
 /** @param saltAt where its salt begins in `salts` */
@@ -83,5 +79,5 @@ function leafText(
 /** 8 bytes, the most significant first. */
 function writeSafeInteger(bytes: Buffer, value: number, at: number): void {
   bytes.writeUInt32BE(Math.floor(value / 2 ** 32), at);
-  bytes.writeUInt32BE(value % 2 ** 32, at + 4);
+  bytes.writeUInt32BE(value >>> 0, at + 4);
 }

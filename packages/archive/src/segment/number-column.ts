@@ -112,7 +112,8 @@ function cheapestK(residuals: Float64Array): number {
     if (isNear(residuals[i]!)) sample.push(fold(residuals[i]!));
   let best = 0;
   let fewest = Number.POSITIVE_INFINITY;
-  for (let k = 0; k <= MAX_K; k++) {
+  // No larger k does with less than its own bits.
+  for (let k = 0; k <= MAX_K && sample.length * (k + 1) < fewest; k++) {
     let bits = sample.length * (k + 1);
     for (const folded of sample) bits += Math.min(folded >>> k, ESCAPE + SAFE_INTEGER_BITS);
     if (bits < fewest) [fewest, best] = [bits, k];

@@ -24,7 +24,7 @@ const TAG_BYTES = 16;
  * of the archive fits otherwise.
  */
 export const RESEALED: Tampering = {
-  name: "with all keys: a segment's messages are not those of its messages_root",
+  name: "with all keys, from the beginning: a segment's messages are not those of its messages_root",
   isSealed: true,
   async apply(store, { signer, keyring } = {}) {
     if (!signer || !keyring) throw new NotApplicable("the keys are not at hand");
