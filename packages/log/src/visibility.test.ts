@@ -111,6 +111,25 @@ test("a verdict says nothing of a later attempt, which may have taken the place 
   expect(ahead.shownSeq(9)).toBe(6);
 });
 
+test("a verdict says nothing of an attempt that has got the number of the one it spoke of", () => {
+  const started = {
+    type: "generation.started",
+    attempt: 2,
+    nonce: "00000b",
+    worker: "w",
+    model: "sim",
+  } as const;
+  const ofLost = { ...verdict(9), attempt: 2, nonce: "00000a" };
+  const visibility = gate();
+  visibility.accept(ofLost, 4);
+  visibility.took(5, started.type, () => ({ ...started, seq: 5 }));
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([4, 4]);
+  visibility.accept(ofLost, 9);
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([4, 4]);
+  visibility.accept({ ...verdict(6), attempt: 2, nonce: "00000b" }, 9);
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([6, 6]);
+});
+
 test("once judging has gone on, a verdict of a new attempt whose decision is not there yet opens nothing again", () => {
   const visibility = gate();
   tell(visibility, 5, unavailable("fail_open", 2));

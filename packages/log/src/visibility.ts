@@ -35,6 +35,7 @@ export class Visibility {
   #waiting: Verdict | undefined;
   /** The attempt that the newest verdict has seen: what was said before it was seen no longer counts. */
   #attempt = 0;
+  #nonce: string | undefined;
   /** The attempts of the tail. */
   readonly #begun: StartedEvent[] = [];
   #endSeq: number | undefined;
@@ -51,11 +52,12 @@ export class Visibility {
 
   /** @param lastSeq the last event of the tail */
   accept(said: Verdict, lastSeq: number): void {
-    const { attempt = Number.POSITIVE_INFINITY } = said;
+    const attempt = this.#attemptSeenBy(said);
     if (attempt < this.#attempt) return;
     const verdict = this.#upToNextAttempt(said, attempt);
     if (attempt > this.#attempt) this.#forget(0);
     this.#attempt = attempt;
+    this.#nonce = said.nonce;
     this.#judged = Math.max(this.#judged, verdict.judged);
     if (verdict.decided <= lastSeq) this.#settle(verdict);
     else this.#waiting = this.#waiting ? latest(this.#waiting, verdict) : verdict;
@@ -69,6 +71,12 @@ export class Visibility {
     else if (type === "generation.started") this.#began(decode() as StartedEvent);
   }
 
+  /** The last attempt that a verdict speaks of. One that the store has lost is none, whichever has got its number. */
+  #attemptSeenBy({ attempt = Number.POSITIVE_INFINITY, nonce }: Verdict): number {
+    const isOfLost = this.#begun.some((started) => started.attempt === attempt && started.nonce !== nonce);
+    return isOfLost ? attempt - 1 : attempt;
+  }
+
   /** A verdict that is read late, or from a store that was not told of a loss, says nothing of an attempt that it has not seen. */
   #upToNextAttempt(verdict: Verdict, attempt: number): Verdict {
     const next = this.#begun.find((started) => started.attempt > attempt);
@@ -79,8 +87,9 @@ export class Visibility {
 
   /** What was said, by one who has not seen it, of places that are the new attempt's was said of events that the store has lost. */
   #began(started: StartedEvent): void {
-    const { attempt, seq } = started;
+    const { attempt, nonce, seq } = started;
     this.#begun.push(started);
+    if (this.#attempt === attempt && this.#nonce !== nonce) this.#attempt--;
     if (this.#attempt < attempt) this.#forget(seq - 1);
   }
 

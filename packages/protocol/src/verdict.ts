@@ -31,6 +31,8 @@ export const verdictSchema = z.object({
    * events that the store has lost. Default: it says something of all.
    */
   attempt: seq.optional(),
+  /** That attempt's, which tells it from a lost one with the same number. */
+  nonce: z.string().optional(),
   /** Which rules have judged which events. Only in what is stored. */
   spans: z.array(spanSchema).optional(),
   /** What was found, the first 100. Only in what is stored. */

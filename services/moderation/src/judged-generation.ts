@@ -283,7 +283,14 @@ export class JudgedGeneration {
     const { judged, cleared, decided, endSeq, attempt } = this.#judge;
     // The end waits for what classifiers may still say, whatever is decided behind it meanwhile.
     const most = endSeq !== undefined && !this.#late.isIdle ? endSeq - 1 : judged;
-    const verdict = { judged: most, cleared: Math.min(cleared, most), decided, attempt: attempt.attempt };
+    const { nonce } = attempt;
+    const verdict = {
+      judged: most,
+      cleared: Math.min(cleared, most),
+      decided,
+      attempt: attempt.attempt,
+      nonce,
+    };
     if (!record.isNews(verdict)) return;
     if (moderation.mode !== "observe") publishLiveVerdict(context.connection, ref, verdict);
     record.say({

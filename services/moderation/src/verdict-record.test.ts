@@ -9,6 +9,7 @@ const HALT: Word = {
   cleared: 2,
   decided: 3,
   attempt: 1,
+  nonce: "00000a",
   attemptFromSeq: 1,
   findings: [],
   findingCount: 0,
@@ -31,4 +32,15 @@ test("a verdict that the client does not send counts as not stored, is no end of
   await expect(record.store()).rejects.toBe(tooLarge);
   await record.store();
   expect([record.unstoredFrom, record.stored?.judged]).toEqual([undefined, 3]);
+});
+
+test("what was stored of an attempt that the broker has lost does not count for the one that has got its number", async () => {
+  const publish = vi.fn<Publish>().mockResolvedValue({ kind: "stored", streamSeq: 2, duplicate: false });
+  const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "0000ff" };
+  const log = { publish, verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+  record.folded(7);
+  record.say(HALT);
+  await record.store();
+  expect(record.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
 });

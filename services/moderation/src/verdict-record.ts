@@ -5,6 +5,7 @@ import { addSpan, clipSpans } from "./domain/coverage.ts";
 /** What a judge has to say, in full. */
 export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
   readonly attempt: number;
+  readonly nonce: string | undefined;
   /** The first event of the attempt. */
   readonly attemptFromSeq: number;
   readonly findings: readonly Finding[];
@@ -16,6 +17,8 @@ export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
   /** Whether it ends the generation, or decides something: then it is stored at once. */
   readonly isUrgent: boolean;
 }
+
+type Said = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce">;
 
 /** So many events are not stored one by one: the live feed has told those who read. */
 const EVERY_EVENTS = 64;
@@ -34,7 +37,7 @@ export class VerdictRecord {
   #streamSeq: number;
   #word: Word | undefined;
   #isStored = true;
-  #said = { judged: -1, cleared: -1, decided: -1 };
+  #said: Said = { judged: -1, cleared: -1, decided: -1 };
   /** The stream sequences of the first events that were folded, and not said; said, and not stored; said, and being stored. */
   #unsaidFrom: number | undefined;
   #unstoredFrom: number | undefined;
@@ -77,10 +80,11 @@ export class VerdictRecord {
   }
 
   /** Whether readers' nodes would learn anything from it. */
-  isNews({ judged, cleared, decided }: Pick<Verdict, "judged" | "cleared" | "decided">): boolean {
+  isNews({ judged, cleared, decided, nonce }: Said): boolean {
     const said = this.#said;
-    if (judged === said.judged && cleared === said.cleared && decided === said.decided) return false;
-    this.#said = { judged, cleared, decided };
+    const isSame = judged === said.judged && cleared === said.cleared && decided === said.decided;
+    if (isSame && nonce === said.nonce) return false;
+    this.#said = { judged, cleared, decided, nonce };
     return true;
   }
 
@@ -145,13 +149,16 @@ export class VerdictRecord {
       cleared,
       decided,
       attempt,
+      nonce,
       attemptFromSeq,
       findings,
       findingCount,
       classified,
       unjudged,
     } = word;
-    const isOfLost = (this.#stored?.attempt ?? 0) < attempt && (this.#stored?.judged ?? 0) >= attemptFromSeq;
+    const { attempt: storedAttempt = 0, judged: storedJudged = 0 } = this.#stored ?? {};
+    const isOther = storedAttempt === attempt && this.#stored?.nonce !== nonce;
+    const isOfLost = (storedAttempt < attempt || isOther) && storedJudged >= attemptFromSeq;
     const stored = isOfLost ? undefined : this.#stored;
     const spans = clipSpans(this.#stored?.spans ?? [], isOfLost ? attemptFromSeq : Number.POSITIVE_INFINITY);
     return {
@@ -159,6 +166,7 @@ export class VerdictRecord {
       cleared: Math.max(cleared, stored?.cleared ?? 0),
       decided: Math.max(decided, stored?.decided ?? 0),
       attempt: Math.max(attempt, stored?.attempt ?? 0),
+      nonce: (stored?.attempt ?? 0) > attempt ? stored?.nonce : nonce,
       spans: addSpan(spans, judged, this.#ruleSet),
       findings: findings.length >= (stored?.findings?.length ?? 0) ? [...findings] : stored!.findings!,
       finding_count: Math.max(findingCount, stored?.finding_count ?? 0),

@@ -3,7 +3,7 @@ import { generationNotFound, type GenerationId, type GenerationRef, type Verdict
 import { toRequested } from "./to-requested.ts";
 
 /** What moderation has looked at, and what it has found; never the text. */
-export interface Moderation extends Omit<Required<Verdict>, "decided" | "classified" | "attempt"> {
+export interface Moderation extends Omit<Required<Verdict>, "decided" | "classified" | "attempt" | "nonce"> {
   readonly object: "moderation";
   readonly generation: GenerationId;
   readonly mode: "off" | "observe" | "retract" | "gate";

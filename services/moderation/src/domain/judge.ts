@@ -27,6 +27,13 @@ export interface LateFinding extends SeqRange {
   readonly channel: string;
 }
 
+/** An attempt, and its first event. */
+export interface JudgedAttempt {
+  readonly attempt: number;
+  readonly nonce: string | undefined;
+  readonly fromSeq: number;
+}
+
 export interface JudgeOptions {
   readonly moderation: EffectiveModeration;
   readonly ruleSet: RuleSet;
@@ -49,7 +56,7 @@ export class Judge {
   #judged = -1;
   #decided = 0;
   #endSeq: number | undefined;
-  #attempt = { attempt: 0, fromSeq: 0 };
+  #attempt: JudgedAttempt = { attempt: 0, nonce: undefined, fromSeq: 0 };
   #haltedFrom = Number.POSITIVE_INFINITY;
   /** The first event that a classifier may still speak about. */
   keepFromSeq = Number.POSITIVE_INFINITY;
@@ -69,7 +76,7 @@ export class Judge {
   }
 
   /** The attempt that wrote the last event, and where that began. */
-  get attempt(): { readonly attempt: number; readonly fromSeq: number } {
+  get attempt(): JudgedAttempt {
     return this.#attempt;
   }
 
@@ -121,7 +128,7 @@ export class Judge {
     if (known.type === "moderation.redacted") this.#redacted(known);
     else if (known.type === "moderation.halted") this.#halted(known);
     else if (known.type === "generation.started") {
-      this.#attempt = { attempt: known.attempt, fromSeq: known.seq };
+      this.#attempt = { attempt: known.attempt, nonce: known.nonce, fromSeq: known.seq };
     } else if (known.type === "output.rewind") this.#rewind(kept);
     else if (known.type === "moderation.review") this.#asked(known);
     else if (known.type === "moderation.reviewed") this.#reviewed(known);
