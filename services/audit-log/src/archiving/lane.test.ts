@@ -2,12 +2,10 @@ import { ArchiveReader, type Lane } from "@reprise/archive";
 import { readStreamFacts } from "@reprise/log";
 import { encodeEvent, logSubject } from "@reprise/protocol";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { recordsDraft } from "../lifecycle/request-draft.ts";
 import { type LaneWorld, openLaneWorld, type RunningLane, STREAM } from "../testing/lane-world.ts";
 import { readWholeArchive } from "../testing/read-archive.ts";
-
-vi.setConfig({ testTimeout: 20_000 });
 
 const deltas = (count: number, text = "a") => Array.from({ length: count }, (_, i) => delta(`${text} ${i}`));
 const isAt =
