@@ -1,6 +1,6 @@
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent } from "./event-codec.ts";
-import type { SeqRange } from "./withdrawn-ranges.ts";
+import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
 import { WithdrawnText } from "./withdrawn-text.ts";
 
 /**
@@ -36,6 +36,11 @@ export class Withdrawals extends WithdrawnText {
   /** The range with every earlier one of the channel that it touches, as far as no later one lies over that. */
   widened(range: SeqRange, channel: string): SeqRange {
     return this.ranges.get(channel)?.widened(range) ?? range;
+  }
+
+  /** The last redaction of a channel's text at a place. */
+  redactionAt(seq: number, channel: string): Withdrawal | undefined {
+    return this.ranges.get(channel)?.at(seq);
   }
 
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */

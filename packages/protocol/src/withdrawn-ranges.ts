@@ -13,6 +13,8 @@ export interface Withdrawal extends SeqRange {
   /** Undefined for a halt, which takes the text of every channel. */
   readonly channel: string | undefined;
   readonly replacement: string;
+  readonly rule: string;
+  readonly category: string;
 }
 
 interface Piece extends SeqRange {

@@ -83,12 +83,13 @@ const NOTHING: readonly SeqRange[] = [];
 
 function toWithdrawal(event: KnownEvent): Withdrawal | undefined {
   if (event.type === "moderation.redacted") {
-    const { seq, from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0" } = event;
-    return { seq, fromSeq, toSeq, channel, replacement };
+    const { seq, from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0", rule, category } = event;
+    return { seq, fromSeq, toSeq, channel, replacement, rule, category };
   }
   if (event.type === "moderation.halted") {
-    const { seq, from_seq: fromSeq, replacement } = event;
-    return { seq, fromSeq, toSeq: Number.POSITIVE_INFINITY, channel: undefined, replacement };
+    const { seq, from_seq: fromSeq, replacement, rule, category } = event;
+    const toSeq = Number.POSITIVE_INFINITY;
+    return { seq, fromSeq, toSeq, channel: undefined, replacement, rule, category };
   }
   return undefined;
 }

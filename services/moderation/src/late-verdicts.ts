@@ -7,7 +7,7 @@ import {
   type Verdict,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
-import type { LateFinding } from "./domain/judge.ts";
+import type { LateFinding } from "./domain/wanted.ts";
 import { createWindows, type Window, type Windows } from "./domain/windows.ts";
 
 /** Has one classifier look at one window, for one rule. */

@@ -14,6 +14,8 @@ interface TextEvent {
  */
 export class ChannelText {
   readonly name: string;
+  /** The first event that it has a say in: those before it are another text's, once a rewind has kept them. */
+  fromSeq = 0;
   readonly #scanner: Scanner;
   #events: TextEvent[] = [];
   readonly #masks = new Masks();
@@ -51,6 +53,11 @@ export class ChannelText {
   continue(other: ChannelText): void {
     for (const mask of other.#masks.within(0, this.length))
       this.mask({ ...mask, to: Math.min(mask.to, this.length) });
+  }
+
+  /** Leaves what lies up to this event to the text that goes on behind it. */
+  leave(toSeq: number): void {
+    this.fromSeq = this.#events[this.#indexOf(toSeq + 1)]?.seq ?? Number.POSITIVE_INFINITY;
   }
 
   get length(): number {

@@ -279,6 +279,19 @@ test("who decides one of two findings in the same events decides both", () => {
   expect(found(log.shown())).toBeUndefined();
 });
 
+test("what was told of rewound text together with kept text is told anew, without it", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a se"), delta("cret"), delta(" hus"), delta("h and se"));
+  log.append({ type: "output.rewind", to_seq: 5, reason: "worker_lost" });
+  log.append(delta("cret plans"), COMPLETED);
+  expect(log.shown().text).toBe("a *** ***cret plans");
+  const late = new JudgedLog(RULES);
+  for (const text of ["a secret hu", "sh se"]) late.store(delta(text));
+  late.store({ type: "output.rewind", to_seq: 2, reason: "worker_lost" });
+  late.append(delta("cret plans"), COMPLETED);
+  expect(late.shown().text).toBe("a *** ***cret plans");
+});
+
 test("a match that a rewind has cut in two does not bring back what was withdrawn around its beginning", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("her name"), delta(" is x, sec"), delta("urity"));

@@ -4,7 +4,6 @@ import {
   type EventDraft,
   isTerminal,
   type KnownEvent,
-  type ModerationAction,
   type SeqRange,
   textOf,
   type UnknownEvent,
@@ -17,15 +16,7 @@ import { Findings } from "./findings.ts";
 import type { KeptText } from "./kept-texts.ts";
 import { judgeRest } from "./judge-rest.ts";
 import { Reviews } from "./reviews.ts";
-import { draftDecision, type Wanted } from "./wanted.ts";
-
-/** What a classifier has found in a stretch of whole events. */
-export interface LateFinding extends SeqRange {
-  readonly rule: string;
-  readonly category: string;
-  readonly action: ModerationAction;
-  readonly channel: string;
-}
+import { divided, draftDecision, type LateFinding, reachOf, type Wanted } from "./wanted.ts";
 
 /** An attempt, and its first event. */
 export interface JudgedAttempt {
@@ -129,7 +120,7 @@ export class Judge {
     else if (known.type === "moderation.halted") this.#halted(known);
     else if (known.type === "generation.started") {
       this.#attempt = { attempt: known.attempt, nonce: known.nonce, fromSeq: known.seq };
-    } else if (known.type === "output.rewind") this.#rewind(kept);
+    } else if (known.type === "output.rewind") this.#rewind(known.to_seq, kept);
     else if (known.type === "moderation.review") this.#asked(known);
     else if (known.type === "moderation.reviewed") this.#reviewed(known);
     else if (isTerminal(known.type)) this.#end(event.seq);
@@ -164,7 +155,7 @@ export class Judge {
     if (range.fromSeq >= this.#haltedFrom) return true;
     if (action === "review") return this.reviews.wasAsked(channel.name, { rule, range });
     if (action === "halt") return false;
-    const wide = this.#withdrawals.widened(range, channel.name);
+    const wide = reachOf({ range, channel }, this.#withdrawals);
     return channel.masked(wide) === channel.shown(wide, this.#withdrawals);
   }
 
@@ -264,14 +255,16 @@ export class Judge {
   }
 
   /** Text that was rewound is behind us: what half matched there is released, and the rules go on behind what is kept. */
-  #rewind(kept: readonly KeptText[]): void {
+  #rewind(toSeq: number, kept: readonly KeptText[]): void {
     for (const [name, old] of this.#channels) {
       for (const finding of old.end()) this.#found(old, finding);
       const channel = this.#newText(name);
       // What is found in there was found before, but for what only the cut has brought to light: that is found with what follows.
       for (const part of kept) if (part.channel === name) channel.push(part.seq, part.text);
       channel.continue(old);
+      old.leave(toSeq);
       this.#channels.set(name, channel);
+      this.#wanted = divided(this.#wanted, { old, kept: channel, toSeq, withdrawals: this.#withdrawals });
     }
   }
 

@@ -9,6 +9,14 @@ import {
 import type { ChannelText } from "./channel-text.ts";
 import type { Reviews } from "./reviews.ts";
 
+/** What a classifier has found in a stretch of whole events. */
+export interface LateFinding extends SeqRange {
+  readonly rule: string;
+  readonly category: string;
+  readonly action: ModerationAction;
+  readonly channel: string;
+}
+
 /** Something that was found, and what has to follow from it in the log. */
 export interface Wanted {
   readonly action: Exclude<ModerationAction, "flag">;
@@ -30,6 +38,43 @@ interface DraftOptions {
   readonly nowMs: number;
 }
 
+/** Where what is wanted has to be told: in every event that earlier withdrawals have told together with those of the finding. */
+export function reachOf(
+  { range, channel }: Pick<Wanted, "range" | "channel">,
+  withdrawals: Withdrawals,
+): SeqRange {
+  const { fromSeq, toSeq } = withdrawals.widened(range, channel.name);
+  return { fromSeq: Math.max(fromSeq, channel.fromSeq), toSeq };
+}
+
+/**
+ * What is wanted of a text that a rewind has cut: of what is kept the new text decides, for the old one would tell there what was rewound.
+ * A redaction that was told there before is to be told anew for the same reason.
+ */
+export function divided(
+  wanted: readonly Wanted[],
+  {
+    old,
+    kept,
+    toSeq,
+    withdrawals,
+  }: { old: ChannelText; kept: ChannelText; toSeq: number; withdrawals: Withdrawals },
+): Wanted[] {
+  const all = wanted.flatMap((one) => {
+    const { range } = one;
+    if (one.channel !== old || one.action !== "redact" || range.fromSeq > toSeq) return [one];
+    const before = { ...one, channel: kept, range: { ...range, toSeq: Math.min(range.toSeq, toSeq) } };
+    return range.toSeq > toSeq ? [before, { ...one, range: { ...range, fromSeq: old.fromSeq } }] : [before];
+  });
+  const told = withdrawals.redactionAt(toSeq, old.name);
+  if (!told || told.toSeq <= toSeq) return all;
+  const range = { fromSeq: told.fromSeq, toSeq };
+  return [
+    ...all,
+    { action: "redact", channel: kept, rule: told.rule, category: told.category, from: 0, to: 0, range },
+  ];
+}
+
 /** A range that earlier withdrawals would make longer than this is cut where the finding begins. */
 const LONGEST_WIDENED = 16;
 
@@ -41,9 +86,10 @@ const LONGEST_WIDENED = 16;
  * @param nowMs since 1970: when a review begins to wait
  */
 export function draftDecision(
-  { action, channel, rule, category, range, from, reviewId }: Wanted,
+  wanted: Wanted,
   { moderation, withdrawals, reviews, nextSeq, nowMs }: DraftOptions,
 ): EventDraft {
+  const { action, channel, rule, category, range, from, reviewId } = wanted;
   const said = { rule, category, ...(reviewId !== undefined && { review_id: reviewId }) };
   const ofChannel = channel.name === "0" ? {} : { channel: channel.name };
   switch (action) {
@@ -55,7 +101,7 @@ export function draftDecision(
       return { type: "moderation.halted", from_seq: fromSeq, replacement, ...said };
     }
     case "redact": {
-      const { fromSeq, toSeq } = nextPart(range, withdrawals.widened(range, channel.name));
+      const { fromSeq, toSeq } = nextPart(range, reachOf(wanted, withdrawals));
       const place = { from_seq: fromSeq, to_seq: toSeq, replacement: channel.masked({ fromSeq, toSeq }) };
       return { type: "moderation.redacted", ...place, ...said, ...ofChannel };
     }
