@@ -185,11 +185,10 @@ export class JudgedGeneration {
   #replay({ events, streamSeq }: LogSnapshot): Judge {
     const { moderation, ruleSet, record } = this.#parts;
     const judge = new Judge({ moderation, ruleSet });
-    const judgedBefore = record.stored?.judged ?? 0;
     for (const payload of events) {
       const event = decodeEvent(payload) as KnownEvent;
       judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
-      if (event.seq === judgedBefore) {
+      if (event.seq === (record.stored?.judged ?? 0)) {
         judge.findings.resume(record.stored?.findings ?? [], record.stored?.finding_count ?? 0);
       }
       this.#late.fold(event);
@@ -280,22 +279,16 @@ export class JudgedGeneration {
   #publish(): void {
     if (this.isClosed) return;
     const { context, ref, moderation, record } = this.#parts;
-    const { judged, cleared, decided, endSeq, attempt } = this.#judge;
+    const { judged, cleared, decided, endSeq } = this.#judge;
+    const { attempt, nonce, fromSeq: attemptFromSeq } = this.#judge.attempt;
     // The end waits for what classifiers may still say, whatever is decided behind it meanwhile.
     const most = endSeq !== undefined && !this.#late.isIdle ? endSeq - 1 : judged;
-    const { nonce } = attempt;
-    const verdict = {
-      judged: most,
-      cleared: Math.min(cleared, most),
-      decided,
-      attempt: attempt.attempt,
-      nonce,
-    };
+    const verdict = { judged: most, cleared: Math.min(cleared, most), decided, attempt, nonce };
     if (!record.isNews(verdict)) return;
     if (moderation.mode !== "observe") publishLiveVerdict(context.connection, ref, verdict);
     record.say({
       ...verdict,
-      attemptFromSeq: attempt.fromSeq,
+      attemptFromSeq,
       findings: this.#judge.findings.first,
       findingCount: this.#judge.findings.count,
       classified: this.#late.classified,
