@@ -11,8 +11,8 @@ export default defineConfig({
     // Tests wait for brokers, timeouts and leases more than they compute.
     maxWorkers: 1 + availableParallelism(),
     // Ends what hangs, and is far from what anything takes: a busy machine makes no test fail.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     coverage: { provider: "v8", include: ["{packages,services}/*/src/**/*.ts"] },
   },

@@ -68,7 +68,7 @@ export {
   type ReviewRecord,
   type ReviewsPage,
 } from "./reviews.ts";
-export { createRuleSetStore, firstRuleSetAt, readRuleSet, type RuleSetStore } from "./rule-sets.ts";
+export { createRuleSetStore, readRuleSet, type RuleSetStore } from "./rule-sets.ts";
 export {
   followShard,
   type ShardEvent,

@@ -7,7 +7,7 @@ import { createSeededRandom, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { openWrittenLogs, SHARDS } from "./testing/written-logs.ts";
 
-const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 28);
+const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 50);
 const SEED = Number(process.env["AUDIT_CRASH_SEED"] ?? 5);
 /** A batch makes at least half as many changes to its stores. */
 const STEPPED_ROUNDS = 20;
