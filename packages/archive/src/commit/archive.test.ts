@@ -164,7 +164,8 @@ describe("a store that fails while a commit is made", () => {
     const outcomes = Promise.allSettled([archive.append(() => hold("1")), archive.append(() => hold("2"))]);
     await expect.poll(() => errors.length).toBeGreaterThan(0);
     archive.close();
-    expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    const closed = { status: "rejected", reason: { code: "archive_unavailable" } };
+    expect(await outcomes).toMatchObject([closed, closed]);
     await expect(archive.append(() => hold("3"))).rejects.toMatchObject({ code: "archive_unavailable" });
   });
 

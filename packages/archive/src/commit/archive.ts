@@ -164,7 +164,7 @@ export class Archive {
       } catch (error) {
         if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
         this.#writer?.onError(error);
-        await pause(waitMs, undefined, { signal });
+        await pause(waitMs, undefined, { signal }).catch(() => {});
       }
     }
   }

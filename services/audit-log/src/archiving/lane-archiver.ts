@@ -112,7 +112,7 @@ async function untilStored<T>(
     } catch (error) {
       if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
       onError(error);
-      await pause(RETRY_MS, undefined, { signal: giveUp });
+      await pause(RETRY_MS, undefined, { signal: giveUp }).catch(() => {});
     }
   }
 }

@@ -73,7 +73,9 @@ function linesOf({ header, treeSize, cosigned, event }: Valid): string[] {
     `valid: events ${first_seq} to ${last_seq} of ${generation}, tenant ${tenant}, stored from ${from} to ${to}`,
     `signed as part of ${treeSize} leaves`,
     ...cosigned.map(({ witness, atSeconds }) => `cosigned by ${witness} at ${toTime(atSeconds)}`),
-    ...(event ? [`stored at ${timeOf(event)}:`, textOf(event)] : ["the proof does not show the event"]),
+    ...(event
+      ? [`stored at ${timeOf(event)}:`, toOneLine(textOf(event))]
+      : ["the proof does not show the event"]),
   ];
 }
 
@@ -83,11 +85,13 @@ function toJson(checked: CheckedProof): string {
   return JSON.stringify({ ...rest, ...(event && { event: textOf(event), stored_at: timeOf(event) }) });
 }
 
-/** An event is JSON, whose line ends are escaped. Whoever has stored anything else must not write lines of this command's own. */
 function textOf({ payload }: ArchivedMessage): string {
-  return Buffer.from(payload)
-    .toString()
-    .replaceAll(/\p{Cc}/gu, " ");
+  return Buffer.from(payload).toString();
+}
+
+/** An event is JSON, whose line ends are escaped. Whoever has stored anything else must not write lines of this command's own. */
+function toOneLine(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, " ");
 }
 
 function timeOf({ storedAtUs }: ArchivedMessage): string {
