@@ -2,11 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Broker, enqueueJob, type GenerationLog, readJob, type Tail } from "@reprise/log";
 import {
   decodeEvent,
-  type GenerationRef,
+  isTerminal,
   type KnownEvent,
   peekSeq,
+  peekType,
   toRepriseError,
-  Transcript,
 } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 
@@ -81,15 +81,14 @@ export class LostJobs {
 
   async #look(tail: Tail): Promise<void> {
     const { logger } = this.#options;
-    this.#silences.set(tail, {
-      seq: tail.lastSeq,
-      lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY,
-    });
+    const silence = { seq: tail.lastSeq, lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY };
+    this.#silences.set(tail, silence);
     try {
-      if (await requeueLostJob(this.#options, tail.ref))
+      if (await requeueLostJob(this.#options, tail))
         logger.warn({ generation: tail.ref.generation }, "the broker had lost a job, which is queued again");
     } catch (thrown) {
-      // A broker that is away is asked again later.
+      // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
+      silence.lookAtMs = performance.now() + this.#silentMs;
       const error = toRepriseError(thrown);
       if (!error.retryable) logger.error({ err: error }, "a generation's job could not be looked for");
     }
@@ -97,23 +96,24 @@ export class LostJobs {
 }
 
 /**
- * Queues a generation again that has not ended and has no job.
+ * Queues a generation again that has not ended and has no job. Two requests where it has one; only leaders are asked, for a replica that
+ * lags may know a log that has expired.
+ * @param tail without the generation's end, as far as it reaches
  * @returns whether it was so
  * @throws RepriseError `broker_unavailable`
  */
 async function requeueLostJob(
   { broker, log }: Pick<LostJobsOptions, "broker" | "log">,
-  ref: GenerationRef,
+  { ref, lastKnownStreamSeq }: Tail,
 ): Promise<boolean> {
-  const [first] = (await log.reader.readBatch(ref, 0)).events;
+  const [first] = await log.leader.readTail(ref, 0, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;
   const requested = decodeEvent(first.payload) as Extract<KnownEvent, { type: "generation.requested" }>;
   const { model } = requested.request;
   if (await readJob(broker.main, { ref, model })) return false;
-  // In this order: a worker appends the end before it acknowledges the job.
-  const transcript = new Transcript();
-  for (const { payload } of await log.leader.readTail(ref, 0)) transcript.apply(decodeEvent(payload));
-  if (transcript.ended) return false;
+  // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker a look.
+  const behind = await log.leader.readTail(ref, lastKnownStreamSeq);
+  if (behind.some(({ payload }) => isTerminal(peekType(payload)))) return false;
   const { duplicate } = await enqueueJob(log.publish, {
     model,
     ref,
