@@ -27,7 +27,9 @@ export class LaneWalk {
       if (record.kind !== "erasure_requested") continue;
       for (const [stream, { created, ranges }] of Object.entries(record.purged)) {
         const made = incarnation({ stream, created });
-        this.#purged.set(made, [...(this.#purged.get(made) ?? []), ...ranges]);
+        const known = this.#purged.get(made) ?? [];
+        for (const range of ranges) known.push(range);
+        this.#purged.set(made, known);
       }
     }
   }
@@ -63,7 +65,10 @@ export class LaneWalk {
       this.#findings.add("gap", where, `${stream} had lost ${from} to ${to} before it could be archived`);
     }
     if (stream === LAST_VALUES || skipped.length === 0) return;
-    const unnamed = count(skipped) - overlap(skipped, this.#purged.get(incarnation(lane)) ?? []);
+    const purged = this.#purged.get(incarnation(lane)) ?? [];
+    // Of all erasures there ever were few are of this stretch.
+    const here = purged.filter(([from, to]) => from <= last && to >= first);
+    const unnamed = count(skipped) - overlap(skipped, here);
     if (unnamed > 0) this.#leftOut.set(stream, (this.#leftOut.get(stream) ?? 0) + unnamed);
   }
 }
