@@ -36,7 +36,8 @@ export function parseEnvironment<const Name extends EnvironmentName, const Neede
     if (text === undefined) {
       parsed[name] = undefined;
       if (isNeeded.has(name)) problems.push(`${name} is missing`);
-    } else if (text === "") problems.push(`${name} is set but empty; leave it out for its default`);
+    } else if (text === "")
+      problems.push(`${name} is set but empty${isNeeded.has(name) ? "" : "; leave it out for its default"}`);
     else {
       const result = schema.safeParse(text);
       if (result.success) parsed[name] = result.data;

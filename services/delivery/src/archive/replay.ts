@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ArchivedEvent } from "@reprise/log";
-import { encodeCursor, isTerminal, peekType, RepriseError } from "@reprise/protocol";
+import { encodeCursor, isTerminal, peekType, RepriseError, START } from "@reprise/protocol";
 import { lostCursor, type ResumePoint, strangeCursor } from "../domain/resume.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 import { hasLost } from "./has-lost.ts";
@@ -45,7 +45,7 @@ export class Replay {
   static async open(log: ArchivedLog, { cursor, param, withRequest }: ReplayStart): Promise<Replay> {
     const replay = new Replay(log, cursor.seq === 0 && !withRequest ? 1 : cursor.seq);
     await replay.#read();
-    if (cursor.seq === 0 && cursor.attempt === 0) return replay;
+    if (encodeCursor(cursor) === encodeCursor(START)) return replay;
     for (let tries = 1; replay.#page.length === 0 && tries < TRIES; tries++) {
       await pause(PAUSE_MS);
       await replay.#read();
