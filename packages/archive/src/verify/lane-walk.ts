@@ -14,7 +14,8 @@ export class LaneWalk {
   readonly #lanes = new Map<string, Lane>();
   /** By stream, and when it was made: what erasures say they have taken out. */
   readonly #purged = new Map<string, StreamRange[]>();
-  readonly #leftOut = new Map<string, number>();
+  /** By the same: what commits have skipped. */
+  readonly #skipped = new Map<string, { readonly stream: string; readonly ranges: StreamRange[] }>();
 
   constructor(findings: Findings) {
     this.#findings = findings;
@@ -34,9 +35,14 @@ export class LaneWalk {
     }
   }
 
-  /** To be called behind the last commit. */
+  /** To be called behind the last commit: what an erasure empties is skipped as soon as it is asked for, and named a little later. */
   end(): void {
-    for (const [stream, places] of this.#leftOut)
+    const unnamed = new Map<string, number>();
+    for (const [made, { stream, ranges }] of this.#skipped) {
+      const places = count(ranges) - overlap(ranges, this.#purged.get(made) ?? []);
+      if (places > 0) unnamed.set(stream, (unnamed.get(stream) ?? 0) + places);
+    }
+    for (const [stream, places] of unnamed)
       this.#findings.add("note", stream, `${places} places were left out that no erasure names`);
   }
 
@@ -64,12 +70,10 @@ export class LaneWalk {
       this.broken.add(stream);
       this.#findings.add("gap", where, `${stream} had lost ${from} to ${to} before it could be archived`);
     }
-    if (stream === LAST_VALUES || skipped.length === 0) return;
-    const purged = this.#purged.get(incarnation(lane)) ?? [];
-    // Of all erasures there ever were few are of this stretch.
-    const here = purged.filter(([from, to]) => from <= last && to >= first);
-    const unnamed = count(skipped) - overlap(skipped, here);
-    if (unnamed > 0) this.#leftOut.set(stream, (this.#leftOut.get(stream) ?? 0) + unnamed);
+    if (stream === LAST_VALUES) return;
+    const known = this.#skipped.get(incarnation(lane)) ?? { stream, ranges: [] };
+    for (const range of skipped) known.ranges.push(range);
+    this.#skipped.set(incarnation(lane), known);
   }
 }
 
@@ -90,19 +94,26 @@ function count(ranges: readonly StreamRange[]): number {
   return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
 }
 
-/** How many places of `ranges`, which are apart, are in some of `others`, which may not be. */
+/** How many places of `ranges` are in some of `others`. */
 function overlap(ranges: readonly StreamRange[], others: readonly StreamRange[]): number {
-  const sorted = others.toSorted((a, b) => a[0] - b[0]);
+  const named = join(others);
   let places = 0;
-  for (const [first, last] of ranges) {
-    let next = first;
-    for (const [from, to] of sorted) {
-      if (from > last) break;
-      const begin = Math.max(from, next);
-      if (to < begin) continue;
-      places += Math.min(to, last) - begin + 1;
-      next = Math.min(to, last) + 1;
-    }
+  let next = 0;
+  for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    while (next < named.length && named[next]![1] < first) next++;
+    for (let i = next; i < named.length && named[i]![0] <= last; i++)
+      places += Math.min(named[i]![1], last) - Math.max(named[i]![0], first) + 1;
   }
   return places;
+}
+
+/** The same places, ascending and apart. */
+function join(ranges: readonly StreamRange[]): StreamRange[] {
+  const joined: StreamRange[] = [];
+  for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const before = joined.at(-1);
+    if (before && first <= before[1]) before[1] = Math.max(before[1], last);
+    else joined.push([first, last]);
+  }
+  return joined;
 }

@@ -125,6 +125,13 @@ describe("places of a stream that were left out", () => {
     });
   });
 
+  test("are in order too where the erasure names them behind the commit that has left them out", async () => {
+    const { archive, add, verify } = await openWrittenArchive();
+    await add(0, { lane: { last: 13, skipped: [[5, 7]] } });
+    await archive.append(() => erasure);
+    expect((await verify()).findings).toEqual([]);
+  });
+
   test("are not those that an erasure names, when the stream was made anew since", async () => {
     const { archive, add, verify } = await openWrittenArchive();
     await archive.append(() => erasure);
