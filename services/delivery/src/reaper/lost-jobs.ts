@@ -81,16 +81,16 @@ export class LostJobs {
 
   async #look(tail: Tail): Promise<void> {
     const { logger } = this.#options;
-    const silence = { seq: tail.lastSeq, lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY };
+    const silence: Silence = { seq: tail.lastSeq, lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY };
     this.#silences.set(tail, silence);
     try {
       if (await requeueLostJob(this.#options, tail))
         logger.warn({ generation: tail.ref.generation }, "the broker had lost a job, which is queued again");
     } catch (thrown) {
-      // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
-      silence.lookAtMs = performance.now() + this.#silentMs;
       const error = toRepriseError(thrown);
-      if (!error.retryable) logger.error({ err: error }, "a generation's job could not be looked for");
+      // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
+      if (error.retryable) silence.lookAtMs = performance.now() + this.#silentMs;
+      else logger.error({ err: error }, "a generation's job could not be looked for");
     }
   }
 }
