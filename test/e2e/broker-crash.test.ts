@@ -39,6 +39,8 @@ test("a broker that is killed twice under load is a pause to readers: nothing lo
   }
   const ids = new Set(await reading);
   expect(ids.size).toBe(GENERATIONS);
+  // This process dials the broker again in its own time.
+  await expect.poll(() => cluster.log.connected).toBe(true);
   for (const id of ids) {
     for (const [seq, payload] of (await cluster.readLog("acme", id)).entries())
       if (seq > 0) ledger.acked({ log: id, seq, payload });
