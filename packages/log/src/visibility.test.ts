@@ -130,6 +130,21 @@ test("a verdict says nothing of an attempt that has got the number of the one it
   expect([visibility.shownSeq(9), visibility.judged]).toEqual([6, 6]);
 });
 
+test("a verdict without a nonce speaks of the attempt of its number, whether that or the verdict is read first", () => {
+  const started = {
+    type: "generation.started",
+    attempt: 1,
+    nonce: "00000a",
+    worker: "w",
+    model: "sim",
+  } as const;
+  const [before, after] = [gate(), gate()];
+  before.took(1, started.type, () => ({ ...started, seq: 1 }));
+  for (const visibility of [before, after]) visibility.accept({ ...verdict(6), attempt: 1 }, 9);
+  after.took(1, started.type, () => ({ ...started, seq: 1 }));
+  expect([before.shownSeq(9), after.shownSeq(9)]).toEqual([6, 6]);
+});
+
 test("once judging has gone on, a verdict of a new attempt whose decision is not there yet opens nothing again", () => {
   const visibility = gate();
   tell(visibility, 5, unavailable("fail_open", 2));

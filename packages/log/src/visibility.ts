@@ -71,9 +71,13 @@ export class Visibility {
     else if (type === "generation.started") this.#began(decode() as StartedEvent);
   }
 
-  /** The last attempt that a verdict speaks of. One that the store has lost is none, whichever has got its number. */
+  /**
+   * The last attempt that a verdict speaks of. One that the store has lost is none, whichever has got its number. A moderation that
+   * tells no nonce is taken at its number: readers would wait for ever for another word.
+   */
   #attemptSeenBy({ attempt = Number.POSITIVE_INFINITY, nonce }: Verdict): number {
-    const isOfLost = this.#begun.some((started) => started.attempt === attempt && started.nonce !== nonce);
+    const isOther = (started: StartedEvent) => nonce !== undefined && started.nonce !== nonce;
+    const isOfLost = this.#begun.some((started) => started.attempt === attempt && isOther(started));
     return isOfLost ? attempt - 1 : attempt;
   }
 
@@ -89,7 +93,8 @@ export class Visibility {
   #began(started: StartedEvent): void {
     const { attempt, nonce, seq } = started;
     this.#begun.push(started);
-    if (this.#attempt === attempt && this.#nonce !== nonce) this.#attempt--;
+    const isOther = this.#nonce !== undefined && this.#nonce !== nonce;
+    if (this.#attempt === attempt && isOther) this.#attempt--;
     if (this.#attempt < attempt) this.#forget(seq - 1);
   }
 
