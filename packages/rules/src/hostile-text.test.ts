@@ -57,6 +57,16 @@ test("a mark of another script makes no longer word of a term, and a vowel sign 
   expect(found(set, "कला, कल")).toEqual(["t: कल"]);
 });
 
+test.for([
+  ["a mark of another script behind a letter", "se\u093cc\u0e47ret", ["secret"]],
+  ["a mark behind a blank", "se \u093ccret", ["se cret"]],
+  ["marks behind a letter that takes them, which count", "क\u093cला", []],
+] as const)("a term with %s finds itself", ([, term, others]) => {
+  const set = compileRuleSet("terms", terms(term));
+  const texts = [term, ...others];
+  expect(texts.flatMap((text) => found(set, text))).toEqual(texts.map((text) => `t: ${text}`));
+});
+
 test("a card with controls, marks or zero-width characters between its digits is one", () => {
   const set = compileRuleSet("cards", ["cards"]);
   const hidden = "4\u00011\u048811\u200b1111\u05b01111111\u00071";

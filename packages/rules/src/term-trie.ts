@@ -1,4 +1,4 @@
-import { BLANK, canonicalOf, isWordSymbol } from "./fold-table.ts";
+import { BLANK, canonicalOf, isWordSymbol, takesNoMarks, WORD, wordBits } from "./fold-table.ts";
 import { SLICE_UNITS, type SymbolBuffer } from "./symbol-buffer.ts";
 
 /** A term where it ends in the trie. */
@@ -65,15 +65,25 @@ export function termForms(term: string): string[] {
   return [...new Set([term, lower, title, term.toUpperCase()])];
 }
 
-/** A term in canonical symbols: without blanks at its ends, a run of white space as one. Empty where nothing counts. */
+/**
+ * A term in canonical symbols: without blanks at its ends, a run of white space as one, no mark behind what takes none; just as a
+ * scanner reads a text. A mark that the term begins with is for the text's letter before it. Empty where nothing counts.
+ */
 export function termSymbols(term: string, buffer: SymbolBuffer): number[] {
   const symbols: number[] = [];
   let high = 0;
+  let last: number | undefined;
   for (let from = 0; from < term.length; from += SLICE_UNITS) {
     high = buffer.fold(term, from, Math.min(from + SLICE_UNITS, term.length), 0, high);
     for (let at = 0; at < buffer.count; at++) {
-      const symbol = canonicalOf(buffer.symbols[at] as number);
-      if (symbol !== BLANK || (symbols.length > 0 && symbols.at(-1) !== BLANK)) symbols.push(symbol);
+      const read = buffer.symbols[at] as number;
+      const symbol = canonicalOf(read);
+      if (last !== undefined) {
+        if (takesNoMarks(last) && wordBits(read) >= WORD.mark) continue;
+        if (symbol === BLANK && canonicalOf(last) === BLANK) continue;
+      }
+      last = read;
+      if (symbol !== BLANK || symbols.length > 0) symbols.push(symbol);
     }
   }
   if (high !== 0) symbols.push(high);
