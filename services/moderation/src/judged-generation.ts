@@ -69,6 +69,7 @@ export class JudgedGeneration {
 
   private constructor(parts: Parts, snapshot: LogSnapshot) {
     this.#parts = parts;
+    parts.record.forgetLost(snapshot.events);
     this.#late = this.#createLate();
     this.#judge = this.#replay(snapshot);
   }
@@ -156,8 +157,8 @@ export class JudgedGeneration {
 
   #fold({ payload, streamSeq }: LogEvent): void {
     const event = decodeEvent(payload) as KnownEvent;
-    if (event.type === "output.rewind") {
-      // What counts of the text before it only the log has whole.
+    if (event.type === "output.rewind" || this.#parts.record.forgetLost([payload])) {
+      // What counts of the text before it only the log has whole; and all of it is to be judged anew if a verdict of lost text counted.
       this.#isOutdated = true;
       return;
     }
@@ -184,13 +185,12 @@ export class JudgedGeneration {
 
   #replay({ events, streamSeq }: LogSnapshot): Judge {
     const { moderation, ruleSet, record } = this.#parts;
+    const { judged = 0, findings = [], finding_count: count = 0 } = record.stored ?? {};
     const judge = new Judge({ moderation, ruleSet });
     for (const payload of events) {
       const event = decodeEvent(payload) as KnownEvent;
       judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
-      if (event.seq === (record.stored?.judged ?? 0)) {
-        judge.findings.resume(record.stored?.findings ?? [], record.stored?.finding_count ?? 0);
-      }
+      if (event.seq === judged) judge.findings.resume(findings, count);
       this.#late.fold(event);
       judge.keepFromSeq = this.#late.keepFromSeq;
     }
@@ -234,14 +234,10 @@ export class JudgedGeneration {
   /** @param draft undefined for the end that a halt asks for, and that its worker may append as well */
   async #append(draft: EventDraft | undefined): Promise<void> {
     const { context, ref } = this.#parts;
-    const { log } = context;
     this.#isBehind = true;
-    if (!draft) {
-      await endHalted(log, ref);
-      return;
-    }
+    if (!draft) return endHalted(context.log, ref);
     const payload = encodeEvent(this.#judge.judged + 1, draft);
-    const outcome = await log.publish(logSubject(ref), payload, {
+    const outcome = await context.log.publish(logSubject(ref), payload, {
       expectedLast: this.#streamSeq,
       writer: this.#writer,
     });
@@ -267,8 +263,9 @@ export class JudgedGeneration {
   }
 
   async #rebuild(): Promise<void> {
-    const { context, ref } = this.#parts;
+    const { context, ref, record } = this.#parts;
     const snapshot = await readWholeLog(context.log, ref);
+    record.forgetLost(snapshot.events);
     this.#isOutdated = false;
     this.#isBehind = false;
     this.#late.close();

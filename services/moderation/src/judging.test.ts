@@ -1,4 +1,5 @@
 import { type KnownEvent, type ModerationRule, RepriseError } from "@reprise/protocol";
+import { storeVerdict } from "@reprise/log";
 import { expect, test } from "vitest";
 import { compileRuleSet } from "@reprise/rules";
 import { Judging, type ShardEvent } from "./judging.ts";
@@ -137,3 +138,28 @@ test("what a classifier finds in a long log that is taken up again is withdrawn 
   const { events } = await world.until(written.ref, (log) => log.length === 263);
   expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 2 });
 });
+
+test.each([
+  ["in the log that is read", 5],
+  ["behind what was read of it", 0],
+] as const)(
+  "what is stored of a lost attempt counts for no text, not even of earlier attempts, once another one has its number: %s",
+  async (_, from) => {
+    await using world = await openWorld();
+    const rules: ModerationRule[] = [{ classifier: "guard", action: "flag" }];
+    const written = await world.create(rules);
+    const another = { ...STARTED, attempt: 2, nonce: "00000b" };
+    const window = { type: "output.delta", text: "Nasty words.", tokens: 200 } as const;
+    await written.append(STARTED, window, another, delta("More."), COMPLETED);
+    const lost = { rule: "guard", category: "lost", action: "flag", from_seq: 4, to_seq: 4 } as const;
+    const ofLost = { judged: 4, cleared: 4, decided: 0, attempt: 2, nonce: "00000a", classified: 4 };
+    const stored = { ...ofLost, findings: [lost, lost, lost], finding_count: 3 };
+    await storeVerdict(world.log.publish, written.ref, stored, { expectedLast: 0 });
+    const classify: ClassifyWindow = async (_rule, { text }) => ({ kind: "judged", category: text });
+    using judged = judge(world, { rules, classify });
+    judged.judging.take((await eventsOf(world, written)).slice(from));
+    const { verdict } = await world.until(written.ref, judgedUpTo(5));
+    expect(verdict).toMatchObject({ nonce: "00000b", classified: 4, finding_count: 2 });
+    expect(verdict?.findings?.map(({ category }) => category)).toEqual(["Nasty words.", "More."]);
+  },
+);

@@ -1,6 +1,7 @@
 import type { GenerationLog, Publish } from "@reprise/log";
-import { createGenerationId, parseTenantId } from "@reprise/protocol";
+import { createGenerationId, encodeEvent, parseTenantId } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
+import { STARTED } from "./testing/log-of.ts";
 import { VerdictRecord, type Word } from "./verdict-record.ts";
 
 const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
@@ -44,3 +45,21 @@ test("what was stored of an attempt that the broker has lost does not count for 
   await record.store();
   expect(record.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
 });
+
+test.each([
+  ["the one it names", "00000a", 1, 1, false],
+  ["one of its number, as it names no nonce", undefined, 1, 1, false],
+  ["one behind what it has judged", "00000a", 91, 2, false],
+  ["another one of its number", "0000ff", 1, 1, true],
+  ["a later one in the place of what it has judged", "00000a", 90, 2, true],
+] as const)(
+  "what is stored of an attempt counts unless the log has another one in its place: %s",
+  async (_, nonce, seq, attempt, isLost) => {
+    const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, ...(nonce && { nonce }) };
+    const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+    const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+    const started = { ...STARTED, attempt, nonce: "00000a" };
+    expect(record.forgetLost([encodeEvent(seq, started)])).toBe(isLost);
+    expect(record.stored?.judged).toBe(isLost ? 0 : 90);
+  },
+);

@@ -1,6 +1,14 @@
 import { type GenerationLog, storeVerdict } from "@reprise/log";
-import { type Finding, type GenerationRef, type Verdict } from "@reprise/protocol";
+import {
+  decodeEvent,
+  type Finding,
+  type GenerationRef,
+  type KnownEvent,
+  peekType,
+  type Verdict,
+} from "@reprise/protocol";
 import { addSpan, clipSpans } from "./domain/coverage.ts";
+import type { JudgedAttempt } from "./domain/judge.ts";
 
 /** What a judge has to say, in full. */
 export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
@@ -18,6 +26,7 @@ export interface Word extends Pick<Verdict, "judged" | "cleared" | "decided"> {
   readonly isUrgent: boolean;
 }
 
+type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
 type Said = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce">;
 
 /** So many events are not stored one by one: the live feed has told those who read. */
@@ -63,9 +72,26 @@ export class VerdictRecord {
     return new VerdictRecord(log, ref, ruleSet, await log.verdicts.readVerdictFromLeader(ref));
   }
 
-  /** What was stored before, by this process or another one. */
+  /** What was stored before, by this process or another one, and was not forgotten. */
   get stored(): Verdict | undefined {
     return this.#stored;
+  }
+
+  /**
+   * Forgets what is stored when the log has an attempt that shows that it spoke of events that the store has lost. Nothing of it counts
+   * then, not even of earlier events: what classifiers had withdrawn of them may be lost as well. Only who has judged those stays known.
+   * @returns whether it was forgotten: then what was left out on its word is still to be done
+   */
+  forgetLost(events: readonly Uint8Array[]): boolean {
+    for (const payload of events) {
+      if (peekType(payload) !== "generation.started") continue;
+      const { attempt, nonce, seq } = decodeEvent(payload) as StartedEvent;
+      if (!this.#isOfLost({ attempt, nonce, fromSeq: seq })) continue;
+      const spans = clipSpans(this.#stored?.spans ?? [], seq);
+      this.#stored = { judged: 0, cleared: 0, decided: 0, spans };
+      return true;
+    }
+    return false;
   }
 
   /** The stream sequence of the first event that is folded and not in what is stored. */
@@ -142,6 +168,13 @@ export class VerdictRecord {
     return false;
   }
 
+  /** Whether what is stored spoke of events that the store has lost, as this attempt shows. Without a nonce the number alone tells. */
+  #isOfLost({ attempt, nonce, fromSeq }: JudgedAttempt): boolean {
+    const { attempt: storedAttempt = 0, nonce: storedNonce, judged = 0 } = this.#stored ?? {};
+    if (storedAttempt === attempt) return storedNonce !== undefined && storedNonce !== nonce;
+    return storedAttempt < attempt && judged >= fromSeq;
+  }
+
   /** What is stored never says less than before, unless it spoke of events that the store has lost, as a later attempt shows. */
   #merged(word: Word): Verdict {
     const {
@@ -156,9 +189,7 @@ export class VerdictRecord {
       classified,
       unjudged,
     } = word;
-    const { attempt: storedAttempt = 0, judged: storedJudged = 0 } = this.#stored ?? {};
-    const isOther = storedAttempt === attempt && this.#stored?.nonce !== nonce;
-    const isOfLost = (storedAttempt < attempt || isOther) && storedJudged >= attemptFromSeq;
+    const isOfLost = this.#isOfLost({ attempt, nonce, fromSeq: attemptFromSeq });
     const stored = isOfLost ? undefined : this.#stored;
     const spans = clipSpans(this.#stored?.spans ?? [], isOfLost ? attemptFromSeq : Number.POSITIVE_INFINITY);
     return {
