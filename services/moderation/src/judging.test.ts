@@ -1,5 +1,5 @@
-import { type KnownEvent, type ModerationRule, RepriseError } from "@reprise/protocol";
-import { storeVerdict } from "@reprise/log";
+import { type KnownEvent, type ModerationRule, RepriseError, verdictSubject } from "@reprise/protocol";
+import { type GenerationLog, storeVerdict } from "@reprise/log";
 import { expect, test } from "vitest";
 import { compileRuleSet } from "@reprise/rules";
 import { Judging, type ShardEvent } from "./judging.ts";
@@ -12,22 +12,29 @@ const RULES: ModerationRule[] = [{ terms: ["secret"], match: "anywhere" }];
 interface Judged {
   readonly rules: ModerationRule[];
   readonly classify: ClassifyWindow;
+  readonly log: GenerationLog;
+  readonly onError: (error: unknown) => void;
 }
 
 /** A shard that is judged without a consumer, by rules that are at hand at once. */
 function judge(
   world: World,
-  { rules = RULES, classify = async () => ({ kind: "unjudged" }) }: Partial<Judged> = {},
+  {
+    rules = RULES,
+    classify = async () => ({ kind: "unjudged" }),
+    log = world.log,
+    onError = (error) => {
+      throw error;
+    },
+  }: Partial<Judged> = {},
 ) {
   const judging = new Judging({
     connection: world.broker.main,
-    log: world.log,
+    log,
     readRules: async (_, id) => compileRuleSet(id, rules),
     classify,
     onDecided() {},
-    onError(error) {
-      throw error;
-    },
+    onError,
   });
   const sweeps = setInterval(() => void judging.sweep(Date.now()), 10);
   return {
@@ -163,3 +170,25 @@ test.each([
     expect(verdict?.findings?.map(({ category }) => category)).toEqual(["Nasty words.", "More."]);
   },
 );
+
+/** The log of a broker that takes everything but what this client does not send it. */
+function refusing({ log }: World, refused: string, error: Error): GenerationLog {
+  const publish: typeof log.publish = (subject, ...rest) =>
+    subject.startsWith(refused) ? Promise.reject(error) : log.publish(subject, ...rest);
+  return { ...log, publish };
+}
+
+test("a verdict that can't be sent is told of, and keeps no other generation from being let go of", async () => {
+  await using world = await openWorld();
+  const [bad, good] = [await world.create(RULES), await world.create(RULES)];
+  for (const { append } of [bad, good]) await append(STARTED, delta("clean"), COMPLETED);
+  const tooLarge = new Error("larger than the broker takes");
+  const told: unknown[] = [];
+  const log = refusing(world, verdictSubject(bad.ref), tooLarge);
+  using judged = judge(world, { log, onError: (error) => told.push(error) });
+  const { judging } = judged;
+  for (const written of [bad, good]) judging.take(await eventsOf(world, written));
+  await world.until(good.ref, judgedUpTo(3));
+  await judging.sweep(Date.now() + 60_000);
+  expect([judging.size, told[0]]).toEqual([1, tooLarge]);
+});

@@ -112,7 +112,10 @@ export class Judging {
 
   /** Stores what waits for it, and lets go of what is done. */
   async sweep(now: number): Promise<void> {
-    await Promise.all([...this.#entries.values()].flatMap(({ judged }) => judged?.store() ?? []));
+    const stores = [...this.#entries.values()].map(async ({ judged }) => judged?.store());
+    // A verdict that can't be sent is told of, and keeps nothing from the others.
+    for (const stored of await Promise.allSettled(stores))
+      if (stored.status === "rejected") this.#context.onError(stored.reason);
     for (const [generation, entry] of this.#entries) {
       const idleMs = now - entry.touchedAtMs;
       const isOver = (entry.judged?.isDone || entry.judged?.isClosed) && idleMs > LINGER_MS;
