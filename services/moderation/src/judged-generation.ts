@@ -184,7 +184,7 @@ export class JudgedGeneration {
   }
 
   #replay({ events, streamSeq }: LogSnapshot): Judge {
-    const { moderation, ruleSet, record } = this.#parts;
+    const { context, moderation, ruleSet, record } = this.#parts;
     const { judged = 0, findings = [], finding_count: count = 0 } = record.stored ?? {};
     const judge = new Judge({ moderation, ruleSet });
     for (const payload of events) {
@@ -196,7 +196,8 @@ export class JudgedGeneration {
     }
     this.#streamSeq = streamSeq;
     record.folded(streamSeq);
-    for (const review of judge.reviews.open) void keepListed(this.#parts, review, () => this.isClosed);
+    for (const review of judge.reviews.open)
+      keepListed(this.#parts, review, () => this.isClosed).catch(context.onError);
     return judge;
   }
 

@@ -1,4 +1,10 @@
-import { type KnownEvent, type ModerationRule, RepriseError, verdictSubject } from "@reprise/protocol";
+import {
+  type KnownEvent,
+  type ModerationRule,
+  RepriseError,
+  reviewSubject,
+  verdictSubject,
+} from "@reprise/protocol";
 import { type GenerationLog, storeVerdict } from "@reprise/log";
 import { expect, test } from "vitest";
 import { compileRuleSet } from "@reprise/rules";
@@ -191,4 +197,21 @@ test("a verdict that can't be sent is told of, and keeps no other generation fro
   await world.until(good.ref, judgedUpTo(3));
   await judging.sweep(Date.now() + 60_000);
   expect([judging.size, told[0]]).toEqual([1, tooLarge]);
+});
+
+test("a review that can't be listed at all is told of, and keeps nothing of its generation from being judged", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [{ terms: ["secret"], match: "anywhere", action: "review" }];
+  const written = await world.create(rules);
+  const { ref, append } = written;
+  await append(STARTED, delta("a secret"));
+  const tooLarge = new Error("larger than the broker takes");
+  const told = Promise.withResolvers<unknown>();
+  const log = refusing(world, reviewSubject(ref, "rev_3"), tooLarge);
+  using judged = judge(world, { rules, log, onError: told.resolve });
+  judged.judging.take(await eventsOf(world, written));
+  expect(await told.promise).toBe(tooLarge);
+  await append(delta(" and more"));
+  judged.judging.take((await eventsOf(world, written)).slice(-1));
+  await world.until(ref, judgedUpTo(4));
 });

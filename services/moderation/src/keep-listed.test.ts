@@ -1,5 +1,5 @@
 import type { Publish } from "@reprise/log";
-import { createGenerationId, parseTenantId } from "@reprise/protocol";
+import { createGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import type { JudgingContext } from "./judging-context.ts";
 import { keepListed } from "./keep-listed.ts";
@@ -17,14 +17,14 @@ const REVIEW = {
   place: undefined,
 };
 
-test("a review that the client does not send is told of, and tried again until it is listed", async () => {
-  const tooLarge = new Error("larger than the broker takes now");
-  const publish = vi.fn<Publish>().mockRejectedValueOnce(tooLarge);
+test("a review that can't be listed now is told of, and tried again until it is listed", async () => {
+  const isAway = new RepriseError("broker_unavailable", "Nobody answers.");
+  const publish = vi.fn<Publish>().mockRejectedValueOnce(isAway);
   publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
   const errors: unknown[] = [];
   const context = { log: { publish }, onError: (error: unknown) => errors.push(error) };
   const of = { context: context as unknown as JudgingContext, ref, moderation: GATE };
   await keepListed(of, REVIEW, () => false);
-  expect(errors).toEqual([tooLarge]);
+  expect(errors).toEqual([isAway]);
   expect(publish).toHaveBeenCalledTimes(2);
 });
