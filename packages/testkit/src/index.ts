@@ -33,7 +33,8 @@ export {
   type TcpProxyOptions,
 } from "./tcp-proxy.ts";
 export { createTempDir, type TempDir } from "./temp-dir.ts";
-export { type LogLine, type ServiceExit, type ServiceProcess, startService } from "./service-process.ts";
+export type { LogLine } from "./log-lines.ts";
+export { type ServiceExit, type ServiceProcess, startService } from "./service-process.ts";
 export type { StoredBroker } from "./test-broker-binary.ts";
 export {
   startStoredBroker,

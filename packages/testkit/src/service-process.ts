@@ -1,12 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/service";
+import { type LogLine, readLogLines } from "./log-lines.ts";
 import { guardStoppedProcess } from "./stopped-process.ts";
-
-export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
 
 export interface ServiceExit {
   readonly code: number | null;
@@ -59,8 +57,8 @@ export async function startService(
   const announce = () => {
     for (const resolve of waiting.splice(0)) resolve();
   };
-  createInterface({ input: child.stdout }).on("line", (line) => {
-    lines.push(JSON.parse(line) as LogLine);
+  readLogLines(child.stdout, (line) => {
+    lines.push(line);
     announce();
   });
   const stderr = text(child.stderr);
