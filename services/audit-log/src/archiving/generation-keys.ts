@@ -9,11 +9,10 @@ import {
   openSegmentFile,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { SKEW_US } from "./clock-skew.ts";
 import type { MessageOwner } from "./lane-kind.ts";
 
 const MAX_KNOWN = 50_000;
-/** How far the clocks of a cluster's servers may be apart: each stream's messages have the time of its own leader. */
-const SKEW_US = 60_000_000;
 
 /**
  * Which key seals what of a generation. All its segments have one key as a rule: the one that its first was sealed with. Two archivers that

@@ -10,6 +10,7 @@ import {
 } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
+import { SKEW_US } from "./clock-skew.ts";
 import type { LaneStart } from "./lane-start.ts";
 
 /** When a batch is full. */
@@ -39,7 +40,7 @@ const FACTS_EVERY_MS = 1_000;
  * what was read. So before anything is read behind a pause, the message read last must still be there, or nothing at all.
  *
  * What lay at an empty place nobody can say, but since when it can have lain there at the earliest: since the message before it, or since the
- * stream was last seen to end before it. Nothing younger than the stream's retention time has expired.
+ * stream was last seen to end before it. Nothing younger than the stream's retention time has expired, give or take what clocks are apart.
  */
 export class LaneReader {
   readonly #connection: Broker["reads"];
@@ -121,7 +122,7 @@ export class LaneReader {
   #passTo(streamSeq: number, { missing, maybeExpired }: Holes, { atUs, maxAgeUs }: StreamFacts): void {
     if (streamSeq <= this.#after) return;
     missing.push([this.#after + 1, streamSeq]);
-    if (atUs - this.#sinceUs >= maxAgeUs) maybeExpired.push([this.#after + 1, streamSeq]);
+    if (atUs - this.#sinceUs >= maxAgeUs - SKEW_US) maybeExpired.push([this.#after + 1, streamSeq]);
     this.#after = streamSeq;
     this.#afterAtUs = undefined;
   }

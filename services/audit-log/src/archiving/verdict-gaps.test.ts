@@ -38,11 +38,11 @@ test("verdicts that had expired before they were archived are a gap", async () =
   expect((await world.verify()).code).toBe(3);
 });
 
-/** Reads verdicts behind a place that was archived very long ago. */
-async function openReader(world: LaneWorld): Promise<LaneReader> {
+/** Reads verdicts behind a place that was archived so long ago: very long by default. */
+async function openReader(world: LaneWorld, sinceUs = 0): Promise<LaneReader> {
   const { created } = await factsOf(world);
   const limits = { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 };
-  return new LaneReader(world.broker.reads, stream, { epoch: 0, created, after: 0, sinceUs: 0 }, limits);
+  return new LaneReader(world.broker.reads, stream, { epoch: 0, created, after: 0, sinceUs }, limits);
 }
 
 test("what is missing and could be older than the retention time may have expired", async () => {
@@ -52,6 +52,21 @@ test("what is missing and could be older than the retention time may have expire
   const { batch } = await reader.next(new AbortController().signal);
   expect(batch).toMatchObject({ last: 3, missing: [[1, 2]], maybeExpired: [[1, 2]] });
 });
+
+test.each([
+  { what: "may have expired up to a minute", sooner: 30, maybeExpired: [[1, 2]] },
+  { what: "has not expired minutes", sooner: 600, maybeExpired: [] },
+])(
+  "what is missing $what before the retention time is over: another server's clock may be behind",
+  async ({ sooner, maybeExpired }) => {
+    await using world = await openLaneWorld({ stream });
+    const { atUs, maxAgeUs } = await factsOf(world);
+    const reader = await openReader(world, atUs - maxAgeUs + sooner * 1_000_000);
+    await judge(world, createRef(), 3);
+    const { batch } = await reader.next(new AbortController().signal);
+    expect(batch).toMatchObject({ last: 3, missing: [[1, 2]], maybeExpired });
+  },
+);
 
 test("what is missing behind a place where the stream was seen to end lately has not expired, however old that place is", async () => {
   await using world = await openLaneWorld({ stream });
