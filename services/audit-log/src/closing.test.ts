@@ -7,10 +7,10 @@ import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startAuditLog } from "./service.ts";
 import { type LaneWorld, openLaneWorld, STREAM } from "./testing/lane-world.ts";
-import { readLeaseHolder } from "./testing/lease-holder.ts";
+import { readLeaseHolder, takeLease } from "./testing/lease-holder.ts";
 import { SIGNING_SEED } from "./testing/test-keys.ts";
 
-async function start(world: LaneWorld, store: BlobStore) {
+async function start(world: LaneWorld, store: BlobStore, metrics = createMetrics({ processMetrics: false })) {
   return startAuditLog({
     broker: world.broker,
     shards: 1,
@@ -26,7 +26,7 @@ async function start(world: LaneWorld, store: BlobStore) {
     tenants: [],
     limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
     logger: createLogger({ service: "audit-log", level: "fatal" }),
-    metrics: createMetrics({ processMetrics: false }),
+    metrics,
   });
 }
 
@@ -67,4 +67,23 @@ test("closing while nothing can be committed leaves everything to others, and ke
   await expect.poll(archivedUpTo).toBe(11);
   expect([refused, next.notReadyBecause()]).toEqual([triedUntilClosed, []]);
   expect((await world.verify()).code).toBe(0);
+});
+
+test("what another process is to archive now is no lag of this one any more", async () => {
+  await using world = await openLaneWorld();
+  const ref = createRef();
+  let isAway = false;
+  const plan: FaultPlan = ({ method }) => (isAway && method === "create" ? "before" : undefined);
+  const metrics = createMetrics({ processMetrics: false });
+  await using _ = await start(world, createFaultyStore(world.store, plan), metrics);
+  const lag = async () => Number(/^reprise_audit_lag_seconds (.+)$/m.exec(await metrics.render())![1]);
+  await expect.poll(() => holderOf(world)).toMatch(/./);
+  isAway = true;
+  await world.write(ref, 0, [requested(ref)]);
+  await expect.poll(lag).toBeGreaterThan(0);
+  const lagOnceTaken = async () => {
+    await takeLease(world.broker, "audit-log", STREAM);
+    return lag();
+  };
+  await expect.poll(lagOnceTaken).toBe(0);
 });

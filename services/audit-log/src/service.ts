@@ -119,6 +119,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       const { stream, gaps } = lane;
       logger.error({ stream, gaps }, "messages had expired before they were archived: the archive has a gap");
     },
+    onEnded: (stream) => waiting.delete(stream),
     onError,
   });
   closing.push(() => lanes.close());

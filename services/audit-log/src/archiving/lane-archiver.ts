@@ -82,7 +82,9 @@ async function follow(
  * erased, and what was sealed first is taken away.
  */
 async function commitBatch(batch: Batch, options: CommitOptions): Promise<"committed" | "fenced"> {
-  const { archive, onRead, onCommitted } = options;
+  const { archive, giveUp, onRead, onCommitted } = options;
+  // The lane is over to whoever started it: they are told of nothing that it would read on.
+  giveUp.throwIfAborted();
   onRead?.(batch);
   const seal = (state: ArchiveState) => untilStored(() => sealBatch(batch, state, options), options);
   let sealed = await seal(archive.state);
@@ -95,7 +97,7 @@ async function commitBatch(batch: Batch, options: CommitOptions): Promise<"commi
     }
     return sealed.draft;
   };
-  const outcome = await archive.append(make, { signal: options.giveUp });
+  const outcome = await archive.append(make, { signal: giveUp });
   if (outcome.kind === "committed") onCommitted(outcome.commit);
   return outcome.kind;
 }

@@ -10,6 +10,8 @@ export interface LanesOptions extends Omit<LaneOptions, "stream" | "connection">
   /** This process. */
   readonly holder: string;
   readonly logger: Logger;
+  /** Told of a stream that this process archives no longer, whatever was left of it. */
+  readonly onEnded: (stream: string) => void;
 }
 
 export interface Lanes {
@@ -20,13 +22,15 @@ export interface Lanes {
 }
 
 /** Archives the streams that this process holds a lease for. Replicas share them. */
-export function runLanes({ broker, publish, streams, holder, logger, ...context }: LanesOptions): Lanes {
+export function runLanes(options: LanesOptions): Lanes {
+  const { broker, publish, streams, holder, logger, onEnded, ...context } = options;
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   const begin = (stream: string) => {
     const stop = new AbortController();
     const archiving = archiveLane({ ...context, connection: broker.reads, stream }, stop.signal);
     const done = archiving.then((end) => {
       running.delete(stream);
+      onEnded(stream);
       if (end === "stopped") return;
       // The lease said that this stream is ours, and the archive says that it is not.
       logger.warn({ stream }, "somebody else archives this stream: it is left to them");

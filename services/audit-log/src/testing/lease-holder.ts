@@ -1,6 +1,11 @@
 import { type Broker, readPlaces } from "@reprise/log";
 import { LEASES_STREAM, leaseSubject } from "@reprise/protocol";
 
+/** Has another process hold a lease for as long as such a word counts, whoever holds it now. */
+export async function takeLease({ main }: Broker, group: string, name: string): Promise<void> {
+  await main.request(leaseSubject(group, name), JSON.stringify({ holder: "another" }));
+}
+
 /** Who holds a lease: "" when it was given back, undefined when nobody has had it. */
 export async function readLeaseHolder(
   { reads }: Broker,
