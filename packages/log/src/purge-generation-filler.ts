@@ -46,8 +46,8 @@ export function streamsWithTextOf(generations: readonly GenerationId[]): FilledS
 }
 
 /**
- * Makes the newest file of a stream full. Costs the broker 8 MiB, until `purgeFiller`.
- * @returns where in the stream the zeros lie, those too that somebody who was interrupted has left
+ * Makes the newest file of a stream full. Costs the broker 8 MiB, until `purgeFiller`, and as much is read again: others may do the same at once.
+ * @returns where in the stream the zeros lie, up to the last of them: those too that others have put there, or were interrupted and have left
  * @throws RepriseError `broker_unavailable`
  */
 export async function fillStream(
@@ -55,20 +55,27 @@ export async function fillStream(
   { stream, subjects }: FilledStream,
 ): Promise<StreamPlaces> {
   const subject = fillerSubject(subjects);
-  const places = await readRanges(broker, stream, subject);
   for (let i = 0; i < PIECES; i++) {
     const outcome = await log.publishCheckpoint(subject, PIECE, {});
-    if (outcome.kind !== "stored") {
-      throw new RepriseError("broker_unavailable", `The stream ${stream} does not take filler.`, {
-        retryAfterMs: 1_000,
-      });
-    }
-    places.push([outcome.streamSeq, outcome.streamSeq]);
+    if (outcome.kind === "stored") continue;
+    throw new RepriseError("broker_unavailable", `The stream ${stream} does not take filler.`, {
+      retryAfterMs: 1_000,
+    });
   }
-  return { [stream]: places };
+  return { [stream]: await readRanges(broker, stream, subject) };
 }
 
-/** @throws RepriseError `broker_unavailable` */
-export async function purgeFiller({ main }: Broker, { stream, subjects }: FilledStream): Promise<void> {
-  await askStream(main, stream, "PURGE", { filter: fillerSubject(subjects) });
+/**
+ * Takes the zeros away whose places are known. Those behind them are left to whoever has put them there: nobody may have recorded their places yet.
+ * @param places as `fillStream` has found them; none when others have taken them away
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function purgeFiller(
+  { main }: Broker,
+  { stream, subjects }: FilledStream,
+  places: StreamPlaces,
+): Promise<void> {
+  const last = places[stream]?.at(-1)?.[1];
+  if (last !== undefined)
+    await askStream(main, stream, "PURGE", { filter: fillerSubject(subjects), seq: last + 1 });
 }

@@ -4,6 +4,7 @@ import {
   decodeEvent,
   encodeEvent,
   type EventDraft,
+  fillerSubject,
   type GenerationRef,
   isTerminal,
   jobSubject,
@@ -21,7 +22,7 @@ import { enqueueJob } from "./enqueue-job.ts";
 import { answerHolders } from "./job-holder.ts";
 import { readJob } from "./open-jobs.ts";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";
-import { closeGeneration, endGeneration, isPurged, purgeGeneration } from "./purge-generation.ts";
+import { closeGeneration, endGeneration, isPurged, purgeGeneration, readRanges } from "./purge-generation.ts";
 import { publishReaders, readReaders } from "./reader-presence.ts";
 import { askStream } from "./stream-api.ts";
 import {
@@ -53,6 +54,10 @@ async function checkpoint({ log }: World, ref: GenerationRef): Promise<void> {
   const events = await log.leader.readTail(ref, 0);
   const snapshot = { events: events.map(({ payload }) => payload), streamSeq: events.at(-1)!.streamSeq };
   await storeCheckpoint({ publish: log.publishCheckpoint, ref, snapshot, maxBytes: 1_000_000 });
+}
+
+function toPlaces(ranges: readonly (readonly [number, number])[]): number[] {
+  return ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
 }
 
 async function countOf({ broker }: World, stream: string, subject: string): Promise<number> {
@@ -207,9 +212,8 @@ test("filler is nobody's, and is gone when it is purged", async () => {
   await writeLog(world.log, ref, 1);
   const [filled] = streamsWithTextOf([ref.generation]);
   const places = await fillStream(world, filled!);
-  expect(filled!.stream).toBe(streamOf(ref.generation));
-  expect(places[filled!.stream]).toHaveLength(33);
-  await purgeFiller(world.broker, filled!);
+  expect(places).toEqual({ [streamOf(ref.generation)]: [[3, 35]] });
+  await purgeFiller(world.broker, filled!, places);
   const { state } = await askStream<{ state: { messages: number } }>(
     world.broker.main,
     filled!.stream,
@@ -218,4 +222,19 @@ test("filler is nobody's, and is gone when it is purged", async () => {
   );
   expect(state.messages).toBe(2);
   expect((await world.log.reader.readLog(ref)).events).toHaveLength(2);
+});
+
+test("of two that fill a stream at once each takes away what it knows the places of, and nothing else", async () => {
+  await using world = await openWorld();
+  const [filled] = streamsWithTextOf([newRef().generation]);
+  const { stream, subjects } = filled!;
+  const left = () => readRanges(world.broker, stream, fillerSubject(subjects));
+  const [first, second] = await Promise.all([fillStream(world, filled!), fillStream(world, filled!)]);
+  await fillStream(world, filled!);
+  await purgeFiller(world.broker, filled!, first);
+  expect(toPlaces([...first[stream]!, ...(await left())])).toEqual(
+    Array.from({ length: 99 }, (_, i) => i + 1),
+  );
+  await purgeFiller(world.broker, filled!, second);
+  expect(await left()).toEqual([[67, 99]]);
 });

@@ -1,6 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { PlacesByStream } from "@reprise/archive";
-import { fillStream, purgeFiller, streamsWithTextOf } from "@reprise/log";
+import {
+  type FilledStream,
+  fillStream,
+  purgeFiller,
+  type StreamPlaces,
+  streamsWithTextOf,
+} from "@reprise/log";
 import { parseGenerationId, RepriseError, type TenantId } from "@reprise/protocol";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import { EmptiedPlaces } from "./emptied-places.ts";
@@ -106,12 +112,14 @@ async function fillFiles(
     live,
     streams.map(({ stream }) => stream),
   );
+  const fillers: [FilledStream, StreamPlaces][] = [];
   for (const stream of streams) {
     const filled = await fillStream(live, stream);
+    fillers.push([stream, filled]);
     if (archived.includes(stream.stream)) places.add(filled);
   }
   await archive.append(() => requestDraft(tenant, erasure, places.byStream(), now()));
-  for (const stream of streams) await purgeFiller(live.broker, stream);
+  for (const [stream, filled] of fillers) await purgeFiller(live.broker, stream, filled);
 }
 
 /** Generations that are not in the erasure, and that nobody can read any more because of it. */
