@@ -140,7 +140,7 @@ async function requestErasure(
   await archive.append((state) => {
     // Whoever has set a hold meanwhile comes first.
     assertNotHeld(state.holds(tenant), wanted, found);
-    return requestDraft(tenant, erasure, {}, erasure.at);
+    return requestDraft(state, tenant, erasure, { purged: {}, at: erasure.at });
   });
   return erasure;
 }

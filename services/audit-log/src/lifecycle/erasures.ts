@@ -35,6 +35,16 @@ export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
   return [...erasures.values()];
 }
 
+/** All that an erasure has taken in by now, sorted: another process may have gone on with it. */
+export function generationsOf(
+  state: ArchiveState,
+  tenant: string,
+  { id, generations }: Pick<Erasure, "id" | "generations">,
+): string[] {
+  const recorded = erasuresIn(state.records(tenant)).find((one) => one.id === id);
+  return [...new Set([...generations, ...(recorded?.generations ?? [])])].toSorted();
+}
+
 /** Those that nobody has finished, with their tenants. */
 export function openErasures(state: ArchiveState): { tenant: string; erasure: Erasure }[] {
   return state.tenants().flatMap((tenant) =>

@@ -10,7 +10,7 @@ import {
 import { parseGenerationId, RepriseError, type TenantId } from "@reprise/protocol";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import { EmptiedPlaces } from "./emptied-places.ts";
-import type { Erasure } from "./erasures.ts";
+import { type Erasure, generationsOf } from "./erasures.ts";
 import { assertKeysKnown, findGenerations } from "./find-generations.ts";
 import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
 import { endAll, purgeAll, tellAll, toRef } from "./live-generations.ts";
@@ -33,7 +33,8 @@ const TRIES = 3;
  * 2. Its generations are purged from the live streams, once the places that become empty are recorded, and all nodes let go of them.
  * 3. After a while nobody has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
  *    them, and the places of that are recorded. Whoever sealed something meanwhile sees that record and seals anew.
- * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well.
+ * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
+ *    and so is what another process has taken into the erasure.
  * 5. The destruction is recorded.
  *
  * Every step may be repeated.
@@ -47,19 +48,20 @@ export async function finishErasure(
   { settleMs = SETTLE_MS, signal, kids: named = [] }: FinishOptions & { kids?: readonly string[] },
 ): Promise<Erasure | undefined> {
   const { archive, live } = context;
+  const request = (erasure: Erasure, purged: PlacesByStream) =>
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at: now() }));
   const kids = new Set(named);
   for (let asked = begun; ;) {
     const erasure = asked;
     const refs = erasure.generations.map((id) => toRef(tenant, id));
     await destroyKeys(context, tenant, erasure, kids);
     if (!live) return undefined;
-    const record = (places: PlacesByStream) =>
-      archive.append(() => requestDraft(tenant, erasure, places, now()));
+    const record = (purged: PlacesByStream) => request(erasure, purged);
     await purgeAll(live, refs, record);
     await tellAll(live, refs, erasure.id);
     // Of a generation with a key of its own nothing more is sealed.
     if (erasure.tag !== undefined) await pause(settleMs, undefined, signal && { signal });
-    await fillFiles(context, live, tenant, erasure);
+    await fillFiles(live, erasure, record);
     await purgeAll(live, refs, record);
     const further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
@@ -74,7 +76,7 @@ export async function finishErasure(
       live,
       further.map((id) => toRef(tenant, id)),
     );
-    await archive.append(() => requestDraft(tenant, grown, {}, now()));
+    await request(grown, {});
     asked = grown;
   }
 }
@@ -100,13 +102,13 @@ async function destroyKeys(
   }
 }
 
+/** @param record told of the places of what fills the files, before they become empty */
 async function fillFiles(
-  { archive }: LifecycleContext,
   live: LiveStreams,
-  tenant: TenantId,
-  erasure: Erasure,
+  { generations }: Erasure,
+  record: (places: PlacesByStream) => Promise<unknown>,
 ): Promise<void> {
-  const streams = streamsWithTextOf(erasure.generations.map(parseGenerationId));
+  const streams = streamsWithTextOf(generations.map(parseGenerationId));
   const archived = laneStreams(live.shards);
   const places = await EmptiedPlaces.open(
     live,
@@ -118,24 +120,26 @@ async function fillFiles(
     fillers.push([stream, filled]);
     if (archived.includes(stream.stream)) places.add(filled);
   }
-  await archive.append(() => requestDraft(tenant, erasure, places.byStream(), now()));
+  await record(places.byStream());
   for (const [stream, filled] of fillers) await purgeFiller(live.broker, stream, filled);
 }
 
-/** Generations that are not in the erasure, and that nobody can read any more because of it. */
+/** Generations that nobody can read any more because of an erasure, and those that others have taken into it, as far as it has not. */
 async function findLost(
   context: LifecycleContext,
   tenant: TenantId,
-  { tag, generations }: Erasure,
+  erasure: Erasure,
   kids: ReadonlySet<string>,
 ): Promise<string[]> {
+  const { archive } = context;
+  const { tag } = erasure;
   if (tag === undefined) return [];
-  await context.archive.refresh();
+  await archive.refresh();
   const found = await findGenerations(context, tenant, { tag, generations: [] });
-  const known = new Set(generations);
-  return [...found]
-    .filter(([id, { kids: used }]) => !known.has(id) && [...used].some((kid) => kids.has(kid)))
-    .map(([id]) => id);
+  const further = new Set(generationsOf(archive.state, tenant, erasure));
+  for (const [id, { kids: used }] of found) if ([...used].some((kid) => kids.has(kid))) further.add(id);
+  for (const id of erasure.generations) further.delete(id);
+  return [...further];
 }
 
 function now(): string {

@@ -146,8 +146,10 @@ function isRecent({ doneAt }: Erasure, nowMs: number): boolean {
 async function purgeAgain({ archive, live }: Round, tenant: string, erasure: Erasure): Promise<void> {
   const refs = erasure.generations.map((id) => toRef(parseTenantId(tenant), id));
   const at = new Date().toISOString();
-  if (live)
-    await purgeAll(live, refs, (places) => archive.append(() => requestDraft(tenant, erasure, places, at)));
+  if (!live) return;
+  await purgeAll(live, refs, (purged) =>
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at })),
+  );
 }
 
 async function compactAll(options: Round, tenant: string): Promise<void> {

@@ -1,22 +1,26 @@
-import type { ArchiveRecord, Draft, PlacesByStream } from "@reprise/archive";
-import type { Erasure } from "./erasures.ts";
+import type { ArchiveRecord, ArchiveState, Draft, PlacesByStream } from "@reprise/archive";
+import { type Erasure, generationsOf } from "./erasures.ts";
 
 /** A commit of nothing but records of one tenant. They are hashed as they are: with their fields in the order of the schema. */
 export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]): Draft {
   return { tenants: [{ tenant, leaves: [], files: [], removes: [], records }] };
 }
 
-/**
- * Says what an erasure takes away.
- * @param purged the places of the streams that become empty by it now: nothing is purged that no request has named
- * @param at when that is said: of the first request of an erasure, its own time
- */
+export interface RequestedNow {
+  /** The places of the streams that become empty by it now: nothing is purged that no request has named. */
+  readonly purged: PlacesByStream;
+  /** When that is said: of the first request of an erasure, its own time. */
+  readonly at: string;
+}
+
+/** Says what an erasure takes away: of its generations also those that only `state` knows of. */
 export function requestDraft(
+  state: ArchiveState,
   tenant: string,
-  { id, by, reason, tag, generations }: Erasure,
-  purged: PlacesByStream,
-  at: string,
+  erasure: Erasure,
+  { purged, at }: RequestedNow,
 ): Draft {
+  const { id, by, reason, tag } = erasure;
   return recordsDraft(tenant, [
     {
       kind: "erasure_requested",
@@ -25,7 +29,7 @@ export function requestDraft(
       by,
       reason,
       ...(tag !== undefined && { tag }),
-      generations: [...generations],
+      generations: generationsOf(state, tenant, erasure),
       purged,
     },
   ]);
