@@ -38,3 +38,15 @@ test("what another process has finished stays so when this one says what else be
   await archive.append((state) => requestDraft(state, tenant, known, { purged: {}, at: known.at }));
   expect(erasuresIn(archive.state.records(tenant))).toEqual([{ ...finished, at: known.at }]);
 });
+
+test("an erasure that is to be left commits nothing more, and purges nothing", async () => {
+  await using world = await openWorld();
+  const { refs, tenant, live } = world;
+  const context = await world.openContext();
+  const erasure = await beginErasure(context, [refs[0]]);
+  const commits = context.archive.state.next;
+  const left = finishErasure(context, tenant, erasure, { settleMs: SETTLE_MS, signal: AbortSignal.abort() });
+  await expect(left).rejects.toMatchObject({ name: "AbortError" });
+  expect(context.archive.state.next).toBe(commits);
+  expect(await isPurged({ ...live, ref: refs[0] })).toBe(false);
+});

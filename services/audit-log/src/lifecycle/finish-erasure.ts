@@ -19,7 +19,7 @@ import { recordsDraft, requestDraft } from "./request-draft.ts";
 export interface FinishOptions {
   /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring looks again after 10. */
   readonly settleMs?: number;
-  /** Ends the waiting: what is not finished is gone on with later. */
+  /** Ends the waiting, and nothing more is committed: what is not finished is gone on with later. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -48,8 +48,9 @@ export async function finishErasure(
   { settleMs = SETTLE_MS, signal, kids: named = [] }: FinishOptions & { kids?: readonly string[] },
 ): Promise<Erasure | undefined> {
   const { archive, live } = context;
+  const ends = signal && { signal };
   const request = (erasure: Erasure, purged: PlacesByStream) =>
-    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at: now() }));
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at: now() }), ends);
   const kids = new Set(named);
   for (let asked = begun; ;) {
     const erasure = asked;
@@ -60,7 +61,8 @@ export async function finishErasure(
     await purgeAll(live, refs, record);
     await tellAll(live, refs, erasure.id);
     // Of a generation with a key of its own nothing more is sealed.
-    if (erasure.tag !== undefined) await pause(settleMs, undefined, signal && { signal });
+    if (erasure.tag !== undefined) await pause(settleMs, undefined, ends);
+    signal?.throwIfAborted();
     await fillFiles(live, erasure, record);
     await purgeAll(live, refs, record);
     const further = await findLost(context, tenant, erasure, kids);
@@ -68,7 +70,7 @@ export async function finishErasure(
       const at = now();
       const { id } = erasure;
       const destroyed = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
-      await archive.append(() => recordsDraft(tenant, [destroyed]));
+      await archive.append(() => recordsDraft(tenant, [destroyed]), ends);
       return { ...erasure, doneAt: at };
     }
     const grown = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };

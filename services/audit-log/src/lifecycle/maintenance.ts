@@ -51,20 +51,23 @@ const GROUP = "audit-maintenance";
 const LEASE = "rounds";
 
 /**
- * Keeps an archive in order: finishes erasures, deletes what is too old, merges small files, sweeps. Of several processes one does it at a time;
- * should two of them do it, one of their commits is fenced.
+ * Keeps an archive in order: finishes erasures, deletes what is too old, merges small files, sweeps. Of several processes one does it at a time:
+ * a round whose lease goes begins no further step. Should two of them do it, one of their commits is fenced.
  */
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { live, holder, onError } = options;
   const { intervalMs = INTERVAL_MS, thoroughMs = THOROUGH_MS, closeMs = CLOSE_MS } = options;
   const sweeper = new Sweeper(options);
   const stopping = new AbortController();
-  const { signal } = stopping;
+  /** Aborted when the round that runs is another process's to do. */
+  let leaving = new AbortController();
   let isOurs = live === undefined;
   let running: Promise<void> | undefined;
   let thoroughAt = Number.NEGATIVE_INFINITY;
   const begin = (isThorough: boolean) => {
     if (isThorough) thoroughAt = performance.now();
+    leaving = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, leaving.signal]);
     return (running = runRound({ ...options, sweeper, signal, isThorough }).finally(() => {
       running = undefined;
     }));
@@ -80,6 +83,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       onGained: () => (isOurs = true),
       onLost: async () => {
         isOurs = false;
+        leaving.abort();
         await atMost(closeMs, running);
       },
       onError,
@@ -143,12 +147,12 @@ function isRecent({ doneAt }: Erasure, nowMs: number): boolean {
   return doneAt !== undefined && Date.parse(doneAt) > nowMs - WATCHED_MS;
 }
 
-async function purgeAgain({ archive, live }: Round, tenant: string, erasure: Erasure): Promise<void> {
+async function purgeAgain({ archive, live, signal }: Round, tenant: string, erasure: Erasure): Promise<void> {
   const refs = erasure.generations.map((id) => toRef(parseTenantId(tenant), id));
   const at = new Date().toISOString();
   if (!live) return;
   await purgeAll(live, refs, (purged) =>
-    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at })),
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at }), { signal }),
   );
 }
 
