@@ -8,8 +8,8 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "test/bench/**"],
     // A process per file: tests that start brokers, cut sockets and send signals must not meet.
     pool: "forks",
-    // Tests wait for brokers, timeouts and leases more than they compute.
-    maxWorkers: 1 + availableParallelism(),
+    // Tests wait for brokers, timeouts and leases more than they compute; by default there would be one worker less.
+    maxWorkers: availableParallelism(),
     // Ends what hangs, and is far from what anything takes: a busy machine makes no test fail.
     testTimeout: 300_000,
     hookTimeout: 300_000,

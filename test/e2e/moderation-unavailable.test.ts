@@ -51,7 +51,7 @@ test("fail_open: without a judge readers get everything, the log says so, and wh
   expect(seen).toEqual(log.slice(1));
   const events = await cluster.untilLog(TENANT, id, (all) => all.some(hasEnded));
   expect(events.filter(isUnavailable)).toMatchObject([{ answer: "fail_open", judged_seq: 0 }]);
-  expect((await generations.get(id)).text).toBe(SAID.join(""));
+  await expect.poll(async () => (await generations.get(id)).text).toBe(SAID.join(""));
 
   await cluster.startModeration();
   const judged = await untilJudged(cluster, id);

@@ -53,7 +53,8 @@ test("a generation that waits for tools survives its worker: nothing is asked ag
   const { id } = await generations.create(REQUEST);
   const waiting = await cluster.untilLog("acme", id, isWaiting);
   const calls = waiting.flatMap((event) => (event.type === "tool.call" ? [event.call_id] : []));
-  expect((await generations.get(id)).tool_calls.map(({ call_id }) => call_id)).toEqual(calls);
+  const called = async () => (await generations.get(id)).tool_calls.map(({ call_id }) => call_id);
+  await expect.poll(called).toEqual(calls);
   await generations.submitToolResult(id, { callId: calls[1]!, output: "before" });
   victim.kill("SIGKILL");
   await generations.submitToolResult(id, { callId: calls[0]!, output: "while nobody runs it" });
@@ -68,5 +69,5 @@ test("a generation that waits for tools survives its worker: nothing is asked ag
   expect(typesOf(events).filter((type) => type === "tool.call")).toHaveLength(3);
   expect(typesOf(events).at(-1)).toBe("generation.completed");
   const { text } = await generations.run({ ...REQUEST, options: OPTIONS }).done();
-  expect((await generations.get(id)).text).toBe(text);
+  await expect.poll(async () => (await generations.get(id)).text).toBe(text);
 });
