@@ -54,10 +54,10 @@ test("replicas share the streams, whether one is killed, frozen past its leases 
   const three = await elsewhere("three");
   await untilLanes([LANES / 2, LANES / 2], two, three);
 
-  two.kill("SIGSTOP");
+  await two.pause();
   await untilLanes([LANES], three);
   await untilArchived(cluster);
-  two.kill("SIGCONT");
+  two.resume();
   await untilLanes([LANES / 2, LANES / 2], two, three);
   await Promise.all([two.stop(), three.stop()]);
 

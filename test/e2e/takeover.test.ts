@@ -90,8 +90,12 @@ test("when a killed worker's engine can't go on, readers see the text withdrawn 
   expect(textOf(events)).toBe(text);
 });
 
-const ABSENCES: [name: string, leave: (victim: Victim) => void, comeBack: (victim: Victim) => void][] = [
-  ["sleeps", (victim) => victim.kill("SIGSTOP"), (victim) => victim.kill("SIGCONT")],
+const ABSENCES: [
+  name: string,
+  leave: (victim: Victim) => void | Promise<void>,
+  comeBack: (victim: Victim) => void,
+][] = [
+  ["sleeps", (victim) => victim.pause(), (victim) => victim.resume()],
   [
     "is cut off by a network that holds everything up",
     ({ proxy }) => proxy.setFaults({ toServer: { stalled: true }, toClient: { stalled: true } }),
@@ -106,7 +110,7 @@ test.each(ABSENCES)(
     // It must not use up the last attempt, nor say that all are used up, while the other one works.
     const request = { policy: { max_attempts: 2 } };
     const { client, victim, id, untilEnded } = await midway(cluster, { workers: 1, request });
-    leave(victim);
+    await leave(victim);
     await startWorker(cluster);
     await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
     comeBack(victim);

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { sendSignal } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findNatsServer } from "./find-nats-server.ts";
 import { startNatsServer } from "./nats-server-process.ts";
@@ -129,7 +130,7 @@ describe("a nats-server started as a child", () => {
   test("lets a successor on the same folder in only when it has ended itself", async () => {
     const storeDir = await newStore();
     const predecessor = await startPlatform(storeDir);
-    process.kill(predecessor.pid, "SIGSTOP");
+    await sendSignal(predecessor.pid, "SIGSTOP");
     predecessor.child.kill("SIGKILL");
     let isIn = false;
     const successor = startNatsServer({ binary, storeDir }).finally(() => (isIn = true));

@@ -23,6 +23,7 @@ export {
 } from "./ledger.ts";
 export { startRedis, type TestRedis } from "./redis.ts";
 export { createSeededRandom, type SeededRandom, withSeed } from "./seeded-random.ts";
+export { sendSignal } from "./send-signal.ts";
 export { openSseReader, type SseEnd, type SseReader, type SseReaderOptions } from "./sse-reader.ts";
 export type { PumpFaults } from "./tcp-pump.ts";
 export {

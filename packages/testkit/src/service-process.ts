@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/service";
 import { type LogLine, readLogLines } from "./log-lines.ts";
+import { sendSignal } from "./send-signal.ts";
 import { guardStoppedProcess } from "./stopped-process.ts";
 
 export interface ServiceExit {
@@ -20,8 +21,11 @@ export interface ServiceProcess extends AsyncDisposable {
   /** Everything logged so far. */
   readonly lines: readonly LogLine[];
   readonly exited: Promise<ServiceExit>;
-  /** Sends a signal. One that is stopped with SIGSTOP ends with this process all the same. */
   kill(signal: NodeJS.Signals): void;
+  /** SIGSTOP. Resolves when it stands still; it ends with this process all the same. */
+  pause(): Promise<void>;
+  /** SIGCONT. */
+  resume(): void;
   /** Sends SIGTERM and waits for the end. */
   stop(): Promise<ServiceExit>;
 }
@@ -81,9 +85,16 @@ export async function startService(
       }
     },
     kill(signal) {
-      if (signal === "SIGSTOP" && !over) callOffGuard = guardStoppedProcess(child.pid!);
       child.kill(signal);
-      if (signal === "SIGCONT") callOffGuard();
+    },
+    async pause() {
+      if (over) throw new Error(`${name} has ended.`);
+      callOffGuard = guardStoppedProcess(child.pid!);
+      await sendSignal(child.pid!, "SIGSTOP");
+    },
+    resume() {
+      child.kill("SIGCONT");
+      callOffGuard();
     },
     async stop() {
       child.kill("SIGTERM");

@@ -1,7 +1,7 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startNatsServer } from "@reprise/service";
-import { isEndingSignal } from "./ending-signal.ts";
+import { isEndingSignal, sendSignal } from "./send-signal.ts";
 import { createTempDir } from "./temp-dir.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
@@ -28,7 +28,7 @@ export async function startBrokerBinary(binary: string, options: TestBrokerOptio
   let server = await start();
   const { url, port } = server;
   const kill = async (signal: NodeJS.Signals): Promise<void> => {
-    process.kill(server.pid, signal);
+    await sendSignal(server.pid, signal);
     if (isEndingSignal(signal)) await server.exited;
   };
 

@@ -1,5 +1,5 @@
 import { GenericContainer, getContainerRuntimeClient, ImageName, Wait } from "testcontainers";
-import { isEndingSignal } from "./ending-signal.ts";
+import { isEndingSignal, standsStill } from "./send-signal.ts";
 import { findFreePort } from "./free-port.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
@@ -53,6 +53,7 @@ export async function startBrokerContainer(image: string, options: TestBrokerOpt
     },
     async kill(signal) {
       await container.kill({ signal });
+      if (signal === "SIGSTOP") await standsStill(pid);
       if (isEndingSignal(signal)) await container.wait();
     },
     async restart() {

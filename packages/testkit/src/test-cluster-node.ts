@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { spawnSupervised, type SupervisedProcess } from "@reprise/service";
-import { isEndingSignal } from "./ending-signal.ts";
+import { isEndingSignal, sendSignal } from "./send-signal.ts";
 import { encodeNodeConfig, nodeFiles, type NodeLayout } from "./test-cluster-config.ts";
 
 /** One nats-server of a cluster, a process of its own. Its name, its ports and its store outlive that process. */
@@ -11,7 +11,7 @@ export interface ClusterNode {
   readonly port: number;
   /** A new one after each restart. */
   readonly pid: number;
-  /** Sends a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. A killed server has ended when it resolves. */
+  /** Sends a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. When it resolves, a killed server has ended, and a stopped one stands still. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends the server in order, and keeps its store. */
   stop(): Promise<void>;
@@ -74,7 +74,7 @@ export async function startNode(
       return pid;
     },
     async kill(signal) {
-      process.kill(pid, signal);
+      await sendSignal(pid, signal);
       if (isEndingSignal(signal)) await server.exited;
     },
     stop: () => server.stop(),

@@ -25,7 +25,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
       const { size } = new Set(affected.map(({ record }) => record.generation));
       say(`✂ SIGKILL to ${victim.name} (process ${victim.pid}), which runs ${count(size, "generation")}`);
       const since = performance.now();
-      await victim.kill("SIGKILL");
+      await victim.kill();
       const slowest = await waited(scene, affected, since, () => isTakeover);
       say(
         `  another worker goes on with ${count(size, "generation")}; of ${count(affected.length, "reader")} ${slowest}`,
@@ -47,7 +47,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
         `✂ SIGKILL to ${slot.name} (process ${slot.pid}), from which ${count(affected.length, "reader")} read`,
       );
       const since = performance.now();
-      await slot.kill("SIGKILL");
+      await slot.kill();
       const slowest = await waited(
         scene,
         affected,

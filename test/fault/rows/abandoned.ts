@@ -50,7 +50,7 @@ export const abandonedNodeKilled: FaultRow = {
         return { generation, watch, reader, leaves: index % 2 === 0 };
       }),
     );
-    await random.pick(world.deliveries).slot.kill("SIGKILL");
+    await random.pick(world.deliveries).slot.kill();
     const leaving = loads.filter(({ leaves }) => leaves);
     const leftAt = performance.now();
     for (const { reader } of leaving) reader.leave();

@@ -28,7 +28,7 @@ export const deliverySigkill: FaultRow = {
     const affected = readers.filter(({ record }) => !record.isDone && record.node === victim);
     const reconnects = affected.map(({ record }) => watchReconnect(record, killedAt));
     const { slot } = world.deliveries[victim]!;
-    await slot.kill("SIGKILL");
+    await slot.kill();
     // Half of the time the node is back while its readers still look for another.
     if (random.chance(0.5)) await slot.start();
     await trial.ended();

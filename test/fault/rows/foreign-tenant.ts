@@ -48,7 +48,7 @@ export const foreignTenant: FaultRow = {
     const victim = random.pick(busy);
     const affected = readersServedBy(victim, readers);
     const killedAt = performance.now();
-    await victim.kill("SIGKILL");
+    await victim.kill();
     await Promise.all(
       readers.map(({ record }) => record.until(({ seen }) => isSettled(seen.at(-1)!.payload))),
     );

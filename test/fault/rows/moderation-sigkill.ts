@@ -41,7 +41,7 @@ export const moderationSigkill: FaultRow = {
 
     const victims = random.chance(0.5) ? world.moderations : [random.pick(world.moderations)];
     const killedAt = performance.now();
-    await Promise.all(victims.map((victim) => victim.kill("SIGKILL")));
+    await Promise.all(victims.map((victim) => victim.kill()));
     await delay(random.integer(0, LONGEST_ABSENCE_MS));
     await Promise.all(victims.map((victim) => victim.start()));
     await trial.ended();

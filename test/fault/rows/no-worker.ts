@@ -17,7 +17,7 @@ export const noWorker: FaultRow = {
   world: {},
   async run(trial) {
     const { random, world } = trial;
-    await Promise.all(world.workers.map((worker) => worker.kill("SIGKILL")));
+    await Promise.all(world.workers.map((worker) => worker.kill()));
     await Promise.all(
       Array.from({ length: GENERATIONS }, async (_, index) => {
         const queue = {
@@ -67,7 +67,7 @@ export const workersGone: FaultRow = {
     using watch = await watchLog(world, generation);
     const { record } = trial.read(generation, "sdk");
     await record.until(({ seen }) => seen.length > trial.random.integer(3, 100));
-    await Promise.all(world.workers.map((worker) => worker.kill("SIGKILL")));
+    await Promise.all(world.workers.map((worker) => worker.kill()));
     const { event, at } = await watch.next(({ type }) => type === "generation.failed");
     if (event.type === "generation.failed" && event.error.code !== "worker_lost")
       trial.blame("ends", `${generation.id} ended as ${JSON.stringify(event)}`);
@@ -97,7 +97,7 @@ export const attemptsUsedUp: FaultRow = {
         record.seen.filter(({ payload }) => payload.includes(STARTED)).length === attempt;
       await Promise.all(readers.map(({ record }) => record.until(begun)));
       killedAt = performance.now();
-      await Promise.all(world.workers.map((worker) => worker.kill("SIGKILL")));
+      await Promise.all(world.workers.map((worker) => worker.kill()));
       await Promise.all(world.workers.map((worker) => worker.start()));
     }
     await trial.ended();

@@ -27,7 +27,7 @@ export const reconnectStorm: FaultRow = {
       2,
     );
     const { slot } = trial.world.deliveries[0]!;
-    await slot.kill("SIGKILL");
+    await slot.kill();
     await slot.start();
     const backAt = performance.now();
     const heads = await readHeads(trial);

@@ -134,7 +134,7 @@ function startLoads(trial: Trial, count: number): Promise<Load[]> {
 async function killWorker({ random, world }: Trial, loads: readonly Load[]): Promise<Load[]> {
   const victim = random.pick(world.workers);
   const served = loads.filter(({ readers }) => readersServedBy(victim, readers).length > 0);
-  await victim.kill("SIGKILL");
+  await victim.kill();
   return served;
 }
 
@@ -144,7 +144,7 @@ async function killEverything({ random, world }: Trial, loads: readonly Load[]):
   await stopped.stop();
   await delay(random.integer(50, LONGEST_OVERTAKEN_MS));
   const others = workers.filter((worker) => worker !== stopped);
-  await Promise.all([...others, ...deliveries.map(({ slot }) => slot)].map((slot) => slot.kill("SIGKILL")));
+  await Promise.all([...others, ...deliveries.map(({ slot }) => slot)].map((slot) => slot.kill()));
   return loads;
 }
 

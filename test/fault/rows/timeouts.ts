@@ -32,7 +32,7 @@ export const timeouts: FaultRow = {
 async function killWorker({ random, world }: Trial): Promise<void> {
   await delay(random.integer(0, LONGEST_BEFORE_KILL_MS));
   const victim = random.pick(world.workers);
-  await victim.kill("SIGKILL");
+  await victim.kill();
   await victim.start();
 }
 

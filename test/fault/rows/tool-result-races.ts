@@ -48,7 +48,7 @@ export const toolResultRaces: FaultRow = {
     const faulty = (async () => {
       const victim = random.pick(world.workers);
       await delay(random.integer(0, SPREAD_MS));
-      if (fault === "SIGKILL") await victim.kill("SIGKILL");
+      if (fault === "SIGKILL") await victim.kill();
       else if (fault === "SIGTERM") await victim.stop();
     })();
     const longestMs = fault === "none" ? 0 : LONGEST_WAIT_MS;

@@ -7,7 +7,7 @@ async function run(trial: Trial): Promise<void> {
   const { readers } = await startLoad(trial);
   const { busiest: victim, served } = findBusiest(trial.world.workers, readers);
   const killedAt = performance.now();
-  await victim.kill("SIGKILL");
+  await victim.kill();
   await trial.ended();
   reportTakeovers(trial, served, killedAt);
 }

@@ -17,9 +17,9 @@ export const workerSigstop: FaultRow = {
     const { readers } = await startLoad(trial, { tokens: 150 });
     const { busiest: victim, served } = findBusiest(world.workers, readers);
     const stoppedAt = performance.now();
-    await victim.kill("SIGSTOP");
+    await victim.pause();
     await delay(random.integer(SHORTEST_MS, LONGEST_MS));
-    await victim.kill("SIGCONT");
+    victim.resume();
     await trial.ended();
     reportTakeovers(trial, served, stoppedAt);
   },

@@ -50,12 +50,23 @@ export class ServiceSlot implements AsyncDisposable {
     this.#ready = await this.#process.logged(readyMessage);
   }
 
-  /** Resolves when the signal is sent, and after SIGKILL when the process is gone. */
-  async kill(signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void> {
+  /** SIGKILL. Resolves when the process is gone. */
+  async kill(): Promise<void> {
     const living = this.#living();
-    if (signal !== "SIGKILL") this.#isPaused = signal === "SIGSTOP";
-    living.kill(signal);
-    if (signal === "SIGKILL") await living.exited;
+    living.kill("SIGKILL");
+    await living.exited;
+  }
+
+  /** SIGSTOP. Resolves when the process stands still. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#living().pause();
+  }
+
+  /** SIGCONT. */
+  resume(): void {
+    this.#isPaused = false;
+    this.#living().resume();
   }
 
   /** SIGTERM. Resolves when the process has ended. */
@@ -67,7 +78,7 @@ export class ServiceSlot implements AsyncDisposable {
   async heal(): Promise<void> {
     this.toBroker?.setFaults({});
     if (this.#process === undefined || !isAlive(this.#process.pid)) await this.start();
-    else if (this.#isPaused) await this.kill("SIGCONT");
+    else if (this.#isPaused) this.resume();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
