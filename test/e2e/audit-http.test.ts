@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { readPlaces } from "@reprise/log";
 import {
   type AuditRecord,
@@ -8,23 +10,26 @@ import {
   type ReaderMark,
   streamOf,
 } from "@reprise/protocol";
-import { openSseReader, type SseReader } from "@reprise/testkit";
+import { createTempDir, openSseReader, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { refOf, reprise, untilArchived } from "./testing/archive.ts";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
-import { CARD, saying, TENANT, untilJudged } from "./testing/moderated.ts";
+import { CARD, PATIENT, TENANT, untilJudged } from "./testing/moderated.ts";
+import { startToldModel, type ToldModel } from "./testing/told-model.ts";
 
 const OTHER = "beta";
 const METADATA = { order: "7" };
-const CHUNKS = ["You may pay with ", "4111", " 1111 ", "1111 1", "111", ", ", "she", " said", "."];
+/** What nobody can find anything in, and what makes it a card number. */
+const BEFORE = ["You may pay with ", "4111"];
+const AFTER = [" 1111 ", "1111 1", "111", ", ", "she", " said", "."];
 
 const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });
 
 /** A generation that three connections followed: all of it while it ran, its beginning, and all of it afterwards. */
-async function generate(cluster: Cluster, url: string) {
+async function generate(cluster: Cluster, url: string, model: ToldModel) {
   const headers = bearer(cluster.keys[TENANT]);
-  // Slow enough for one of them to leave in its middle.
-  const request = saying(CHUNKS, { mode: "retract", rules: ["cards"] }, 5);
+  const moderation = { mode: "retract", rules: ["cards"], ...PATIENT };
+  const request = { model: "told", input: "Say it.", policy: { moderation } };
   const created = await fetch(`${url}/v1/generations`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
@@ -34,8 +39,12 @@ async function generate(cluster: Cluster, url: string) {
   const open = () => openSseReader(`${url}/v1/generations/${id}/events`, { headers });
   const live = await open();
   const leaver = await open();
+  await model.say(BEFORE);
   while (!leaver.bytes.includes("4111")) await leaver.nextFrame();
   leaver.cut();
+  await expect.poll(() => countReaders(url)).toBe(1);
+  await model.say(AFTER);
+  await model.finish();
   expect(await live.ended).toBe("clean");
   await untilJudged(cluster, id);
   const late = await open();
@@ -43,6 +52,11 @@ async function generate(cluster: Cluster, url: string) {
   expect(framesOf(live)).toContain("4111");
   expect(framesOf(late)).not.toContain("4111");
   return { id, live, leaver, late };
+}
+
+async function countReaders(url: string): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^reprise_readers (\d+)$/m.exec(metrics)?.[1]);
 }
 
 /** What a connection got, without what keeps it open. */
@@ -88,13 +102,17 @@ async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readon
 
 test("what has left the live log is listed, told, replayed and shown as it was, to those who may, and on record", async () => {
   await using cluster = await startCluster({ tenants: [TENANT, OTHER] });
+  await using dir = await createTempDir("told");
+  await using model = await startToldModel("told");
+  const env = { REPRISE_MODELS_FILE: join(dir.path, "models.json") };
+  await writeFile(env.REPRISE_MODELS_FILE, model.modelsFile);
   const [{ url }, auditLog] = await Promise.all([
-    cluster.startDelivery(),
+    cluster.startDelivery(env),
     cluster.startAuditLog(),
     cluster.startModeration(),
-    cluster.startWorker(),
+    cluster.startWorker(env),
   ]);
-  const { id, live, leaver, late } = await generate(cluster, url);
+  const { id, live, leaver, late } = await generate(cluster, url, model);
   const marks = await untilReadersAreKept(cluster, id);
   await expire(cluster, id);
   // It has nothing of the generation in memory.
@@ -102,8 +120,8 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   const ask = auditorOf(cluster, node.url);
   const [list, path] = ["/v1/audit/generations", `/v1/generations/${id}`];
 
-  const entry = { id, object: "audit.generation", status: "completed", model: "sim" };
-  expect((await ask(`${list}?metadata[order]=7&model=sim&status=completed`)).json).toMatchObject({
+  const entry = { id, object: "audit.generation", status: "completed", model: "told" };
+  expect((await ask(`${list}?metadata[order]=7&model=told&status=completed`)).json).toMatchObject({
     data: [entry],
   });
   expect((await ask(`${list}?metadata[order]=8`)).json).toMatchObject({ data: [] });

@@ -27,8 +27,6 @@ const CLEAN = "So it was said, and written down for all. ";
 const SENTENCES = 7;
 /** All readers together are shown some 1,000. */
 const EVENTS_BETWEEN_KILLS = { least: 20, most: 300 };
-/** Longer than this test lets nobody judge. */
-const PATIENT = { on_unavailable: { after_ms: 60_000 } };
 
 /** Clean prose with a secret in each sentence. */
 const storyOf = (random: SeededRandom, sentences: number) =>
@@ -104,7 +102,7 @@ test("a gate shows nothing unjudged and no match while its judges are killed, an
     };
     const runs = Array.from({ length: 4 }, async () => {
       const story = storyOf(random, SENTENCES);
-      const moderation = { mode: "gate" as const, rules: RULES, ...PATIENT };
+      const moderation = { mode: "gate" as const, rules: RULES };
       const request = saying(cutIntoChunks(story, random), moderation, 40);
       const { id } = await client.generations.create(request);
       const sdk = client.generations.stream(id).done();

@@ -6,7 +6,7 @@ import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
 import { startEndlessModel } from "./testing/endless-model.ts";
-import { saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
+import { PATIENT, saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
 
 const SAID = ["Her name is ", "Jo", "hn Sm", "ith, she says."];
 const NAMES = { terms: ["john smith"], name: "names" };
@@ -33,6 +33,7 @@ test("a halt stops the worker's engine, and everybody's text ends before what wa
     mode: "gate",
     rules: [{ ...NAMES, action: "halt" }],
     replacement: "…",
+    ...PATIENT,
   };
   const stream = generations.run({ model: "endless", input: "Go on.", policy: { moderation } });
   const outcome = await stream.done();

@@ -1,23 +1,17 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createClient } from "@reprise/client";
 import { createSseDecoder, decodeEvent, Transcript } from "@reprise/protocol";
-import { openSseReader } from "@reprise/testkit";
+import { createTempDir, openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
-import { CARD, MASK, saying, TENANT, untilJudged } from "./testing/moderated.ts";
+import { CARD, MASK, PATIENT, TENANT, untilJudged } from "./testing/moderated.ts";
+import { startToldModel } from "./testing/told-model.ts";
 
-const CHUNKS = [
-  "You may pay with ",
-  "4111",
-  " 1111 ",
-  "1111 1",
-  "111",
-  ", ",
-  "she",
-  " said",
-  ", or not",
-  " at all.",
-];
-const SAID = CHUNKS.join("");
+/** What nobody can find anything in, and what makes it a card number. */
+const BEFORE = ["You may pay with ", "4111"];
+const AFTER = [" 1111 ", "1111 1", "111", ", ", "she", " said", ", or not", " at all."];
+const SAID = [...BEFORE, ...AFTER].join("");
 const SHOWN = SAID.replace(CARD, MASK);
 const WITHDRAWN = /4111|1111/;
 
@@ -30,15 +24,20 @@ function textAfter(events: readonly string[]): string {
 
 test("what was withdrawn stays withdrawn: for who saw it, resumes, joins late, reads pages, asks or uses the SDK", async () => {
   await using cluster = await startCluster();
+  await using dir = await createTempDir("withdrawn");
+  await using model = await startToldModel("told");
+  const env = { REPRISE_MODELS_FILE: join(dir.path, "models.json") };
+  await writeFile(env.REPRISE_MODELS_FILE, model.modelsFile);
   const [{ url }, other] = await Promise.all([
-    cluster.startDelivery(),
-    cluster.startDelivery(),
+    cluster.startDelivery(env),
+    cluster.startDelivery(env),
     cluster.startModeration(),
-    cluster.startWorker(),
+    cluster.startWorker(env),
   ]);
   const headers = { authorization: `Bearer ${cluster.keys[TENANT]}` };
   const sdkAt = (base: string) => createClient({ url: base, apiKey: cluster.keys[TENANT]! }).generations;
-  const body = saying(CHUNKS, { mode: "retract", rules: ["cards"] }, 30);
+  const moderation = { mode: "retract", rules: ["cards"], ...PATIENT };
+  const body = { model: "told", input: "Say it.", policy: { moderation } };
   const create = { "idempotency-key": "withdrawn", accept: "text/event-stream" };
 
   await using live = await openSseReader(`${url}/v1/generations`, {
@@ -51,9 +50,12 @@ test("what was withdrawn stays withdrawn: for who saw it, resumes, joins late, r
   const sdk = sdkAt(url).stream(id).done();
   // The reader that will come back has seen the beginning of what is withdrawn later, and nothing of its withdrawal.
   await using leaver = await openSseReader(`${url}${path}/events`, { headers });
+  await model.say(BEFORE);
   while (!leaver.bytes.includes("4111")) await leaver.nextFrame();
   leaver.cut();
   const left = leaver.frames.map(({ data }) => data);
+  await model.say(AFTER);
+  await model.finish();
 
   expect(await live.ended).toBe("clean");
   const seen = live.frames.map(({ data }) => data);

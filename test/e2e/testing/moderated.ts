@@ -18,13 +18,16 @@ export const MASK = "[redacted]";
 /** Of a tenant whose cluster this is. */
 export const TENANT = "acme";
 
-/** A request whose model says exactly this. Default: 100 chunks a second. */
+/** For policies: longer than anybody who judges is away or busy, on any machine. */
+export const PATIENT = { on_unavailable: { after_ms: 60_000 } };
+
+/** A request whose model says exactly this, and whose readers wait for moderation. Default: 100 chunks a second. */
 export function saying(chunks: readonly string[], moderation: ModerationPolicy, tokensPerSecond = 100) {
   return {
     model: "sim",
     input: "Say it.",
     options: { chunks: [...chunks], tokens_per_second: tokensPerSecond },
-    policy: { moderation },
+    policy: { moderation: { ...PATIENT, ...moderation } },
   };
 }
 
