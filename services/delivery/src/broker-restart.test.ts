@@ -39,14 +39,15 @@ test("a broker that crashes and comes back is a pause to readers: no error, no g
 });
 
 test("a broker that hangs is a pause to readers as well, and an answer to whoever asks for work", async () => {
-  await using platform = await openPlatform({ brokerBudgetMs: 500 });
+  await using platform = await openPlatform();
+  const hasty = await platform.addNode({ brokerBudgetMs: 500 });
   const { path, worker } = await createGeneration(platform);
   await append(worker, started());
   await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
   await reader.nextFrame();
   await platform.server.kill("SIGSTOP");
   const writing = append(worker, ...deltas(3), completed());
-  expect(await call(`${platform.node.url}/v1/generations`, { body: REQUEST })).toMatchObject({
+  expect(await call(`${hasty.url}/v1/generations`, { body: REQUEST })).toMatchObject({
     status: 503,
     json: { error: { code: "broker_unavailable", retryable: true } },
   });
@@ -57,15 +58,16 @@ test("a broker that hangs is a pause to readers as well, and an answer to whoeve
 });
 
 test("without its broker a node answers in bounded time that it can't, and says that it may be tried again", async () => {
-  await using platform = await openPlatform({ brokerBudgetMs: 500 });
+  await using platform = await openPlatform();
+  const { url } = await platform.addNode({ brokerBudgetMs: 500 });
   const { path, worker } = await createGeneration(platform);
   await append(worker, started());
   await platform.server.stop();
   const answers = await Promise.all([
-    call(`${platform.node.url}/v1/generations`, { body: REQUEST }),
-    call(`${platform.node.url}${path}`),
-    call(`${platform.node.url}${path}/events`),
-    call(`${platform.node.url}${path}/cancel`, { method: "POST" }),
+    call(`${url}/v1/generations`, { body: REQUEST }),
+    call(`${url}${path}`),
+    call(`${url}${path}/events`),
+    call(`${url}${path}/cancel`, { method: "POST" }),
   ]);
   for (const { status, json, headers: said } of answers) {
     expect([status, json]).toMatchObject([503, { error: { code: "broker_unavailable", retryable: true } }]);

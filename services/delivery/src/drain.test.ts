@@ -82,7 +82,7 @@ describe("a node that drains", () => {
   });
 
   test("lets a slow client have the rest of an answer", async () => {
-    await using platform = await openPlatform();
+    await using platform = await openPlatform({ drainGraceMs: 60_000 });
     const { path, worker } = await createGeneration(platform);
     const texts = Array.from({ length: 40 }, () => delta("x".repeat(300_000)));
     await append(worker, started(), ...texts, completed());

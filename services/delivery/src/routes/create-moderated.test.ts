@@ -1,5 +1,6 @@
+import { jetstreamManager } from "@nats-io/jetstream";
 import { readPolicy, readRuleSet } from "@reprise/log";
-import { type ModerationRule, ruleSetId } from "@reprise/protocol";
+import { JOBS_STREAM, type ModerationRule, ruleSetId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { moderatedBody } from "../testing/moderation.ts";
 import { call, createGeneration, openPlatform } from "../testing/platform.ts";
@@ -40,7 +41,6 @@ test("a rule that can't be carried out is refused by its name, whatever the mode
       ]);
     }
   }
-  expect((await platform.broker.main.request("$JS.API.STREAM.INFO.JOBS")).json()).toMatchObject({
-    state: { messages: 0 },
-  });
+  const manager = await jetstreamManager(platform.broker.main);
+  expect((await manager.streams.info(JOBS_STREAM)).state.messages).toBe(0);
 });

@@ -7,7 +7,7 @@ import {
   RepriseError,
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { completed, delta, started } from "../testing/platform.ts";
 import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
 import type { SseSocket } from "./sse-socket.ts";
@@ -169,6 +169,8 @@ describe("a stream", () => {
   });
 
   test("is kept alive by a comment of one line only when nothing else was sent", () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { feed, stream, writes } = openStream();
     feed(started());
     stream.heartbeat(Date.now() + 999, 1_000);
