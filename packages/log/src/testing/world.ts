@@ -15,6 +15,7 @@ import { Appender, type AppenderOptions } from "../appender.ts";
 import { EMPTY_LOG } from "../log-head.ts";
 import { type Broker, connectBroker } from "../connection.ts";
 import { createGenerationLog, type GenerationLog } from "../generation-log.ts";
+import type { Publish } from "../publisher.ts";
 import { ensureTopology } from "../topology.ts";
 
 export { cancelled, completed, delta, requested, started } from "@reprise/testkit";
@@ -73,11 +74,17 @@ async function connectWorld<Server>(
   await using stack = owned;
   const broker = stack.use(await connectBroker({ url, name: "test" }));
   const errors: unknown[] = [];
-  const log = createGenerationLog(broker, (error) => errors.push(error));
-  stack.defer(() => log.close());
+  const made = createGenerationLog(broker, (error) => errors.push(error));
+  stack.defer(() => made.close());
+  const log = { ...made, publish: patiently(made.publish) };
   await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const kept = stack.move();
   return { server, broker, log, errors, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** An appender publishes again what is not answered within a second; a test that publishes once waits for a busy broker. */
+function patiently(publish: Publish): Publish {
+  return (subject, payload, options) => publish(subject, payload, { timeoutMs: 60_000, ...options });
 }
 
 export function newRef(tenant = "acme"): GenerationRef {

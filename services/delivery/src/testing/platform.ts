@@ -8,6 +8,7 @@ import {
   ensureTopology,
   type GenerationLog,
   headOf,
+  type Publish,
 } from "@reprise/log";
 import {
   type EventDraft,
@@ -98,8 +99,9 @@ export async function openPlatform({
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const broker = stack.use(await connectBroker({ url: server.url, name: "worker" }));
-  const log = createGenerationLog(broker, rethrow);
-  stack.defer(() => log.close());
+  const made = createGenerationLog(broker, rethrow);
+  stack.defer(() => made.close());
+  const log = { ...made, publish: patiently(made.publish) };
   await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const nodes = stack.use(new AsyncDisposableStack());
   const addNode = async (nodeOptions: NodeOptions = {}) =>
@@ -107,6 +109,11 @@ export async function openPlatform({
   const node = await addNode(options);
   const owned = stack.move();
   return { server, broker, log, node, addNode, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** An appender publishes again what is not answered within a second; a test that publishes once waits for a busy broker. */
+function patiently(publish: Publish): Publish {
+  return (subject, payload, options) => publish(subject, payload, { timeoutMs: 60_000, ...options });
 }
 
 async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
