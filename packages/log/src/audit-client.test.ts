@@ -8,15 +8,15 @@ import { newRef, openWorld, type World } from "./testing/world.ts";
 
 const REF = newRef();
 const EVENTS = { ...REF, from_seq: 1, max_bytes: 1_000, original: false };
-const HASTE = { search: [200], record: [200], events: [200, 200] };
+const PATIENT = { search: [60_000], record: [60_000], events: [60_000] };
 
-function openClient(world: World) {
+function openClient(world: World, triesMs: Parameters<typeof createAuditClient>[2] = PATIENT) {
   const client = createAuditClient(
     world.broker.main,
     (error) => {
       throw error;
     },
-    HASTE,
+    triesMs,
   );
   return Object.assign(client, { [Symbol.dispose]: () => client.close() });
 }
@@ -92,7 +92,7 @@ test.each(["no JSON", "null", "{}", '{"error":{"code":"unheard_of","message":"m"
 
 test("what a replica leaves unanswered is asked again", async () => {
   await using world = await openWorld();
-  using client = openClient(world);
+  using client = openClient(world, { ...PATIENT, events: [200, 60_000] });
   await using deaf = await connectBroker({ url: world.server.url, name: "deaf" });
   const heard: Msg[] = [];
   let answered = 0;
@@ -111,7 +111,7 @@ test("what a replica leaves unanswered is asked again", async () => {
 
 test("nobody there, nobody in time and no broker are told apart", async () => {
   await using world = await openWorld();
-  using client = openClient(world);
+  using client = openClient(world, { ...PATIENT, search: [200] });
   expect(await codeOf(client.record(REF))).toBe("audit_unavailable");
   world.broker.main.subscribe("audit.*", { queue: AUDIT_QUEUE, callback() {} });
   await world.broker.main.flush();

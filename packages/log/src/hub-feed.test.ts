@@ -100,7 +100,7 @@ test("fifty readers that join at any time see the same bytes", async () => {
 
 test("the loss of the last event is found by the idle probe", async () => {
   await using world = await openWorld();
-  using hostile = hostileHub(world, (seq) => (seq === 7 ? "drop" : "pass"), { probeMs: 30 });
+  using hostile = hostileHub(world, (seq) => (seq === 7 ? "drop" : "pass"), { probeMs: 300 });
   const ref = newRef();
   const appender = await begin(world, ref);
   const reading = follow(await hostile.hub.open(ref));

@@ -101,7 +101,6 @@ test.each([1, 4, 5, 20])(
     expect(again.hasLost({ attempt: 1, seq: 8 })).toBe(true);
     expect(again.hasLost({ attempt: 1, seq: 3 })).toBe(false);
   },
-  30_000,
 );
 
 test("a tail that has ended is not served on once the connection was lost, without another look at the log", async () => {

@@ -96,7 +96,7 @@ test("a tail that nobody reads is dropped after a while, one that is read is kep
 
 test("a log that has ended is read again after a while though somebody always asks for it: it may have expired", async () => {
   await using world = await openWorld();
-  using opened = openHub(world, { lingerMs: 100 });
+  using opened = openHub(world, { lingerMs: 500 });
   const ref = newRef();
   await appendOne(await writeLog(world.log, ref, 1), completed());
   const tail = await opened.hub.open(ref);

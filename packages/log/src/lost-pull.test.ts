@@ -1,3 +1,4 @@
+import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { encodeEvent, jobQueue, JOBS_STREAM } from "@reprise/protocol";
 import { expect, test } from "vitest";
@@ -72,12 +73,12 @@ test("a queue whose consumer the broker has lost is opened again, and its jobs c
     connection: main,
     model: "m",
     slots: 2,
-    ackWaitMs: 1_000,
+    ackWaitMs: 60_000,
     run: (job) => (jobs.push(job), job.ack()),
     onError: (error) => world.errors.push(error),
   });
   const { consumer } = jobQueue("m");
-  await main.request(`$JS.API.CONSUMER.DELETE.${JOBS_STREAM}.${consumer}`);
+  await (await jetstreamManager(main)).consumers.delete(JOBS_STREAM, consumer);
   const ref = newRef();
   await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(0, requested(ref)) });
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));

@@ -133,7 +133,6 @@ test.each([
     expect(await appender.settled()).toEqual({ kind: "open" });
     expect(textOf(await readBack(world.log, ref))).toBe("1 2 3 4 5 6 ");
   },
-  15_000,
 );
 
 test("a log of which only the end is kept is none that was rolled back", async () => {

@@ -1,3 +1,4 @@
+import { jetstreamManager } from "@nats-io/jetstream";
 import { type GenerationRef, generationsStream, streamOf } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "./connection.ts";
@@ -128,9 +129,8 @@ test("what was under way when the connection was cut is seen once, in its place"
   const { tenant, generation } = refOfShard();
   for (let i = 0; i < 100; i++) direct.main.publish(`gen.${SHARD}.${tenant}.${generation}`, `${i}`);
   const handedOut = async () =>
-    (await direct.main.request(`$JS.API.CONSUMER.INFO.GENERATIONS_${SHARD}.${NAME}`)).json<{
-      delivered: { stream_seq: number };
-    }>().delivered.stream_seq;
+    (await (await jetstreamManager(direct.main)).consumers.info(generationsStream(SHARD), NAME)).delivered
+      .stream_seq;
   await eventually(async () => expect(await handedOut()).toBe(110));
   world.proxy.setFaults({});
   world.proxy.cutNow();
@@ -157,7 +157,7 @@ test("a follower whose consumer was deleted makes a new one behind what it has a
   await write(world, 10);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 10)));
   auditor.follower.ack(10);
-  await world.broker.main.request(`$JS.API.CONSUMER.DELETE.GENERATIONS_${SHARD}.${NAME}`);
+  await (await jetstreamManager(world.broker.main)).consumers.delete(generationsStream(SHARD), NAME);
   await write(world, 5);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 15)));
   expect(world.errors).toEqual([]);
@@ -178,7 +178,10 @@ test("a follower that was stopped sees nothing more, and can still acknowledge",
 });
 
 test("a follower is told which events have expired before any follower was handed them, between the events before and behind them", async () => {
-  await using world = await openWorld(2_000);
+  await using world = await openWorld();
+  const manager = await jetstreamManager(world.broker.main);
+  const keepFor = (ms: number) =>
+    manager.streams.update(generationsStream(SHARD), { max_age: ms * 1_000_000 });
   const told: string[] = [];
   const keep = {
     onEvents: (events: readonly ShardEvent[]) =>
@@ -200,7 +203,10 @@ test("a follower is told which events have expired before any follower was hande
     );
     expect(state.messages).toBe(0);
   };
+  // Only now, so that nothing else expires, however long it takes.
+  await keepFor(1_000);
   await eventually(isExpired);
+  await keepFor(3_600_000);
   await using second = await follow(world, keep);
   await write(world, 2);
   await eventually(() => expect(told.slice(4)).toEqual(["5 to 10", "11", "12"]));
