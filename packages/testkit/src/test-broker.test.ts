@@ -12,10 +12,13 @@ const encode = (value: unknown) => JSON.stringify(value);
 /** The JetStream API as it is on the wire, so that the testkit needs no JetStream client. */
 async function ask(url: string, subject: string, payload: unknown): Promise<Record<string, unknown>> {
   const nc = await connect({ servers: url });
-  const answer = (await nc.request(subject, encode(payload))).json<Record<string, unknown>>();
+  const answer = (await nc.request(subject, encode(payload), PATIENTLY)).json<Record<string, unknown>>();
   await nc.close();
   return answer;
 }
+
+/** The client itself waits for a second, in which a busy machine may not make a stream. */
+const PATIENTLY = { timeout: 60_000 };
 
 const STREAM = { name: "T", subjects: ["t.>"], storage: "file" };
 
@@ -52,7 +55,7 @@ describe("the test broker", () => {
     await broker.kill("SIGSTOP");
     await expect(nc.request("$JS.API.INFO", "", { timeout: 200 })).rejects.toThrow("timeout");
     await broker.kill("SIGCONT");
-    expect((await nc.request("$JS.API.INFO", "")).json()).toMatchObject({ streams: 0 });
+    expect((await nc.request("$JS.API.INFO", "", PATIENTLY)).json()).toMatchObject({ streams: 0 });
     await nc.close();
   });
 

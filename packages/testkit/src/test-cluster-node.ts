@@ -19,12 +19,12 @@ export interface ClusterNode {
   restart(): Promise<void>;
 }
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 120_000;
 const POLL_MS = 50;
 const STOP_GRACE_S = 5;
 
 export interface OwnedNode extends ClusterNode {
-  /** Resolves when it has a leader for everything and lags behind in nothing. @throws Error after 30 s */
+  /** Resolves when it has a leader for everything and lags behind in nothing. @throws Error after two minutes */
   healthy(): Promise<void>;
 }
 
