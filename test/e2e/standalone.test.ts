@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { createClient } from "@reprise/client";
 import { createTempDir, startService } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { readDevFile, startPlatform } from "./testing/platform.ts";
+import { readCommandLine, readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
 
 const ENV = { REPRISE_ACK_WAIT_MS: "500" };
 const REQUEST = { model: "sim", input: "Tell me a story." };
@@ -20,7 +18,7 @@ describe("the platform in one process", () => {
       const done = before.generations.run({ ...REQUEST, options: { tokens: 5, tokens_per_second: 0 } });
       await done.done();
       const running = before.generations.run(LONG);
-      for await (const { seq } of running) if (seq === 20) break;
+      for await (const { seq } of running) if (seq === 3) break;
       const seen = { text: running.text, cursor: running.cursor!, id: running.id! };
       first.kill(signal);
       expect(await first.exited).toMatchObject(signal === "SIGTERM" ? { code: 0, signal: null } : { signal });
@@ -33,18 +31,18 @@ describe("the platform in one process", () => {
       const undisturbed = await after.generations.run(FAST).done();
       expect(rest.status).toBe("completed");
       expect(seen.text + rest.text).toBe(undisturbed.text);
-      expect((await after.generations.get(seen.id)).usage).toEqual(undisturbed.usage);
+      await expect.poll(async () => (await after.generations.get(seen.id)).usage).toEqual(undisturbed.usage);
     },
   );
 
   test("its nats-server does not outlive it, even when it is killed", async () => {
     await using dir = await createTempDir("platform");
     await using platform = await startPlatform(dir.path);
-    const pid = Number(await readFile(join(dir.path, "nats", "nats-server.pid"), "utf8"));
-    expect(await commandLine(pid)).toContain(dir.path);
+    const pid = await readNatsPid(dir.path);
+    expect(await readCommandLine(pid)).toContain(dir.path);
     platform.kill("SIGKILL");
     await platform.exited;
-    await expect.poll(() => commandLine(pid)).toBe("");
+    await expect.poll(() => readCommandLine(pid)).toBe("");
   });
 
   test("a second one on the same folder is refused in one line that says who has it", async () => {
@@ -80,8 +78,3 @@ test.each(["standalone", "delivery", "inference-worker"] as const)(
     expect(stderr).not.toMatch(/^\s+at /m);
   },
 );
-
-/** Empty when no such process runs. */
-async function commandLine(pid: number): Promise<string> {
-  return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-}

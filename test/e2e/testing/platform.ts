@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ServiceProcess, startService } from "@reprise/testkit";
+import { expect } from "vitest";
 
-/** `services/standalone` as a process, on a free port, and what its dev.json says. */
+/** `services/standalone` as a process, on a free port, and what its dev.json says. Disposal waits for its nats-server's end, too. */
 export interface PlatformProcess extends ServiceProcess {
   readonly url: string;
   readonly apiKey: string;
@@ -25,7 +26,26 @@ export async function startPlatform(
   });
   await service.logged("listening");
   const { url, api_key: apiKey } = await readDevFile(dataDir);
-  return { ...service, url, apiKey };
+  const natsPid = await readNatsPid(dataDir);
+  return {
+    ...service,
+    url,
+    apiKey,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      // Until then it writes to the folder, which is removed next.
+      await expect.poll(() => readCommandLine(natsPid)).toBe("");
+    },
+  };
+}
+
+export async function readNatsPid(dataDir: string): Promise<number> {
+  return Number(await readFile(join(dataDir, "nats", "nats-server.pid"), "utf8"));
+}
+
+/** Empty when no such process runs. */
+export async function readCommandLine(pid: number): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
 }
 
 export async function readDevFile(dataDir: string): Promise<DevFile> {
