@@ -9,6 +9,12 @@ const REQUEST = {
   input: "Tell me a story.",
   options: { tokens: 200, tokens_per_second: 100, seed: 5 },
 };
+/** A third of the stream, however few events a slow worker's text comes in, and little more than its head. */
+const SHORT_LIFE_BYTES = 600;
+const SHORT_LIVES = 3;
+const LIFE_BYTES = 4_000;
+/** A few events are enough to be in the middle: a slow worker's text may come in few. */
+const MIDDLE = 3;
 /** A client that comes back at once: what is looked at is what it sees, not how patient it is. */
 const EAGER = { baseDelayMs: 1, maxDelayMs: 20 };
 
@@ -18,7 +24,9 @@ test("an SDK whose connection is cut again and again sees what an undisturbed re
     await using platform = await startPlatform(dir.path);
     await using proxy = await startTcpProxy({
       target: { port: Number(new URL(platform.url).port) },
-      faults: () => ({ toClient: { cutAfterBytes: random.integer(0, 4_000) } }),
+      faults: (index) => ({
+        toClient: { cutAfterBytes: random.integer(0, index < SHORT_LIVES ? SHORT_LIFE_BYTES : LIFE_BYTES) },
+      }),
     });
     const { apiKey } = platform;
     const url = `http://${proxy.host}:${proxy.port}`;
@@ -48,7 +56,7 @@ test("a generation that is followed on one node is resumed on another, which nev
   const events: StreamEvent[] = [];
   for await (const event of first) {
     events.push(event);
-    if (events.length === 30) break;
+    if (events.length === MIDDLE) break;
   }
   near.kill("SIGKILL");
   const second = createClient({ url: far.url, apiKey }).generations.stream(first.id!, {
@@ -79,7 +87,7 @@ test("a node that is told to stop sends its readers to another one, and they mis
   const events: StreamEvent[] = [];
   for await (const event of stream) {
     events.push(event);
-    if (events.length !== 30) continue;
+    if (events.length !== MIDDLE) continue;
     target = staying.url;
     leaving.kill("SIGTERM");
   }

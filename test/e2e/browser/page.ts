@@ -21,7 +21,6 @@ async function show(): Promise<void> {
   });
   for await (const event of stream) {
     if (event.type === "output.delta") output.textContent = stream.text;
-    output.dataset["events"] = String(event.seq);
   }
   output.dataset["id"] = stream.id;
   output.dataset["reconnects"] = String(stream.reconnects);
