@@ -6,6 +6,14 @@ import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 
 const REQUEST = { model: "sim", input: "Tell me a story." };
 const TOKENS = 30;
+/** Tokens a second, and up to which event a cancel comes. As fast as it can, the simulator's tokens come a few to an event. */
+const PACES = [[0, 4] as const, [500, TOKENS + 2] as const];
+/** Whatever the machine: a cancel with half a minute left wins, one that comes when all is over does not. */
+const CERTAIN = [
+  { tokens_per_second: 1, cancelAt: 1 },
+  { tokens_per_second: 0, cancelAt: Number.POSITIVE_INFINITY },
+];
+const DRAWN = 40;
 
 const endOf = (events: readonly KnownEvent[]) =>
   events.filter(({ type }) => /completed|failed|cancelled/.test(type)).map(({ type }) => type);
@@ -20,15 +28,26 @@ async function startNodes(cluster: Cluster): Promise<[Generations, Generations]>
   return [clients[0]!, clients[1]!];
 }
 
+interface Round {
+  readonly tokens_per_second: number;
+  readonly cancelAt: number;
+}
+
+function drawRound(random: SeededRandom): Round {
+  const [tokens_per_second, lastSeq] = random.pick(PACES);
+  return { tokens_per_second, cancelAt: random.integer(1, lastSeq) };
+}
+
 /**
- * Follows a generation at one node, and cancels it at both when an event that was drawn comes by: its first, its last or any between.
+ * Follows a generation at one node, and cancels it at both when an event comes by: its first, its last or any between.
  * @returns what the two callers were told, and what the reader saw
  */
-async function cancelMidway([one, two]: [Generations, Generations], random: SeededRandom) {
-  // As fast as it can, the simulator's tokens come a few to an event.
-  const [tokens_per_second, lastSeq] = random.pick([[0, 4] as const, [500, TOKENS + 2] as const]);
-  const options = { tokens: TOKENS, tokens_per_second, seed: random.integer(0, 999) };
-  const cancelAt = random.integer(1, lastSeq);
+async function cancelMidway(
+  [one, two]: [Generations, Generations],
+  { tokens_per_second, cancelAt }: Round,
+  seed: number,
+) {
+  const options = { tokens: TOKENS, tokens_per_second, seed };
   const reader = one.run({ ...REQUEST, options });
   const answers: Promise<Generation>[] = [];
   for await (const { seq } of reader) {
@@ -43,8 +62,9 @@ test("whenever it comes and at whichever node, a cancel and the completion have 
   const [nodes] = await Promise.all([startNodes(cluster), cluster.startWorker()]);
   const winners = new Set<string>();
   await withSeed(7, async (random) => {
-    for (let round = 0; round < 40; round++) {
-      const { id, answers, seen } = await cancelMidway(nodes, random);
+    const rounds = [...CERTAIN, ...Array.from({ length: DRAWN }, () => drawRound(random))];
+    for (const round of rounds) {
+      const { id, answers, seen } = await cancelMidway(nodes, round, random.integer(0, 999));
       const events = await cluster.untilLog("acme", id, (log) => endOf(log).length > 0);
       const ends = endOf(events);
       expect(ends).toEqual([`generation.${seen.status}`]);

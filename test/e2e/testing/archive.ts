@@ -60,6 +60,13 @@ export async function untilArchived(cluster: Cluster): Promise<OpenedArchive> {
   return { archive, reader: new ArchiveReader({ archive, keyring }) };
 }
 
+/** How many processes have committed anything to a cluster's archive. */
+export async function countWriters({ dataDir }: Cluster): Promise<number> {
+  const archive = await openArchive({ store: createFileStore(join(dataDir, "audit")), name: "reprise" });
+  await archive.refresh();
+  return new Set(await Array.fromAsync(archive.commits(), ({ commit }) => commit.writer)).size;
+}
+
 /** Checks that the archive has each event of these generations once, as the log has it, and nothing else of logs. */
 export async function expectExactlyOnce(
   cluster: Cluster,
