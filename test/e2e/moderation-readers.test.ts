@@ -105,7 +105,7 @@ test("what was withdrawn stays withdrawn: for who saw it, resumes, joins late, r
     expect(frames.map(({ data }) => data).filter(Boolean)).toEqual(rest);
 
     const client = sdkAt(base);
-    expect(await client.get(id)).toMatchObject({ status: "completed", text: SHOWN });
+    await expect.poll(() => client.get(id)).toMatchObject({ status: "completed", text: SHOWN });
     expect(await client.stream(id).done()).toMatchObject({ status: "completed", text: SHOWN });
   }
 });

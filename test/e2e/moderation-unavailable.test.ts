@@ -57,5 +57,7 @@ test("fail_open: without a judge readers get everything, the log says so, and wh
   const judged = await untilJudged(cluster, id);
   expect([judged.text, judged.spans]).toEqual([SHOWN, wholly(judged)]);
   expect(judged.decisions).toEqual(["moderation.unavailable", "moderation.redacted"]);
-  expect(await generations.stream(id).done()).toMatchObject({ status: "completed", text: SHOWN });
+  // What a node shows comes a moment behind what the log has.
+  const shown = () => generations.stream(id).done();
+  await expect.poll(shown).toMatchObject({ status: "completed", text: SHOWN });
 });
