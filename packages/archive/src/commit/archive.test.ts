@@ -121,26 +121,26 @@ describe("a store that fails while a commit is made", () => {
   it("and another takes its number meanwhile: it goes on behind the other", async () => {
     const store = createMemoryStore();
     const other = await openWriter(store, "other");
-    let isOver = false;
-    const plan: FaultPlan = ({ method }) => {
-      if (isOver || method !== "create") return undefined;
-      isOver = true;
-      return "before";
-    };
+    let isAway = true;
+    const plan: FaultPlan = ({ method }) => (isAway && method === "create" ? "before" : undefined);
     const { archive, errors } = await openWriter(createFaultyStore(store, plan));
     const outcome = archive.append((state) => nextOf(state, "OPS"));
-    await expect.poll(() => errors.length).toBe(1);
+    await expect.poll(() => errors.length).toBeGreaterThan(0);
     await other.archive.append((state) => nextOf(state, "OPS"));
+    isAway = false;
     expect(await outcome).toMatchObject({ kind: "committed", commit: { n: 1, lane: { first: 2 } } });
   });
 
   it("after it has happened, and another goes on behind it: it knows its own commit again", async () => {
     const store = createMemoryStore();
     const other = await openWriter(store, "other");
-    const { archive, errors } = await openWriter(createFaultyStore(store, failOnce("create", "after")));
+    let isAway = true;
+    const plan: FaultPlan = ({ method }) => (isAway && method === "create" ? "after" : undefined);
+    const { archive, errors } = await openWriter(createFaultyStore(store, plan));
     const outcome = archive.append(() => stretch("OPS", 1));
-    await expect.poll(() => errors.length).toBe(1);
+    await expect.poll(() => errors.length).toBeGreaterThan(0);
     await other.archive.append((state) => nextOf(state, "OPS"));
+    isAway = false;
     expect(await outcome).toMatchObject({ kind: "committed", commit: { n: 0 } });
     expect(await archive.append((state) => nextOf(state, "OPS"))).toMatchObject({
       kind: "committed",

@@ -27,7 +27,8 @@ async function startCreator(dir: string, text: string, first: number) {
   };
 }
 
-test("of several processes that create the same objects at once each object is one's alone", async () => {
+/** @returns whether more than one of them has got any: one may be done before the others have begun */
+async function createAtOnce(): Promise<boolean> {
   await using dir = await createTempDir("creators");
   const creators = await Promise.all(["a", "b", "c"].map((text, i) => startCreator(dir.path, text, 5 * i)));
   const created = await Promise.all(creators.map((creator) => creator.run()));
@@ -36,5 +37,9 @@ test("of several processes that create the same objects at once each object is o
   for (const [i, mine] of created.entries())
     for (const n of mine)
       expect(Buffer.from((await store.get(`log/${n}`))!).toString()).toBe(creators[i]!.text);
-  expect(created.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
+  return created.filter((mine) => mine.length > 0).length > 1;
+}
+
+test("of several processes that create the same objects at once each object is one's alone", async () => {
+  for (let areRivals = false; !areRivals;) areRivals = await createAtOnce();
 });
