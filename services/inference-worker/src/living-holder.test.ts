@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { attemptEnded, attemptsIn, delta, started } from "./testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
+import { createPausedSimulator, hasTokens } from "./testing/paused-simulator.ts";
 import { openWorld, textOf, typesOf, type World } from "./testing/world.ts";
 
 /*
@@ -51,11 +52,14 @@ test("a broker that stands still for longer than the ack wait costs no generatio
   const ackWaitMs = 500;
   const options = { tokens: 200, tokens_per_second: 100, seed: 8 };
   const refs = [];
-  await world.startWorker(createSimEngine(), { ackWaitMs });
+  const engine = createPausedSimulator();
+  engine.sayUpTo(20);
+  await world.startWorker(engine, { ackWaitMs });
   for (let i = 0; i < 5; i++) refs.push(await world.submit({ policy: POLICY, options }));
-  for (const ref of refs) await world.until(ref, (events) => events.length > 5);
+  for (const ref of refs) await world.until(ref, hasTokens(20));
   await world.startWorker(createSimEngine(), { ackWaitMs });
   await world.server.kill("SIGSTOP");
+  engine.sayUpTo(options.tokens);
   await pause(4 * ackWaitMs);
   await world.server.kill("SIGCONT");
   const texts = new Set<string>();
@@ -102,8 +106,9 @@ test("a worker that does not answer is taken over", async () => {
   await using world = await openWorld();
   let questions = 0;
   world.broker.main.subscribe(workerSubject(OTHER), { callback: () => void questions++ });
-  const { result } = await runByHand(world, { history: BEGUN, options: { tokens: 3 } }, 2);
-  expect(result).toBe("completed");
+  const ref = await world.submit({ history: BEGUN, options: { tokens: 3 } });
+  const { main: connection } = world.broker;
+  expect(await world.run(ref, createSimEngine(), { job: { deliveries: 2 }, connection })).toBe("completed");
   expect(questions).toBe(1);
 });
 

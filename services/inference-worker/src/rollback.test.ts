@@ -38,6 +38,7 @@ async function undisturbed(world: World) {
 /** What is stored since the snapshot is lost. Resolves when this process can reach the broker again. */
 async function rollBack(world: World, ref: GenerationRef) {
   await world.server.restoreStore();
+  await expect.poll(() => world.log.connected).toBe(true);
   await vi.waitFor(() => Promise.all([world.log.leader.readLast(ref), world.queuedJobs()]), {
     timeout: 60_000,
   });

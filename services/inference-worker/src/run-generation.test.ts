@@ -226,7 +226,9 @@ test("all that readers are told live comes from the broker's store: a worker say
   await world.startWorker(createSimEngine());
   const ref = await world.submit({ options: { tokens: 30, tokens_per_second: 1_000 } });
   await world.untilEnded(ref);
-  await world.broker.main.flush();
   const stored = await world.log.leader.readTail(ref, 0);
+  // The broker tells of what it has stored a moment later.
+  await expect.poll(() => told.length).toBe(stored.length);
+  await world.broker.main.flush();
   expect(told).toEqual(stored.map(({ payload, streamSeq }) => [peekSeq(payload), streamSeq]));
 });

@@ -9,6 +9,7 @@ import {
   type GenerationLog,
   headOf,
   type Job,
+  type StoredEvent,
 } from "@reprise/log";
 import {
   createGenerationId,
@@ -32,11 +33,13 @@ import {
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
+import { vi } from "vitest";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { runGeneration, type RunResult } from "../run-generation.ts";
 import type { RunLog } from "../run-log.ts";
 import { startWorker, type Worker } from "../service.ts";
+import { createPatientConnection } from "./patient-connection.ts";
 
 const MODEL = "fake";
 
@@ -103,8 +106,10 @@ async function connectWorld<Server extends TestBroker>(
   const log = createGenerationLog(broker, rethrow);
   stack.defer(() => log.close());
 
+  const patient = createPatientConnection(broker.main);
+
   const read = async (ref: GenerationRef) =>
-    (await log.leader.readTail(ref, 0)).map(({ payload }) => decodeEvent(payload) as KnownEvent);
+    (await readWhole(log, ref)).map(({ payload }) => decodeEvent(payload) as KnownEvent);
   const until = (ref: GenerationRef, holds: (events: KnownEvent[]) => boolean) =>
     watchLog(broker, ref, async () => {
       const events = await read(ref);
@@ -122,25 +127,28 @@ async function connectWorld<Server extends TestBroker>(
     submit: (submission = {}) => submit(log, submission),
     append: (ref, draft) => appendAll(log, ref, [draft]),
     async queuedJobs() {
-      const info = await broker.main.request(`$JS.API.STREAM.INFO.${JOBS_STREAM}`);
+      const info = await patient.request(`$JS.API.STREAM.INFO.${JOBS_STREAM}`);
       return info.json<{ state: { messages: number } }>().state.messages;
     },
     async jobDeliveries() {
       const { consumer } = jobQueue(MODEL);
-      const info = await broker.main.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
+      const info = await patient.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
       return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
-    run: (ref, engine, overrides) => runOne({ broker, log, ref, engine, ...overrides }),
+    run: (ref, engine, overrides) => runOne({ connection: patient, log, ref, engine, ...overrides }),
     async startWorker(engine, { slots = 10, ackWaitMs = 60_000, fallback } = {}) {
       const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
-      return workers.use(await startWorker({ broker, models, ackWaitMs, logger, metrics: createMetrics() }));
+      const own = { broker: { ...broker, main: patient }, logger, metrics: createMetrics() };
+      return workers.use(await startWorker({ ...own, models, ackWaitMs }));
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
 
 interface RunOverrides {
+  /** By default one that waits for answers longer than it is told to. */
+  connection?: Broker["main"];
   log?: GenerationLog;
   model?: string;
   onError?: (error: unknown) => void;
@@ -150,17 +158,17 @@ interface RunOverrides {
 }
 
 interface OneRun extends RunOverrides {
-  broker: Broker;
+  connection: Broker["main"];
   log: GenerationLog;
   ref: GenerationRef;
   engine: Engine;
 }
 
 function runOne(run: OneRun): Promise<RunResult> {
-  const { broker, log, ref, engine, model = MODEL, onError = rethrow } = run;
+  const { connection, log, ref, engine, model = MODEL, onError = rethrow } = run;
   const { handover = new AbortController().signal } = run;
   const context = {
-    connection: broker.main,
+    connection,
     log,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
@@ -207,7 +215,7 @@ async function submit(
     request: { model: MODEL, input: "Say something.", ...(options && { options }) },
     policy: { ...DEFAULT_POLICY, ...policy },
   });
-  if (requested) await log.publish(logSubject(ref), payload, { expectedLast: 0 });
+  if (requested) await log.publish(logSubject(ref), payload, { expectedLast: 0, timeoutMs: 60_000 });
   await appendAll(log, ref, history);
   await enqueueJob(log.publish, { model: MODEL, ref, payload });
   return ref;
@@ -218,13 +226,18 @@ async function appendAll(
   ref: GenerationRef,
   drafts: readonly EventDraft[],
 ): Promise<void> {
-  const tail = await log.leader.readTail(ref, 0);
+  const tail = await readWhole(log, ref);
   const head = headOf({ events: tail.map(({ payload }) => payload), streamSeq: tail.at(-1)?.streamSeq ?? 0 });
   const appender = new Appender({ ...log, ref, head, writer: randomUUID(), isFence: () => false });
   for (const draft of drafts) {
     appender.append(draft);
     await appender.settled();
   }
+}
+
+/** A leader has two seconds to answer, which are over soon on a busy machine: then it is asked again. */
+function readWhole(log: GenerationLog, ref: GenerationRef): Promise<StoredEvent[]> {
+  return vi.waitFor(() => log.leader.readTail(ref, 0), { timeout: 60_000 });
 }
 
 /** Looks now, and again whenever the log has grown, until there is something to see. */
