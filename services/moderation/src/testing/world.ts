@@ -25,6 +25,7 @@ import {
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { vi } from "vitest";
 import type { Classifiers } from "../load-classifiers.ts";
 import { type Moderation, startModeration } from "../service.ts";
 import { GATE } from "./log-of.ts";
@@ -92,7 +93,9 @@ export async function openWorld(): Promise<World> {
     return { ref, append };
   };
   const read = async (ref: GenerationRef) =>
-    (await log.leader.readTail(ref, 0)).map(({ payload }) => decodeEvent(payload) as KnownEvent);
+    (await patiently(() => log.leader.readTail(ref, 0))).map(
+      ({ payload }) => decodeEvent(payload) as KnownEvent,
+    );
 
   const owned = stack.move();
   return {
@@ -107,7 +110,7 @@ export async function openWorld(): Promise<World> {
       watch(broker, ref, async () => {
         const found = {
           events: await read(ref),
-          verdict: (await log.verdicts.readVerdictFromLeader(ref))?.verdict,
+          verdict: (await patiently(() => log.verdicts.readVerdictFromLeader(ref)))?.verdict,
         };
         return holds(found.events, found.verdict) ? found : undefined;
       }),
@@ -120,6 +123,11 @@ export async function openWorld(): Promise<World> {
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** A leader has two seconds to answer, which are over soon on a busy machine: then it is asked again. */
+function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  return vi.waitFor(ask, { timeout: 60_000 });
 }
 
 /** Looks again whenever the log or its verdict has moved. */
