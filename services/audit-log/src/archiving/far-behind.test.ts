@@ -23,13 +23,14 @@ function usedBytes(): number {
   return heapUsed + external;
 }
 
-/** Has the broker store events faster than one answer at a time would allow. */
-async function pileUp({ broker }: LaneWorld): Promise<void> {
+/** Has the broker store events faster than one answer at a time would allow, and not so many at once that it lets some fall. */
+async function pileUp(world: LaneWorld): Promise<void> {
+  const { broker } = world;
   const ref = createRef();
   for (let seq = 0; seq < PILED_UP; seq++) {
-    const draft = seq === 0 ? requested(ref) : delta(TEXT);
-    broker.main.publish(logSubject(ref), encodeEvent(seq, draft));
-    if (seq % 1_000 === 0) await broker.main.flush();
+    const payload = encodeEvent(seq, seq === 0 ? requested(ref) : delta(TEXT));
+    if (seq % 1_000 === 0) await world.publish(logSubject(ref), payload);
+    else broker.main.publish(logSubject(ref), payload);
   }
   const stored = async () => (await readStreamFacts(broker.reads, STREAM)).lastStreamSeq;
   await expect.poll(stored).toBe(PILED_UP);

@@ -30,6 +30,8 @@ import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 export const STREAM = generationsStream(0);
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 50;
+/** For how long an answer may keep a test waiting on a busy machine. */
+const PATIENCE_MS = 60_000;
 const SMALL: BatchLimits = { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 };
 
 /** One archiver of one stream, a broker whose store can be rolled back, and files that stay when the archiver ends. */
@@ -74,7 +76,8 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
   const keyring = () =>
     openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey: MASTER_KEY });
   const askStream = async (call: string, request: object) => {
-    const answer = await broker.main.request(`$JS.API.STREAM.${call}.${stream}`, JSON.stringify(request));
+    const subject = `$JS.API.STREAM.${call}.${stream}`;
+    const answer = await broker.main.request(subject, JSON.stringify(request), { timeout: PATIENCE_MS });
     const { error } = answer.json<{ error?: { description: string } }>();
     if (error) throw new Error(error.description);
   };

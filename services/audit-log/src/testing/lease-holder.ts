@@ -3,7 +3,9 @@ import { LEASES_STREAM, leaseSubject } from "@reprise/protocol";
 
 /** Has another process hold a lease for as long as such a word counts, whoever holds it now. */
 export async function takeLease({ main }: Broker, group: string, name: string): Promise<void> {
-  await main.request(leaseSubject(group, name), JSON.stringify({ holder: "another" }));
+  // A busy machine takes its time.
+  const patiently = { timeout: 60_000 };
+  await main.request(leaseSubject(group, name), JSON.stringify({ holder: "another" }), patiently);
 }
 
 /** Who holds a lease: "" when it was given back, undefined when nobody has had it. */

@@ -19,7 +19,8 @@ export async function filesWith(dir: string, text: string): Promise<string[]> {
 
 /** The streams that a broker hands out a text from. */
 export async function streamsWith({ main, reads }: Broker, text: string): Promise<string[]> {
-  const { streams } = (await main.request("$JS.API.STREAM.NAMES")).json<{ streams: string[] }>();
+  const names = await main.request("$JS.API.STREAM.NAMES", "", { timeout: 60_000 });
+  const { streams } = names.json<{ streams: string[] }>();
   const found: string[] = [];
   for (const stream of streams) {
     for (let after = 0; ;) {

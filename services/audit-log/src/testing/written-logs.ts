@@ -24,6 +24,8 @@ export interface WrittenLogs extends AsyncDisposable {
 }
 
 export const SHARDS = 2;
+/** For how long an answer may keep a test waiting on a busy machine. */
+const PATIENCE_MS = 60_000;
 
 /** @param generations of each tenant */
 export async function openWrittenLogs(tenants: readonly string[], generations: number): Promise<WrittenLogs> {
@@ -48,7 +50,7 @@ export async function openWrittenLogs(tenants: readonly string[], generations: n
         for (const [ref, payloads] of stored) {
           const seq = payloads.length;
           const payload = encodeEvent(seq, { type: "output.delta", text: `${ref.tenant} ${seq}` });
-          const outcome = await log.publish(logSubject(ref), payload, {});
+          const outcome = await log.publish(logSubject(ref), payload, { timeoutMs: PATIENCE_MS });
           if (outcome.kind !== "stored") throw new Error(outcome.kind);
           payloads.push(Buffer.from(payload).toString());
           lasts.set(streamOf(ref.generation), outcome.streamSeq);

@@ -31,7 +31,7 @@ async function startScripted(answers: Answer[]) {
   const { port } = server.address() as AddressInfo;
   return {
     asked,
-    submit: (seenSize = 0, timeoutMs = 5_000) =>
+    submit: (seenSize = 0, timeoutMs = 60_000) =>
       submitCheckpoint({
         url: `http://127.0.0.1:${port}/`,
         origin: ORIGIN,
