@@ -35,9 +35,13 @@ async function expires(trial: Trial): Promise<void> {
   const { random, world } = trial;
   const idempotencyKey = randomUUID();
   const generation = await trial.create({ tokens: random.integer(1, 60), idempotencyKey });
+  using watch = await watchLog(world, generation);
   await trial.read(generation, random.pick(["raw", "sdk"])).record.done;
+  await watch.next(({ type }) => isTerminal(type));
   const endedAt = performance.now();
-  trial.seal(generation, await world.readLog(generation.ref));
+  // Its first events may be kept no longer.
+  const payloads = watch.told.map(({ payload }) => payload);
+  trial.seal(generation, payloads);
   const get: NodeCall = { node: 0, tenant: generation.tenant, method: "GET", path: `/${generation.id}` };
   for (let code = ""; code !== "generation_expired"; await delay(POLL_MS)) {
     const answer = await callNode(world, get);
@@ -46,7 +50,6 @@ async function expires(trial: Trial): Promise<void> {
       trial.blame("answer", `${generation.id} was answered ${answer?.status} while it expired`);
   }
   trial.recovered(Math.max(0, performance.now() - endedAt - RETENTION_MS));
-  const payloads = trial.sealed.get(generation)!;
   await Promise.all(
     callsTo(generation, { idempotencyKey, oldCursor: cursorsOf(payloads)[OLD_SEQ]! }).flatMap((call) =>
       [0, 1].map(async (node) => {
@@ -95,7 +98,8 @@ async function outlives(
   using watch = await watchLog(world, generation);
   const [first] = [trial.read(generation, "raw"), trial.read(generation, "sdk")];
   await first.record.until(({ seen }) => seen.length > OLD_SEQ);
-  const payloads = await world.readLog(generation.ref);
+  await watch.next(({ seq }) => seq >= OLD_SEQ);
+  const payloads = watch.told.map(({ payload }) => payload);
   await delay(RETENTION_MS + random.integer(500, 2_500));
   const late = trial.read(generation, "raw");
   trial.disown(late);

@@ -1,9 +1,9 @@
 import { subscribeLive } from "@reprise/log";
-import { decodeEvent, type KnownEvent } from "@reprise/protocol";
+import { decodeEvent, type KnownEvent, peekSeq } from "@reprise/protocol";
 import type { FaultWorld } from "../world/fault-world.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 
-/** An event, and when the broker told of it: right after it was stored, by `performance.now()`. */
+/** An event, and when the broker told of it: right after it was stored, or when the watch began. By `performance.now()`. */
 export interface Told {
   readonly event: KnownEvent;
   /** As it was stored, byte for byte. */
@@ -11,10 +11,14 @@ export interface Told {
   readonly at: number;
 }
 
-/** Listens to the broker past all services, so that what they do about an event can be timed from its append. */
+/**
+ * Listens to the broker past all services, so that what they do about an event can be timed from its append. What the log has already is
+ * read: on a busy machine a generation may be over before anybody listens.
+ */
 export async function watchLog(world: FaultWorld, generation: TestedGeneration): Promise<LogWatch> {
   const watch = new LogWatch(world, generation);
   await world.connection.flush();
+  watch.begin(await world.readLog(generation.ref));
   return watch;
 }
 
@@ -22,15 +26,19 @@ export async function watchLog(world: FaultWorld, generation: TestedGeneration):
 export class LogWatch implements Disposable {
   readonly told: Told[] = [];
   readonly #unsubscribe: () => void;
+  /** What was read and may be told yet, by seq. */
+  readonly #read = new Map<number, string>();
   #news = Promise.withResolvers<void>();
 
   constructor({ connection }: FaultWorld, { ref }: TestedGeneration) {
     const feed = subscribeLive(connection, ref, {
       onEvent: (payload) => {
         const text = Buffer.from(payload).toString();
-        this.told.push({ event: decodeEvent(text) as KnownEvent, payload: text, at: performance.now() });
-        this.#news.resolve();
-        this.#news = Promise.withResolvers();
+        const seq = peekSeq(payload);
+        const isKnown = this.#read.get(seq) === text;
+        this.#read.delete(seq);
+        if (!isKnown) this.told.push(toTold(text));
+        this.#announce();
       },
       onError: (error) => {
         throw error;
@@ -39,7 +47,16 @@ export class LogWatch implements Disposable {
     this.#unsubscribe = () => feed.unsubscribe();
   }
 
-  /** The first event that fits, now or later. What the broker told before this watch began is unknown to it. */
+  /** Takes what the log had when the watch began, from seq 0 on. */
+  begin(payloads: readonly string[]): void {
+    const first = this.told[0]?.event.seq ?? payloads.length;
+    const before = payloads.slice(0, first).map(toTold);
+    for (const { event, payload } of before) this.#read.set(event.seq, payload);
+    this.told.unshift(...before);
+    this.#announce();
+  }
+
+  /** The first event that fits, now or later. */
   async next(fits: (event: KnownEvent) => boolean): Promise<Told> {
     for (;;) {
       const told = this.told.find(({ event }) => fits(event));
@@ -51,4 +68,13 @@ export class LogWatch implements Disposable {
   [Symbol.dispose](): void {
     this.#unsubscribe();
   }
+
+  #announce(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+}
+
+function toTold(payload: string): Told {
+  return { event: decodeEvent(payload) as KnownEvent, payload, at: performance.now() };
 }
