@@ -25,10 +25,8 @@ const LONGEST_LOSS_MS = 1_500;
 /** How long those that have taken over go on before they are lost. */
 const LONGEST_OVERTAKEN_MS = 600;
 const LOG_LOST = '"reason":"log_lost"';
-/** The last events before the loss have been told by then, and no server that has lost any is up. */
-const LAST_WORDS_MS = 20;
-/** By then whoever holds a generation of which nothing is left has put it back. */
-const PUT_BACK_MS = 10_000;
+/** By then whoever holds a generation of which nothing is left has put it back; where somebody does, there is no hurry. */
+const PUT_BACK_MS = { held: 60_000, orphaned: 10_000 };
 /** What a reader is told whose cursor's event is lost. */
 const TOLD = new Set(["events_lost", "cursor_invalid"]);
 /** And while there is nothing left of the log, or nothing but its checkpoint. */
@@ -82,8 +80,9 @@ async function rollBack(
   const all = [...loads, ...young];
   const orphans = await strike(all);
   const lostAt = performance.now();
+  const lastWords = untilDisconnected(world);
   const restoring = server.restoreStore();
-  await delay(LAST_WORDS_MS);
+  await lastWords;
   const before = new Map(all.map(({ generation, watch }) => [generation, [...watch.told]]));
   await restoring;
   for (const { readers } of all) for (const reader of readers) trial.disown(reader);
@@ -100,6 +99,11 @@ async function rollBack(
       return followUp(trial, load, { lostAt, told, isHeld, isYoung: young.includes(load), isDark });
     }),
   );
+}
+
+/** Resolves when the server that is there now has told this process all that it ever will, and no other one has told it anything. */
+async function untilDisconnected({ connection }: FaultWorld): Promise<void> {
+  for await (const { type } of connection.status()) if (type === "disconnect") return;
 }
 
 /** What was known of a generation before the loss. */
@@ -163,7 +167,8 @@ async function followUp(
 ): Promise<void> {
   using _ = watch;
   const mine = readers.map(({ record }) => record);
-  if (await isThere(trial, generation)) mine.push(...(await readAnew(trial, generation)));
+  const putBackMs = isYoung && !isHeld ? PUT_BACK_MS.orphaned : PUT_BACK_MS.held;
+  if (await isThere(trial, generation, putBackMs)) mine.push(...(await readAnew(trial, generation)));
   else {
     trial.forget(generation);
     if (isYoung && !isHeld) await judgeGone(trial, generation);
@@ -193,8 +198,8 @@ async function readAnew(trial: Trial, generation: TestedGeneration): Promise<Rea
   }
 }
 
-async function isThere({ world }: Trial, { ref }: TestedGeneration): Promise<boolean> {
-  for (const startedAt = performance.now(); performance.now() - startedAt < PUT_BACK_MS; await delay(100)) {
+async function isThere({ world }: Trial, { ref }: TestedGeneration, limitMs: number): Promise<boolean> {
+  for (const startedAt = performance.now(); performance.now() - startedAt < limitMs; await delay(100)) {
     const last = await world.log.leader.readLast(ref).catch(() => undefined);
     if (last) return true;
   }
