@@ -46,7 +46,7 @@ function toUnstarted(seed: number, why: string): TrialResult {
 async function judgeAftermath({ log }: FaultWorld, logs: readonly FinalLog[]): Promise<Violation[]> {
   const violations: Violation[] = [];
   for (const { generation, payloads } of logs) {
-    const last = await log.reader.readLast(generation.ref);
+    const last = await log.leader.readLast(generation.ref);
     const isSame = last !== undefined && Buffer.from(last.payload).toString() === payloads.at(-1);
     const what = `${generation.id}: its last event is another than when it had ended`;
     if (!isSame) violations.push({ kind: "log", what });

@@ -6,13 +6,19 @@ import type { GenerationOptions, Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
 
 const CANCEL_AFTER_MS = 1_500;
-/** Of somebody who comes back, which takes its time on a busy machine. */
 const LONGEST_ABSENCE_MS = 500;
+/** Of somebody who comes back, which takes its time on a busy machine. */
+const PATIENT_MS = 4_000;
 const policy = { on_disconnect: { cancel_after: CANCEL_AFTER_MS } } as const;
 /** Would go on for half a minute. */
 const LEFT: GenerationOptions = { policy, tokens: 3_000, mayEnd: ["generation.cancelled"] };
 /** Somebody comes back in time: they end as if nobody had left. */
-const KEPT: GenerationOptions = { policy, tokens: 500 };
+const KEPT: GenerationOptions = { policy, tokens: 500, tokensPerSecond: 40 };
+/** Goes on for longer than its first absence would be borne. */
+const VISITED: GenerationOptions = {
+  policy: { on_disconnect: { cancel_after: PATIENT_MS } },
+  tokens: 600,
+};
 const FEW_EVENTS = 5;
 const MOST_READERS = 3;
 /** Of somebody who comes and goes while a reaper looks. */
@@ -43,7 +49,7 @@ export const abandonedNodeKilled: FaultRow = {
     const { random, world } = trial;
     const loads = await Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
-        const generation = await trial.create(index % 2 === 0 ? LEFT : { ...KEPT, tokensPerSecond: 40 });
+        const generation = await trial.create(index % 2 === 0 ? LEFT : KEPT);
         const watch = await watchLog(world, generation);
         const reader = trial.read(generation, "raw");
         await reader.record.until(({ seen }) => seen.length > FEW_EVENTS);
@@ -77,7 +83,7 @@ async function left(trial: Trial): Promise<void> {
 
 async function cameBack(trial: Trial): Promise<void> {
   const { random } = trial;
-  const generation = await trial.create(KEPT);
+  const generation = await trial.create(VISITED);
   for (let visits = 0; visits < VISITS; visits++) {
     const reader = trial.read(generation, "raw");
     await reader.record.until(({ seen }) => seen.length > FEW_EVENTS);

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { generationsStream, streamOf } from "@reprise/protocol";
-import type { ClusterNode } from "@reprise/testkit";
+import type { ClusterNode, TestCluster } from "@reprise/testkit";
 import { startLoad } from "../trial/load.ts";
 import { reportSilences } from "../trial/recovery.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
 
 const STREAM = generationsStream(0);
+const POLL_MS = 50;
 /** Longer than an election takes, 4 to 9 s, so that one who was stopped wakes up to find another in its place. */
 const ABSENCE_MS = { shortest: 1_000, longest: 10_000 };
 
@@ -23,8 +24,7 @@ function clusterLeader(
     async run(trial) {
       const { cluster } = trial.world.broker;
       const { readers } = await startLoad(trial, { tokens: 150, tokensPerSecond: 50 });
-      const leader = await cluster.leaderOf(STREAM);
-      if (!leader) throw new Error("Nobody leads a stream that is in use.");
+      const leader = await untilLed(cluster);
       const led = readers.filter(({ record }) => streamOf(record.generation.ref.generation) === STREAM);
       const since = performance.now();
       await fault(leader, trial);
@@ -32,6 +32,15 @@ function clusterLeader(
       reportSilences(trial, led, since);
     },
   };
+}
+
+/** On a busy machine a leader's word may come late, and another election is held. */
+async function untilLed(cluster: TestCluster): Promise<ClusterNode> {
+  for (;;) {
+    const leader = await cluster.leaderOf(STREAM);
+    if (leader) return leader;
+    await delay(POLL_MS);
+  }
 }
 
 const absence = ({ random }: Trial) => delay(random.integer(ABSENCE_MS.shortest, ABSENCE_MS.longest));

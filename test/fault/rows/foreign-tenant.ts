@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import type { SeededRandom } from "@reprise/testkit";
-import type { Reader } from "../readers/reader-record.ts";
+import type { Reader, Seen } from "../readers/reader-record.ts";
 import { callNode, type NodeCall } from "../trial/call.ts";
 import { cursorsOf } from "../trial/log-cursors.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
@@ -49,9 +49,7 @@ export const foreignTenant: FaultRow = {
     const affected = readersServedBy(victim, readers);
     const killedAt = performance.now();
     await victim.kill();
-    await Promise.all(
-      readers.map(({ record }) => record.until(({ seen }) => isSettled(seen.at(-1)!.payload))),
-    );
+    await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.some(isSettled))));
     over.abort();
     await attacking;
     await Promise.all(
@@ -129,6 +127,6 @@ async function answer(trial: Trial, { id, tenant }: TestedGeneration): Promise<v
     );
 }
 
-function isSettled(payload: string): boolean {
+function isSettled({ payload }: Seen): boolean {
   return payload.includes('"type":"tool.call"') || payload.includes('"type":"generation.completed"');
 }
