@@ -76,7 +76,11 @@ async function connectWorld<Server>(
   const errors: unknown[] = [];
   const made = createGenerationLog(broker, (error) => errors.push(error));
   stack.defer(() => made.close());
-  const log = { ...made, publish: patiently(made.publish) };
+  const log = {
+    ...made,
+    publish: patiently(made.publish),
+    publishCheckpoint: patiently(made.publishCheckpoint),
+  };
   await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const kept = stack.move();
   return { server, broker, log, errors, [Symbol.asyncDispose]: () => kept.disposeAsync() };

@@ -101,7 +101,11 @@ export async function openPlatform({
   const broker = stack.use(await connectBroker({ url: server.url, name: "worker" }));
   const made = createGenerationLog(broker, rethrow);
   stack.defer(() => made.close());
-  const log = { ...made, publish: patiently(made.publish) };
+  const log = {
+    ...made,
+    publish: patiently(made.publish),
+    publishCheckpoint: patiently(made.publishCheckpoint),
+  };
   await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const nodes = stack.use(new AsyncDisposableStack());
   const addNode = async (nodeOptions: NodeOptions = {}) =>
