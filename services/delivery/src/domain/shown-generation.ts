@@ -8,9 +8,10 @@ import { until } from "./until.ts";
 export interface ReadSources {
   readonly log: GenerationLog;
   readonly hub: Hub;
+  /** How long an answer waits for moderation to let its caller see what the call has brought about. Default 1 s. */
+  readonly shownMs?: number;
 }
 
-/** How long an answer waits for moderation to let its caller see what the call has brought about. */
 const SHOWN_MS = 1_000;
 
 /**
@@ -46,7 +47,7 @@ async function toShown(
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function showAfter(
-  { log, hub }: ReadSources,
+  { log, hub, shownMs = SHOWN_MS }: ReadSources,
   ref: GenerationRef,
   { first, transcript }: { first: Uint8Array; transcript: Transcript },
 ): Promise<Generation> {
@@ -54,7 +55,7 @@ export async function showAfter(
   const tail = await hub.open(ref);
   await hub.refresh(tail);
   const isDue = () => tail.shownSeq >= transcript.cursor.seq || tail.failure !== undefined;
-  await until(tail, isDue, { waitMs: SHOWN_MS });
+  await until(tail, isDue, { waitMs: shownMs });
   return showGeneration(hub, ref, (await log.reader.readLog(ref)).events);
 }
 
