@@ -85,17 +85,6 @@ describe("a gate", () => {
     expect((await waiting).json).toMatchObject({ events: [{ seq: 1 }, { seq: 2 }], ended: false });
   });
 
-  test("answers a cancel once the end may be shown", async () => {
-    await using platform = await openPlatform();
-    const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
-    await append(worker, started(), delta("a"));
-    await judge(platform, ref, 2);
-    const cancelled = call(`${platform.node.url}${path}/cancel`, { method: "POST" });
-    await expect.poll(async () => (await platform.log.reader.readLog(ref)).events).toHaveLength(4);
-    await judge(platform, ref, 3);
-    expect((await cancelled).json).toMatchObject({ status: "cancelled", text: "a", cursor: "1-3" });
-  });
-
   test("answers a cancel without the end when nobody judges that in time", async () => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
