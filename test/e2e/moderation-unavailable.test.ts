@@ -1,12 +1,14 @@
 import { createClient } from "@reprise/client";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { type Cluster, startCluster } from "./testing/cluster.ts";
+import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 import { CARD, hasEnded, MASK, saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
 
 const SAID = ["Pay with ", "4111 1111", " 1111 1111", ", please."];
 const SHOWN = SAID.join("").replace(CARD, MASK);
 const AFTER_MS = 200;
+/** Of five chunks. */
+const LEAD = 30;
 
 const isUnavailable = ({ type }: { type: string }) => type === "moderation.unavailable";
 
@@ -60,4 +62,45 @@ test("fail_open: without a judge readers get everything, the log says so, and wh
   // What a node shows comes a moment behind what the log has.
   const shown = () => generations.stream(id).done();
   await expect.poll(shown).toMatchObject({ status: "completed", text: SHOWN });
+});
+
+test("retract: readers of a judge that stands still come so far and no further, are told so, and go on with it", async () => {
+  await using cluster = await startCluster();
+  const [{ url }, moderation] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startModeration(),
+    cluster.startWorker(),
+  ]);
+  const { generations } = createClient({ url, apiKey: cluster.keys[TENANT]! });
+  const policy = {
+    mode: "retract" as const,
+    rules: ["cards" as const],
+    max_lead_characters: LEAD,
+    on_unavailable: { answer: "fail_closed" as const, after_ms: AFTER_MS },
+  };
+  // The first verdict is there before the judge stands still.
+  const { id } = await generations.create(
+    saying(["Hello. ", ...Array<string>(50).fill("clean "), ...SAID], policy, 20),
+  );
+  await cluster.untilLog(TENANT, id, (events) => events.length > 3);
+  await moderation.pause();
+  const headers = { authorization: `Bearer ${cluster.keys[TENANT]}` };
+  await using reader = await openSseReader(`${url}/v1/generations/${id}/events`, { headers });
+  expect(await reader.ended).toBe("broken");
+  const log = await cluster.untilLog(
+    TENANT,
+    id,
+    (events) => events.some(isUnavailable) && events.some(hasEnded),
+  );
+  const said = log.findLast(isUnavailable) as { answer: string; judged_seq: number } | undefined;
+  const shown = Math.max(...reader.frames.map(({ id: cursor = "" }) => Number(cursor.split("-")[1] ?? 0)));
+  const lead = log.slice(said!.judged_seq + 1, shown + 1).map((event) => textOf([event]));
+  expect(said!.answer).toBe("fail_closed");
+  expect(lead.join("").length).toBeLessThanOrEqual(LEAD);
+
+  moderation.resume();
+  const judged = await untilJudged(cluster, id);
+  expect(judged.text).toContain(`clean ${SHOWN}`);
+  const shownInTheEnd = () => generations.stream(id).done();
+  await expect.poll(shownInTheEnd).toMatchObject({ status: "completed", text: judged.text });
 });

@@ -1,5 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Framing } from "./frame-log.ts";
+import type { ModerationLag } from "./lead.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogReader } from "./log-reader.ts";
 import type { Tail } from "./tail.ts";
@@ -23,6 +24,8 @@ export interface HubOptions {
    * in the log. Called again while it rejects. Default: nothing is done.
    */
   onUnjudged?: (tail: Tail) => Promise<void>;
+  /** Told how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */
+  onLag?: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
 }
 
@@ -31,6 +34,7 @@ export const HUB_DEFAULTS = {
   lingerMs: 60_000,
   probeMs: 1_500,
   onUnjudged: () => Promise.resolve(),
+  onLag: () => undefined,
 } as const satisfies Partial<HubOptions>;
 
 export interface HubStats {

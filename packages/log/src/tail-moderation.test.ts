@@ -1,4 +1,12 @@
-import { encodeEvent, type EventDraft, type KnownEvent, Transcript, type Verdict } from "@reprise/protocol";
+import {
+  decodeEvent,
+  encodeEvent,
+  type EventDraft,
+  type KnownEvent,
+  textOf,
+  Transcript,
+  type Verdict,
+} from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Tail } from "./tail.ts";
@@ -9,6 +17,8 @@ import { completed, delta, newRef, requested, started } from "./testing/world.ts
 
 const REF = newRef();
 const SECRET = "SECRET";
+/** Some five events of text. */
+const LEAD = 15;
 
 const encode = (drafts: readonly EventDraft[]) => drafts.map((draft, seq) => encodeEvent(seq, draft));
 
@@ -21,7 +31,7 @@ const stored = (log: readonly Uint8Array[]) =>
 
 /** A log in which each secret is redacted some time later, and what moderation says while it comes to be. */
 function moderated(mode: "gate" | "retract", steps: readonly ("clean" | "secret" | "judge")[]) {
-  const drafts: EventDraft[] = [moderatedRequest(REF, { mode }), started()];
+  const drafts: EventDraft[] = [moderatedRequest(REF, { mode, max_lead_characters: LEAD }), started()];
   const verdicts: Verdict[] = [];
   let [judged, decided] = [0, 0];
   const judge = () => {
@@ -74,7 +84,7 @@ describe("of a moderated tail, whatever is lost, repeated and reordered of event
     );
   });
 
-  test("retract never shows an end that is not judged, nor text whose withdrawal is known", () => {
+  test("retract never shows an end that is not judged, more text than it may, nor text whose withdrawal is known", () => {
     fc.assert(
       fc.property(anySteps, anyFeed, (steps, feed) => {
         const { log, verdicts, endSeq } = moderated("retract", steps);
@@ -88,6 +98,10 @@ describe("of a moderated tail, whatever is lost, repeated and reordered of event
           if (kind === "verdict") judged = Math.max(judged, said.judged);
           const shown = shownEvents(tail);
           expect(shown.some(({ seq }) => seq === endSeq) && judged < endSeq).toBe(false);
+          const lead = log
+            .slice(judged + 1, tail.shownSeq + 1)
+            .map((payload) => textOf(decodeEvent(payload)));
+          expect(lead.join("").length).toBeLessThanOrEqual(LEAD);
           const withdrawn = shown.flatMap((event) =>
             event.type === "moderation.redacted" ? [event.from_seq] : [],
           );

@@ -88,7 +88,7 @@ export class Tail {
   }
 
   /** How much readers may see; undefined where they don't have to wait for moderation. */
-  get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged"> | undefined {
+  get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged" | "onLag"> | undefined {
     return this.#visibility;
   }
 
@@ -252,7 +252,7 @@ export class Tail {
     if (type !== "output.delta") this.#note(seq, type, payload);
     if (seq > 0) this.#frames.append(encodeCursor(this.#attempts.newest(seq)), this.#project(payload));
     this.#lastSeq = seq;
-    this.#visibility?.reached(seq);
+    this.#visibility?.reached(seq, type, payload);
   }
 
   /** What an event says of the log itself. */

@@ -1,6 +1,7 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
 import { toRepriseError, type Verdict } from "@reprise/protocol";
 import { flushConnection } from "./connection.ts";
+import type { ModerationLag } from "./lead.ts";
 import type { Tail } from "./tail.ts";
 import { subscribeVerdicts, type VerdictReader } from "./verdicts.ts";
 
@@ -11,6 +12,8 @@ export interface VerdictWatchOptions {
   onShown: (tail: Tail) => void;
   /** Called when nobody has judged anything of what readers wait for during the policy's time; again when it rejects. */
   onUnjudged: (tail: Tail) => Promise<void>;
+  /** Told how far readers of the tail were ahead, whenever more is judged. */
+  onLag: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
 }
 
@@ -48,6 +51,7 @@ export class VerdictWatch {
    */
   static async open(options: VerdictWatchOptions, tail: Tail): Promise<VerdictWatch> {
     const watch = new VerdictWatch(options, tail);
+    if (tail.visibility) tail.visibility.onLag = options.onLag;
     watch.#live = subscribeVerdicts(options.connection, tail.ref, {
       onVerdict: (verdict) => watch.#accept(verdict),
       onError: options.onError,

@@ -1,13 +1,20 @@
-import type { KnownEvent } from "@reprise/protocol";
+import { encodeEvent, type KnownEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
+import type { ModerationLag } from "./lead.ts";
 import { MODERATION, unavailable, verdict } from "./testing/moderated.ts";
+import { completed, delta, started } from "./testing/world.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
 const gate = () => new Visibility({ ...MODERATION, mode: "gate" });
-const retract = () => new Visibility({ ...MODERATION, mode: "retract" });
+const retract = (most = 1_000) =>
+  new Visibility({ ...MODERATION, mode: "retract", max_lead_characters: most });
 
 function tell(visibility: Visibility, seq: number, draft: ReturnType<typeof unavailable>): void {
   visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
+}
+
+function reach(visibility: Visibility, seq: number, draft = completed()): void {
+  visibility.reached(seq, draft.type, encodeEvent(seq, draft));
 }
 
 test("a gate shows what is cleared, and no more than there is", () => {
@@ -22,9 +29,9 @@ test("what a verdict clears is shown only once the decisions that go with it are
   visibility.accept(verdict(4), 6);
   visibility.accept(verdict(6, { decided: 7 }), 6);
   expect(visibility.shownSeq(6)).toBe(4);
-  visibility.reached(6);
+  reach(visibility, 6);
   expect(visibility.shownSeq(6)).toBe(4);
-  visibility.reached(7);
+  reach(visibility, 7);
   expect(visibility.shownSeq(7)).toBe(6);
 });
 
@@ -35,9 +42,9 @@ test("an older verdict that comes late takes nothing back", () => {
   expect([visibility.shownSeq(9), visibility.judged]).toEqual([6, 6]);
   visibility.accept(verdict(12, { decided: 11 }), 9);
   visibility.accept(verdict(10, { decided: 10 }), 9);
-  visibility.reached(10);
+  reach(visibility, 10);
   expect(visibility.shownSeq(10)).toBe(6);
-  visibility.reached(11);
+  reach(visibility, 11);
   expect(visibility.shownSeq(11)).toBe(11);
 });
 
@@ -77,15 +84,45 @@ test("fail_closed shows what is cleared, and says that nobody judges until someb
   expect([visibility.shownSeq(6), visibility.isUnavailable]).toEqual([4, false]);
 });
 
-test("readers wait for somebody to judge: of a gate for all, of retract for the end", () => {
-  const [strict, lax] = [gate(), retract()];
-  expect([strict.isUnjudged(0), strict.isUnjudged(1), lax.isUnjudged(1)]).toEqual([false, true, false]);
-  lax.took(1, "generation.failed", () => expect.fail("needs no decoding"));
-  expect(lax.isUnjudged(1)).toBe(true);
-  for (const visibility of [strict, lax]) visibility.accept(verdict(1, { cleared: 0 }), 1);
-  expect([strict.isUnjudged(1), lax.isUnjudged(1)]).toEqual([false, false]);
-  tell(strict, 2, unavailable("fail_closed", 1));
-  expect(strict.isUnjudged(2)).toBe(false);
+test.each([
+  ["gate", gate],
+  ["retract", retract],
+] as const)("what nobody has judged of a %s is known, until readers are told that nobody does", (_, make) => {
+  const visibility = make();
+  expect([visibility.isUnjudged(0), visibility.isUnjudged(1)]).toEqual([false, true]);
+  visibility.accept(verdict(1, { cleared: 0 }), 1);
+  expect([visibility.isUnjudged(1), visibility.isUnjudged(2)]).toEqual([false, true]);
+  tell(visibility, 2, unavailable("fail_closed", 1));
+  expect(visibility.isUnjudged(2)).toBe(false);
+});
+
+test("retract shows only so much text that nobody has judged, unless fail_open says otherwise", () => {
+  const visibility = retract(5);
+  reach(visibility, 1, started());
+  for (const [seq, text] of ["abc", "de", "f", ""].entries()) reach(visibility, seq + 2, delta(text));
+  expect(visibility.shownSeq(5)).toBe(3);
+  visibility.accept(verdict(2), 5);
+  expect(visibility.shownSeq(5)).toBe(5);
+  reach(visibility, 6, { type: "reasoning.delta", text: "ghi" });
+  reach(visibility, 7, { type: "tool.call", call_id: "c", name: "n", arguments: "{}" });
+  expect(visibility.shownSeq(7)).toBe(5);
+  tell(visibility, 8, unavailable("fail_open", 2));
+  reach(visibility, 8, unavailable("fail_open", 2));
+  expect(visibility.shownSeq(8)).toBe(8);
+});
+
+test("whoever asks is told how far readers of retract were ahead, of what came since", () => {
+  const visibility = retract(5);
+  reach(visibility, 1, delta("here before"));
+  const lags: ModerationLag[] = [];
+  visibility.onLag = (lag) => lags.push(lag);
+  visibility.accept(verdict(1), 1);
+  reach(visibility, 2, delta("abc"));
+  reach(visibility, 3, delta("not shown"));
+  visibility.accept(verdict(3), 3);
+  visibility.accept(verdict(3), 3);
+  expect(lags).toEqual([{ ms: expect.any(Number), characters: 3 }]);
+  expect(lags[0]!.ms).toBeGreaterThanOrEqual(0);
 });
 
 test("nobody waits where nothing is judged, or verdicts are only noted", () => {

@@ -1,13 +1,18 @@
 import {
+  decodeEvent,
   type EffectiveModeration,
   type EffectivePolicy,
   isTerminal,
   type KnownEvent,
+  textOf,
   type Verdict,
 } from "@reprise/protocol";
+import { Lead, type ModerationLag } from "./lead.ts";
 
 type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
 type UnavailableEvent = Extract<KnownEvent, { type: "moderation.unavailable" }>;
+
+const HAVE_TEXT: ReadonlySet<string> = new Set(["output.delta", "reasoning.delta", "tool.call"]);
 
 /** A policy under which readers may have to wait for moderation. */
 export type HoldingModeration = EffectiveModeration & { readonly mode: "gate" | "retract" };
@@ -19,13 +24,16 @@ export function holdingModeration(policy: EffectivePolicy | undefined): HoldingM
 }
 
 /**
- * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but a terminal event
- * and what follows it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows,
+ * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but what is too far
+ * ahead of moderation, and a terminal event and what follows it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows,
  * whatever order they come in, and is acted upon only by who has the decisions that go with it. Only a new attempt, of which a verdict
  * knows nothing, may have taken the place of what that was about: the store had lost it.
  */
 export class Visibility {
-  readonly #isGate: boolean;
+  /** Called whenever more is judged of a log whose text is shown before that. */
+  onLag: ((lag: ModerationLag) => void) | undefined;
+  /** Undefined for a gate. */
+  readonly #lead: Lead | undefined;
   /** What any verdict has said. */
   #judged = 0;
   /** What counts: of verdicts whose decisions are in the tail. */
@@ -41,13 +49,18 @@ export class Visibility {
   #endSeq: number | undefined;
   #unavailable: UnavailableEvent | undefined;
 
-  constructor({ mode }: HoldingModeration) {
-    this.#isGate = mode === "gate";
+  constructor({ mode, max_lead_characters: most }: HoldingModeration) {
+    this.#lead = mode === "gate" ? undefined : new Lead(most);
   }
 
   /** Every event up to it was looked at, as far as this node knows. */
   get judged(): number {
     return this.#judged;
+  }
+
+  /** What was decided about every event up to it is in the tail. */
+  get settled(): number {
+    return this.#settledJudged;
   }
 
   /** @param lastSeq the last event of the tail */
@@ -100,14 +113,19 @@ export class Visibility {
 
   /** @param to what may still count as said */
   #forget(to: number): void {
+    this.#lead?.forget(to);
     this.#judged = Math.min(this.#judged, to);
     this.#settledJudged = Math.min(this.#settledJudged, to);
     this.#settledCleared = Math.min(this.#settledCleared, to);
     this.#waiting = undefined;
   }
 
-  /** Acts upon what waited for decisions up to the tail's last event. */
-  reached(lastSeq: number): void {
+  /** The tail ends with this event now: acts upon what waited for decisions up to it. */
+  reached(lastSeq: number, type: string, payload: Uint8Array): void {
+    if (this.#lead) {
+      const textLength = HAVE_TEXT.has(type) ? textOf(decodeEvent(payload)).length : 0;
+      this.#lead.took(lastSeq, textLength, this.onLag ? performance.now() : Number.NaN);
+    }
     if (!this.#waiting || this.#waiting.decided > lastSeq) return;
     this.#settle(this.#waiting);
     this.#waiting = undefined;
@@ -116,9 +134,9 @@ export class Visibility {
   /** The last event that readers may be sent. */
   shownSeq(lastSeq: number): number {
     if (this.#isOpen) return lastSeq;
-    if (this.#isGate) return Math.min(lastSeq, this.#settledCleared);
-    const isHeld = this.#endSeq !== undefined && this.#settledJudged < this.#endSeq;
-    return isHeld ? this.#endSeq! - 1 : lastSeq;
+    if (!this.#lead) return Math.min(lastSeq, this.#settledCleared);
+    const isEndHeld = this.#endSeq !== undefined && this.#settledJudged < this.#endSeq;
+    return this.#lead.shownSeq(isEndHeld ? this.#endSeq! - 1 : lastSeq);
   }
 
   /** Whether nobody judges what readers wait for, and the policy has them told so. */
@@ -127,10 +145,9 @@ export class Visibility {
     return said?.answer === "fail_closed" && this.#judged <= said.judged_seq;
   }
 
-  /** Whether readers wait, or will, for events that nobody has judged yet, and have not been told that nobody does. */
+  /** Whether there are events that nobody has judged yet, and readers have not been told that nobody does. */
   isUnjudged(lastSeq: number): boolean {
-    if (this.#isOpen || this.isUnavailable) return false;
-    return this.#judged < (this.#isGate ? lastSeq : (this.#endSeq ?? 0));
+    return this.#judged < lastSeq && !this.#isOpen && !this.isUnavailable;
   }
 
   /** From the event that says so on, until that event itself is judged, readers are shown what nobody has judged. */
@@ -146,6 +163,8 @@ export class Visibility {
   #settle({ judged, cleared }: Verdict): void {
     this.#settledJudged = Math.max(this.#settledJudged, judged);
     this.#settledCleared = Math.max(this.#settledCleared, cleared);
+    const lag = this.#lead?.judged(judged, performance.now());
+    if (lag) this.onLag?.(lag);
     this.#unavailable = this.#stillSo(this.#unavailable);
   }
 }

@@ -25,6 +25,7 @@ const anyModeration: fc.Arbitrary<ModerationPolicy> = fc.record(
     mode: fc.constantFrom(...MODERATION_MODES),
     rules: fc.array(anyRule, { maxLength: 4 }),
     replacement: fc.string({ maxLength: 9 }),
+    max_lead_characters: fc.integer({ min: 1, max: 2_000 }),
     on_unavailable: anyAnswer(UNAVAILABLE),
     review: anyAnswer(REVIEW),
   },
@@ -34,6 +35,7 @@ const DEFAULTS = {
   mode: "retract",
   rules: [],
   replacement: "[redacted]",
+  max_lead_characters: 1_000,
   on_unavailable: { answer: "fail_open", after_ms: 5_000 },
   review: { answer: "redact", after_ms: 3_600_000 },
 };
@@ -49,7 +51,8 @@ describe("two parties' moderation made one", () => {
         expect(rank(MODERATION_MODES, both.mode)).toBe(
           Math.max(...said.map(({ mode }) => rank(MODERATION_MODES, mode))),
         );
-        for (const { on_unavailable: one, review: other } of said) {
+        for (const { on_unavailable: one, review: other, max_lead_characters: lead } of said) {
+          expect(both.max_lead_characters).toBeLessThanOrEqual(lead ?? Infinity);
           expect(rank(UNAVAILABLE, unavailable.answer)).toBeGreaterThanOrEqual(
             rank(UNAVAILABLE, one?.answer),
           );
@@ -67,6 +70,7 @@ describe("two parties' moderation made one", () => {
         const alone = tightenModeration({ mode: "retract", ...tenant });
         fc.pre(alone !== undefined);
         const { on_unavailable: unavailable, review, replacement, rules } = tenant;
+        expect(alone.max_lead_characters).toBe(tenant.max_lead_characters ?? 1_000);
         expect(alone).toMatchObject({ rules: rules ?? [], replacement: replacement ?? "[redacted]" });
         expect(alone.review).toEqual({ ...DEFAULTS.review, ...review });
         expect(alone.on_unavailable.after_ms).toBe(unavailable?.after_ms ?? 5_000);
@@ -105,8 +109,10 @@ describe("two parties' moderation made one", () => {
     const request: ModerationPolicy = {
       on_unavailable: { answer: "fail_open", after_ms: 80_000 },
       review: { answer: "approve", after_ms: 7_200_000 },
+      max_lead_characters: 9_000,
     };
     expect(tightenModeration({ mode: "gate" }, request)).toMatchObject({
+      max_lead_characters: 1_000,
       on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
       review: DEFAULTS.review,
     });
@@ -131,11 +137,13 @@ describe("a moderation policy", () => {
     { rules: [{ terms: ["foo"], action: "review", name: "words", category: "abuse", match: "anywhere" }] },
     { rules: [{ pattern: "a+", max_length: 1_024 }] },
     { rules: [{ classifier: "guard", categories: ["violence"], threshold: 0.5, action: "flag" }] },
-    { replacement: "", on_unavailable: {}, review: {} },
+    { replacement: "", max_lead_characters: 1, on_unavailable: {}, review: {} },
   ])("is taken: %j", (policy) => expect(moderationSchema.safeParse(policy).success).toBe(true));
 
   it.each([
     { mode: "block" },
+    { max_lead_characters: 0 },
+    { max_lead_characters: 1_000_001 },
     { rules: ["card"] },
     { rules: [{ set: "cards", action: "delete" }] },
     { rules: [{ terms: [] }] },

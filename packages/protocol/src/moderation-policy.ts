@@ -29,6 +29,7 @@ export const MODERATION_LIMITS = {
   nameLength: 64,
   replacementLength: 64,
   waitMs: 86_400_000,
+  leadCharacters: 1_000_000,
 } as const;
 
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -39,6 +40,7 @@ const categoryName = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/, {
 });
 const action = z.enum(MODERATION_ACTIONS);
 const waitMs = z.int().min(1).max(MODERATION_LIMITS.waitMs);
+const leadCharacters = z.int().min(1).max(MODERATION_LIMITS.leadCharacters);
 
 const builtIn = z.strictObject({ set: z.enum(BUILT_IN_RULES), action: action.optional() });
 const terms = z.strictObject({
@@ -84,6 +86,8 @@ export const moderationSchema = z.strictObject({
   rules: z.array(moderationRuleSchema).max(MODERATION_LIMITS.rules).optional(),
   /** What stands where text was redacted. Default `[redacted]`. */
   replacement: z.string().max(MODERATION_LIMITS.replacementLength).optional(),
+  /** For `retract`: how much text readers may be shown that nobody has judged, in characters. Default 1,000. */
+  max_lead_characters: leadCharacters.optional(),
   /** What readers get while nobody judges. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
   on_unavailable: z
     .strictObject({ answer: z.enum(UNAVAILABLE_ANSWERS).optional(), after_ms: waitMs.optional() })
@@ -95,21 +99,23 @@ export const moderationSchema = z.strictObject({
 });
 export type ModerationPolicy = z.infer<typeof moderationSchema>;
 
+const DEFAULTS = {
+  replacement: "[redacted]",
+  leadCharacters: 1_000,
+  unavailableAfterMs: 5_000,
+  review: { answer: "redact", after_ms: 3_600_000 },
+} as const;
+
 /** As a log keeps it. The rules are kept apart, by their id: `ruleSetId`. */
 export const effectiveModerationSchema = z.object({
   mode: z.enum(["observe", "retract", "gate"]),
   rule_set: z.string(),
   replacement: z.string(),
+  max_lead_characters: leadCharacters.default(DEFAULTS.leadCharacters),
   on_unavailable: z.object({ answer: z.enum(UNAVAILABLE_ANSWERS), after_ms: waitMs }),
   review: z.object({ answer: z.enum(REVIEW_ANSWERS), after_ms: waitMs }),
 });
 export type EffectiveModeration = z.infer<typeof effectiveModerationSchema>;
-
-const DEFAULTS = {
-  replacement: "[redacted]",
-  unavailableAfterMs: 5_000,
-  review: { answer: "redact", after_ms: 3_600_000 },
-} as const;
 
 /** A generation's moderation before its rules have been stored. */
 export type OpenModeration = Omit<EffectiveModeration, "rule_set"> & {
@@ -125,7 +131,8 @@ export function tightenModeration(
   tenant: ModerationPolicy = {},
   request: ModerationPolicy = {},
 ): OpenModeration | undefined {
-  const both = [request.on_unavailable || request.review ? spelledOut(tenant) : tenant, request];
+  const saysHow = request.on_unavailable ?? request.review ?? request.max_lead_characters;
+  const both = [saysHow === undefined ? tenant : spelledOut(tenant), request];
   const mode =
     strictest(
       MODERATION_MODES,
@@ -138,6 +145,7 @@ export function tightenModeration(
     mode,
     rules: both.flatMap(({ rules = [] }) => rules),
     replacement: tenant.replacement ?? request.replacement ?? DEFAULTS.replacement,
+    max_lead_characters: least(both.map((said) => said.max_lead_characters)) ?? DEFAULTS.leadCharacters,
     on_unavailable: {
       answer:
         strictest(
@@ -162,6 +170,7 @@ function spelledOut(tenant: ModerationPolicy): ModerationPolicy {
   const { mode = "off", on_unavailable, review } = tenant;
   if (mode === "off") return tenant;
   return {
+    max_lead_characters: DEFAULTS.leadCharacters,
     ...tenant,
     on_unavailable: {
       ...(mode === "gate" && { answer: "fail_closed" }),

@@ -76,12 +76,14 @@ describe("PROTOCOL.md", () => {
     const documented = Object.fromEntries(
       tableUnder("| field of moderation | default | meaning |").map(toDefault),
     );
-    const { replacement, review, on_unavailable: unavailable } = tightenModeration({ mode: "retract" })!;
+    const defaults = tightenModeration({ mode: "retract" })!;
+    const { replacement, max_lead_characters, review, on_unavailable: unavailable } = defaults;
     const shut = tightenModeration({ mode: "gate" })!.on_unavailable;
     expect(documented).toEqual({
       mode: "off",
       rules: "none",
       replacement,
+      max_lead_characters: `${max_lead_characters}`,
       "on_unavailable.answer": `${shut.answer} for gate, else ${unavailable.answer}`,
       "on_unavailable.after_ms": `${unavailable.after_ms}`,
       "review.answer": review.answer,

@@ -6,6 +6,8 @@ import { createLogger } from "./logger.ts";
 /* A process for the test beside it, which says how its service is to behave. */
 const [behaviour] = process.argv.slice(2);
 const FOREVER = 2 ** 31 - 1;
+/** For those that don't end by themselves; the others have as long as a busy machine needs. */
+const drainMs = behaviour === "leaky" || behaviour === "stop-fails" ? 300 : 60_000;
 
 await runService("fixture", async () => {
   if (behaviour === "bad-config") throw new RepriseError("config_invalid", "REPRISE_PORT must be a number");
@@ -24,5 +26,5 @@ await runService("fixture", async () => {
   };
   // Not before the signals are listened for.
   setImmediate(() => logger.info("started"));
-  return { logger, drainMs: behaviour === "stuck" ? 60_000 : 300, stop, reload, ...(failed && { failed }) };
+  return { logger, drainMs, stop, reload, ...(failed && { failed }) };
 });

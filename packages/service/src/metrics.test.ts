@@ -7,10 +7,13 @@ describe("metrics", () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.counter("reprise_events_delivered_total").inc(3);
     metrics.gauge("reprise_readers").set(2);
+    metrics.histogram("reprise_moderation_lag_characters").observe(30);
     metrics.counter("reprise_generations_ended_total").inc({ status: "failed" });
     const text = await metrics.render();
     expect(text).toContain("\nreprise_events_delivered_total 3\n");
     expect(text).toContain("\nreprise_readers 2\n");
+    expect(text).toContain('\nreprise_moderation_lag_characters_bucket{le="10"} 0\n');
+    expect(text).toContain('\nreprise_moderation_lag_characters_bucket{le="50"} 1\n');
     expect(text).toContain('\nreprise_generations_ended_total{status="failed"} 1\n');
   });
 

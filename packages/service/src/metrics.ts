@@ -1,10 +1,18 @@
-import { collectDefaultMetrics, Counter, Gauge, type Metric as PromMetric, Registry } from "prom-client";
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  type Metric as PromMetric,
+  Registry,
+} from "prom-client";
 import { type LabelOf, type MetricName, type MetricNameOf, METRICS } from "./metric-names.ts";
 
 /** One process's metrics. Asking for the same name again gives the same metric, so services in one process share them. */
 export interface Metrics {
   counter<Name extends MetricNameOf<"counter">>(name: Name): Counter<LabelOf<Name>>;
   gauge<Name extends MetricNameOf<"gauge">>(name: Name): Gauge<LabelOf<Name>>;
+  histogram(name: MetricNameOf<"histogram">): Histogram;
   /**
    * A gauge or counter without labels whose value is asked for at each scrape, which costs nothing between two of them. What
    * `read` returns for a counter must never fall.
@@ -36,6 +44,8 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
   return {
     counter: (name) => once(name, (settings) => new Counter(settings)),
     gauge: (name) => once(name, (settings) => new Gauge(settings)),
+    histogram: (name) =>
+      once(name, (settings) => new Histogram({ ...settings, buckets: [...METRICS[name].buckets] })),
     observe(name, read) {
       if (METRICS[name].kind === "gauge") once(name, (settings) => observedGauge(settings, read));
       else once(name, (settings) => observedCounter(settings, read));

@@ -133,7 +133,8 @@ describe("a nats-server started as a child", () => {
     await sendSignal(predecessor.pid, "SIGSTOP");
     predecessor.child.kill("SIGKILL");
     let isIn = false;
-    const successor = startNatsServer({ binary, storeDir }).finally(() => (isIn = true));
+    const patient = { binary, storeDir, predecessorGraceMs: 60_000 };
+    const successor = startNatsServer(patient).finally(() => (isIn = true));
     await awaitStartOfAnother();
     expect(isIn).toBe(false);
     process.kill(predecessor.pid, "SIGCONT");

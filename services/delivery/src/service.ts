@@ -67,6 +67,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
   const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
+  const lagSeconds = metrics.histogram("reprise_moderation_lag_seconds");
+  const lagCharacters = metrics.histogram("reprise_moderation_lag_characters");
   const hub = new Hub({
     connection: broker.main,
     reader: log.reader,
@@ -77,6 +79,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     async onUnjudged(tail) {
       const answer = await recordUnjudged(log, tail);
       if (answer) unjudged.inc({ answer });
+    },
+    onLag({ ms, characters }) {
+      lagSeconds.observe(ms / 1_000);
+      lagCharacters.observe(characters);
     },
     onError,
   });

@@ -1,6 +1,6 @@
 import type { ArchiveReader, LogEvent, LogLayout, LogOutline, PlacedSegment } from "@reprise/archive";
 import { holdingModeration, readPolicy, Visibility } from "@reprise/log";
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationRef, peekType } from "@reprise/protocol";
 
 /** An event with the cursor that every reader gets with it. */
 export interface ShownEvent extends LogEvent {
@@ -59,5 +59,9 @@ async function shownSeqOf(
   for (const { event } of notable) visibility.took(event.seq, event.type, () => event);
   const verdict = await reader.verdictOf(ref);
   if (verdict) visibility.accept(verdict, lastSeq);
+  if (moderation.mode === "retract") {
+    for await (const { seq, payload } of reader.events(ref, { fromSeq: visibility.settled + 1, layout }))
+      visibility.reached(seq, peekType(payload), payload);
+  }
   return visibility.shownSeq(lastSeq);
 }

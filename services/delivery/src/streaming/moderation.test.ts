@@ -124,6 +124,7 @@ describe("retract", () => {
     const long = "x".repeat(4_000);
     await append(worker, started(), delta(SECRET), ...Array.from({ length: 60 }, () => delta(long)));
     await decide(platform, ref, redacted(2));
+    await judge(platform, ref, 63, { decided: 63 });
     const { url } = await platform.addNode({ hubBytes: 1 });
     await using reader = await openSseReader(`${url}${path}/events`, { headers: authorization() });
     while (reader.lastEventId !== "1-63") await reader.nextFrame();
@@ -185,6 +186,27 @@ describe("retract", () => {
     await expect.poll(async () => (await again()).text).toContain("moderation.redacted");
     expect((await call(url, { headers: readJson })).text).not.toContain(SECRET);
   });
+});
+
+test("retract is never further ahead of moderation than it may be, and says how far it was", async () => {
+  await using platform = await openPlatform();
+  const body = moderatedBody({ mode: "retract", max_lead_characters: 4 });
+  const { path, ref, worker } = await createGeneration(platform, { body });
+  const url = `${platform.node.url}${path}`;
+  await using reader = await openSseReader(`${url}/events`, { headers: authorization() });
+  await append(worker, started(), delta("abc"), delta("d"), delta("e"), delta(""));
+  for (const id of ["1-1", "1-2", "1-3"]) expect((await reader.nextFrame())?.id).toBe(id);
+  await expect.poll(async () => (await call(url)).json).toMatchObject({ text: "abcd", cursor: "1-3" });
+  const page = await call(`${url}/events`, { headers: readJson });
+  expect(page.json).toMatchObject({ cursor: "1-3", ended: false });
+  await judge(platform, ref, 2);
+  for (const id of ["1-4", "1-5"]) expect((await reader.nextFrame())?.id).toBe(id);
+  await append(worker, completed());
+  await judge(platform, ref, 6);
+  expect(await reader.ended).toBe("clean");
+  const metrics = (await call(`${platform.node.url}/metrics`)).text;
+  expect(metrics).toMatch(/^reprise_moderation_lag_seconds_count 2$/m);
+  expect(metrics).toMatch(/^reprise_moderation_lag_characters_sum 6$/m);
 });
 
 describe("without moderation", () => {
