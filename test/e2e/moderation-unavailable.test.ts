@@ -93,7 +93,7 @@ test("retract: readers of a judge that stands still come so far and no further, 
     (events) => events.some(isUnavailable) && events.some(hasEnded),
   );
   const said = log.findLast(isUnavailable) as { answer: string; judged_seq: number } | undefined;
-  const shown = Math.max(...reader.frames.map(({ id: cursor = "" }) => Number(cursor.split("-")[1] ?? 0)));
+  const shown = Math.max(...reader.frames.map(({ id: cursor }) => Number(cursor.split("-")[1] ?? 0)));
   const lead = log.slice(said!.judged_seq + 1, shown + 1).map((event) => textOf([event]));
   expect(said!.answer).toBe("fail_closed");
   expect(lead.join("").length).toBeLessThanOrEqual(LEAD);

@@ -2,7 +2,7 @@ import { encodeEvent, type KnownEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { ModerationLag } from "./lead.ts";
 import { MODERATION, unavailable, verdict } from "./testing/moderated.ts";
-import { completed, delta, started } from "./testing/world.ts";
+import { completed, delta } from "./testing/world.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
 const gate = () => new Visibility({ ...MODERATION, mode: "gate" });
@@ -98,7 +98,7 @@ test.each([
 
 test("retract shows only so much text that nobody has judged, unless fail_open says otherwise", () => {
   const visibility = retract(5);
-  reach(visibility, 1, started());
+  reach(visibility, 1);
   for (const [seq, text] of ["abc", "de", "f", ""].entries()) reach(visibility, seq + 2, delta(text));
   expect(visibility.shownSeq(5)).toBe(3);
   visibility.accept(verdict(2), 5);
