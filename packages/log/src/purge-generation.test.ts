@@ -1,3 +1,4 @@
+import type { NatsConnection } from "@nats-io/transport-node";
 import {
   checkpointSubject,
   CHECKPOINTS_STREAM,
@@ -42,6 +43,18 @@ const ERASED = { code: "generation_erased" };
 
 function target({ broker, log }: World, ref: GenerationRef) {
   return { broker, log, ref };
+}
+
+/** A connection that waits for whoever it asks for longer than half a second, in which a busy machine may not answer. */
+function patient(connection: NatsConnection): NatsConnection {
+  const request: NatsConnection["request"] = (subject, payload) =>
+    connection.request(subject, payload, { timeout: 60_000 });
+  return new Proxy(connection, {
+    get(_connection, name) {
+      const own: unknown = name === "request" ? request : Reflect.get(connection, name);
+      return typeof own === "function" ? own.bind(connection) : own;
+    },
+  });
 }
 
 /** What moderation may say behind an end. */
@@ -113,7 +126,8 @@ test("one that runs is ended first, and its worker is waited for", async () => {
   let asked = 0;
   answerHolders(world.broker.reads, worker, () => ++asked < 3);
   await world.broker.reads.flush();
-  await endGeneration(target(world, ref));
+  const broker = { ...world.broker, main: patient(world.broker.main) };
+  await endGeneration({ ...target(world, ref), broker });
   expect(asked).toBe(3);
   const last = await world.log.leader.readLast(ref);
   expect(decodeEvent(last!.payload)).toMatchObject({ type: "generation.cancelled", reason: "erased" });
