@@ -249,7 +249,7 @@ export class JudgedGeneration {
     context.onDecided(draft.type);
     if (draft.type === "moderation.review") {
       const asked = this.#judge.reviews.open.find(({ reviewId }) => reviewId === draft.review_id);
-      if (asked) await keepListed(this.#parts, asked, () => this.isClosed);
+      if (asked) await keepListed(this.#parts, asked, () => this.isClosed).catch(context.onError);
     }
   }
 

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { BlobStore } from "@reprise/archive";
 import { opsSubject, streamOf } from "@reprise/protocol";
 import { completed, createRef, delta, started } from "@reprise/testkit";
@@ -14,6 +14,7 @@ import {
 import { readableTexts, streamsWith } from "../testing/search-stores.ts";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
 import { erasuresIn } from "./erasures.ts";
+import { requestDraft } from "./request-draft.ts";
 
 const { tenant } = createRef();
 const who: Omit<ErasureRequest, "subject"> = { tenant, by: "operator", reason: "a test" };
@@ -97,6 +98,37 @@ test("a generation that begins while its subject is erased, and is sealed with t
   await writeLog(live.log, after, subject, [delta("third"), completed()]);
   await archivedUpTo(world, "third");
   await later.stop();
+  expect(await findingsIn(world)).toEqual([]);
+});
+
+test("an erasure into which another process takes something at the last moment is finished with that", async () => {
+  await using world = await openLifecycleWorld();
+  await using archiver = await world.startArchiver();
+  const [own, others] = [createRef(), createRef()];
+  await writeLog(world.live.log, own, { subject: "ann" }, [delta("first"), completed()]);
+  await writeLog(world.live.log, others, { subject: "bob" }, [delta("second"), completed()]);
+  for (const text of ["first", "second"]) await archivedUpTo(world, text);
+  const [context, elsewhere] = [await world.openContext(), await world.openContext()];
+  const { archive } = context;
+  const append = archive.append.bind(archive);
+  let taken = 0;
+  vi.spyOn(archive, "append").mockImplementation(async (make, ...rest) => {
+    const draft = await make(archive.state);
+    if (draft?.tenants[0]?.records[0]?.kind === "key_destroyed" && taken++ === 0) {
+      const [erasure] = erasuresIn(archive.state.records(tenant));
+      const more = { ...erasure!, generations: [...erasure!.generations, others.generation] };
+      const said = { purged: {}, at: new Date().toISOString() };
+      await elsewhere.archive.refresh();
+      await elsewhere.archive.append((state) => requestDraft(state, tenant, more, said));
+    }
+    return append(make, ...rest);
+  });
+  const generations = [own, others].map(({ generation }) => generation).toSorted();
+  expect(await eraseSubject(context, { ...who, subject: "ann" }, settle)).toMatchObject({
+    certificate: { generations },
+  });
+  await archiver.stop();
+  expect(await streamsWith(world.live.broker, "second")).toEqual([]);
   expect(await findingsIn(world)).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { PlacesByStream } from "@reprise/archive";
+import type { ArchiveState, PlacesByStream } from "@reprise/archive";
 import {
   type FilledStream,
   fillStream,
@@ -65,13 +65,19 @@ export async function finishErasure(
     signal?.throwIfAborted();
     await fillFiles(live, erasure, record);
     await purgeAll(live, refs, record);
-    const further = await findLost(context, tenant, erasure, kids);
+    let further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
       const at = now();
-      const { id } = erasure;
+      const { id, generations } = erasure;
       const destroyed = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
-      await archive.append(() => recordsDraft(tenant, [destroyed]), ends);
-      return { ...erasure, doneAt: at };
+      const isAll = (state: ArchiveState) =>
+        generationsOf(state, tenant, erasure).length === generations.length;
+      const outcome = await archive.append(
+        (state) => (isAll(state) ? recordsDraft(tenant, [destroyed]) : undefined),
+        ends,
+      );
+      if (outcome.kind === "committed") return { ...erasure, doneAt: at };
+      further = await findLost(context, tenant, erasure, kids);
     }
     const grown = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
     await endAll(

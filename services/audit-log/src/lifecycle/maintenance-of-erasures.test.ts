@@ -42,7 +42,7 @@ test("an erasure that nobody goes on with is finished after two minutes", async 
   passedMs = 121_000;
   await eventually(() => expect(openErasures(archive.state)).toEqual([]));
   expect(await streamsWith(world.live.broker, "secret")).toEqual([]);
-  await archiver.stop();
+  await Promise.all([archiver.stop(), maintenance[Symbol.asyncDispose]()]);
   expect(await findingsIn(world)).toEqual([]);
   expect(maintenance.errors).toEqual([]);
 });
