@@ -4,13 +4,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createFileStore } from "@reprise/archive";
 import { createSeededRandom, createTempDir } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openWrittenLogs, SHARDS } from "./testing/written-logs.ts";
 
 const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 50);
 const SEED = Number(process.env["AUDIT_CRASH_SEED"] ?? 5);
 /** A batch makes at least half as many changes to its stores. */
 const STEPPED_ROUNDS = 20;
+/** Of starting a process, and letting it archive and die. */
+const ROUND_LIMIT_MS = 20_000;
+vi.setConfig({ testTimeout: ROUNDS * ROUND_LIMIT_MS });
 const SCRIPT = fileURLToPath(new URL("testing/crashing-archiver.ts", import.meta.url));
 
 async function openWorld() {

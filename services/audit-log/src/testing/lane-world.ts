@@ -82,10 +82,10 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
     if (error) throw new Error(error.description);
   };
   const publish = async (subject: string, payload: Uint8Array) => {
-    // One name for all tries: what was stored without an answer is not stored again.
-    const messageId = createWriterName();
+    // One name for all tries: what was stored without an answer is not stored again. The broker forgets it after a second.
+    const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
     for (;;) {
-      const outcome = await log.publish(subject, payload, { messageId });
+      const outcome = await log.publish(subject, payload, options);
       if (outcome.kind === "stored") return;
       if (outcome.kind !== "unavailable") throw new Error(outcome.kind);
       await pause(RETRY_MS);
@@ -116,6 +116,8 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
       const archive = await openArchive({ store, name: "test", writer });
       const keys = await keyring();
       const waiting = new Set<() => void>();
+      // The archive itself knows of a commit before its checkpoint is there.
+      let committed: Lane | undefined;
       const stopping = new AbortController();
       const running = archiveLane(
         {
@@ -128,6 +130,7 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
           limits,
           onError,
           onCommitted() {
+            committed = archive.state.lanes.get(stream);
             onCommitted?.();
             for (const look of waiting) look();
           },
@@ -144,10 +147,9 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
         until: (holds) =>
           new Promise((resolve) => {
             const look = () => {
-              const lane = archive.state.lanes.get(stream);
-              if (!lane || !holds(lane)) return;
+              if (!committed || !holds(committed)) return;
               waiting.delete(look);
-              resolve(lane);
+              resolve(committed);
             };
             waiting.add(look);
             look();

@@ -24,6 +24,7 @@ import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { archiveLane } from "../archiving/lane-archiver.ts";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle/lifecycle-context.ts";
+import { createPatientLog } from "./patient-log.ts";
 import { readableTexts } from "./search-stores.ts";
 import { verifyStore } from "./verify-store.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
@@ -70,7 +71,7 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const log = createGenerationLog(broker, onError);
+  const log = createPatientLog(createGenerationLog(broker, onError));
   stack.defer(() => log.close());
   const live = { broker, log, shards: SHARDS };
   const store = createFileStore(join(dir, "archive"));
@@ -162,7 +163,7 @@ export function findingsIn(world: LifecycleWorld): Promise<readonly Finding[]> {
   return verifyStore(world.store);
 }
 
-/** What a check returns as soon as it no longer throws; its last error after 30 s. */
+/** What a check returns as soon as it no longer throws; its last error after a minute. */
 export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: 60_000, interval: 50 });
 }
