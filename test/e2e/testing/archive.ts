@@ -22,6 +22,7 @@ import {
 } from "@reprise/protocol";
 import { expect } from "vitest";
 import type { Cluster } from "./cluster.ts";
+import { untilAnswered } from "./until-answered.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../services/audit-log/src/cli/main.ts", import.meta.url));
 const STREAMS = [generationsStream(0), generationsStream(1), VERDICTS_STREAM, OPS_STREAM];
@@ -45,7 +46,8 @@ export async function untilArchived(cluster: Cluster): Promise<OpenedArchive> {
   const { broker, dataDir } = cluster;
   const ends = await Promise.all(
     STREAMS.map(
-      async (stream) => [stream, (await readStreamFacts(broker.reads, stream)).lastStreamSeq] as const,
+      async (stream) =>
+        [stream, (await untilAnswered(() => readStreamFacts(broker.reads, stream))).lastStreamSeq] as const,
     ),
   );
   const archive = await openArchive({ store: createFileStore(join(dataDir, "audit")), name: "reprise" });

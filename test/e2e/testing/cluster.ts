@@ -17,6 +17,7 @@ import {
   startTestBroker,
   type TestBroker,
 } from "@reprise/testkit";
+import { untilAnswered } from "./until-answered.ts";
 
 export interface DeliveryProcess extends ServiceProcess {
   readonly url: string;
@@ -140,7 +141,7 @@ export function textOf(events: readonly KnownEvent[]): string {
 
 async function readLog(log: GenerationLog, tenant: string, id: string): Promise<string[]> {
   const ref = { tenant: parseTenantId(tenant), generation: parseGenerationId(id) };
-  const stored = await log.leader.readTail(ref, 0);
+  const stored = await untilAnswered(() => log.leader.readTail(ref, 0));
   return stored.map(({ payload }) => Buffer.from(payload).toString());
 }
 

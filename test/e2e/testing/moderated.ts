@@ -10,6 +10,7 @@ import {
 } from "@reprise/protocol";
 import type { SeededRandom } from "@reprise/testkit";
 import { type Cluster, textOf } from "./cluster.ts";
+import { untilAnswered } from "./until-answered.ts";
 
 /** A card number that passes Luhn's check, and what stands in its place. */
 export const CARD = "4111 1111 1111 1111";
@@ -62,7 +63,7 @@ export async function untilJudged(cluster: Cluster, id: string): Promise<Judged>
     await cluster.broker.main.flush();
     for (;;) {
       moved = Promise.withResolvers();
-      const stored = await cluster.log.verdicts.readVerdictFromLeader(ref);
+      const stored = await untilAnswered(() => cluster.log.verdicts.readVerdictFromLeader(ref));
       const payloads = await cluster.readLog(TENANT, id);
       const events = payloads.map((payload) => decodeEvent(payload) as KnownEvent);
       if (events.some(hasEnded) && stored?.verdict.judged === events.length - 1)

@@ -3,6 +3,7 @@ import type { FinalLog } from "../trial/judge-readers.ts";
 import { runTrial, type TrialResult } from "../trial/run-trial.ts";
 import type { Violation } from "../trial/violation.ts";
 import type { FaultWorld } from "../world/fault-world.ts";
+import { untilAnswered } from "../world/until-answered.ts";
 import type { WorldPool } from "./world-pool.ts";
 
 export interface RunRowOptions {
@@ -46,7 +47,7 @@ function toUnstarted(seed: number, why: string): TrialResult {
 async function judgeAftermath({ log }: FaultWorld, logs: readonly FinalLog[]): Promise<Violation[]> {
   const violations: Violation[] = [];
   for (const { generation, payloads } of logs) {
-    const last = await log.leader.readLast(generation.ref);
+    const last = await untilAnswered(() => log.leader.readLast(generation.ref));
     const isSame = last !== undefined && Buffer.from(last.payload).toString() === payloads.at(-1);
     const what = `${generation.id}: its last event is another than when it had ended`;
     if (!isSame) violations.push({ kind: "log", what });

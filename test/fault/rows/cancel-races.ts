@@ -4,6 +4,7 @@ import { callNode, type NodeAnswer } from "../trial/call.ts";
 import { type LogWatch, watchLog } from "../trial/log-watch.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { GenerationOptions, Trial } from "../trial/trial.ts";
+import { untilAnswered } from "../world/until-answered.ts";
 import type { FaultRow } from "./row.ts";
 
 /** When the first cancel comes, counted from the create's answer, in milliseconds. The run takes 300 ms to its first token, and 600 more. */
@@ -90,7 +91,7 @@ async function cancelAtOnce(trial: Trial, generation: TestedGeneration): Promise
     return callNode(world, { node, tenant: generation.tenant, path, body: { reason: `caller ${caller}` } });
   });
   const answers = await Promise.all(callers);
-  const last = await world.log.leader.readLast(generation.ref);
+  const last = await untilAnswered(() => world.log.leader.readLast(generation.ref));
   const end = last && (JSON.parse(Buffer.from(last.payload).toString()) as { seq: number; type: string });
   for (const answer of answers) judgeAnswer(trial, generation, answer, end);
 }

@@ -5,6 +5,7 @@ import { type ClearedWatch, watchCleared } from "@reprise/testkit";
 import { reportSilences } from "../trial/recovery.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
+import { untilAnswered } from "../world/until-answered.ts";
 import type { FaultRow } from "./row.ts";
 
 const GENERATIONS = 8;
@@ -68,7 +69,7 @@ async function openReaders(trial: Trial, watch: ClearedWatch) {
 /** Waits until the whole log is judged: each event once, by one set of rules, and nothing decided twice. */
 async function judgeDecisions(trial: Trial, { id, ref }: TestedGeneration): Promise<void> {
   for (;;) {
-    const stored = await trial.world.log.verdicts.readVerdictFromLeader(ref);
+    const stored = await untilAnswered(() => trial.world.log.verdicts.readVerdictFromLeader(ref));
     const payloads = await trial.world.readLog(ref);
     const last = payloads.length - 1;
     if (stored?.verdict.judged !== last) {

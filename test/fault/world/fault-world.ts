@@ -5,6 +5,7 @@ import type { GenerationRef } from "@reprise/protocol";
 import { createTempDir, findFreePort, startTcpProxy, type TcpProxy } from "@reprise/testkit";
 import { ServiceSlot } from "./service-slot.ts";
 import { createTenant, encodeTenantsFile, type Tenant } from "./tenant.ts";
+import { untilAnswered } from "./until-answered.ts";
 import { encodeModelsFile, startUpstream, type Upstream } from "./upstream.ts";
 import { startWorldBroker, type WorldBroker } from "./world-broker.ts";
 import { DEFAULT_ACK_WAIT_MS, type Link, type WorldOptions } from "./world-options.ts";
@@ -131,7 +132,8 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
       return upstream;
     },
     async readLog(ref) {
-      const stored = await (kind === "cluster" ? log.leader : log.reader).readTail(ref, 0);
+      const source = kind === "cluster" ? log.leader : log.reader;
+      const stored = await untilAnswered(() => source.readTail(ref, 0));
       return stored.map(({ payload }) => Buffer.from(payload).toString());
     },
     async heal() {
