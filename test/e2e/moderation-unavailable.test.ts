@@ -1,8 +1,11 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createClient } from "@reprise/client";
-import { openSseReader } from "@reprise/testkit";
+import { createTempDir, openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 import { CARD, hasEnded, MASK, saying, TENANT, untilJudged, wholly } from "./testing/moderated.ts";
+import { startToldModel } from "./testing/told-model.ts";
 
 const SAID = ["Pay with ", "4111 1111", " 1111 1111", ", please."];
 const SHOWN = SAID.join("").replace(CARD, MASK);
@@ -66,25 +69,36 @@ test("fail_open: without a judge readers get everything, the log says so, and wh
 
 test("retract: readers of a judge that stands still come so far and no further, are told so, and go on with it", async () => {
   await using cluster = await startCluster();
+  await using dir = await createTempDir("lead");
+  await using model = await startToldModel("told");
+  const env = { REPRISE_MODELS_FILE: join(dir.path, "models.json") };
+  await writeFile(env.REPRISE_MODELS_FILE, model.modelsFile);
   const [{ url }, moderation] = await Promise.all([
-    cluster.startDelivery(),
+    cluster.startDelivery(env),
     cluster.startModeration(),
-    cluster.startWorker(),
+    cluster.startWorker(env),
   ]);
   const { generations } = createClient({ url, apiKey: cluster.keys[TENANT]! });
-  const policy = {
-    mode: "retract" as const,
-    rules: ["cards" as const],
-    max_lead_characters: LEAD,
-    on_unavailable: { answer: "fail_closed" as const, after_ms: AFTER_MS },
-  };
-  // The first verdict is there before the judge stands still.
-  const { id } = await generations.create(
-    saying(["Hello. ", ...Array<string>(50).fill("clean "), ...SAID], policy, 20),
-  );
-  await cluster.untilLog(TENANT, id, (events) => events.length > 3);
-  await moderation.pause();
+  const { id } = await generations.create({
+    model: "told",
+    input: "Say it.",
+    policy: {
+      moderation: {
+        mode: "retract",
+        rules: ["cards"],
+        max_lead_characters: LEAD,
+        on_unavailable: { answer: "fail_closed", after_ms: AFTER_MS },
+      },
+    },
+  });
   const headers = { authorization: `Bearer ${cluster.keys[TENANT]}` };
+  const report = async () => (await fetch(`${url}/v1/generations/${id}/moderation`, { headers })).json();
+  await model.say(["Hello. "]);
+  await expect.poll(report).toMatchObject({ judged: 2 });
+  await moderation.pause();
+  await model.say([...Array<string>(50).fill("clean "), ...SAID]);
+  await model.finish();
+
   await using reader = await openSseReader(`${url}/v1/generations/${id}/events`, { headers });
   expect(await reader.ended).toBe("broken");
   const log = await cluster.untilLog(
@@ -92,10 +106,9 @@ test("retract: readers of a judge that stands still come so far and no further, 
     id,
     (events) => events.some(isUnavailable) && events.some(hasEnded),
   );
-  const said = log.findLast(isUnavailable) as { answer: string; judged_seq: number } | undefined;
+  expect(log.filter(isUnavailable)).toMatchObject([{ answer: "fail_closed", judged_seq: 2 }]);
   const shown = Math.max(...reader.frames.map(({ id: cursor }) => Number(cursor.split("-")[1] ?? 0)));
-  const lead = log.slice(said!.judged_seq + 1, shown + 1).map((event) => textOf([event]));
-  expect(said!.answer).toBe("fail_closed");
+  const lead = log.slice(3, shown + 1).map((event) => textOf([event]));
   expect(lead.join("").length).toBeLessThanOrEqual(LEAD);
 
   moderation.resume();

@@ -1,15 +1,33 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
+
+/** Below what systems give to outgoing connections: from 32,768 on Linux, from 49,152 elsewhere. */
+const FIRST = 10_000;
+const LAST = 32_767;
+const TRIES = 100;
 
 /**
- * A port on 127.0.0.1 that nobody listens on at this moment. Somebody else may take it before the caller does: where a server
- * can choose its own port and say which (port 0), prefer that.
+ * A port on 127.0.0.1 that nobody listens on at this moment, and that no outgoing connection takes: a server that is restarted finds it
+ * free. Another server may take it before the caller does; where one is never restarted and can say its own port, prefer that (port 0).
+ * @throws Error when a hundred ports are all taken
  */
 export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const port = randomInt(FIRST, LAST + 1);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`${TRIES} ports between ${FIRST} and ${LAST} are all taken.`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, "127.0.0.1"), "listening");
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, "close");
-  return port;
+  return true;
 }

@@ -1,6 +1,7 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startNatsServer } from "@reprise/service";
+import { findFreePort } from "./free-port.ts";
 import { isEndingSignal, sendSignal } from "./send-signal.ts";
 import { createTempDir } from "./temp-dir.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
@@ -25,7 +26,7 @@ export async function startBrokerBinary(binary: string, options: TestBrokerOptio
   const storeDir = join(dir.path, "store");
   const snapshotDir = join(dir.path, "snapshot");
   const start = (port?: number) => startNatsServer({ ...options, binary, storeDir, port });
-  let server = await start();
+  let server = await start(await findFreePort());
   const { url, port } = server;
   const kill = async (signal: NodeJS.Signals): Promise<void> => {
     await sendSignal(server.pid, signal);
