@@ -1,6 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Framing } from "./frame-log.ts";
-import type { ModerationLag } from "./lead.ts";
+import type { ModerationLag } from "./moderation-lead.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogReader } from "./log-reader.ts";
 import type { Tail } from "./tail.ts";
@@ -20,8 +20,8 @@ export interface HubOptions {
   /** After how long without an event a generation with readers is compared with its log, at the least. Default 1.5 s. */
   probeMs?: number;
   /**
-   * Called when nobody judges what the readers of a moderated generation wait for, for as long as its policy lets them; to be recorded
-   * in the log. Called again while it rejects. Default: nothing is done.
+   * Called when nobody judges an event of a moderated generation for as long as its policy allows; to be recorded in the log. Called
+   * again, later and later, while it rejects. Default: nothing is done.
    */
   onUnjudged?: (tail: Tail) => Promise<void>;
   /** Told how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */

@@ -196,7 +196,9 @@ export class Hub {
 
   async #watchVerdicts(tail: Tail): Promise<VerdictWatch | undefined> {
     if (!tail.visibility) return undefined;
-    return VerdictWatch.open({ ...this.#options, onShown: (shown) => this.#changes.add(shown) }, tail);
+    // An outage of moderation is noticed for all tails at once.
+    const onUnjudged = () => this.#loads.run(() => this.#options.onUnjudged(tail));
+    return VerdictWatch.open({ ...this.#options, onUnjudged, onShown: () => this.#changes.add(tail) }, tail);
   }
 
   #loaded({ frames }: Tail): void {

@@ -1,7 +1,7 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
 import { toRepriseError, type Verdict } from "@reprise/protocol";
 import { flushConnection } from "./connection.ts";
-import type { ModerationLag } from "./lead.ts";
+import type { ModerationLag } from "./moderation-lead.ts";
 import type { Tail } from "./tail.ts";
 import { subscribeVerdicts, type VerdictReader } from "./verdicts.ts";
 
@@ -10,9 +10,9 @@ export interface VerdictWatchOptions {
   verdicts: Pick<VerdictReader, "readVerdict">;
   /** Called when readers of the tail can be sent more. */
   onShown: (tail: Tail) => void;
-  /** Called when nobody has judged anything of what readers wait for during the policy's time; again when it rejects. */
+  /** Called when nobody has judged any event of what is unjudged during the policy's time; again, later and later, when it rejects. */
   onUnjudged: (tail: Tail) => Promise<void>;
-  /** Told how far readers of the tail were ahead, whenever more is judged. */
+  /** Told how far the tail's readers were ahead, whenever more is judged. */
   onLag: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
 }
@@ -28,7 +28,7 @@ export class VerdictWatch {
   readonly #tail: Tail;
   readonly #afterMs: number;
   #live: Subscription | undefined;
-  /** Since when readers wait for somebody to judge what comes behind `#judged`. */
+  /** Since when nobody has judged what comes behind `#judged`. */
   #unjudgedSince: number | undefined;
   #judged = 0;
   /** How far it was judged when that was last reported. */
@@ -36,6 +36,7 @@ export class VerdictWatch {
   #progress = 0;
   #waitMs = 0;
   #dueAt = 0;
+  #reportAt = 0;
   #busy = false;
 
   private constructor(options: VerdictWatchOptions, tail: Tail) {
@@ -51,7 +52,10 @@ export class VerdictWatch {
    */
   static async open(options: VerdictWatchOptions, tail: Tail): Promise<VerdictWatch> {
     const watch = new VerdictWatch(options, tail);
-    if (tail.visibility) tail.visibility.onLag = options.onLag;
+    if (tail.visibility)
+      tail.visibility.onLag = (lag) => {
+        if (tail.readers > 0) options.onLag(lag);
+      };
     watch.#live = subscribeVerdicts(options.connection, tail.ref, {
       onVerdict: (verdict) => watch.#accept(verdict),
       onError: options.onError,
@@ -70,16 +74,17 @@ export class VerdictWatch {
   sweep(now: number, everyMs: number): void {
     const { lastSeq, shownSeq, visibility } = this.#tail;
     this.#observe(now);
-    const progress = lastSeq + shownSeq + (visibility?.judged ?? 0);
+    const progress = shownSeq + (visibility?.judged ?? 0);
     if (progress !== this.#progress || shownSeq === lastSeq) {
       this.#progress = progress;
       this.#waitMs = everyMs;
       this.#dueAt = now + everyMs;
     }
-    const isLate = this.#isLate(now);
+    const isLate = this.#isLate(now) && now >= this.#reportAt;
     if (this.#busy || (now < this.#dueAt && !isLate)) return;
     this.#waitMs = Math.min(MAX_WAIT_MS, this.#waitMs * 2);
     this.#dueAt = now + this.#waitMs;
+    if (isLate) this.#reportAt = this.#dueAt;
     this.#busy = true;
     void this.#catchUp(isLate).finally(() => (this.#busy = false));
   }

@@ -1,8 +1,8 @@
 import { encodeEvent, type KnownEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import type { ModerationLag } from "./lead.ts";
+import type { ModerationLag } from "./moderation-lead.ts";
 import { MODERATION, unavailable, verdict } from "./testing/moderated.ts";
-import { completed, delta } from "./testing/world.ts";
+import { completed, delta, started as startedDraft } from "./testing/world.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
 const gate = () => new Visibility({ ...MODERATION, mode: "gate" });
@@ -109,6 +109,45 @@ test("retract shows only so much text that nobody has judged, unless fail_open s
   tell(visibility, 8, unavailable("fail_open", 2));
   reach(visibility, 8, unavailable("fail_open", 2));
   expect(visibility.shownSeq(8)).toBe(8);
+});
+
+test("retract that fail_closed has closed shows nothing that comes behind that, until somebody judges on", () => {
+  const visibility = retract();
+  for (const seq of [1, 2]) reach(visibility, seq, delta("a"));
+  tell(visibility, 3, unavailable("fail_closed", 0));
+  for (const seq of [3, 4]) reach(visibility, seq, delta("b"));
+  expect([visibility.shownSeq(4), visibility.isUnavailable]).toEqual([3, true]);
+  visibility.accept(verdict(1), 4);
+  expect([visibility.shownSeq(4), visibility.isUnavailable]).toEqual([4, false]);
+});
+
+test("of retract that fail_open has opened the lag is what readers could see, whatever they may else", () => {
+  const visibility = retract(5);
+  const lags: ModerationLag[] = [];
+  visibility.onLag = (lag) => lags.push(lag);
+  for (const seq of [1, 2]) reach(visibility, seq, delta("abcd"));
+  tell(visibility, 3, unavailable("fail_open", 0));
+  reach(visibility, 3, unavailable("fail_open", 0));
+  visibility.accept(verdict(2), 3);
+  expect(lags).toMatchObject([{ characters: 8 }]);
+});
+
+test("a further attempt makes no lag of what was judged before it", () => {
+  const visibility = retract();
+  const lags: ModerationLag[] = [];
+  visibility.onLag = (lag) => lags.push(lag);
+  const begin = (seq: number, attempt: number) => {
+    const draft = { ...startedDraft(), attempt };
+    visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
+    reach(visibility, seq, draft);
+  };
+  begin(1, 1);
+  reach(visibility, 2, delta("before"));
+  visibility.accept({ ...verdict(2), attempt: 1 }, 2);
+  begin(3, 2);
+  reach(visibility, 4, delta("a"));
+  visibility.accept({ ...verdict(4), attempt: 2 }, 4);
+  expect(lags).toMatchObject([{ characters: 6 }, { characters: 1 }]);
 });
 
 test("whoever asks is told how far readers of retract were ahead, of what came since", () => {

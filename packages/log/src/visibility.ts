@@ -2,17 +2,16 @@ import {
   decodeEvent,
   type EffectiveModeration,
   type EffectivePolicy,
+  hasText,
   isTerminal,
   type KnownEvent,
   textOf,
   type Verdict,
 } from "@reprise/protocol";
-import { Lead, type ModerationLag } from "./lead.ts";
+import { type ModerationLag, ModerationLead } from "./moderation-lead.ts";
 
 type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
 type UnavailableEvent = Extract<KnownEvent, { type: "moderation.unavailable" }>;
-
-const HAVE_TEXT: ReadonlySet<string> = new Set(["output.delta", "reasoning.delta", "tool.call"]);
 
 /** A policy under which readers may have to wait for moderation. */
 export type HoldingModeration = EffectiveModeration & { readonly mode: "gate" | "retract" };
@@ -25,15 +24,16 @@ export function holdingModeration(policy: EffectivePolicy | undefined): HoldingM
 
 /**
  * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but what is too far
- * ahead of moderation, and a terminal event and what follows it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows,
- * whatever order they come in, and is acted upon only by who has the decisions that go with it. Only a new attempt, of which a verdict
- * knows nothing, may have taken the place of what that was about: the store had lost it.
+ * ahead of moderation, what comes after it was recorded that nobody judges, if that closes it, and a terminal event and what follows
+ * it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows, whatever order they
+ * come in, and is acted upon only by who has the decisions that go with it. Only a new attempt, of which a verdict knows nothing, may
+ * have taken the place of what that was about: the store had lost it.
  */
 export class Visibility {
   /** Called whenever more is judged of a log whose text is shown before that. */
   onLag: ((lag: ModerationLag) => void) | undefined;
   /** Undefined for a gate. */
-  readonly #lead: Lead | undefined;
+  readonly #lead: ModerationLead | undefined;
   /** What any verdict has said. */
   #judged = 0;
   /** What counts: of verdicts whose decisions are in the tail. */
@@ -49,8 +49,8 @@ export class Visibility {
   #endSeq: number | undefined;
   #unavailable: UnavailableEvent | undefined;
 
-  constructor({ mode, max_lead_characters: most }: HoldingModeration) {
-    this.#lead = mode === "gate" ? undefined : new Lead(most);
+  constructor({ mode, max_lead_characters: most = Number.POSITIVE_INFINITY }: HoldingModeration) {
+    this.#lead = mode === "gate" ? undefined : new ModerationLead(most);
   }
 
   /** Every event up to it was looked at, as far as this node knows. */
@@ -123,7 +123,7 @@ export class Visibility {
   /** The tail ends with this event now: acts upon what waited for decisions up to it. */
   reached(lastSeq: number, type: string, payload: Uint8Array): void {
     if (this.#lead) {
-      const textLength = HAVE_TEXT.has(type) ? textOf(decodeEvent(payload)).length : 0;
+      const textLength = hasText(type) ? textOf(decodeEvent(payload)).length : 0;
       this.#lead.took(lastSeq, textLength, this.onLag ? performance.now() : Number.NaN);
     }
     if (!this.#waiting || this.#waiting.decided > lastSeq) return;
@@ -136,10 +136,12 @@ export class Visibility {
     if (this.#isOpen) return lastSeq;
     if (!this.#lead) return Math.min(lastSeq, this.#settledCleared);
     const isEndHeld = this.#endSeq !== undefined && this.#settledJudged < this.#endSeq;
-    return this.#lead.shownSeq(isEndHeld ? this.#endSeq! - 1 : lastSeq);
+    const heldFrom = isEndHeld ? this.#endSeq! : Number.POSITIVE_INFINITY;
+    const closedBehind = this.isUnavailable ? this.#unavailable!.seq : Number.POSITIVE_INFINITY;
+    return this.#lead.shownSeq(Math.min(lastSeq, heldFrom - 1, closedBehind));
   }
 
-  /** Whether nobody judges what readers wait for, and the policy has them told so. */
+  /** Whether nobody judges, and the policy has readers told so. */
   get isUnavailable(): boolean {
     const said = this.#unavailable;
     return said?.answer === "fail_closed" && this.#judged <= said.judged_seq;
@@ -163,7 +165,7 @@ export class Visibility {
   #settle({ judged, cleared }: Verdict): void {
     this.#settledJudged = Math.max(this.#settledJudged, judged);
     this.#settledCleared = Math.max(this.#settledCleared, cleared);
-    const lag = this.#lead?.judged(judged, performance.now());
+    const lag = this.#lead?.judged(judged, performance.now(), this.shownSeq(Number.POSITIVE_INFINITY));
     if (lag) this.onLag?.(lag);
     this.#unavailable = this.#stillSo(this.#unavailable);
   }

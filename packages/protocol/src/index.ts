@@ -52,5 +52,5 @@ export * from "./subject.ts";
 export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";
 export { timeoutError } from "./timeout-error.ts";
 export * from "./verdict.ts";
-export { channelOf, textOf, Withdrawals } from "./withdrawals.ts";
+export { channelOf, hasText, textOf, Withdrawals } from "./withdrawals.ts";
 export type { SeqRange } from "./withdrawn-ranges.ts";

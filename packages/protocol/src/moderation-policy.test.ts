@@ -35,7 +35,6 @@ const DEFAULTS = {
   mode: "retract",
   rules: [],
   replacement: "[redacted]",
-  max_lead_characters: 1_000,
   on_unavailable: { answer: "fail_open", after_ms: 5_000 },
   review: { answer: "redact", after_ms: 3_600_000 },
 };
@@ -52,7 +51,7 @@ describe("two parties' moderation made one", () => {
           Math.max(...said.map(({ mode }) => rank(MODERATION_MODES, mode))),
         );
         for (const { on_unavailable: one, review: other, max_lead_characters: lead } of said) {
-          expect(both.max_lead_characters).toBeLessThanOrEqual(lead ?? Infinity);
+          expect(both.max_lead_characters ?? Infinity).toBeLessThanOrEqual(lead ?? Infinity);
           expect(rank(UNAVAILABLE, unavailable.answer)).toBeGreaterThanOrEqual(
             rank(UNAVAILABLE, one?.answer),
           );
@@ -70,7 +69,8 @@ describe("two parties' moderation made one", () => {
         const alone = tightenModeration({ mode: "retract", ...tenant });
         fc.pre(alone !== undefined);
         const { on_unavailable: unavailable, review, replacement, rules } = tenant;
-        expect(alone.max_lead_characters).toBe(tenant.max_lead_characters ?? 1_000);
+        const most = alone.on_unavailable.answer === "fail_closed" ? 1_000 : undefined;
+        expect(alone.max_lead_characters).toBe(tenant.max_lead_characters ?? most);
         expect(alone).toMatchObject({ rules: rules ?? [], replacement: replacement ?? "[redacted]" });
         expect(alone.review).toEqual({ ...DEFAULTS.review, ...review });
         expect(alone.on_unavailable.after_ms).toBe(unavailable?.after_ms ?? 5_000);
@@ -109,13 +109,13 @@ describe("two parties' moderation made one", () => {
     const request: ModerationPolicy = {
       on_unavailable: { answer: "fail_open", after_ms: 80_000 },
       review: { answer: "approve", after_ms: 7_200_000 },
-      max_lead_characters: 9_000,
     };
     expect(tightenModeration({ mode: "gate" }, request)).toMatchObject({
-      max_lead_characters: 1_000,
       on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
       review: DEFAULTS.review,
     });
+    const closed: ModerationPolicy = { mode: "retract", on_unavailable: { answer: "fail_closed" } };
+    expect(tightenModeration(closed, { max_lead_characters: 9_000 })?.max_lead_characters).toBe(1_000);
     expect(tightenModeration({ mode: "observe" }, { mode: "gate", review: {} })).toMatchObject({
       on_unavailable: { answer: "fail_closed" },
     });
@@ -128,6 +128,8 @@ describe("two parties' moderation made one", () => {
   it("has defaults, which keep a gate shut while nobody judges", () => {
     expect(tightenModeration({ mode: "retract" })).toEqual(DEFAULTS);
     expect(tightenModeration({ mode: "gate" })?.on_unavailable.answer).toBe("fail_closed");
+    const closed = { mode: "retract", on_unavailable: { answer: "fail_closed" } } as const;
+    expect(tightenModeration(closed)?.max_lead_characters).toBe(1_000);
   });
 });
 

@@ -86,7 +86,10 @@ export const moderationSchema = z.strictObject({
   rules: z.array(moderationRuleSchema).max(MODERATION_LIMITS.rules).optional(),
   /** What stands where text was redacted. Default `[redacted]`. */
   replacement: z.string().max(MODERATION_LIMITS.replacementLength).optional(),
-  /** For `retract`: how much text readers may be shown that nobody has judged, in characters. Default 1,000. */
+  /**
+   * For `retract`: how much text readers may be shown that nobody has judged, in UTF-16 code units. Default 1,000 with `fail_closed`,
+   * else no limit.
+   */
   max_lead_characters: leadCharacters.optional(),
   /** What readers get while nobody judges. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
   on_unavailable: z
@@ -111,7 +114,7 @@ export const effectiveModerationSchema = z.object({
   mode: z.enum(["observe", "retract", "gate"]),
   rule_set: z.string(),
   replacement: z.string(),
-  max_lead_characters: leadCharacters.default(DEFAULTS.leadCharacters),
+  max_lead_characters: leadCharacters.optional(),
   on_unavailable: z.object({ answer: z.enum(UNAVAILABLE_ANSWERS), after_ms: waitMs }),
   review: z.object({ answer: z.enum(REVIEW_ANSWERS), after_ms: waitMs }),
 });
@@ -141,17 +144,20 @@ export function tightenModeration(
   if (mode === "off") return undefined;
   const unavailable = both.map(({ on_unavailable: said }) => said);
   const review = both.map((said) => said.review);
+  const answer =
+    strictest(
+      UNAVAILABLE_ANSWERS,
+      unavailable.map((said) => said?.answer),
+    ) ?? (mode === "gate" ? "fail_closed" : "fail_open");
+  const most = answer === "fail_closed" ? DEFAULTS.leadCharacters : undefined;
+  const lead = least(both.map((said) => said.max_lead_characters)) ?? most;
   return {
     mode,
     rules: both.flatMap(({ rules = [] }) => rules),
     replacement: tenant.replacement ?? request.replacement ?? DEFAULTS.replacement,
-    max_lead_characters: least(both.map((said) => said.max_lead_characters)) ?? DEFAULTS.leadCharacters,
+    ...(lead !== undefined && { max_lead_characters: lead }),
     on_unavailable: {
-      answer:
-        strictest(
-          UNAVAILABLE_ANSWERS,
-          unavailable.map((said) => said?.answer),
-        ) ?? (mode === "gate" ? "fail_closed" : "fail_open"),
+      answer,
       after_ms: least(unavailable.map((said) => said?.after_ms)) ?? DEFAULTS.unavailableAfterMs,
     },
     review: {
@@ -170,7 +176,7 @@ function spelledOut(tenant: ModerationPolicy): ModerationPolicy {
   const { mode = "off", on_unavailable, review } = tenant;
   if (mode === "off") return tenant;
   return {
-    max_lead_characters: DEFAULTS.leadCharacters,
+    ...(on_unavailable?.answer === "fail_closed" && { max_lead_characters: DEFAULTS.leadCharacters }),
     ...tenant,
     on_unavailable: {
       ...(mode === "gate" && { answer: "fail_closed" }),

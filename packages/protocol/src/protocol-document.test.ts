@@ -77,13 +77,15 @@ describe("PROTOCOL.md", () => {
       tableUnder("| field of moderation | default | meaning |").map(toDefault),
     );
     const defaults = tightenModeration({ mode: "retract" })!;
-    const { replacement, max_lead_characters, review, on_unavailable: unavailable } = defaults;
+    const { replacement, review, on_unavailable: unavailable } = defaults;
     const shut = tightenModeration({ mode: "gate" })!.on_unavailable;
+    const closed = tightenModeration({ mode: "retract", on_unavailable: { answer: "fail_closed" } })!;
+    const leads = [closed, defaults].map(({ max_lead_characters: most = "none" }) => String(most));
     expect(documented).toEqual({
       mode: "off",
       rules: "none",
       replacement,
-      max_lead_characters: `${max_lead_characters}`,
+      max_lead_characters: leads.join(" for fail_closed, else "),
       "on_unavailable.answer": `${shut.answer} for gate, else ${unavailable.answer}`,
       "on_unavailable.after_ms": `${unavailable.after_ms}`,
       "review.answer": review.answer,

@@ -3,6 +3,11 @@ import { decodeEvent, encodeEvent } from "./event-codec.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
 import { WithdrawnText } from "./withdrawn-text.ts";
 
+/** Whether events of a type add to a text: those that have a channel. */
+export function hasText(type: string): boolean {
+  return type === "output.delta" || type === "reasoning.delta" || type === "tool.call";
+}
+
 /**
  * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
  * Undefined for events without text.

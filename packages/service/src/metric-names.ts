@@ -55,17 +55,17 @@ export const METRICS = {
   },
   reprise_moderation_unavailable_total: {
     kind: "counter",
-    help: "Times that this process has recorded that nobody judges what readers wait for.",
+    help: "Times that this process has recorded that nobody judges.",
     labels: ["answer"],
   },
   reprise_moderation_lag_seconds: {
     kind: "histogram",
-    help: "For how long text of a generation with retract had been shown here when it was judged.",
+    help: "For how long the oldest text of a read generation with retract had been here when it was judged.",
     buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   reprise_moderation_lag_characters: {
     kind: "histogram",
-    help: "How much text of a generation with retract could be seen here before it was judged.",
+    help: "How much text of a read generation with retract could be seen here that nobody had judged until then.",
     buckets: [0, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000],
   },
   reprise_audit_events_total: { kind: "counter", help: "Messages that this process has archived." },

@@ -36,7 +36,6 @@ export const MODERATION: EffectiveModeration = {
   mode: "gate",
   rule_set: "0".repeat(26),
   replacement: "[redacted]",
-  max_lead_characters: 1_000,
   on_unavailable: { answer: "fail_closed", after_ms: 60_000 },
   review: { answer: "redact", after_ms: 60_000 },
 };

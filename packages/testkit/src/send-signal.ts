@@ -4,7 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const ENDING: readonly NodeJS.Signals[] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGQUIT", "SIGABRT"];
-const STOPPED = "T";
+/** Stopped, a zombie, dead. */
+const STILL = new Set(["T", "Z", "X"]);
 const POLL_MS = 1;
 
 /** Whether a server that gets this signal ends, so that its end can be waited for. */
@@ -24,7 +25,7 @@ export async function sendSignal(pid: number, signal: NodeJS.Signals): Promise<v
 
 /** Resolves when every thread of a process is stopped, or the process is gone. */
 export async function standsStill(pid: number): Promise<void> {
-  while (!(await readThreadStates(pid)).every((state) => state === STOPPED)) await delay(POLL_MS);
+  while (!(await readThreadStates(pid)).every((state) => STILL.has(state))) await delay(POLL_MS);
 }
 
 async function readThreadStates(pid: number): Promise<readonly string[]> {

@@ -21,7 +21,7 @@ export interface ServiceProcess extends AsyncDisposable {
   /** Everything logged so far. */
   readonly lines: readonly LogLine[];
   readonly exited: Promise<ServiceExit>;
-  kill(signal: NodeJS.Signals): void;
+  kill(signal: Exclude<NodeJS.Signals, "SIGSTOP" | "SIGCONT">): void;
   /** SIGSTOP. Resolves when it stands still; it ends with this process all the same. */
   pause(): Promise<void>;
   /** SIGCONT. */
@@ -89,6 +89,7 @@ export async function startService(
     },
     async pause() {
       if (over) throw new Error(`${name} has ended.`);
+      callOffGuard();
       callOffGuard = guardStoppedProcess(child.pid!);
       await sendSignal(child.pid!, "SIGSTOP");
     },

@@ -23,9 +23,9 @@ import { Judge } from "./domain/judge.ts";
 import { keptTexts } from "./domain/kept-texts.ts";
 import { endHalted } from "./end-halted.ts";
 import type { JudgingContext } from "./judging-context.ts";
-import { keepListed } from "./keep-listed.ts";
 import { LateVerdicts } from "./late-verdicts.ts";
 import { readWholeLog } from "./read-whole-log.ts";
+import { ReviewListings } from "./review-listings.ts";
 import { VerdictRecord } from "./verdict-record.ts";
 
 /** An event as a consumer has it. */
@@ -55,6 +55,7 @@ const TRIES_BEFORE_REBUILD = 5;
 export class JudgedGeneration {
   readonly #parts: Parts;
   readonly #writer = createWriterName();
+  readonly #listings: ReviewListings;
   #judge: Judge;
   #late: LateVerdicts;
   #streamSeq = 0;
@@ -70,6 +71,7 @@ export class JudgedGeneration {
   private constructor(parts: Parts, snapshot: LogSnapshot) {
     this.#parts = parts;
     parts.record.forgetLost(snapshot.events);
+    this.#listings = new ReviewListings(parts, this);
     this.#late = this.#createLate();
     this.#judge = this.#replay(snapshot);
   }
@@ -105,7 +107,7 @@ export class JudgedGeneration {
   get unstoredFrom(): number | undefined {
     if (this.isClosed) return undefined;
     const missing = this.#isBehind || this.#isOutdated ? this.#streamSeq + 1 : undefined;
-    const places = [this.#parts.record.unstoredFrom, this.#queue[0]?.streamSeq, missing];
+    const places = [this.#parts.record.unstoredFrom, this.#listings.from, this.#queue[0]?.streamSeq, missing];
     const known = places.filter((place) => place !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
@@ -136,6 +138,12 @@ export class JudgedGeneration {
   close(): void {
     this.isClosed = true;
     this.#late.close();
+  }
+
+  /** What can't be judged holds up nobody else; its next event has it taken up anew. */
+  fail(error: unknown): void {
+    this.#parts.context.onError(error);
+    this.close();
   }
 
   get #isUndecided(): boolean {
@@ -184,7 +192,7 @@ export class JudgedGeneration {
   }
 
   #replay({ events, streamSeq }: LogSnapshot): Judge {
-    const { context, moderation, ruleSet, record } = this.#parts;
+    const { moderation, ruleSet, record } = this.#parts;
     const { judged = 0, findings = [], finding_count: count = 0 } = record.stored ?? {};
     const judge = new Judge({ moderation, ruleSet });
     for (const payload of events) {
@@ -196,8 +204,7 @@ export class JudgedGeneration {
     }
     this.#streamSeq = streamSeq;
     record.folded(streamSeq);
-    for (const review of judge.reviews.open)
-      keepListed(this.#parts, review, () => this.isClosed).catch(context.onError);
+    for (const review of judge.reviews.open) this.#listings.list(review, streamSeq);
     return judge;
   }
 
@@ -207,12 +214,8 @@ export class JudgedGeneration {
         await this.#decide();
         break;
       } catch (thrown) {
-        const error = toRepriseError(thrown);
-        // What can't be judged holds up nobody else; its next event has it taken up anew.
-        if (!error.retryable) {
-          this.#parts.context.onError(thrown);
-          this.close();
-        } else await pause(Math.min(MAX_PAUSE_MS, 20 * 2 ** Math.min(tries, 10)));
+        if (!toRepriseError(thrown).retryable) this.fail(thrown);
+        else await pause(Math.min(MAX_PAUSE_MS, 20 * 2 ** Math.min(tries, 10)));
       }
     }
     this.#busy = false;
@@ -247,10 +250,9 @@ export class JudgedGeneration {
     this.#isBehind = false;
     this.#fold({ payload, streamSeq: outcome.streamSeq });
     context.onDecided(draft.type);
-    if (draft.type === "moderation.review") {
-      const asked = this.#judge.reviews.open.find(({ reviewId }) => reviewId === draft.review_id);
-      if (asked) await keepListed(this.#parts, asked, () => this.isClosed).catch(context.onError);
-    }
+    if (draft.type !== "moderation.review") return;
+    const asked = this.#judge.reviews.open.find(({ reviewId }) => reviewId === draft.review_id);
+    if (asked) this.#listings.list(asked, outcome.streamSeq);
   }
 
   /** @returns whether the log had anything that was missing */

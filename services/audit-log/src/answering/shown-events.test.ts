@@ -43,12 +43,15 @@ const anyModerated: fc.Arbitrary<Moderated> = fc
     mode: fc.constantFrom("gate", "retract", "observe"),
     steps: fc.array(fc.tuple(fc.nat(7), fc.nat(), fc.nat()), { maxLength: 20 }),
     isEnded: fc.boolean(),
-    lead: fc.integer({ min: 1, max: 30 }),
+    lead: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
     judged: fc.option(fc.tuple(fc.nat(25), fc.nat(3), fc.nat(25)), { nil: undefined }),
   })
   .map(({ mode, steps, isEnded, lead, judged }) => {
     const ref = createRef();
-    const drafts = [requested(ref, {}, moderatedPolicy({ mode, max_lead_characters: lead })), started()];
+    const drafts = [
+      requested(ref, {}, moderatedPolicy({ mode, ...(lead !== undefined && { max_lead_characters: lead }) })),
+      started(),
+    ];
     for (const [kind, a, b] of steps) drafts.push(draftOf(kind, a, b, drafts.length));
     if (isEnded) drafts.push(completed());
     const verdict = judged && { judged: judged[0] + judged[1], cleared: judged[0], decided: judged[2] };

@@ -59,9 +59,11 @@ async function shownSeqOf(
   for (const { event } of notable) visibility.took(event.seq, event.type, () => event);
   const verdict = await reader.verdictOf(ref);
   if (verdict) visibility.accept(verdict, lastSeq);
-  if (moderation.mode === "retract") {
-    for await (const { seq, payload } of reader.events(ref, { fromSeq: visibility.settled + 1, layout }))
+  if (moderation.mode === "retract" && moderation.max_lead_characters !== undefined) {
+    for await (const { seq, payload } of reader.events(ref, { fromSeq: visibility.settled + 1, layout })) {
       visibility.reached(seq, peekType(payload), payload);
+      if (visibility.shownSeq(seq) < seq) break;
+    }
   }
   return visibility.shownSeq(lastSeq);
 }

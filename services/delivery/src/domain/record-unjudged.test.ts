@@ -17,3 +17,19 @@ test("that nobody judges is recorded once for each place, however many nodes not
   expect(await recordUnjudged(log, tailAt(2))).toBe("fail_closed");
   expect((await log.reader.readLog(ref)).events).toHaveLength(5);
 });
+
+test("that somebody has judged on, while that nobody does was to be recorded, leaves nothing to record", async () => {
+  await using platform = await openPlatform();
+  const { log } = platform;
+  const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
+  await append(worker, started(), delta("a"));
+  const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
+  let asked = 0;
+  const visibility = {
+    get judged() {
+      return asked++;
+    },
+  };
+  expect(await recordUnjudged(log, { ref, policy, visibility } as unknown as Tail)).toBeUndefined();
+  expect((await log.reader.readLog(ref)).events).toHaveLength(3);
+});

@@ -12,14 +12,16 @@ export async function recordUnjudged(
 ): Promise<"fail_open" | "fail_closed" | undefined> {
   const answer = policy?.moderation?.on_unavailable.answer;
   if (!answer || !visibility) return undefined;
+  const lateFrom = visibility.judged;
   const { appended } = await appendDecision({
     ...log,
     ref,
     writer: createWriterName(),
     decide({ lastUnavailable }) {
-      const judged_seq = visibility.judged;
-      if (lastUnavailable && lastUnavailable.judged_seq >= judged_seq) return undefined;
-      return { type: "moderation.unavailable", answer, judged_seq };
+      // Somebody has gone on meanwhile.
+      if (visibility.judged > lateFrom) return undefined;
+      if (lastUnavailable && lastUnavailable.judged_seq >= lateFrom) return undefined;
+      return { type: "moderation.unavailable", answer, judged_seq: lateFrom };
     },
   });
   return appended ? answer : undefined;

@@ -21,7 +21,6 @@ import { type Rejudgement, rejudge } from "../domain/rejudge.ts";
 const DEFAULTS: Omit<EffectiveModeration, "rule_set"> = {
   mode: "retract",
   replacement: "[redacted]",
-  max_lead_characters: 1_000,
   on_unavailable: { answer: "fail_open", after_ms: 5_000 },
   review: { answer: "redact", after_ms: 3_600_000 },
 };

@@ -15,7 +15,6 @@ export const GATE: EffectiveModeration = {
   mode: "gate",
   rule_set: "words",
   replacement: "***",
-  max_lead_characters: 1_000,
   on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
   review: { answer: "redact", after_ms: 60_000 },
 };

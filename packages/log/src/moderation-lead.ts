@@ -1,0 +1,104 @@
+/** How far readers were ahead of moderation when it caught up with them. */
+export interface ModerationLag {
+  /** For how long the oldest text that was judged now had been there. */
+  readonly ms: number;
+  /** Of the text that readers could see by then, how much nobody had judged. */
+  readonly characters: number;
+}
+
+const TRIM_EVERY = 1_024;
+
+/**
+ * How much text readers of a log are ahead of moderation, and how much they may be: an event with which it would be more is not
+ * shown until what is before it, or it itself, is judged. Keeps 16 bytes of each event that nobody has judged.
+ */
+export class ModerationLead {
+  readonly #most: number;
+  /** Of the events from `#firstSeq` on: how long all text up to each is, and when it came. NaN: it has no text, or nobody saw it come. */
+  #ends: number[] = [];
+  #cameAt: number[] = [];
+  #firstSeq = 0;
+  /** How long the text before them is. */
+  #before = 0;
+  #judged = 0;
+  #shown = 0;
+  /** What any word has judged, of this log or one that the store has lost. */
+  #measured = 0;
+
+  /** @param most in UTF-16 code units, as everything here that counts characters; infinite where there is no limit */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Takes the next event. Events that are left out have no text. */
+  took(seq: number, textLength: number, cameAt: number): void {
+    while (this.#lastSeq < seq - 1) this.#push(0, Number.NaN);
+    this.#push(textLength, textLength > 0 ? cameAt : Number.NaN);
+    this.#show();
+  }
+
+  /**
+   * Everything up to an event is judged.
+   * @param shownSeq up to where readers could see by now
+   * @returns undefined where no text is judged that was not before
+   */
+  judged(seq: number, now: number, shownSeq: number): ModerationLag | undefined {
+    const lag = this.#lag(seq, now, shownSeq);
+    this.#measured = Math.max(this.#measured, seq);
+    this.#judged = Math.max(this.#judged, seq);
+    this.#show();
+    this.#trim();
+    return lag;
+  }
+
+  /** What was judged was another log from an event on. What was shown of that stays shown. */
+  forget(judged: number): void {
+    this.#judged = Math.min(this.#judged, judged);
+  }
+
+  /** The last event that may be shown. */
+  shownSeq(lastSeq: number): number {
+    return this.#shown < this.#lastSeq ? Math.min(this.#shown, lastSeq) : lastSeq;
+  }
+
+  get #lastSeq(): number {
+    return this.#firstSeq + this.#ends.length - 1;
+  }
+
+  #lag(seq: number, now: number, shownSeq: number): ModerationLag | undefined {
+    const [from, to] = [this.#measured + 1, Math.min(seq, this.#lastSeq)];
+    for (let at = from; at <= to; at++) {
+      const cameAt = this.#cameAt[at - this.#firstSeq] ?? Number.NaN;
+      if (Number.isNaN(cameAt)) continue;
+      const characters = this.#endOf(shownSeq) - this.#endOf(this.#measured);
+      return { ms: now - cameAt, characters: Math.max(0, characters) };
+    }
+    return undefined;
+  }
+
+  #push(textLength: number, cameAt: number): void {
+    this.#ends.push((this.#ends.at(-1) ?? this.#before) + textLength);
+    this.#cameAt.push(cameAt);
+  }
+
+  #show(): void {
+    const most = this.#endOf(this.#judged) + this.#most;
+    this.#shown = Math.max(this.#shown, Math.min(this.#judged, this.#lastSeq));
+    while (this.#shown < this.#lastSeq && this.#endOf(this.#shown + 1) <= most) this.#shown++;
+  }
+
+  /** How long the text up to an event is. */
+  #endOf(seq: number): number {
+    const index = Math.min(seq, this.#lastSeq) - this.#firstSeq;
+    return index < 0 ? this.#before : this.#ends[index]!;
+  }
+
+  #trim(): void {
+    const done = Math.min(this.#judged, this.#shown) - this.#firstSeq;
+    if (done < TRIM_EVERY) return;
+    this.#before = this.#ends[done - 1]!;
+    this.#ends = this.#ends.slice(done);
+    this.#cameAt = this.#cameAt.slice(done);
+    this.#firstSeq += done;
+  }
+}

@@ -1,0 +1,33 @@
+import type { Review } from "./domain/reviews.ts";
+import { keepListed } from "./keep-listed.ts";
+
+interface Judging {
+  readonly isClosed: boolean;
+  /** Told of a review that can't be listed: nobody could decide it. */
+  fail(error: unknown): void;
+}
+
+/** The reviews of one generation that are being listed, while it is judged on. */
+export class ReviewListings {
+  readonly #of: Parameters<typeof keepListed>[0];
+  readonly #judging: Judging;
+  readonly #places: number[] = [];
+
+  constructor(of: Parameters<typeof keepListed>[0], judging: Judging) {
+    this.#of = of;
+    this.#judging = judging;
+  }
+
+  /** The first place of the log at which a review is not listed yet. It must not be settled: nobody else would list that. */
+  get from(): number | undefined {
+    return this.#places.length === 0 ? undefined : Math.min(...this.#places);
+  }
+
+  /** @param streamSeq where the log was when the review was found */
+  list(review: Review, streamSeq: number): void {
+    this.#places.push(streamSeq);
+    keepListed(this.#of, review, () => this.#judging.isClosed)
+      .catch((error: unknown) => this.#judging.fail(error))
+      .finally(() => this.#places.splice(this.#places.indexOf(streamSeq), 1));
+  }
+}
