@@ -1,4 +1,5 @@
 import {
+  encodeEvent,
   type KnownEvent,
   type ModerationRule,
   RepriseError,
@@ -176,6 +177,24 @@ test.each([
     expect(verdict?.findings?.map(({ category }) => category)).toEqual(["Nasty words.", "More."]);
   },
 );
+
+test("a log that the store has rolled back is judged anew, though it has come less far than what was lost", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  const { ref, append } = written;
+  await append(STARTED);
+  using judged = judge(world);
+  const lost = [delta("all "), delta("this "), delta("is lost")].map((draft, at) => {
+    return { ref, payload: encodeEvent(at + 2, draft), streamSeq: 900 + at };
+  });
+  judged.judging.take([...(await eventsOf(world, written)), ...lost]);
+  await world.until(ref, judgedUpTo(4));
+  const another = { ...STARTED, attempt: 2, nonce: "00000b" };
+  await append(another, delta("a secret"));
+  judged.judging.take((await eventsOf(world, written)).slice(2));
+  const { events } = await world.until(ref, (log) => log.length === 5);
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 3 });
+});
 
 /** The log of a broker that takes everything but what this client does not send it. */
 function refusing({ log }: World, refused: string, error: Error): GenerationLog {
