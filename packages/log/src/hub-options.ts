@@ -20,10 +20,11 @@ export interface HubOptions {
   /** After how long without an event a generation with readers is compared with its log, at the least. Default 1.5 s. */
   probeMs?: number;
   /**
-   * Called when nobody judges an event of a moderated generation for as long as its policy allows; to be recorded in the log. Called
-   * again, later and later, while it rejects. Default: nothing is done.
+   * Called when nobody judges what lies behind an event of a moderated generation for as long as its policy allows; to be recorded in
+   * the log, unless somebody judges on. Called for all generations at once when moderation is away, and again, later and later, while it
+   * rejects. Default: nothing is done.
    */
-  onUnjudged?: (tail: Tail) => Promise<void>;
+  onUnjudged?: (tail: Tail, judged: number) => Promise<void>;
   /** Told how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */
   onLag?: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;

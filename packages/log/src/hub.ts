@@ -196,9 +196,7 @@ export class Hub {
 
   async #watchVerdicts(tail: Tail): Promise<VerdictWatch | undefined> {
     if (!tail.visibility) return undefined;
-    // An outage of moderation is noticed for all tails at once.
-    const onUnjudged = () => this.#loads.run(() => this.#options.onUnjudged(tail));
-    return VerdictWatch.open({ ...this.#options, onUnjudged, onShown: () => this.#changes.add(tail) }, tail);
+    return VerdictWatch.open({ ...this.#options, onShown: () => this.#changes.add(tail) }, tail);
   }
 
   #loaded({ frames }: Tail): void {

@@ -32,7 +32,7 @@ test("what is shown never falls back, is never more than may be, and the next ev
   );
 });
 
-test("a log of any length takes memory for what nobody has judged, and is shown all the same", () => {
+test("a log of which most is forgotten, because it is judged, is shown all the same", () => {
   const lead = new ModerationLead(10);
   for (let seq = 0; seq < 10_000; seq++) {
     lead.took(seq, 4, 0);

@@ -1,6 +1,7 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
 import { toRepriseError, type Verdict } from "@reprise/protocol";
 import { flushConnection } from "./connection.ts";
+import { Lateness } from "./lateness.ts";
 import type { ModerationLag } from "./moderation-lead.ts";
 import type { Tail } from "./tail.ts";
 import { subscribeVerdicts, type VerdictReader } from "./verdicts.ts";
@@ -10,8 +11,11 @@ export interface VerdictWatchOptions {
   verdicts: Pick<VerdictReader, "readVerdict">;
   /** Called when readers of the tail can be sent more. */
   onShown: (tail: Tail) => void;
-  /** Called when nobody has judged any event of what is unjudged during the policy's time; again, later and later, when it rejects. */
-  onUnjudged: (tail: Tail) => Promise<void>;
+  /**
+   * Called when nobody has judged anything behind `judged` during the policy's time; again, later and later, when it rejects. By then
+   * somebody may have judged on.
+   */
+  onUnjudged: (tail: Tail, judged: number) => Promise<void>;
   /** Told how far the tail's readers were ahead, whenever more is judged. */
   onLag: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
@@ -26,23 +30,17 @@ const MAX_WAIT_MS = 10_000;
 export class VerdictWatch {
   readonly #options: VerdictWatchOptions;
   readonly #tail: Tail;
-  readonly #afterMs: number;
+  readonly #lateness: Lateness;
   #live: Subscription | undefined;
-  /** Since when nobody has judged what comes behind `#judged`. */
-  #unjudgedSince: number | undefined;
-  #judged = 0;
-  /** How far it was judged when that was last reported. */
-  #reported = -1;
   #progress = 0;
   #waitMs = 0;
   #dueAt = 0;
-  #reportAt = 0;
   #busy = false;
 
   private constructor(options: VerdictWatchOptions, tail: Tail) {
     this.#options = options;
     this.#tail = tail;
-    this.#afterMs = tail.policy?.moderation?.on_unavailable.after_ms ?? 0;
+    this.#lateness = new Lateness(tail.policy?.moderation?.on_unavailable.after_ms ?? 0);
   }
 
   /**
@@ -73,20 +71,21 @@ export class VerdictWatch {
   /** To be called a few times a second. Reads what is stored while something is held: less and less often, until anything moves. */
   sweep(now: number, everyMs: number): void {
     const { lastSeq, shownSeq, visibility } = this.#tail;
-    this.#observe(now);
-    const progress = shownSeq + (visibility?.judged ?? 0);
+    const judged = visibility?.judged ?? 0;
+    const isLate = this.#lateness.observe(now, judged, visibility?.isUnjudged(lastSeq) ?? false);
+    const progress = shownSeq + judged;
     if (progress !== this.#progress || shownSeq === lastSeq) {
       this.#progress = progress;
       this.#waitMs = everyMs;
       this.#dueAt = now + everyMs;
     }
-    const isLate = this.#isLate(now) && now >= this.#reportAt;
     if (this.#busy || (now < this.#dueAt && !isLate)) return;
     this.#waitMs = Math.min(MAX_WAIT_MS, this.#waitMs * 2);
     this.#dueAt = now + this.#waitMs;
-    if (isLate) this.#reportAt = this.#dueAt;
     this.#busy = true;
-    void this.#catchUp(isLate).finally(() => (this.#busy = false));
+    if (isLate) this.#lateness.reporting(now);
+    const work = isLate ? this.#report(judged) : this.#read();
+    void work.finally(() => (this.#busy = false));
   }
 
   stop(): void {
@@ -94,38 +93,27 @@ export class VerdictWatch {
     this.#live = undefined;
   }
 
-  #observe(now: number): void {
-    const { lastSeq, visibility } = this.#tail;
-    const judged = visibility?.judged ?? 0;
-    if (!visibility?.isUnjudged(lastSeq)) this.#unjudgedSince = undefined;
-    else if (this.#unjudgedSince === undefined || judged > this.#judged) this.#unjudgedSince = now;
-    this.#judged = judged;
-  }
-
-  #isLate(now: number): boolean {
-    if (this.#unjudgedSince === undefined || this.#judged <= this.#reported) return false;
-    return now - this.#unjudgedSince >= this.#afterMs;
-  }
-
   /** Nobody is called absent on the live feed's word alone. */
-  async #catchUp(isLate: boolean): Promise<void> {
-    await this.#read();
-    const judged = this.#tail.visibility?.judged ?? 0;
-    if (!isLate || judged > this.#judged || !this.#live) return;
+  async #report(judged: number): Promise<void> {
+    const isRead = await this.#read();
+    if (!isRead || !this.#live) return;
     try {
-      await this.#options.onUnjudged(this.#tail);
-      this.#reported = judged;
+      await this.#options.onUnjudged(this.#tail, judged);
+      this.#lateness.reported(judged);
     } catch (error) {
-      this.#report(error);
+      this.#tell(error);
     }
   }
 
-  async #read(): Promise<void> {
+  /** @returns whether it was possible */
+  async #read(): Promise<boolean> {
     try {
       const stored = await this.#options.verdicts.readVerdict(this.#tail.ref);
       if (stored) this.#accept(stored.verdict);
+      return true;
     } catch (error) {
-      this.#report(error);
+      this.#tell(error);
+      return false;
     }
   }
 
@@ -134,7 +122,7 @@ export class VerdictWatch {
   }
 
   /** A broker that is away is no defect. */
-  #report(error: unknown): void {
+  #tell(error: unknown): void {
     if (!toRepriseError(error).retryable) this.#options.onError(error);
   }
 }

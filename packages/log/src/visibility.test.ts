@@ -132,6 +132,18 @@ test("of retract that fail_open has opened the lag is what readers could see, wh
   expect(lags).toMatchObject([{ characters: 8 }]);
 });
 
+test("of retract that fail_closed has closed the lag is what readers had got until then", () => {
+  const visibility = retract(50);
+  const lags: ModerationLag[] = [];
+  visibility.onLag = (lag) => lags.push(lag);
+  reach(visibility, 1, delta("seen"));
+  tell(visibility, 2, unavailable("fail_closed", 0));
+  reach(visibility, 2, unavailable("fail_closed", 0));
+  reach(visibility, 3, delta("never seen"));
+  visibility.accept(verdict(3), 3);
+  expect(lags).toMatchObject([{ characters: 4 }]);
+});
+
 test("a further attempt makes no lag of what was judged before it", () => {
   const visibility = retract();
   const lags: ModerationLag[] = [];

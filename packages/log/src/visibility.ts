@@ -67,12 +67,13 @@ export class Visibility {
   accept(said: Verdict, lastSeq: number): void {
     const attempt = this.#attemptSeenBy(said);
     if (attempt < this.#attempt) return;
+    const shownSeq = this.shownSeq(Number.POSITIVE_INFINITY);
     const verdict = this.#upToNextAttempt(said, attempt);
     if (attempt > this.#attempt) this.#forget(0);
     this.#attempt = attempt;
     this.#nonce = said.nonce;
     this.#judged = Math.max(this.#judged, verdict.judged);
-    if (verdict.decided <= lastSeq) this.#settle(verdict);
+    if (verdict.decided <= lastSeq) this.#settle(verdict, shownSeq);
     else this.#waiting = this.#waiting ? latest(this.#waiting, verdict) : verdict;
   }
 
@@ -127,7 +128,7 @@ export class Visibility {
       this.#lead.took(lastSeq, textLength, this.onLag ? performance.now() : Number.NaN);
     }
     if (!this.#waiting || this.#waiting.decided > lastSeq) return;
-    this.#settle(this.#waiting);
+    this.#settle(this.#waiting, this.shownSeq(Number.POSITIVE_INFINITY));
     this.#waiting = undefined;
   }
 
@@ -162,10 +163,11 @@ export class Visibility {
     return said?.answer === "fail_open" && this.#settledJudged >= said.seq ? undefined : said;
   }
 
-  #settle({ judged, cleared }: Verdict): void {
+  /** @param shownSeq up to where readers could see by now */
+  #settle({ judged, cleared }: Verdict, shownSeq: number): void {
     this.#settledJudged = Math.max(this.#settledJudged, judged);
     this.#settledCleared = Math.max(this.#settledCleared, cleared);
-    const lag = this.#lead?.judged(judged, performance.now(), this.shownSeq(Number.POSITIVE_INFINITY));
+    const lag = this.#lead?.judged(judged, performance.now(), shownSeq);
     if (lag) this.onLag?.(lag);
     this.#unavailable = this.#stillSo(this.#unavailable);
   }

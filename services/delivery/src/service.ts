@@ -5,6 +5,7 @@ import {
   createGenerationLog,
   createRuleSetStore,
   createWriterName,
+  Gate,
   Hub,
   subscribeErasures,
 } from "@reprise/log";
@@ -59,6 +60,7 @@ export interface Delivery extends AsyncDisposable {
 
 const DRAIN_GRACE_MS = 3_000;
 const SWEEP_MS = 50;
+const RECORDINGS = 16;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
@@ -67,6 +69,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
   const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
+  // Each reads a log, and when moderation goes all of them are due at once.
+  const recordings = new Gate(RECORDINGS);
   const lagSeconds = metrics.histogram("reprise_moderation_lag_seconds");
   const lagCharacters = metrics.histogram("reprise_moderation_lag_characters");
   const hub = new Hub({
@@ -76,8 +80,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     verdicts: log.verdicts,
     framing: httpSseFraming,
     maxBytes: hubBytes,
-    async onUnjudged(tail) {
-      const answer = await recordUnjudged(log, tail);
+    async onUnjudged(tail, judged) {
+      const answer = await recordings.run(() => recordUnjudged(log, tail, judged));
       if (answer) unjudged.inc({ answer });
     },
     onLag({ ms, characters }) {

@@ -21,7 +21,7 @@ import {
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./domain/judge.ts";
 import { keptTexts } from "./domain/kept-texts.ts";
-import { isLaterAttempt } from "./domain/later-attempt.ts";
+import { isAnotherAttempt } from "./domain/another-attempt.ts";
 import { endHalted } from "./end-halted.ts";
 import type { JudgingContext } from "./judging-context.ts";
 import { LateVerdicts } from "./late-verdicts.ts";
@@ -157,7 +157,7 @@ export class JudgedGeneration {
     const next = this.#judge.judged + 1;
     if (seq < next) {
       // A place that is known, stored anew: the store had lost what was folded. In a shard that was quiet since, its places are lower.
-      const isNew = event.streamSeq > this.#streamSeq || isLaterAttempt(event.payload, this.#judge.attempt);
+      const isNew = event.streamSeq > this.#streamSeq || isAnotherAttempt(event.payload, this.#judge.attempt);
       this.#isOutdated ||= isNew;
     } else if (seq > next || this.#isBehind || this.#isOutdated) this.#isBehind = true;
     else this.#fold(event);

@@ -1,11 +1,19 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { listReview } from "@reprise/log";
-import { type EffectiveModeration, type GenerationRef, toRepriseError } from "@reprise/protocol";
+import {
+  type EffectiveModeration,
+  type GenerationRef,
+  RepriseError,
+  toRepriseError,
+} from "@reprise/protocol";
 import type { Review } from "./domain/reviews.ts";
 import type { JudgingContext } from "./judging-context.ts";
 import { toReviewRecord } from "./to-review-record.ts";
 
 const PAUSE_MS = 1_000;
+/** Longer than a broker is away that somebody restarts. */
+const TOLD_AFTER = 30;
+const NOT_TAKEN = `The list of reviews has taken none for ${TOLD_AFTER} s.`;
 
 /**
  * Lists a review, however long the broker is away: one that is not listed would be seen by nobody, and would never end.
@@ -24,5 +32,8 @@ export async function keepListed(
       context.onError(error);
       return false;
     });
-  while (!isOver() && !(await list())) await pause(PAUSE_MS);
+  for (let tries = 1; !isOver() && !(await list()); tries++) {
+    if (tries === TOLD_AFTER) context.onError(new RepriseError("broker_unavailable", NOT_TAKEN));
+    await pause(PAUSE_MS);
+  }
 }

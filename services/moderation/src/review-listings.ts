@@ -11,7 +11,8 @@ interface Judging {
 export class ReviewListings {
   readonly #of: Parameters<typeof keepListed>[0];
   readonly #judging: Judging;
-  readonly #places: number[] = [];
+  /** By review: where the log was when it was found. */
+  readonly #places = new Map<string, number>();
 
   constructor(of: Parameters<typeof keepListed>[0], judging: Judging) {
     this.#of = of;
@@ -20,14 +21,16 @@ export class ReviewListings {
 
   /** The first place of the log at which a review is not listed yet. It must not be settled: nobody else would list that. */
   get from(): number | undefined {
-    return this.#places.length === 0 ? undefined : Math.min(...this.#places);
+    return this.#places.size === 0 ? undefined : Math.min(...this.#places.values());
   }
 
   /** @param streamSeq where the log was when the review was found */
   list(review: Review, streamSeq: number): void {
-    this.#places.push(streamSeq);
+    const { reviewId } = review;
+    if (this.#places.has(reviewId)) return;
+    this.#places.set(reviewId, streamSeq);
     keepListed(this.#of, review, () => this.#judging.isClosed)
       .catch((error: unknown) => this.#judging.fail(error))
-      .finally(() => this.#places.splice(this.#places.indexOf(streamSeq), 1));
+      .finally(() => this.#places.delete(reviewId));
   }
 }

@@ -11,10 +11,10 @@ test("that nobody judges is recorded once for each place, however many nodes not
   await append(worker, started(), delta("a"));
   const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
   const tailAt = (judged: number) => ({ ref, policy, visibility: { judged } }) as unknown as Tail;
-  const first = await Promise.all([1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged))));
+  const first = await Promise.all([1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged), judged)));
   expect(first.filter((answer) => answer !== undefined)).toEqual(["fail_closed"]);
-  expect(await recordUnjudged(log, tailAt(0))).toBeUndefined();
-  expect(await recordUnjudged(log, tailAt(2))).toBe("fail_closed");
+  expect(await recordUnjudged(log, tailAt(0), 0)).toBeUndefined();
+  expect(await recordUnjudged(log, tailAt(2), 2)).toBe("fail_closed");
   expect((await log.reader.readLog(ref)).events).toHaveLength(5);
 });
 
@@ -30,6 +30,9 @@ test("that somebody has judged on, while that nobody does was to be recorded, le
       return asked++;
     },
   };
-  expect(await recordUnjudged(log, { ref, policy, visibility } as unknown as Tail)).toBeUndefined();
+  const tail = { ref, policy, visibility } as unknown as Tail;
+  expect(await recordUnjudged(log, tail, 0)).toBeUndefined();
+  expect(await recordUnjudged(log, tail, 1)).toBeUndefined();
+  expect(asked).toBeGreaterThan(2);
   expect((await log.reader.readLog(ref)).events).toHaveLength(3);
 });
