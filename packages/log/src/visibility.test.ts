@@ -199,6 +199,34 @@ test("a verdict says nothing of a later attempt, which may have taken the place 
   expect(ahead.shownSeq(9)).toBe(6);
 });
 
+test("a verdict of an attempt that the tail does not have waits for that, and clears nothing of any other", () => {
+  const visibility = gate();
+  const begin = (seq: number, attempt: number, nonce: string) => {
+    const draft = { ...startedDraft(), attempt, nonce };
+    visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
+    reach(visibility, seq, draft);
+  };
+  begin(1, 1, "00000a");
+  visibility.accept({ ...verdict(9), attempt: 2, nonce: "00000b" }, 4);
+  expect(visibility.shownSeq(4)).toBe(0);
+  begin(5, 2, "00000b");
+  expect(visibility.shownSeq(9)).toBe(9);
+  // Two attempts are lost, and a second one begins anew.
+  const other = gate();
+  const lost = { ...verdict(40), attempt: 3, nonce: "00000c" };
+  for (const [seq, attempt] of [1, 2].entries()) {
+    const draft = { ...startedDraft(), attempt, nonce: `00001${attempt}` };
+    other.took(10 * seq + 1, draft.type, () => ({ ...draft, seq: 10 * seq + 1 }) as KnownEvent);
+    other.accept(lost, 10 * seq + 1);
+  }
+  expect([other.shownSeq(30), other.judged]).toEqual([0, 0]);
+  const third = { ...startedDraft(), attempt: 3, nonce: "00001d" };
+  other.took(31, third.type, () => ({ ...third, seq: 31 }) as KnownEvent);
+  expect([other.shownSeq(40), other.judged]).toEqual([0, 0]);
+  other.accept({ ...verdict(35), attempt: 3, nonce: "00001d" }, 40);
+  expect(other.shownSeq(40)).toBe(35);
+});
+
 test("a verdict says nothing of an attempt that has got the number of the one it spoke of", () => {
   const started = {
     type: "generation.started",
@@ -211,9 +239,9 @@ test("a verdict says nothing of an attempt that has got the number of the one it
   const visibility = gate();
   visibility.accept(ofLost, 4);
   visibility.took(5, started.type, () => ({ ...started, seq: 5 }));
-  expect([visibility.shownSeq(9), visibility.judged]).toEqual([4, 4]);
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([0, 0]);
   visibility.accept(ofLost, 9);
-  expect([visibility.shownSeq(9), visibility.judged]).toEqual([4, 4]);
+  expect([visibility.shownSeq(9), visibility.judged]).toEqual([0, 0]);
   visibility.accept({ ...verdict(6), attempt: 2, nonce: "00000b" }, 9);
   expect([visibility.shownSeq(9), visibility.judged]).toEqual([6, 6]);
 });
@@ -235,9 +263,13 @@ test("a verdict without a nonce speaks of the attempt of its number, whether tha
 
 test("once judging has gone on, a verdict of a new attempt whose decision is not there yet opens nothing again", () => {
   const visibility = gate();
+  const began = (seq: number, attempt: number) =>
+    visibility.took(seq, "generation.started", () => ({ ...startedDraft(), attempt, seq }) as KnownEvent);
+  began(1, 1);
   tell(visibility, 5, unavailable("fail_open", 2));
   visibility.accept({ ...verdict(6), attempt: 1 }, 6);
   expect(visibility.shownSeq(9)).toBe(6);
+  began(8, 2);
   visibility.accept({ ...verdict(12, { decided: 11 }), attempt: 2 }, 9);
   expect(visibility.shownSeq(9)).toBeLessThanOrEqual(6);
 });

@@ -44,6 +44,8 @@ export class Visibility {
   /** The attempt that the newest verdict has seen: what was said before it was seen no longer counts. */
   #attempt = 0;
   #nonce: string | undefined;
+  /** Of an attempt that the tail does not have: it will come, or is one that the store has lost. */
+  #ahead: Verdict | undefined;
   /** The attempts of the tail. */
   readonly #begun: StartedEvent[] = [];
   #endSeq: number | undefined;
@@ -65,8 +67,12 @@ export class Visibility {
 
   /** @param lastSeq the last event of the tail */
   accept(said: Verdict, lastSeq: number): void {
+    if ((said.attempt ?? 0) > (this.#begun.at(-1)?.attempt ?? 0)) {
+      this.#ahead = this.#ahead?.attempt === said.attempt ? { ...said, ...latest(said, this.#ahead!) } : said;
+      return;
+    }
     const attempt = this.#attemptSeenBy(said);
-    if (attempt < this.#attempt) return;
+    if (attempt === undefined || attempt < this.#attempt) return;
     const shownSeq = this.shownSeq(Number.POSITIVE_INFINITY);
     const verdict = this.#upToNextAttempt(said, attempt);
     if (attempt > this.#attempt) this.#forget(0);
@@ -86,13 +92,13 @@ export class Visibility {
   }
 
   /**
-   * The last attempt that a verdict speaks of. One that the store has lost is none, whichever has got its number. A moderation that
-   * tells no nonce is taken at its number: readers would wait for ever for another word.
+   * The last attempt that a verdict speaks of; undefined where the store has lost that, whichever has got its number: nobody knows what else
+   * it was about. A moderation that tells no nonce is taken at its number: readers would wait for ever for another word.
    */
-  #attemptSeenBy({ attempt = Number.POSITIVE_INFINITY, nonce }: Verdict): number {
+  #attemptSeenBy({ attempt = Number.POSITIVE_INFINITY, nonce }: Verdict): number | undefined {
     const isOther = (started: StartedEvent) => nonce !== undefined && started.nonce !== nonce;
     const isOfLost = this.#begun.some((started) => started.attempt === attempt && isOther(started));
-    return isOfLost ? attempt - 1 : attempt;
+    return isOfLost ? undefined : attempt;
   }
 
   /** A verdict that is read late, or from a store that was not told of a loss, says nothing of an attempt that it has not seen. */
@@ -110,6 +116,10 @@ export class Visibility {
     const isOther = this.#nonce !== undefined && this.#nonce !== nonce;
     if (this.#attempt === attempt && isOther) this.#attempt--;
     if (this.#attempt < attempt) this.#forget(seq - 1);
+    const ahead = this.#ahead;
+    if (!ahead || ahead.attempt! > attempt) return;
+    this.#ahead = undefined;
+    this.accept(ahead, seq);
   }
 
   /** @param to what may still count as said */

@@ -1,11 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  createWriterName,
-  type LogSnapshot,
-  publishLiveVerdict,
-  removeReview,
-  type StoredEvent,
-} from "@reprise/log";
+import { createWriterName, type LogSnapshot, publishLiveVerdict, removeReview } from "@reprise/log";
 import {
   decodeEvent,
   type EffectiveModeration,
@@ -23,14 +17,11 @@ import { Judge } from "./domain/judge.ts";
 import { keptTexts } from "./domain/kept-texts.ts";
 import { isAnotherAttempt } from "./domain/another-attempt.ts";
 import { endHalted } from "./end-halted.ts";
-import type { JudgingContext } from "./judging-context.ts";
+import type { JudgingContext, LogEvent } from "./judging-context.ts";
 import { LateVerdicts } from "./late-verdicts.ts";
 import { readWholeLog } from "./read-whole-log.ts";
 import { ReviewListings } from "./review-listings.ts";
 import { VerdictRecord } from "./verdict-record.ts";
-
-/** An event as a consumer has it. */
-export type LogEvent = Pick<StoredEvent, "payload" | "streamSeq">;
 
 interface Parts {
   readonly context: JudgingContext;
@@ -91,7 +82,9 @@ export class JudgedGeneration {
     if (!ruleSet)
       throw new RepriseError("internal", `The rules ${moderation.rule_set} are not kept any more.`);
     const record = await VerdictRecord.open(context.log, ref, moderation.rule_set);
-    return new JudgedGeneration({ context, ref, moderation, ruleSet, record }, snapshot);
+    const whole = record.isAheadOf(snapshot.events) ? await readWholeLog(context.log, ref) : snapshot;
+    if (whole !== snapshot) record.forgetLostOf(whole.events);
+    return new JudgedGeneration({ context, ref, moderation, ruleSet, record }, whole);
   }
 
   /** Whether nothing is left to do for a generation that has ended. */
@@ -268,7 +261,7 @@ export class JudgedGeneration {
   async #rebuild(): Promise<void> {
     const { context, ref, record } = this.#parts;
     const snapshot = await readWholeLog(context.log, ref);
-    record.forgetLost(snapshot.events);
+    record.forgetLostOf(snapshot.events);
     this.#isOutdated = false;
     this.#isBehind = false;
     this.#late.close();

@@ -1,7 +1,10 @@
-import type { Broker, GenerationLog } from "@reprise/log";
+import type { Broker, GenerationLog, StoredEvent } from "@reprise/log";
 import type { TenantId } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import type { ClassifyWindow } from "./late-verdicts.ts";
+
+/** An event as a consumer has it. */
+export type LogEvent = Pick<StoredEvent, "payload" | "streamSeq">;
 
 /** What judging a generation works with. */
 export interface JudgingContext {

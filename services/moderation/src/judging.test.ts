@@ -178,23 +178,34 @@ test.each([
   },
 );
 
-test("a log that the store has rolled back is judged anew, though it has come less far than what was lost", async () => {
-  await using world = await openWorld();
-  const written = await world.create(RULES);
-  const { ref, append } = written;
-  await append(STARTED);
-  using judged = judge(world);
-  const lost = [delta("all "), delta("this "), delta("is lost")].map((draft, at) => {
-    return { ref, payload: encodeEvent(at + 2, draft), streamSeq: 900 + at };
-  });
-  judged.judging.take([...(await eventsOf(world, written)), ...lost]);
-  await world.until(ref, judgedUpTo(4));
-  const another = { ...STARTED, attempt: 2, nonce: "00000b" };
-  await append(another, delta("a secret"));
-  judged.judging.take((await eventsOf(world, written)).slice(2));
-  const { events } = await world.until(ref, (log) => log.length === 5);
-  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 3 });
-});
+test.each([
+  ["none", []],
+  ["two, the first of which has its number", [2, 3]],
+])(
+  "a log that the store has rolled back is judged anew at its next attempt, whatever attempts were lost: %s",
+  async (_, attempts) => {
+    await using world = await openWorld();
+    const written = await world.create(RULES);
+    const { ref, append } = written;
+    await append(STARTED);
+    using judged = judge(world);
+    const begun = attempts.map((attempt) => ({ ...STARTED, attempt, nonce: `00000${attempt}` }));
+    const lost = [...begun, delta("all "), delta("this "), delta("is lost")].map((draft, at) => {
+      return { ref, payload: encodeEvent(at + 2, draft), streamSeq: 900 + at };
+    });
+    judged.judging.take([...(await eventsOf(world, written)), ...lost]);
+    await world.until(ref, judgedUpTo(lost.length + 1));
+    const another = { ...STARTED, attempt: 2, nonce: "00000b" };
+    await append(another, delta("a secret"));
+    judged.judging.take((await eventsOf(world, written)).slice(2));
+    const { events, verdict } = await world.until(
+      ref,
+      (log, stored) => log.length === 5 && stored?.nonce === another.nonce,
+    );
+    expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 3 });
+    expect(verdict).toMatchObject({ attempt: 2, judged: 4 });
+  },
+);
 
 /** The log of a broker that takes everything but what this client does not send it. */
 function refusing({ log }: World, refused: string, error: Error): GenerationLog {

@@ -8,8 +8,8 @@ import {
   type RepriseError,
   toRepriseError,
 } from "@reprise/protocol";
-import type { JudgingContext } from "./judging-context.ts";
-import { JudgedGeneration, type LogEvent } from "./judged-generation.ts";
+import type { JudgingContext, LogEvent } from "./judging-context.ts";
+import { JudgedGeneration } from "./judged-generation.ts";
 
 /** An event of a shard, and whose it is. */
 export interface ShardEvent extends LogEvent {

@@ -46,6 +46,25 @@ test("what was stored of an attempt that the broker has lost does not count for 
   expect(record.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
 });
 
+test("what is stored of an attempt that the log's leader does not have is forgotten, and who had judged what comes before is not", async () => {
+  const spans = [{ from_seq: 1, to_seq: 90, rule_set: "rules" }];
+  const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 3, nonce: "00000c", spans };
+  const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+  const events = [1, 2].map((attempt) => {
+    const started = { ...STARTED, attempt, nonce: "00000a" };
+    return encodeEvent(10 * attempt, started);
+  });
+  expect([record.isAheadOf(events), record.forgetLost(events)]).toEqual([true, false]);
+  record.forgetLostOf(events);
+  expect(record.stored).toEqual({
+    judged: 0,
+    cleared: 0,
+    decided: 0,
+    spans: [{ from_seq: 1, to_seq: 19, rule_set: "rules" }],
+  });
+});
+
 test.each([
   ["the one it names", "00000a", 1, 1, false],
   ["one of its number, as it names no nonce", undefined, 1, 1, false],

@@ -87,11 +87,21 @@ export class VerdictRecord {
       if (peekType(payload) !== "generation.started") continue;
       const { attempt, nonce, seq } = decodeEvent(payload) as StartedEvent;
       if (!this.#isOfLost({ attempt, nonce, fromSeq: seq })) continue;
-      const spans = clipSpans(this.#stored?.spans ?? [], seq);
-      this.#stored = { judged: 0, cleared: 0, decided: 0, spans };
+      this.#forget(seq);
       return true;
     }
     return false;
+  }
+
+  /** Whether what is stored speaks of a later attempt than a log has: one that is lost, or that was not read. */
+  isAheadOf(events: readonly Uint8Array[]): boolean {
+    return (this.#stored?.attempt ?? 0) > (lastStartedIn(events)?.attempt ?? 0);
+  }
+
+  /** As `forgetLost`, for a log as its leader has it, whole: an attempt that it does not have is lost. */
+  forgetLostOf(events: readonly Uint8Array[]): void {
+    if (this.forgetLost(events) || !this.isAheadOf(events)) return;
+    this.#forget(lastStartedIn(events)?.seq ?? 0);
   }
 
   /** The stream sequence of the first event that is folded and not in what is stored. */
@@ -131,6 +141,12 @@ export class VerdictRecord {
     if (this.#isStored || !this.#word) return;
     this.#storing = this.#store(this.#word).finally(() => (this.#storing = undefined));
     return this.#storing;
+  }
+
+  /** @param fromSeq where the log has something else than what was judged */
+  #forget(fromSeq: number): void {
+    const spans = clipSpans(this.#stored?.spans ?? [], fromSeq);
+    this.#stored = { judged: 0, cleared: 0, decided: 0, spans };
   }
 
   async #store(word: Word): Promise<void> {
@@ -205,6 +221,11 @@ export class VerdictRecord {
       ...toUnjudged([...(stored?.unjudged ?? []), ...unjudged]),
     };
   }
+}
+
+function lastStartedIn(events: readonly Uint8Array[]): StartedEvent | undefined {
+  const payload = events.findLast((one) => peekType(one) === "generation.started");
+  return payload && (decodeEvent(payload) as StartedEvent);
 }
 
 /** What no classifier has looked at stays so, whoever goes on: the first of them, each once. */
