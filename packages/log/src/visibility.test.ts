@@ -220,9 +220,12 @@ test("a verdict of an attempt that the tail does not have waits for that, and cl
     other.accept(lost, 10 * seq + 1);
   }
   expect([other.shownSeq(30), other.judged]).toEqual([0, 0]);
+  other.accept({ ...verdict(33), attempt: 3, nonce: "00001d" }, 30);
   const third = { ...startedDraft(), attempt: 3, nonce: "00001d" };
   other.took(31, third.type, () => ({ ...third, seq: 31 }) as KnownEvent);
-  expect([other.shownSeq(40), other.judged]).toEqual([0, 0]);
+  expect([other.shownSeq(40), other.judged]).toEqual([33, 33]);
+  other.accept(lost, 40);
+  expect([other.shownSeq(40), other.judged]).toEqual([33, 33]);
   other.accept({ ...verdict(35), attempt: 3, nonce: "00001d" }, 40);
   expect(other.shownSeq(40)).toBe(35);
 });

@@ -68,7 +68,8 @@ export class Visibility {
   /** @param lastSeq the last event of the tail */
   accept(said: Verdict, lastSeq: number): void {
     if ((said.attempt ?? 0) > (this.#begun.at(-1)?.attempt ?? 0)) {
-      this.#ahead = this.#ahead?.attempt === said.attempt ? { ...said, ...latest(said, this.#ahead!) } : said;
+      const isSame = this.#ahead?.attempt === said.attempt && this.#ahead?.nonce === said.nonce;
+      this.#ahead = isSame ? { ...said, ...latest(said, this.#ahead!) } : said;
       return;
     }
     const attempt = this.#attemptSeenBy(said);
