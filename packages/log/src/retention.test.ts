@@ -55,7 +55,7 @@ function failureOf(world: World, ref: GenerationRef): Promise<unknown> {
   });
 }
 
-test.concurrent("a generation that has expired says so for as long as it was kept, and then was never there", async () => {
+test("a generation that has expired says so for as long as it was kept, and then was never there", async () => {
   await using world = await openWorld(RETENTION_MS);
   using opened = openHub(world);
   const ref = await writeEnded(world);
@@ -75,7 +75,7 @@ test.concurrent("a generation that has expired says so for as long as it was kep
   await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
 });
 
-test.concurrent("a generation that was erased says so for as long as logs are kept, and then is like any other that was", async () => {
+test("a generation that was erased says so for as long as logs are kept, and then is like any other that was", async () => {
   await using world = await openWorld(RETENTION_MS);
   const ref = await writeEnded(world);
   await purgeGeneration({ ...world, ref });
@@ -86,7 +86,7 @@ test.concurrent("a generation that was erased says so for as long as logs are ke
   await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
 });
 
-test.concurrent("a generation that ended before any worker had it leaves a marker too", async () => {
+test("a generation that ended before any worker had it leaves a marker too", async () => {
   await using world = await openWorld(RETENTION_MS);
   const ref = newRef();
   await writeLog(world.log, ref, 0);
@@ -94,7 +94,7 @@ test.concurrent("a generation that ended before any worker had it leaves a marke
   expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
 });
 
-test.concurrent("a generation that expires while the broker is away says so when it is back", async () => {
+test("a generation that expires while the broker is away says so when it is back", async () => {
   await using world = await openWorld(RETENTION_MS);
   const ref = await writeEnded(world);
   await world.server.stop();
@@ -105,7 +105,7 @@ test.concurrent("a generation that expires while the broker is away says so when
   );
 });
 
-test.concurrent("checkpoints of an earlier version get the marker as well", async () => {
+test("checkpoints of an earlier version get the marker as well", async () => {
   await using server = await startTestBroker();
   await using broker = await connectBroker({ url: server.url, name: "test" });
   const manager = await jetstreamManager(broker.main);
