@@ -45,3 +45,4 @@ export {
 } from "./test-broker.ts";
 export { startTestCluster, type TestCluster, type TestClusterOptions } from "./test-cluster.ts";
 export type { ClusterNode } from "./test-cluster-node.ts";
+export { untilAnswered } from "./until-answered.ts";

@@ -21,8 +21,8 @@ import {
   VERDICTS_STREAM,
 } from "@reprise/protocol";
 import { expect } from "vitest";
+import { untilAnswered } from "@reprise/testkit";
 import type { Cluster } from "./cluster.ts";
-import { untilAnswered } from "./until-answered.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../services/audit-log/src/cli/main.ts", import.meta.url));
 const STREAMS = [generationsStream(0), generationsStream(1), VERDICTS_STREAM, OPS_STREAM];

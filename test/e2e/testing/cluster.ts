@@ -16,8 +16,8 @@ import {
   startService,
   startTestBroker,
   type TestBroker,
+  untilAnswered,
 } from "@reprise/testkit";
-import { untilAnswered } from "./until-answered.ts";
 
 export interface DeliveryProcess extends ServiceProcess {
   readonly url: string;

@@ -9,8 +9,8 @@ import {
   Withdrawals,
 } from "@reprise/protocol";
 import type { SeededRandom } from "@reprise/testkit";
+import { untilAnswered } from "@reprise/testkit";
 import { type Cluster, textOf } from "./cluster.ts";
-import { untilAnswered } from "./until-answered.ts";
 
 /** A card number that passes Luhn's check, and what stands in its place. */
 export const CARD = "4111 1111 1111 1111";

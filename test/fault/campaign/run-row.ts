@@ -1,9 +1,9 @@
+import { untilAnswered } from "@reprise/testkit";
 import type { FaultRow } from "../rows/row.ts";
 import type { FinalLog } from "../trial/judge-readers.ts";
 import { runTrial, type TrialResult } from "../trial/run-trial.ts";
 import type { Violation } from "../trial/violation.ts";
 import type { FaultWorld } from "../world/fault-world.ts";
-import { untilAnswered } from "../world/until-answered.ts";
 import type { WorldPool } from "./world-pool.ts";
 
 export interface RunRowOptions {

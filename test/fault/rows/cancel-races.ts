@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Generation, isTerminal } from "@reprise/protocol";
+import { untilAnswered } from "@reprise/testkit";
 import { callNode, type NodeAnswer } from "../trial/call.ts";
 import { type LogWatch, watchLog } from "../trial/log-watch.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { GenerationOptions, Trial } from "../trial/trial.ts";
-import { untilAnswered } from "../world/until-answered.ts";
 import type { FaultRow } from "./row.ts";
 
 /** When the first cancel comes, counted from the create's answer, in milliseconds. The run takes 300 ms to its first token, and 600 more. */

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { KnownEvent, Policy } from "@reprise/protocol";
 import { decodeEvent } from "@reprise/protocol";
-import { type ClearedWatch, watchCleared } from "@reprise/testkit";
+import { type ClearedWatch, watchCleared, untilAnswered } from "@reprise/testkit";
 import { reportSilences } from "../trial/recovery.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
-import { untilAnswered } from "../world/until-answered.ts";
 import type { FaultRow } from "./row.ts";
 
 const GENERATIONS = 8;
