@@ -38,7 +38,7 @@ export async function runDemo(
   const resume = await showResume(platform, out);
   const cancel = await showCancel(platform, out);
   const redaction = await showRedaction(platform, out);
-  const audit = await showAudit(platform, redaction.id, out);
+  const audit = await showAudit(platform, redaction, out);
   const ok = resume && cancel && redaction.ok && audit;
   out.write(ok ? "\nAll of it is true.\n" : "\nSomething above is not as it should be.\n");
   return ok;

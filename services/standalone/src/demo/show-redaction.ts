@@ -28,9 +28,16 @@ const LEAVES_AT = "4111 1111";
 const DIGITS = /\d{2}/;
 const SHOWN = CHUNKS.join("").replace(CARD, "[redacted]");
 
-/** What a reader has as the text, and whether a digit of the card was in anything that it was shown. */
+/** A generation that was read, and by how many connections: each was handed events, or text of them. */
+export interface ShownGeneration {
+  readonly id: string;
+  readonly connections: number;
+}
+
+/** What a reader has as the text, how many events it was handed, and whether a digit of the card was in any of them. */
 interface Seen {
   text: string;
+  events: number;
   hadDigits: boolean;
 }
 
@@ -42,7 +49,7 @@ interface Seen {
 export async function showRedaction(
   { url, apiKey }: DemoPlatform,
   out: Output,
-): Promise<{ ok: boolean; id: string }> {
+): Promise<ShownGeneration & { ok: boolean }> {
   const { generations } = createClient({ url, apiKey });
   const run = (mode: "retract" | "gate") =>
     generations.run({
@@ -79,7 +86,9 @@ export async function showRedaction(
   ];
   for (const [name, ok, text] of rows)
     out.write(`  ${name.padEnd(42)}${ok ? "" : "NOT as it should be: "}${text}\n`);
-  return { ok: rows.every(([, ok]) => ok), id: stream.id! };
+  // Beside these the reader who left, and the call for the generation. Who resumed behind the end was handed nothing.
+  const handed = [live, back, late].filter(({ events }) => events > 0);
+  return { ok: rows.every(([, ok]) => ok), id: stream.id!, connections: handed.length + 2 };
 }
 
 interface FollowOptions {
@@ -91,8 +100,9 @@ interface FollowOptions {
 
 async function follow(stream: GenerationStream, options: FollowOptions = {}): Promise<Seen> {
   const { transcript = new Transcript(), onText } = options;
-  const seen: Seen = { text: "", hadDigits: false };
+  const seen: Seen = { text: "", events: 0, hadDigits: false };
   for await (const event of stream) {
+    seen.events++;
     const before = transcript.text;
     transcript.apply(event);
     const { text } = transcript;
