@@ -1,7 +1,7 @@
 import { type Generation, RepriseError, toRepriseError } from "@reprise/protocol/wire";
-import { pause } from "./deadline.ts";
 import { type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
-import { planRetry } from "./retry-policy.ts";
+import { type FailureRun, planRetry } from "./retry-policy.ts";
+import { waitForRetry } from "./retry-wait.ts";
 
 /**
  * A call that answers with a generation. It is repeated after every error that is retryable, so only calls that may arrive
@@ -14,15 +14,18 @@ export async function callGeneration(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Generation> {
   const { runtime, retry: policy } = settings;
-  for (let failures = 1; ; failures++) {
+  let failures: FailureRun | undefined;
+  for (;;) {
     try {
       return await tryCall(settings, request, signal);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
       const error = toRepriseError(thrown);
-      const plan = planRetry(error, { policy, failures, floorMs: 0, random: runtime.random() });
+      const context = { policy, nowMs: runtime.now(), floorMs: 0, random: runtime.random() };
+      const plan = planRetry(error, failures, context);
       if (plan.type === "give_up") throw plan.error;
-      await pause(plan.delayMs, runtime, signal);
+      const woken = await waitForRetry(plan.delay, runtime, signal);
+      failures = woken ? undefined : plan.failures;
     }
   }
 }

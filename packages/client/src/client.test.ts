@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createClient } from "./client.ts";
 import { completedLog, MIXED_TEXTS } from "./testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "./testing/fake-delivery.ts";
@@ -70,11 +70,36 @@ describe("a call", () => {
     expect(delivery.requests).toHaveLength(1);
   });
 
-  it("gives up after eight failures", async () => {
-    const faults = Array.from({ length: 8 }, (): Fault => ({ kind: "answer", status: 503 }));
+  it("gives up when five minutes of failures are over, and says how long it tried", async () => {
+    const faults = Array.from({ length: 200 }, (): Fault => ({ kind: "answer", status: 503 }));
+    const runtime = createTestRuntime({ random: () => 0.999 });
     await using delivery = await startFakeDelivery({ log, faults });
-    await expect(generationsOf(delivery).get(FAKE_ID)).rejects.toMatchObject({ code: "connection_lost" });
-    expect(delivery.requests).toHaveLength(8);
+    const startMs = runtime.now();
+    await expect(generationsOf(delivery, runtime).get(FAKE_ID)).rejects.toMatchObject({
+      code: "connection_lost",
+      message: expect.stringMatching(/^Gave up after \d+ failure\(s\) in 30\d s/),
+    });
+    expect(runtime.now() - startMs).toBeGreaterThanOrEqual(300_000);
+    expect(delivery.requests.length).toBeGreaterThan(30);
+  });
+
+  it("gives up at once where the app wants no retries", async () => {
+    await using delivery = await startFakeDelivery({ log, faults: [{ kind: "answer", status: 503 }] });
+    const { generations } = createClient({ url: delivery.url, apiKey: "rk_x", retry: { giveUpAfterMs: 0 } });
+    await expect(generations.get(FAKE_ID)).rejects.toMatchObject({ code: "connection_lost" });
+    expect(delivery.requests).toHaveLength(1);
+  });
+
+  it("tries again as soon as the network is back", async () => {
+    const runtime = createTestRuntime({ random: () => 0.5 });
+    const faults: Fault[] = [{ kind: "answer", status: 503 }];
+    await using delivery = await startFakeDelivery({ log, faults });
+    runtime.holdPauses();
+    const answer = generationsOf(delivery, runtime).get(FAKE_ID);
+    await vi.waitUntil(() => runtime.listeners > 0);
+    runtime.wake();
+    expect(await answer).toEqual(generationOf(log));
+    expect(runtime.listeners).toBe(0);
   });
 
   it.each(["<p>Log in", "null", "[]"])("refuses an answer that is no generation: %s", async (body) => {
@@ -164,7 +189,7 @@ describe("createClient", () => {
     [{ url: "http://x", apiKey: "a b" }, "apiKey"],
     [{ url: "http://x", token: "ключ" }, "token"],
     [{ url: "http://x", apiKey: "k", idleTimeoutMs: 0 }, "idleTimeoutMs"],
-    [{ url: "http://x", apiKey: "k", retry: { maxFailures: 0 } }, "retry.maxFailures"],
+    [{ url: "http://x", apiKey: "k", retry: { giveUpAfterMs: -1 } }, "retry.giveUpAfterMs"],
     [{ url: "http://x", apiKey: "k", retry: { baseDelayMs: Number.NaN } }, "retry.baseDelayMs"],
   ])("refuses %o and names %s", (options, param) => {
     expect(() => createClient(options)).toThrow(expect.objectContaining({ code: "invalid_request", param }));

@@ -20,8 +20,11 @@ export interface ClientOptions {
   retry?: RetryOptions;
   /** A connection that is silent for so long is dead. Default 45,000: three heartbeats. */
   idleTimeoutMs?: number;
-  /** Time and randomness, for tests. */
-  runtime?: ClientRuntime;
+  /**
+   * What replaces parts of the surroundings: time and randomness in tests, `onWake` where the app knows better than a page's `online`
+   * and `visibilitychange` events when a network is back.
+   */
+  runtime?: Partial<ClientRuntime>;
 }
 
 export interface CreateOptions {
@@ -173,7 +176,7 @@ function toSettings({
     authorization: `Bearer ${secret}`,
     // Looked up at each call, and called as a function of its own: browsers refuse a fetch that has another `this`.
     fetch: fetch ?? ((target, init) => globalThis.fetch(target, init)),
-    runtime: runtime ?? SYSTEM_RUNTIME,
+    runtime: { ...SYSTEM_RUNTIME, ...runtime },
     retry: createRetryPolicy(retry),
     idleTimeoutMs,
   };

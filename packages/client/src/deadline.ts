@@ -35,22 +35,6 @@ export function withDeadline<T>(
   });
 }
 
-/** Waits. @throws the signal's reason when that is aborted */
-export function pause(delayMs: number, runtime: ClientRuntime, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(abortReason(signal));
-    const onAbort = (): void => {
-      cancelTimer();
-      reject(abortReason(signal));
-    };
-    const cancelTimer = runtime.setTimer(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, delayMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-}
-
 /** Why a signal was aborted. React Native's signals have no `reason`, and its engine no `DOMException`. */
 export function abortReason(signal: AbortSignal): Error {
   return (signal.reason as Error | undefined) ?? createAbortError("The operation was aborted.");

@@ -13,7 +13,7 @@ const log = completedLog(MIXED_TEXTS);
 const logBytes = Buffer.byteLength(log.map(encodeFrame).join(""));
 
 function clientOf(delivery: FakeDelivery, runtime = createTestRuntime()) {
-  const retry = { maxFailures: 1_000 };
+  const retry = { giveUpAfterMs: Infinity };
   return createClient({ url: delivery.url, apiKey: "rk_x", runtime, retry, idleTimeoutMs: IDLE_TIMEOUT_MS });
 }
 

@@ -6,10 +6,11 @@ import {
   type Usage,
 } from "@reprise/protocol/wire";
 import { readConnection } from "./connection.ts";
-import { abortReason, createAbortError, pause } from "./deadline.ts";
+import { abortReason, createAbortError } from "./deadline.ts";
 import type { HttpSettings } from "./http.ts";
 import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
-import { nextResume, type ResumeEffect, startResume } from "./resume-state.ts";
+import { nextResume, type ResumeEffect, type ResumeInput, startResume } from "./resume-state.ts";
+import { waitForRetry } from "./retry-wait.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import type { StreamSource } from "./stream-source.ts";
 import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts";
@@ -155,7 +156,8 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
         const effect = yield* this.#readConnection();
         if (effect.type === "end") break;
         if (effect.type === "fail") throw effect.error;
-        await pause(effect.delayMs, this.#settings.runtime, this.#ending.signal);
+        const woken = await waitForRetry(effect.delay, this.#settings.runtime, this.#ending.signal);
+        if (woken) this.#next({ type: "woken" });
       }
       this.#resolve(await this.#findOutcome());
     } catch (thrown) {
@@ -171,7 +173,6 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
 
   /** Hands out what one connection brings. Returns what to do after it. */
   async *#readConnection(): AsyncGenerator<StreamEvent, FinalEffect, undefined> {
-    const { runtime, retry: policy } = this.#settings;
     const { signal } = this.#ending;
     const { cursor } = this.#state;
     const request = this.#source.request(this.#id, cursor === this.#source.after ? undefined : cursor);
@@ -182,10 +183,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
         continue;
       }
       if ("generation" in input) this.#id ??= input.generation ?? undefined;
-      const context = { nowMs: runtime.now(), random: runtime.random(), policy };
-      const { state, effects } = nextResume(this.#state, input, context);
-      this.#state = state;
-      for (const effect of effects) {
+      for (const effect of this.#next(input)) {
         if (effect.type !== "deliver") return effect;
         this.#transcript.apply(effect.event);
         yield effect.event;
@@ -193,6 +191,14 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
       }
     }
     throw new TypeError("A connection ended without saying how.");
+  }
+
+  #next(input: ResumeInput): readonly ResumeEffect[] {
+    const { runtime, retry: policy } = this.#settings;
+    const context = { nowMs: runtime.now(), random: runtime.random(), policy };
+    const { state, effects } = nextResume(this.#state, input, context);
+    this.#state = state;
+    return effects;
   }
 
   /** After a 204 no event has told how the generation ended, so the platform is asked. */

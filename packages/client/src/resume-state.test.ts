@@ -84,7 +84,7 @@ describe("whatever the connections do", () => {
 describe("a clean end", () => {
   it("before the terminal event is a break", () => {
     const { effects } = feed(startResume(), [event(1), { type: "closed" }]);
-    expect(effects.at(-1)).toEqual({ type: "reconnect", delayMs: 125 });
+    expect(effects.at(-1)).toMatchObject({ type: "reconnect", delay: { serverMs: 0, backoffMs: 125 } });
   });
 });
 
@@ -104,7 +104,7 @@ describe("a break behind the terminal event", () => {
   });
 
   it("is the end at once where the app wants no retries, or none can mend it", () => {
-    const policy = createRetryPolicy({ maxFailures: 1 });
+    const policy = createRetryPolicy({ giveUpAfterMs: 0 });
     const gone: ResumeInput = { type: "broken", error: new RepriseError("cursor_expired", "Gone.") };
     expect(typesAfter([broken], { policy })).toEqual(["deliver", "deliver", "end"]);
     expect(typesAfter([gone])).toEqual(["deliver", "deliver", "end"]);
@@ -119,7 +119,7 @@ describe("an event out of order", () => {
 
   it("that leaves a hole makes for a new connection from the cursor before the hole", () => {
     const { state, effects } = feed(startResume(), [event(1), event(3)]);
-    expect(effects.at(-1)).toEqual({ type: "reconnect", delayMs: 125 });
+    expect(effects.at(-1)).toMatchObject({ type: "reconnect", delay: { serverMs: 0, backoffMs: 125 } });
     expect(state.cursor).toBe(cursorOf(1));
   });
 
@@ -140,26 +140,36 @@ describe("an event out of order", () => {
 });
 
 describe("the budget of failures", () => {
-  it("grows the delay up to the cap, and is used up by the eighth failure in a row", () => {
-    const { effects } = feed(
-      startResume(),
-      Array.from({ length: 8 }, () => broken),
-      { random: 1 },
-    );
-    const delays = effects.flatMap((effect) => (effect.type === "reconnect" ? [effect.delayMs] : []));
-    expect(delays).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 8_000]);
-    expect(effects.at(-1)).toMatchObject({ type: "fail", error: { code: "connection_lost", cause: lost } });
+  it("grows the delay up to the cap, and is used up by five minutes of failures in a row", () => {
+    const policy = createRetryPolicy();
+    let state = startResume();
+    const delays: number[] = [];
+    for (let nowMs = 0; nowMs < policy.giveUpAfterMs; nowMs += delays.at(-1)!) {
+      const step = nextResume(state, broken, { nowMs, random: 1, policy });
+      state = step.state;
+      const [effect] = step.effects;
+      delays.push(effect?.type === "reconnect" ? effect.delay.backoffMs : NaN);
+    }
+    expect(delays.slice(0, 8)).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
+    const { effects } = feed(state, [broken], { nowMs: policy.giveUpAfterMs });
+    expect(effects).toMatchObject([{ type: "fail", error: { code: "connection_lost", cause: lost } }]);
+  });
+
+  it("is whole again after a wake-up, however long the device has slept", () => {
+    const { state } = feed(startResume(), [broken, broken]);
+    const { effects } = feed(state, [{ type: "woken" }, broken], { nowMs: 3_600_000 });
+    expect(effects).toMatchObject([{ type: "reconnect", delay: { backoffMs: 125 } }]);
   });
 
   it("is whole again after every new event, but not after a repeated one", () => {
-    expect(feed(startResume(), [event(1), broken, broken, event(1)]).state.failures).toBe(2);
-    expect(feed(startResume(), [event(1), broken, broken, event(2)]).state.failures).toBe(0);
+    expect(feed(startResume(), [event(1), broken, broken, event(1)]).state.failures?.count).toBe(2);
+    expect(feed(startResume(), [event(1), broken, broken, event(2)]).state.failures).toBeUndefined();
   });
 
   it("is whole again when a connection still brings bytes after half a minute", () => {
     const { state } = feed(startResume(), [broken, { type: "opened" }]);
-    expect(feed(state, [{ type: "alive" }], { nowMs: 29_999 }).state.failures).toBe(1);
-    expect(feed(state, [{ type: "alive" }], { nowMs: 30_000 }).state.failures).toBe(0);
+    expect(feed(state, [{ type: "alive" }], { nowMs: 29_999 }).state.failures?.count).toBe(1);
+    expect(feed(state, [{ type: "alive" }], { nowMs: 30_000 }).state.failures).toBeUndefined();
   });
 
   it("isn't touched by an error that no retry can mend", () => {
@@ -175,15 +185,17 @@ describe("the delay before a new connection", () => {
       { type: "retry", delayMs: 1_000 },
       broken,
     ];
-    expect(feed(startResume(), hints).effects).toEqual([{ type: "reconnect", delayMs: 1_125 }]);
+    expect(feed(startResume(), hints).effects).toMatchObject([
+      { type: "reconnect", delay: { serverMs: 1_000, backoffMs: 125 } },
+    ]);
   });
 
   it("is at least the error's own Retry-After, which counts for this once", () => {
     const busy = new RepriseError("draining", "Come back.", { retryAfterMs: 2_000 });
     const { effects } = feed(startResume(), [{ type: "broken", error: busy }, broken]);
-    expect(effects).toEqual([
-      { type: "reconnect", delayMs: 2_125 },
-      { type: "reconnect", delayMs: 250 },
+    expect(effects).toMatchObject([
+      { type: "reconnect", delay: { serverMs: 2_000, backoffMs: 125 } },
+      { type: "reconnect", delay: { serverMs: 0, backoffMs: 250 } },
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { isTerminal, RepriseError } from "@reprise/protocol/wire";
 import type { StreamEvent } from "./stream-event.ts";
-import { planRetry, type RetryPolicy } from "./retry-policy.ts";
+import { type FailureRun, planRetry, type RetryDelay, type RetryPolicy } from "./retry-policy.ts";
 
 /*
  * What a reader does about everything that can happen to it, without I/O. A stream is a chain of connections; each is opened
@@ -15,8 +15,8 @@ export interface ResumeState {
   readonly cursor: string | undefined;
   /** The last event handed out. Undefined after a cursor that the app brought along: only the server knows its seq. */
   readonly lastSeq: number | undefined;
-  /** In a row, since the last progress. */
-  readonly failures: number;
+  /** Those in a row since the last progress or wake-up. */
+  readonly failures: FailureRun | undefined;
   /** Whether the terminal event was handed out. What moderation withdraws may follow it, up to the response's clean end. */
   readonly hasEnded: boolean;
   /** Whether the last connection was dropped for a hole, and no event has come since. */
@@ -41,12 +41,14 @@ export type ResumeInput =
   /** The response has ended in order, as it does when the generation has ended and all of the log was sent. */
   | { readonly type: "closed" }
   /** The connection failed, went silent, or said what is wrong. */
-  | { readonly type: "broken"; readonly error: RepriseError };
+  | { readonly type: "broken"; readonly error: RepriseError }
+  /** The device or its network came back while a reconnect was waited for. */
+  | { readonly type: "woken" };
 
 /** `reconnect`, `end` and `fail` close the present connection; the latter two are final. */
 export type ResumeEffect =
   | { readonly type: "deliver"; readonly event: StreamEvent }
-  | { readonly type: "reconnect"; readonly delayMs: number }
+  | { readonly type: "reconnect"; readonly delay: RetryDelay }
   | { readonly type: "end" }
   | { readonly type: "fail"; readonly error: RepriseError };
 
@@ -75,7 +77,7 @@ export function startResume(after?: string): ResumeState {
   return {
     cursor: after,
     lastSeq: after === undefined ? 0 : undefined,
-    failures: 0,
+    failures: undefined,
     hasEnded: false,
     sawHole: false,
     openedAtMs: undefined,
@@ -90,7 +92,7 @@ export function nextResume(state: ResumeState, input: ResumeInput, context: Resu
       return { state: { ...state, openedAtMs: context.nowMs }, effects: [] };
     case "alive": {
       const isStable = context.nowMs - (state.openedAtMs ?? context.nowMs) >= STABLE_AFTER_MS;
-      return { state: isStable ? { ...state, failures: 0 } : state, effects: [] };
+      return { state: isStable ? { ...state, failures: undefined } : state, effects: [] };
     }
     case "retry":
       return { state: { ...state, floorMs: input.delayMs }, effects: [] };
@@ -104,6 +106,8 @@ export function nextResume(state: ResumeState, input: ResumeInput, context: Resu
       return recover(state, new RepriseError("connection_lost", CLOSED_EARLY), context);
     case "broken":
       return recover(state, input.error, context);
+    case "woken":
+      return { state: { ...state, failures: undefined }, effects: [] };
   }
 }
 
@@ -121,21 +125,25 @@ function takeEvent(
   }
   const hasEnded = state.hasEnded || isTerminal(event.type);
   return {
-    state: { ...state, cursor, lastSeq: event.seq, failures: 0, sawHole: false, hasEnded },
+    state: { ...state, cursor, lastSeq: event.seq, failures: undefined, sawHole: false, hasEnded },
     effects: [{ type: "deliver", event }],
   };
 }
 
 /** Behind the terminal event one try has to do: what the app waits for is there. */
-function recover(state: ResumeState, error: RepriseError, { policy, random }: ResumeContext): ResumeStep {
-  const failures = state.failures + 1;
-  const plan = planRetry(error, { policy, failures, floorMs: state.floorMs, random });
-  if (state.hasEnded && (plan.type === "give_up" || failures > 1))
+function recover(
+  state: ResumeState,
+  error: RepriseError,
+  { nowMs, policy, random }: ResumeContext,
+): ResumeStep {
+  const plan = planRetry(error, state.failures, { policy, nowMs, floorMs: state.floorMs, random });
+  if (state.hasEnded && (plan.type === "give_up" || plan.failures.count > 1))
     return { state, effects: [{ type: "end" }] };
   if (plan.type === "give_up") return { state, effects: [{ type: "fail", error: plan.error }] };
+  const { failures, delay } = plan;
   return {
     state: { ...state, failures, openedAtMs: undefined, reconnects: state.reconnects + 1 },
-    effects: [{ type: "reconnect", delayMs: plan.delayMs }],
+    effects: [{ type: "reconnect", delay }],
   };
 }
 

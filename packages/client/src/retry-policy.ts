@@ -1,14 +1,17 @@
 import { RepriseError } from "@reprise/protocol/wire";
 
-/** How often and how fast a call or a stream tries again. */
+/** How long and how fast a call or a stream tries again. */
 export interface RetryOptions {
   /** The longest delay after the first failure, in milliseconds; it doubles with every further one. Default 250. */
   baseDelayMs?: number;
   /** What it doubles up to, in milliseconds. Default 8,000. */
   maxDelayMs?: number;
-  /** The failures in a row, without progress between them, at which to give up. Default 8; 1 never tries again. */
-  maxFailures?: number;
-  /** A server that asks for a longer delay than this, in milliseconds, is given up on. Default 60,000. */
+  /**
+   * How long failures in a row, without progress between them, may go on before the client gives up, in milliseconds. Default
+   * 300,000: five minutes without a network. 0 never tries again, `Infinity` never gives up.
+   */
+  giveUpAfterMs?: number;
+  /** The client gives up on a server that asks for a longer delay than this, in milliseconds. Default 60,000. */
   maxServerDelayMs?: number;
 }
 
@@ -17,7 +20,7 @@ export type RetryPolicy = Readonly<Required<RetryOptions>>;
 const DEFAULTS: RetryPolicy = {
   baseDelayMs: 250,
   maxDelayMs: 8_000,
-  maxFailures: 8,
+  giveUpAfterMs: 300_000,
   maxServerDelayMs: 60_000,
 };
 
@@ -25,27 +28,40 @@ const DEFAULTS: RetryPolicy = {
 export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
   const policy = { ...DEFAULTS, ...options };
   for (const [name, value] of Object.entries(policy)) {
-    const least = name === "maxFailures" ? 1 : 0;
     // Also false for what is not a number.
-    if (value >= least) continue;
-    const message = `retry.${name} must be a number from ${least}, got ${value}.`;
-    throw new RepriseError("invalid_request", message, { param: `retry.${name}` });
+    if (value >= 0) continue;
+    const param = `retry.${name}`;
+    throw new RepriseError("invalid_request", `${param} must be a number from 0, got ${value}.`, { param });
   }
   return policy;
 }
 
+/** Failures in a row: how many, and when the first of them was, in milliseconds since 1970. */
+export interface FailureRun {
+  readonly count: number;
+  readonly sinceMs: number;
+}
+
 export interface FailureContext {
-  policy: RetryPolicy;
-  /** The failures in a row, this one counted. */
-  failures: number;
+  readonly policy: RetryPolicy;
+  readonly nowMs: number;
   /** The least delay that the server asked for on an earlier connection, in milliseconds. */
-  floorMs: number;
+  readonly floorMs: number;
   /** At least 0, less than 1. */
-  random: number;
+  readonly random: number;
+}
+
+export interface RetryDelay {
+  /** What the server asked for, in milliseconds. Nothing shortens it. */
+  readonly serverMs: number;
+  /** What is waited on top of it, in milliseconds. A wake-up ends it. */
+  readonly backoffMs: number;
+  /** The most that is waited on top of it after a wake-up, in milliseconds. */
+  readonly wakeMs: number;
 }
 
 export type RetryPlan =
-  | { readonly type: "retry"; readonly delayMs: number }
+  | { readonly type: "retry"; readonly delay: RetryDelay; readonly failures: FailureRun }
   | { readonly type: "give_up"; readonly error: RepriseError };
 
 /**
@@ -54,18 +70,22 @@ export type RetryPlan =
  */
 export function planRetry(
   error: RepriseError,
-  { policy, failures, floorMs, random }: FailureContext,
+  earlier: FailureRun | undefined,
+  { policy, nowMs, floorMs, random }: FailureContext,
 ): RetryPlan {
   if (!error.retryable) return { type: "give_up", error };
-  const serverDelayMs = error.retryAfterMs ?? floorMs;
-  if (failures >= policy.maxFailures || serverDelayMs > policy.maxServerDelayMs) {
-    return { type: "give_up", error: toConnectionLost(error, failures) };
+  const failures = { count: (earlier?.count ?? 0) + 1, sinceMs: earlier?.sinceMs ?? nowMs };
+  const serverMs = error.retryAfterMs ?? floorMs;
+  if (nowMs - failures.sinceMs >= policy.giveUpAfterMs || serverMs > policy.maxServerDelayMs) {
+    return { type: "give_up", error: toConnectionLost(error, failures, nowMs) };
   }
-  const backoffMs = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (failures - 1));
-  return { type: "retry", delayMs: serverDelayMs + random * backoffMs };
+  const capMs = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (failures.count - 1));
+  const delay = { serverMs, backoffMs: random * capMs, wakeMs: random * policy.baseDelayMs };
+  return { type: "retry", delay, failures };
 }
 
-function toConnectionLost(cause: RepriseError, failures: number): RepriseError {
-  const message = `Gave up after ${failures} failure(s) in a row; the last one: ${cause.message}`;
+function toConnectionLost(cause: RepriseError, { count, sinceMs }: FailureRun, nowMs: number): RepriseError {
+  const seconds = Math.round((nowMs - sinceMs) / 1_000);
+  const message = `Gave up after ${count} failure(s) in ${seconds} s; the last one: ${cause.message}`;
   return new RepriseError("connection_lost", message, { cause, retryAfterMs: cause.retryAfterMs });
 }

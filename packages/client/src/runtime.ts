@@ -1,4 +1,4 @@
-/** What the client takes from its surroundings besides `fetch`. Tests put their own in its place. */
+/** What the client takes from its surroundings besides `fetch`. */
 export interface ClientRuntime {
   /** Milliseconds since 1970. */
   now(): number;
@@ -6,6 +6,8 @@ export interface ClientRuntime {
   random(): number;
   /** Calls back once, after `delayMs`. Returns what takes it back. */
   setTimer(callback: () => void, delayMs: number): () => void;
+  /** Calls back whenever a network may have come back: a retry is due then. Returns what takes it back. */
+  onWake(callback: () => void): () => void;
 }
 
 /** The longest delay that timers know; with a longer one they fire at once. */
@@ -17,5 +19,17 @@ export const SYSTEM_RUNTIME: ClientRuntime = {
   setTimer(callback, delayMs) {
     const timer = setTimeout(callback, Math.min(delayMs, MAX_TIMER_MS));
     return () => clearTimeout(timer);
+  },
+  onWake(callback) {
+    // A page has both; a worker has no document, and Node and React Native have neither.
+    const onVisible = (): void => {
+      if (globalThis.document.visibilityState === "visible") callback();
+    };
+    globalThis.addEventListener?.("online", callback);
+    globalThis.document?.addEventListener("visibilitychange", onVisible);
+    return () => {
+      globalThis.removeEventListener?.("online", callback);
+      globalThis.document?.removeEventListener("visibilitychange", onVisible);
+    };
   },
 };

@@ -9,12 +9,20 @@ export interface TestRuntime extends ClientRuntime {
   /** Resolves with what makes the next watchdog that is armed bite. Of themselves they never do. */
   nextWatchdog(): Promise<() => void>;
   advance(ms: number): void;
+  /** The network is back, says the device. */
+  wake(): void;
+  /** How many wait for a wake-up. */
+  readonly listeners: number;
+  /** From here on pauses last until they are woken from. */
+  holdPauses(): void;
 }
 
 /** Time that stands still, save in pauses. */
 export function createTestRuntime({ random = () => 0.5 }: { random?: () => number } = {}): TestRuntime {
   const pauses: number[] = [];
   let nowMs = Date.parse("2026-11-21T00:00:00Z");
+  const listeners = new Set<() => void>();
+  let holds = false;
   let onArmed: ((bite: () => void) => void) | undefined;
   return {
     pauses,
@@ -27,12 +35,25 @@ export function createTestRuntime({ random = () => 0.5 }: { random?: () => numbe
         return () => {};
       }
       pauses.push(delayMs);
+      if (holds) return () => {};
       const timer = setImmediate(() => {
         nowMs += delayMs;
         callback();
       });
       return () => clearImmediate(timer);
     },
+    onWake(callback) {
+      listeners.add(callback);
+      return () => listeners.delete(callback);
+    },
+    wake() {
+      holds = false;
+      for (const callback of listeners) callback();
+    },
+    get listeners() {
+      return listeners.size;
+    },
+    holdPauses: () => (holds = true),
     nextWatchdog: () => new Promise((resolve) => (onArmed = resolve)),
     advance: (ms) => (nowMs += ms),
   };

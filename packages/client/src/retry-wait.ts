@@ -1,0 +1,48 @@
+import { abortReason } from "./deadline.ts";
+import type { RetryDelay } from "./retry-policy.ts";
+import type { ClientRuntime } from "./runtime.ts";
+
+/** A timer that fires this much too late, in milliseconds, belongs to a device that slept. */
+const SLEPT_AFTER_MS = 10_000;
+
+/**
+ * Waits before the next try. A wake-up (the network is back, the page is visible, the device has slept) ends the backoff, and
+ * what went before it counts no longer: the network was away, not the platform. The server's own delay is kept in any case.
+ * @returns whether there was a wake-up
+ * @throws the signal's reason when that is aborted
+ */
+export function waitForRetry(
+  { serverMs, backoffMs, wakeMs }: RetryDelay,
+  runtime: ClientRuntime,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(abortReason(signal));
+    const serverDueMs = runtime.now() + serverMs;
+    let dueMs = serverDueMs + backoffMs;
+    let woken = false;
+    let cancelTimer = runtime.setTimer(onTimer, serverMs + backoffMs);
+
+    function settle(how: () => void): void {
+      cancelTimer();
+      stopListening();
+      signal.removeEventListener("abort", onAbort);
+      how();
+    }
+    function onTimer(): void {
+      settle(() => resolve(woken || runtime.now() - dueMs > SLEPT_AFTER_MS));
+    }
+    function onAbort(): void {
+      settle(() => reject(abortReason(signal)));
+    }
+    const stopListening = runtime.onWake(() => {
+      if (woken) return;
+      woken = true;
+      const restMs = Math.max(0, serverDueMs - runtime.now()) + Math.min(wakeMs, backoffMs);
+      dueMs = runtime.now() + restMs;
+      cancelTimer();
+      cancelTimer = runtime.setTimer(onTimer, restMs);
+    });
+    signal.addEventListener("abort", onAbort);
+  });
+}
