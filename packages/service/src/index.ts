@@ -39,4 +39,5 @@ export {
   type SupervisedProcess,
   type SupervisedProcessOptions,
 } from "./supervised-process.ts";
+export { resetSocket } from "./reset-socket.ts";
 export { topologyOf } from "./topology-of.ts";

@@ -1,16 +1,17 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { RepriseError } from "@reprise/protocol";
+import { resetSocket } from "@reprise/service";
 
 /**
  * Answers what is not an HTTP request, or never became one, and ends the connection. On a connection that has carried an
  * answer nothing is said: one may still be under way, and this would land in the middle of it. A reset tells its reader that
- * it is incomplete.
+ * it is incomplete; where the answer is complete and the connection is being closed, that is merely not waited for.
  */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed) return;
   if (socket.bytesWritten > 0 || !socket.writable) {
-    socket.resetAndDestroy();
+    resetSocket(socket);
     return;
   }
   const { status, message } = describe(error.code);

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SSE_HEADERS } from "@reprise/protocol";
+import { resetSocket } from "@reprise/service";
 import { encodeChunk, unwrapChunks } from "./http-sse-framing.ts";
 
 /** Where a stream's bytes go: one client connection whose response has begun. */
@@ -72,7 +73,7 @@ function plainSocket(response: ServerResponse): SseSocket {
     },
     writeText: (text) => response.write(text),
     end: () => response.end(),
-    breakOff: () => void (response.socket?.resetAndDestroy() ?? response.destroy()),
+    breakOff: () => (response.socket ? resetSocket(response.socket) : void response.destroy()),
     onDrain: (listener) => response.on("drain", listener),
     onClose: (listener) => response.on("close", listener),
   };
@@ -82,6 +83,6 @@ function plainSocket(response: ServerResponse): SseSocket {
 function resetOnHalfClose(response: ServerResponse): void {
   const { socket } = response;
   socket?.prependOnceListener("end", () => {
-    if (!response.writableEnded) socket.resetAndDestroy();
+    if (!response.writableEnded) resetSocket(socket);
   });
 }

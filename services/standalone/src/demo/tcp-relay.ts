@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { resetSocket } from "@reprise/service";
 
 export interface TcpRelay extends AsyncDisposable {
   /** The relay's own address, to be used in the target's place. */
@@ -30,7 +31,7 @@ export async function openTcpRelay(target: string): Promise<TcpRelay> {
   await once(server, "listening");
   const cut = () => {
     const count = clients.size;
-    for (const client of clients) client.resetAndDestroy();
+    for (const client of clients) resetSocket(client);
     return count;
   };
   return {

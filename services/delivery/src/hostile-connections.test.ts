@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+import { createSeededRandom, withSeed } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { type HostileConnection, hostileConnection } from "./testing/hostile-requests.ts";
+import { call, KEYS, openPlatform } from "./testing/platform.ts";
+
+const CONNECTIONS = 6_000;
+const AT_ONCE = 50;
+
+/** What the process holds open: the sockets of both sides among it. */
+const held = () => ({
+  descriptors: readdirSync("/proc/self/fd").length,
+  sockets: process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length,
+});
+
+/** How much more that is than now. What other parts of the process close meanwhile is not counted against it. */
+function watchHeld() {
+  const before = held();
+  return () => {
+    const now = held();
+    return {
+      descriptors: Math.max(0, now.descriptors - before.descriptors),
+      sockets: Math.max(0, now.sockets - before.sockets),
+    };
+  };
+}
+
+async function act(url: string, { pieces, leave }: HostileConnection): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const heard = new Promise((resolve) => socket.once("data", resolve).once("end", resolve));
+  socket.on("error", () => {}).resume();
+  await Promise.race([once(socket, "connect"), closed]);
+  for (const piece of pieces) {
+    if (!socket.destroyed) socket.write(piece);
+    await turn();
+  }
+  // What waits for more, such as half a request, is left by its client.
+  if (leave === "wait") await Promise.race([heard, closed, turns(20)]);
+  if (leave === "fin") {
+    socket.end();
+    await Promise.race([heard, closed, turns(20)]);
+  }
+  if (leave === "reset" && !socket.destroyed) socket.resetAndDestroy();
+  socket.destroy();
+  await closed;
+}
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await turn();
+}
+
+test("bytes behind the body of an answered request cost no descriptor, and the node still closes", async () => {
+  await using platform = await openPlatform();
+  const { url, delivery } = platform.node;
+  const leaked = watchHeld();
+  for (const head of ["HTTP/1.1\r\nConnection: close", "HTTP/1.0", "HTTP/1.1"]) {
+    const request = `PUT /v1/generations ${head}\r\nhost: x\r\nContent-Length: 2\r\n\r\n{}`;
+    await act(url, { pieces: [`${request}xxx`], leave: "fin" });
+    await act(url, { pieces: [request, "xxx"], leave: "fin" });
+  }
+  await expect.poll(leaked).toEqual({ descriptors: 0, sockets: 0 });
+  await delivery.close();
+});
+
+test("hostile connections cost nothing that outlives them, and the node still answers and closes", async () => {
+  await using platform = await openPlatform();
+  const { url, delivery } = platform.node;
+  const leaked = watchHeld();
+  await withSeed(20_261_122, async ({ seed }) => {
+    const random = createSeededRandom(seed);
+    const keys = [KEYS.acme, KEYS.acmeReader, "rk_unknown"];
+    let left = CONNECTIONS;
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        while (left-- > 0) await act(url, hostileConnection(random, keys));
+      }),
+    );
+    await expect.poll(leaked).toEqual({ descriptors: 0, sockets: 0 });
+  });
+  expect((await call(`${url}/healthz`)).status).toBe(200);
+  await delivery.close();
+});
