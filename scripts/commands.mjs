@@ -14,6 +14,7 @@ export const COMMANDS = {
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
+  pack: { args: ["scripts/pack/main.ts"], needsBroker: () => false },
   check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
   fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },
 };

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
@@ -22,6 +23,22 @@ function block(language: string, holding: string): string {
     .map(([, , code]) => code!);
   expect(blocks, `one ${language} block with ${holding}`).toHaveLength(1);
   return blocks[0]!;
+}
+
+/** A project with the packed client and what type checking takes, as `npm install` would leave it. */
+async function installClient(project: string): Promise<void> {
+  const modules = join(project, "node_modules");
+  await mkdir(join(modules, "@types"), { recursive: true });
+  await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
+  const pack = join(ROOT, "scripts/pack/main.ts");
+  const { stdout } = await run(process.execPath, [pack], {
+    env: { ...process.env, REPRISE_DATA_DIR: project },
+  });
+  await run("tar", ["-xzf", stdout.trim(), "-C", project]);
+  await mkdir(join(modules, "@reprise"));
+  await rename(join(project, "package"), join(modules, "@reprise/client"));
+  for (const name of ["zod", "@types/node", "undici-types"])
+    await symlink(join(ROOT, "node_modules", name), join(modules, name));
 }
 
 /** The events in what curl printed. */
@@ -79,14 +96,18 @@ describe("the README", () => {
     expect(eventsOf(await audit(replay.replace("gen_…", id)))).toEqual(streamed);
   });
 
-  test("its programs print what the model says and how it ended, and answer a tool call", async () => {
+  test("its programs pass strict type checks outside the repository, print what the model says and answer a tool call", async () => {
     await using dir = await createTempDir("readme");
-    await using platform = await startPlatform(dir.path);
-    const program = block("ts", "createClient").replace("http://127.0.0.1:8080", platform.url);
-    const code = `const key = ${JSON.stringify(platform.apiKey)};\n${program}\n${block("ts", "look_up")}`;
-    const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", code], {
-      cwd: ROOT,
-    });
+    await using platform = await startPlatform(join(dir.path, ".reprise"));
+    const project = join(dir.path, "project");
+    await installClient(project);
+    const program = `${block("ts", "createClient")}\n${block("ts", "look_up")}`;
+    await writeFile(join(project, "program.ts"), program.replace("http://127.0.0.1:8080", platform.url));
+    const tsc = join(ROOT, "node_modules/@typescript/native/bin/tsc");
+    const strict = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--types", "node"];
+    expect((await run(process.execPath, [tsc, ...strict, "program.ts"], { cwd: project })).stdout).toBe("");
+    const env = { ...process.env, KEY: platform.apiKey };
+    const { stdout } = await run(process.execPath, ["program.ts"], { cwd: project, env });
     expect(stdout).toMatch(
       /\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1\.[0-9a-f]{6}-\d+\n{/,
     );
@@ -102,10 +123,12 @@ describe("the README", () => {
       engine: "openai",
       openai: { baseUrl: "http://127.0.0.1:8000/v1", apiKey: "secret" },
     });
+    const asked = [...README.matchAll(/"?model"?: "(\w+)"/g)].map(([, name]) => name!);
+    expect(asked.filter((name) => !models.has(name))).toEqual([]);
   });
 
   test("its tenants file is one, once it has a real hash", () => {
-    const file = block("json", '"tenants"').replace("<hex of the secret>", "0".repeat(64));
+    const file = block("json", '"tenants"').replace("<hex of the secret's SHA-256>", "0".repeat(64));
     expect(parseTenantsFile(file, "README.md").tenants).toMatchObject([
       { id: "acme", policy: { max_attempts: 2, on_worker_loss: "continue" } },
     ]);

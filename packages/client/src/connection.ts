@@ -8,6 +8,7 @@ import {
 import { parseErrorAnswer } from "./error-answer.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
 import type { ResumeInput } from "./resume-state.ts";
+import type { StreamEvent } from "./stream-event.ts";
 
 /** What one connection tells its reader. */
 export type ConnectionInput =
@@ -78,7 +79,8 @@ async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, vo
 
 /** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */
 function toInput({ id, data }: SseMessage): ResumeInput {
-  const event = decodeEvent(data);
+  // Of a type that this version may not know: `StreamEvent` says why it has the known types alone.
+  const event = decodeEvent(data) as StreamEvent;
   if (/^[\x21-\x7e]+$/.test(id)) return { type: "event", cursor: id, event };
   throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
 }

@@ -26,6 +26,5 @@ export {
   type Policy,
   RepriseError,
   type Tool,
-  type UnknownEvent,
   type Usage,
 } from "@reprise/protocol/wire";

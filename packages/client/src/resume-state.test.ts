@@ -9,6 +9,7 @@ import {
   startResume,
 } from "./resume-state.ts";
 import { createRetryPolicy } from "./retry-policy.ts";
+import type { StreamEvent } from "./stream-event.ts";
 import { completedLog } from "./testing/example-log.ts";
 import { cursorOf, seqOfCursor } from "./testing/fake-log.ts";
 
@@ -28,7 +29,7 @@ function feed(state: ResumeState, inputs: readonly ResumeInput[], overrides: Par
 }
 
 function event(seq: number, type = "output.delta"): ResumeInput {
-  return { type: "event", cursor: cursorOf(seq), event: { seq, type, text: "x" } };
+  return { type: "event", cursor: cursorOf(seq), event: { seq, type, text: "x" } as StreamEvent };
 }
 
 const broken: ResumeInput = { type: "broken", error: lost };

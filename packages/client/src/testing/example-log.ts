@@ -25,7 +25,7 @@ export function toolLog(...calls: readonly { name: string; arguments: string }[]
 
 /** Gives events their seq, from 1. */
 export function numbered(drafts: readonly { type: string; [field: string]: unknown }[]): StreamEvent[] {
-  return drafts.map((draft, index) => ({ seq: index + 1, ...draft }));
+  return drafts.map((draft, index) => ({ seq: index + 1, ...draft }) as StreamEvent);
 }
 
 /** Texts whose UTF-8 sequences take one to four bytes, so that cuts fall within characters too. */

@@ -135,7 +135,7 @@ async function read(
   let end = 0;
   for await (const event of stream) {
     reading.events.push({ seq: event.seq, text: JSON.stringify(event) });
-    const text = event.type === "output.delta" ? String(event.text) : undefined;
+    const text = event.type === "output.delta" ? event.text : undefined;
     if (text !== undefined) {
       end += text.length;
       reading.arrivals.push({ end, at: performance.now() });

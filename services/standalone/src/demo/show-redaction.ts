@@ -106,7 +106,7 @@ async function follow(stream: GenerationStream, options: FollowOptions = {}): Pr
     const before = transcript.text;
     transcript.apply(event);
     const { text } = transcript;
-    if (event.type === "output.delta") seen.hadDigits ||= DIGITS.test(String(event.text));
+    if (event.type === "output.delta") seen.hadDigits ||= DIGITS.test(event.text);
     if (text !== before)
       onText?.(text.startsWith(before) ? text.slice(before.length) : text, text.startsWith(before));
   }
