@@ -20,6 +20,11 @@ export const NO_FINDINGS: readonly RuleFinding[] = Object.freeze([]);
 export interface Scanner {
   /** @returns what became certain with this piece; one shared empty array where that is nothing */
   push(text: string): readonly RuleFinding[];
+  /**
+   * Decides what waits for a next character as if none came, for a reader who has to be shown the text now. Text may follow all the
+   * same: it is judged together with what came before, and what was said here is not said again. `pending` stays what it is.
+   */
+  settle(): readonly RuleFinding[];
   /** The text is complete: what waited for a next character is decided. Nothing may be pushed after it. */
   end(): readonly RuleFinding[];
   /** How many UTF-16 units at the end of the text may still become a part of a finding; 0 after `end`. */
@@ -31,6 +36,8 @@ export interface Scanner {
 /** One part of a scanner, which judges symbols by one method. */
 export interface Detector {
   feed(chunk: SymbolChunk): void;
+  /** One that has read the same, and reports to the same place. */
+  fork(): Detector;
   /** The text is complete. */
   end(): void;
   /** From which offset on text may still become a part of a finding; `NOTHING_HELD` where none may. */

@@ -26,11 +26,11 @@ interface Run {
 export class PatternScanner implements Detector {
   readonly #bank: PatternBank;
   readonly #report: (finding: RuleFinding) => void;
-  readonly #ring = new SymbolRing();
+  #ring = new SymbolRing();
   /** The shapes with a run under way, a bit each. */
   #running = 0;
   /** By shape. */
-  readonly #runs: Run[];
+  #runs: Run[];
   #before: Side = SIDE.edge;
 
   constructor(bank: PatternBank, report: (finding: RuleFinding) => void) {
@@ -56,6 +56,15 @@ export class PatternScanner implements Detector {
     }
     this.#before = before;
     for (let left = awake; left !== 0; left &= left - 1) this.#advance(lowestBit(left), false);
+  }
+
+  fork(): PatternScanner {
+    const copy = new PatternScanner(this.#bank, this.#report);
+    copy.#ring = this.#ring.fork();
+    copy.#running = this.#running;
+    copy.#runs = this.#runs.map((run) => ({ ...run }));
+    copy.#before = this.#before;
+    return copy;
   }
 
   end(): void {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { RuleFinding } from "./finding.ts";
 import { compileRuleSet } from "./rule-set.ts";
 import { cut, scan } from "./scanning.fixture.ts";
 
@@ -91,5 +92,45 @@ describe("what is not pending", () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+});
+
+describe("what is pending and settled", () => {
+  const keys = (findings: readonly Pick<RuleFinding, "rule" | "from" | "to">[]) =>
+    new Set(findings.map(({ rule, from, to }) => `${rule} ${from} ${to}`));
+
+  test("is judged as if the text ended there, and with what follows as if it had not been asked", () => {
+    fc.assert(
+      fc.property(texts, places, (text, at) => {
+        const [scanner, undisturbed] = [SET.createScanner(), SET.createScanner()];
+        const settled: RuleFinding[] = [];
+        const others: RuleFinding[] = [];
+        const plain: RuleFinding[] = [];
+        for (const piece of cut(text, at)) {
+          others.push(...scanner.push(piece));
+          plain.push(...undisturbed.push(piece));
+          settled.push(...scanner.settle());
+          const all = keys([...settled, ...others]);
+          expect(all).toEqual(all.union(keys(scan(SET, [text.slice(0, scanner.length)]))));
+          expect(scanner.pending).toBe(undisturbed.pending);
+        }
+        others.push(...scanner.end());
+        plain.push(...undisturbed.end());
+        // What follows brings to light what it would have brought without, and nothing is said twice.
+        expect(keys([...settled, ...others])).toEqual(keys([...settled, ...plain]));
+        expect(keys(settled).isDisjointFrom(keys(others))).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("is a match where it is one already, and none where half of it is missing", () => {
+    const scanner = compileRuleSet("cards", ["cards"]).createScanner();
+    expect(scanner.push("is 4111 1111 1111 1111")).toEqual([]);
+    expect(scanner.settle()).toMatchObject([{ rule: "cards.card", from: 3, to: 22 }]);
+    expect(scanner.push(" and 4111 1111")).toEqual([]);
+    expect(scanner.settle()).toEqual([]);
+    expect(scanner.push(" 1111 1111.")).toMatchObject([{ rule: "cards.card", from: 27, to: 46 }]);
+    expect(scanner.end()).toEqual([]);
   });
 });

@@ -10,6 +10,14 @@ export class SymbolRing {
   /** How many symbols there were so far. */
   count = 0;
 
+  fork(): SymbolRing {
+    const copy = new SymbolRing();
+    copy.#slots = this.#slots.slice();
+    copy.#mask = this.#mask;
+    copy.count = this.count;
+    return copy;
+  }
+
   /** Makes room for `more` symbols without forgetting those from number `from` on. */
   reserve(more: number, from: number): void {
     let size = this.#mask + 1;

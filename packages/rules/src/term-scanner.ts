@@ -60,6 +60,18 @@ export class TermScanner implements Detector {
     }
   }
 
+  fork(): TermScanner {
+    const copy = new TermScanner(this.#automaton, this.#labels, this.#report);
+    copy.#ring.set(this.#ring);
+    copy.#count = this.#count;
+    copy.#state = this.#state;
+    copy.#waits = this.#waits;
+    copy.#lastIsWord = this.#lastIsWord;
+    copy.#last = this.#last;
+    copy.#lastEnd = this.#lastEnd;
+    return copy;
+  }
+
   end(): void {
     if (this.#waits) this.#judgeWaiting(false);
     this.#state = 0;

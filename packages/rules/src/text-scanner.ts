@@ -15,6 +15,8 @@ export interface ScannerParts {
 export class TextScanner implements Scanner {
   readonly #parts: ScannerParts;
   #found: RuleFinding[] | undefined;
+  /** What was said of text that was pending when it was settled: the detectors may come to it again. */
+  #settled: readonly RuleFinding[] = NO_FINDINGS;
   #length = 0;
   #high = 0;
   #ended = false;
@@ -63,22 +65,40 @@ export class TextScanner implements Scanner {
     return this.#take();
   }
 
+  settle(): readonly RuleFinding[] {
+    const { pending } = this;
+    if (pending === 0) return NO_FINDINGS;
+    const { overFolded, overPlain } = this.#parts;
+    this.#conclude([...overFolded, ...overPlain].map((detector) => detector.fork()));
+    const found = this.#take();
+    const stillOpen = this.#settled.filter(({ to }) => to > this.#length - pending);
+    this.#settled = [...stillOpen, ...found];
+    return found;
+  }
+
   end(): readonly RuleFinding[] {
-    const { folded, overFolded, overPlain } = this.#parts;
-    folded.lone(this.#high, this.#length);
-    for (const detectors of [overFolded, overPlain])
-      for (const detector of detectors) {
-        detector.feed(folded);
-        detector.end();
-      }
+    const { overFolded, overPlain } = this.#parts;
+    this.#conclude([...overFolded, ...overPlain]);
     this.#ended = true;
     return this.#take();
+  }
+
+  #conclude(detectors: readonly Detector[]): void {
+    const { folded } = this.#parts;
+    folded.lone(this.#high, this.#length);
+    for (const detector of detectors) {
+      detector.feed(folded);
+      detector.end();
+    }
   }
 
   #take(): readonly RuleFinding[] {
     const found = this.#found;
     if (found === undefined) return NO_FINDINGS;
     this.#found = undefined;
-    return found.toSorted((a, b) => a.from - b.from || a.to - b.to);
+    const isSaid = ({ rule, from, to }: RuleFinding) =>
+      this.#settled.some((said) => said.rule === rule && said.from === from && said.to === to);
+    const news = this.#settled.length === 0 ? found : found.filter((one) => !isSaid(one));
+    return news.toSorted((a, b) => a.from - b.from || a.to - b.to);
   }
 }

@@ -89,7 +89,8 @@ export class LateVerdicts {
         this.#look(channel, window);
       }
     }
-    if (!isTerminal(event.type)) return;
+    // A call ends the model's turn: what it said before is looked at while somebody answers, not behind the answer.
+    if (!isTerminal(event.type) && event.type !== "tool.call") return;
     for (const [name, windows] of this.#windows) for (const window of windows.end()) this.#look(name, window);
   }
 

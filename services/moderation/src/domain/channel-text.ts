@@ -19,6 +19,8 @@ export class ChannelText {
   readonly #scanner: Scanner;
   #events: TextEvent[] = [];
   readonly #masks = new Masks();
+  /** Where the text was settled, in order, as far as it is kept: what is told of the text before is told apart from what comes behind. */
+  #settledAt: number[] = [];
 
   constructor(name: string, scanner: Scanner) {
     this.name = name;
@@ -30,19 +32,35 @@ export class ChannelText {
     return this.#scanner.push(text);
   }
 
+  /**
+   * What half matches come to if no text follows. The text so far is held no longer, whatever comes; should more come, a match may
+   * still reach back into it.
+   */
+  settle(): readonly RuleFinding[] {
+    if (this.#scanner.pending === 0) return [];
+    if (this.#settledAt.at(-1) !== this.length) this.#settledAt.push(this.length);
+    return this.#scanner.settle();
+  }
+
   /** What half matches come to when no text follows. */
   end(): readonly RuleFinding[] {
     return this.#scanner.end();
   }
 
-  /** The first event that holds text which may yet become part of a match. */
+  /** The first event that is held because its text may yet become part of a match. */
   get pendingSeq(): number | undefined {
-    const { pending, length } = this.#scanner;
-    return pending === 0 ? undefined : this.#eventAt(length - pending)?.seq;
+    const { length, pendingLength } = this;
+    return pendingLength === 0 ? undefined : this.#eventAt(length - pendingLength)?.seq;
   }
 
   get pendingLength(): number {
-    return this.#scanner.pending;
+    return Math.min(this.#scanner.pending, this.length - (this.#settledAt.at(-1) ?? 0));
+  }
+
+  /** The first event with text that may yet become part of a match, held or not. */
+  get openSeq(): number | undefined {
+    const { pending, length } = this.#scanner;
+    return pending === 0 ? undefined : this.#eventAt(length - pending)?.seq;
   }
 
   mask(mask: Mask): void {
@@ -53,6 +71,7 @@ export class ChannelText {
   continue(other: ChannelText): void {
     for (const mask of other.#masks.within(0, this.length))
       this.mask({ ...mask, to: Math.min(mask.to, this.length) });
+    this.#settledAt = other.#settledAt.filter((at) => at <= this.length);
   }
 
   /** Leaves what lies up to this event to the text that goes on behind it. */
@@ -84,6 +103,19 @@ export class ChannelText {
     const last = this.#events[this.#indexOf(toSeq + 1) - 1];
     if (!first || !last || first.seq !== fromSeq) return undefined;
     return { from: first.start, to: last.start + last.text.length };
+  }
+
+  /** A range in parts that end where the text was settled: readers may have been shown one without the next. */
+  partsOf({ fromSeq, toSeq }: SeqRange): SeqRange[] {
+    const parts: SeqRange[] = [];
+    let from = fromSeq;
+    for (const at of this.#settledAt) {
+      const next = this.#eventAt(at)?.seq;
+      if (next === undefined || next <= from || next > toSeq) continue;
+      parts.push({ fromSeq: from, toSeq: next - 1 });
+      from = next;
+    }
+    return [...parts, { fromSeq: from, toSeq }];
   }
 
   /**
@@ -119,7 +151,10 @@ export class ChannelText {
     const count = Math.min(this.#indexOf(keepFromSeq), this.#events.length - 1);
     if (count < FORGET_AT_ONCE) return;
     this.#events.splice(0, count);
-    this.#masks.forget(this.#events[0]!.start);
+    const { start } = this.#events[0]!;
+    this.#masks.forget(start);
+    // The last one says what is held.
+    this.#settledAt = this.#settledAt.filter((at, i, all) => at > start || i === all.length - 1);
   }
 
   #eventsIn({ fromSeq, toSeq }: SeqRange): TextEvent[] {

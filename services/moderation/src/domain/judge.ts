@@ -11,6 +11,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText } from "./channel-text.ts";
+import { Channels, type FoundIn } from "./channels.ts";
 import { findEscaped } from "./escaped-text.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./kept-texts.ts";
@@ -39,7 +40,7 @@ export interface JudgeOptions {
  */
 export class Judge {
   readonly #options: JudgeOptions;
-  readonly #channels = new Map<string, ChannelText>();
+  readonly #channels: Channels;
   readonly #withdrawals = new Withdrawals();
   readonly reviews = new Reviews();
   readonly findings = new Findings();
@@ -54,6 +55,7 @@ export class Judge {
 
   constructor(options: JudgeOptions) {
     this.#options = options;
+    this.#channels = new Channels(options.ruleSet);
   }
 
   /** The last event folded. */
@@ -88,18 +90,21 @@ export class Judge {
   /** Characters that are held because they may become part of a match. */
   get pendingLength(): number {
     let sum = 0;
-    for (const channel of this.#channels.values()) sum += channel.pendingLength;
+    for (const channel of this.#channels.all) sum += channel.pendingLength;
     return sum;
   }
 
-  /** The last event that may be shown. */
+  /**
+   * The last event that may be shown. It may lie before what was cleared earlier, where a match reaches back into text that was
+   * settled: what was shown stays so, and nothing behind it is until the match is decided.
+   */
   get cleared(): number {
     let first = this.#judged + 1;
     const hold = (range: SeqRange, channel: string) => {
       // Of events that were withdrawn together the first one tells what is left of all.
       first = Math.min(first, this.#withdrawals.widened(range, channel).fromSeq);
     };
-    for (const { name, pendingSeq } of this.#channels.values())
+    for (const { name, pendingSeq } of this.#channels.all)
       if (pendingSeq !== undefined) hold({ fromSeq: pendingSeq, toSeq: pendingSeq }, name);
     for (const { range, channel } of this.#wanted) hold(range, channel.name);
     if (this.#options.moderation.mode === "gate") {
@@ -167,21 +172,20 @@ export class Judge {
   #scan(event: KnownEvent | UnknownEvent): void {
     const [name, text] = [channelOf(event)!, textOf(event)];
     if (name === "tool") return this.#scanCall(event.seq, text);
-    const channel = this.#channels.get(name) ?? this.#newText(name);
-    this.#channels.set(name, channel);
-    for (const finding of channel.push(event.seq, text)) this.#found(channel, finding);
+    this.#foundIn(this.#channels.push(name, event.seq, text));
   }
 
   /** Each call's arguments are a text of their own, and end with it. */
   #scanCall(seq: number, text: string): void {
-    const call = this.#newText("tool");
+    this.#foundIn(this.#channels.endTurn());
+    const call = new ChannelText("tool", this.#options.ruleSet.createScanner());
     const found = [...call.push(seq, text), ...call.end()];
     found.push(...findEscaped(text, this.#options.ruleSet.createScanner(), found));
     for (const finding of found) this.#found(call, finding);
   }
 
-  #newText(name: string): ChannelText {
-    return new ChannelText(name, this.#options.ruleSet.createScanner());
+  #foundIn(all: readonly FoundIn[]): void {
+    for (const { channel, finding } of all) this.#found(channel, finding);
   }
 
   #found(channel: ChannelText, finding: RuleFinding): void {
@@ -219,7 +223,7 @@ export class Judge {
   /** Whatever is withdrawn later around the place brings nothing back of what came behind it. */
   #halted({ from_seq: fromSeq, replacement }: HaltedEvent): void {
     this.#haltedFrom = Math.min(this.#haltedFrom, fromSeq);
-    for (const channel of this.#channels.values()) channel.cutOff(fromSeq, replacement);
+    for (const channel of this.#channels.all) channel.cutOff(fromSeq, replacement);
     this.#settle(() => true);
   }
 
@@ -256,22 +260,14 @@ export class Judge {
 
   /** Text that was rewound is behind us: what half matched there is released, and the rules go on behind what is kept. */
   #rewind(toSeq: number, kept: readonly KeptText[]): void {
-    for (const [name, old] of this.#channels) {
-      for (const finding of old.end()) this.#found(old, finding);
-      const channel = this.#newText(name);
-      // What is found in there was found before, but for what only the cut has brought to light: that is found with what follows.
-      for (const part of kept) if (part.channel === name) channel.push(part.seq, part.text);
-      channel.continue(old);
-      old.leave(toSeq);
-      this.#channels.set(name, channel);
-      this.#wanted = divided(this.#wanted, { old, kept: channel, toSeq, withdrawals: this.#withdrawals });
+    this.#foundIn(this.#channels.end());
+    for (const { old, next } of this.#channels.rewind(toSeq, kept)) {
+      this.#wanted = divided(this.#wanted, { old, kept: next, toSeq, withdrawals: this.#withdrawals });
     }
   }
 
   #end(seq: number): void {
-    for (const channel of this.#channels.values()) {
-      for (const finding of channel.end()) this.#found(channel, finding);
-    }
+    this.#foundIn(this.#channels.end());
     this.#endSeq ??= seq;
   }
 
@@ -279,8 +275,8 @@ export class Judge {
     let needed = Math.min(this.keepFromSeq, this.#judged);
     for (const { range } of this.#wanted) needed = Math.min(needed, range.fromSeq);
     for (const { fromSeq } of this.reviews.open) needed = Math.min(needed, fromSeq);
-    for (const channel of this.#channels.values()) {
-      const fromSeq = Math.min(needed, channel.pendingSeq ?? needed);
+    for (const channel of this.#channels.all) {
+      const fromSeq = Math.min(needed, channel.openSeq ?? needed);
       channel.forget(this.#withdrawals.widened({ fromSeq, toSeq: needed }, channel.name).fromSeq);
     }
   }

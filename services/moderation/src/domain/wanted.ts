@@ -101,7 +101,7 @@ export function draftDecision(
       return { type: "moderation.halted", from_seq: fromSeq, replacement, ...said };
     }
     case "redact": {
-      const { fromSeq, toSeq } = nextPart(range, reachOf(wanted, withdrawals));
+      const { fromSeq, toSeq } = nextPart(wanted, withdrawals);
       const place = { from_seq: fromSeq, to_seq: toSeq, replacement: channel.masked({ fromSeq, toSeq }) };
       return { type: "moderation.redacted", ...place, ...said, ...ofChannel };
     }
@@ -120,11 +120,17 @@ export function draftDecision(
 }
 
 /**
- * A redaction takes in what earlier ones have withdrawn of the same events, for a replacement holds all that is left of its range. Where
+ * A redaction is told in parts that end where its text was settled: a part that readers were shown must not tell of one that is held.
+ *
+ * A part takes in what earlier ones have withdrawn of the same events, for a replacement holds all that is left of its range. Where
  * each match begins in the event that the last one ended in, that would be told again and again, and ever longer: there what
  * comes before the finding is told by itself once more, and the next range begins with the finding.
  */
-function nextPart(range: SeqRange, wide: SeqRange): SeqRange {
+function nextPart(wanted: Wanted, withdrawals: Withdrawals): SeqRange {
+  const { channel, range } = wanted;
+  const parts = channel.partsOf(reachOf(wanted, withdrawals));
+  const wide =
+    parts.find((part) => channel.masked(part) !== channel.shown(part, withdrawals)) ?? parts.at(-1)!;
   const isLong = wide.toSeq - wide.fromSeq >= LONGEST_WIDENED && wide.fromSeq < range.fromSeq;
   return isLong ? { fromSeq: wide.fromSeq, toSeq: range.fromSeq - 1 } : wide;
 }

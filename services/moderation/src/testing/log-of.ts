@@ -30,6 +30,18 @@ export function delta(text: string): EventDraft {
   return { type: "output.delta", text };
 }
 
+export function reasoning(text: string): EventDraft {
+  return { type: "reasoning.delta", text };
+}
+
+export function toolCall(text: string): EventDraft {
+  return { type: "tool.call", call_id: "call", name: "look_up", arguments: text };
+}
+
+export function toolResult(): EventDraft {
+  return { type: "tool.result", call_id: "call", output: null };
+}
+
 /** A log in memory, and a judge that moderates it as the service does, with nothing in between. */
 export class JudgedLog {
   readonly events: KnownEvent[] = [];
@@ -75,18 +87,20 @@ export class JudgedLog {
   }
 
   /** What a reader sees who comes now and is shown everything up to an event. */
-  shown(upTo = this.events.length): { text: string; joined: string } {
+  shown(upTo = this.events.length): { text: string; joined: string; reasoning: string } {
     const withdrawals = new Withdrawals();
     for (const event of this.events) withdrawals.apply(event);
     const transcript = new Transcript();
     let joined = "";
+    let thought = "";
     for (const event of this.events.slice(0, upTo)) {
       const payload = withdrawals.project(event.seq, encodeEvent(event.seq, event));
       const seen = decodeEvent(payload) as KnownEvent;
       if (seen.type === "output.delta") joined += seen.text;
+      if (seen.type === "reasoning.delta") thought += seen.text;
       transcript.apply(seen);
     }
-    return { text: transcript.text, joined };
+    return { text: transcript.text, joined, reasoning: thought };
   }
 
   /** The decisions of moderation, without their places. */

@@ -38,6 +38,8 @@ function createScanner(words: Readonly<Record<string, ModerationAction>>): Scann
       from = Math.max(from, text.length - pending);
       return findings;
     },
+    // A word is found with its last letter: what is pending is never one.
+    settle: () => [],
     end() {
       pending = 0;
       return [];

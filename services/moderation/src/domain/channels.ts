@@ -1,0 +1,91 @@
+import type { RuleFinding, RuleSet } from "@reprise/rules";
+import { ChannelText } from "./channel-text.ts";
+import type { KeptText } from "./kept-texts.ts";
+
+/** What rules have found, and in which text. */
+export interface FoundIn {
+  readonly channel: ChannelText;
+  readonly finding: RuleFinding;
+}
+
+/** The texts of one generation that grow event by event, by their channels, and when what is pending in them is settled. */
+export class Channels {
+  readonly #ruleSet: RuleSet;
+  readonly #texts = new Map<string, ChannelText>();
+  /** Those that another one has taken over from in the model's present turn. */
+  readonly #takenOver = new Set<string>();
+
+  constructor(ruleSet: RuleSet) {
+    this.#ruleSet = ruleSet;
+  }
+
+  get(name: string): ChannelText | undefined {
+    return this.#texts.get(name);
+  }
+
+  get all(): Iterable<ChannelText> {
+    return this.#texts.values();
+  }
+
+  /** Adds the text of an event to its channel. */
+  push(name: string, seq: number, text: string): readonly FoundIn[] {
+    const ended = text === "" ? NOTHING : this.#takeOver(name);
+    const channel = this.#texts.get(name) ?? this.#create(name);
+    const found = foundIn(channel, channel.push(seq, text));
+    return ended.length === 0 ? found : [...ended, ...found];
+  }
+
+  /** A call ends the model's turn, and nothing follows before a reader has seen the call. */
+  endTurn(): readonly FoundIn[] {
+    this.#takenOver.clear();
+    return [...this.all].flatMap((channel) => foundIn(channel, channel.settle()));
+  }
+
+  end(): readonly FoundIn[] {
+    return [...this.all].flatMap((channel) => foundIn(channel, channel.end()));
+  }
+
+  /**
+   * Has the text go on behind what a rewind has kept of it.
+   * @returns the old text, which has ended, and the one that goes on, for each channel
+   */
+  rewind(toSeq: number, kept: readonly KeptText[]): { old: ChannelText; next: ChannelText }[] {
+    this.#takenOver.clear();
+    return [...this.all].map((old) => {
+      const next = this.#create(old.name);
+      // What is found in there was found before, but for what only the cut has brought to light: that is found with what follows.
+      for (const part of kept) if (part.channel === old.name) next.push(part.seq, part.text);
+      next.continue(old);
+      old.leave(toSeq);
+      return { old, next };
+    });
+  }
+
+  /**
+   * The model thinks, then answers: what it thought goes on no more, and what is half matched there would hold back the whole answer.
+   * Outputs come side by side, and none of them ends another. A channel that goes on after all shows that the engine mixes them: it is
+   * settled by a take-over once in a turn, so that by changing to and fro no match can be shown bit by bit.
+   */
+  #takeOver(name: string): readonly FoundIn[] {
+    let found = NOTHING;
+    for (const channel of this.all) {
+      const isOther = (channel.name === "reasoning") !== (name === "reasoning");
+      if (!isOther || channel.pendingLength === 0 || this.#takenOver.has(channel.name)) continue;
+      this.#takenOver.add(channel.name);
+      found = [...found, ...foundIn(channel, channel.settle())];
+    }
+    return found;
+  }
+
+  #create(name: string): ChannelText {
+    const channel = new ChannelText(name, this.#ruleSet.createScanner());
+    this.#texts.set(name, channel);
+    return channel;
+  }
+}
+
+const NOTHING: readonly FoundIn[] = [];
+
+function foundIn(channel: ChannelText, findings: readonly RuleFinding[]): readonly FoundIn[] {
+  return findings.length === 0 ? NOTHING : findings.map((finding) => ({ channel, finding }));
+}
