@@ -1,6 +1,12 @@
 export { Appender, type AppenderOptions, type AppenderState } from "./appender.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkpoint.ts";
-export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
+export {
+  type Broker,
+  type BrokerOptions,
+  connectBroker,
+  flushConnection,
+  watchConnection,
+} from "./connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-client.ts";
 export type { ArchivedEvent } from "./audit-client-answer.ts";
 export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-answers.ts";

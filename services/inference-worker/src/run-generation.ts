@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import {
   appendDecision,
   type AppenderState,
@@ -59,8 +58,12 @@ export type RunResult =
   | "held_elsewhere"
   | "nothing_to_do";
 
+/** A plan that the log has overtaken, and the log as it is now; undefined where it has to be read again. */
+interface Outdated {
+  readonly snapshot: LogSnapshot | undefined;
+}
+
 const MAX_REPLANS = 20;
-const REPLAN_PAUSE_MS = 50;
 
 /**
  * Runs one generation: from the job to its end in the log, or to the point where somebody else has the say.
@@ -87,14 +90,15 @@ export async function runGeneration(context: RunContext, job: Job, model: Served
 
 /**
  * A plan is made for what the log said when it was read. Should the log have grown before the plan's first event is stored (a worker
- * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made; so it is when moderation
- * halts what runs.
+ * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made at once, for the log as the
+ * lost append has shown it; so it is when moderation halts what runs.
  */
 async function runUntilPlanned(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
+  let known: LogSnapshot | undefined;
   for (let tries = 0; tries < MAX_REPLANS; tries++) {
-    if (tries > 0) await pause(REPLAN_PAUSE_MS);
-    const result = await runPlanned(context, job, model);
-    if (result !== "outdated") return result;
+    const result = await runPlanned(context, { job, model, known });
+    if (typeof result === "string") return result;
+    known = result.snapshot;
   }
   throw new RepriseError(
     "broker_unavailable",
@@ -104,10 +108,9 @@ async function runUntilPlanned(context: RunContext, job: Job, model: ServedModel
 
 async function runPlanned(
   context: RunContext,
-  job: Job,
-  model: ServedModel,
-): Promise<RunResult | "outdated"> {
-  const snapshot = await loadLog(context.log, job);
+  { job, model, known }: { job: Job; model: ServedModel; known: LogSnapshot | undefined },
+): Promise<RunResult | Outdated> {
+  const snapshot = known ?? (await loadLog(context, job));
   const requested = decodeEvent(snapshot.events[0]!) as RequestedEvent;
   const transcript = foldLog(snapshot.events);
   const plans = toPlanContext(requested, model);
@@ -136,7 +139,7 @@ interface PlannedRun {
 async function carryOut(
   run: PlannedRun,
   plan: Exclude<Plan, { kind: "done" }>,
-): Promise<RunResult | "outdated"> {
+): Promise<RunResult | Outdated> {
   const { context, job, model, snapshot, requested, transcript, plans } = run;
   const { connection, ackWaitMs, onError, handover, running, worker } = context;
   using pace = createPace({ connection, ref: job.ref, policy: requested.policy, snapshot, onError });
@@ -161,7 +164,7 @@ async function carryOut(
     if (state.kind === "rolled_back") {
       const held = log.held();
       if (held) await restoreLog(options, worker, held, state);
-      return (await requeueLostJob(context, job)) ? "handed_over" : "outdated";
+      return (await requeueLostJob(context, job)) ? "handed_over" : { snapshot: undefined };
     }
     return await finish({ state, end, log, job });
   } finally {
@@ -200,9 +203,9 @@ interface Finish {
 }
 
 /** The terminal event is stored; then the final checkpoint; then the job is done. */
-async function finish({ state, end, log, job }: Finish): Promise<RunResult | "outdated"> {
+async function finish({ state, end, log, job }: Finish): Promise<RunResult | Outdated> {
   if (state.kind === "failed") throw state.error;
-  if (state.kind === "fenced" && !isFence(state.by)) return "outdated";
+  if (state.kind === "fenced" && !isFence(state.by)) return { snapshot: await log.snapshot() };
   // A higher attempt holds the job now, and an acknowledgement of ours would take it from that one.
   if (state.kind === "fenced" && !isTerminal(state.by.type)) return "superseded";
   await log.flush();

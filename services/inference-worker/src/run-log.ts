@@ -116,7 +116,13 @@ export class RunLog implements Disposable {
 
   /** What the log says, as far as it is stored. */
   async transcript(): Promise<Transcript> {
-    return foldLog(this.held() ?? (await this.#readBack()));
+    return foldLog(this.held() ?? (await this.#readBack()).events);
+  }
+
+  /** The log as its leader has it, what others have appended included. */
+  snapshot(): Promise<LogSnapshot> {
+    const events = this.held();
+    return events ? this.#readOn({ events, streamSeq: this.#appender.head.streamSeq }) : this.#readBack();
   }
 
   /** Writes the final checkpoint. */
@@ -129,11 +135,18 @@ export class RunLog implements Disposable {
   }
 
   /** What a replica has, and behind it what it may lack. */
-  async #readBack(): Promise<Uint8Array[]> {
+  async #readBack(): Promise<LogSnapshot> {
     const { log, job } = this.#options;
-    const { events, streamSeq } = await log.reader.readLog(job.ref);
+    return this.#readOn(await log.reader.readLog(job.ref));
+  }
+
+  async #readOn({ events, streamSeq }: LogSnapshot): Promise<LogSnapshot> {
+    const { log, job } = this.#options;
     const tail = await log.leader.readTail(job.ref, streamSeq);
-    return [...events, ...tail.map(({ payload }) => payload)];
+    return {
+      events: [...events, ...tail.map(({ payload }) => payload)],
+      streamSeq: tail.at(-1)?.streamSeq ?? streamSeq,
+    };
   }
 
   #stored(event: StoredEvent): void {
