@@ -1,9 +1,9 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
+import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from "./broker-access.ts";
+import { describeConnectFailure } from "./describe-connect-failure.ts";
 
-export interface BrokerOptions {
-  /** NATS URLs, comma-separated. Credentials may be part of a URL. */
-  url: string;
+export interface BrokerOptions extends BrokerAddress {
   /** Shown in the broker's connection list. */
   name: string;
 }
@@ -21,14 +21,16 @@ export interface Broker extends AsyncDisposable {
 
 /**
  * Connects, and stays connected: a lost connection is dialled again for ever, four times a second.
- * @throws RepriseError `broker_unavailable` when the first connection can't be made within 5 s
+ * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
+ *   made within 5 s, with the cause in its message
  */
-export async function connectBroker({ url, name }: BrokerOptions): Promise<Broker> {
+export async function connectBroker({ name, ...address }: BrokerOptions): Promise<Broker> {
+  const options = await toAccessOptions(address);
   const open: NatsConnection[] = [];
   try {
-    const main = await dial(url, name);
+    const main = await dial(options, name);
     open.push(main);
-    const reads = await dial(url, `${name}:reads`);
+    const reads = await dial(options, `${name}:reads`);
     open.push(reads);
     const close = async () => {
       await Promise.all(open.map((connection) => connection.close()));
@@ -36,7 +38,8 @@ export async function connectBroker({ url, name }: BrokerOptions): Promise<Broke
     return { main, reads, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
-    throw new RepriseError("broker_unavailable", `The NATS server at ${hostsOf(url)} could not be reached.`, {
+    const why = describeConnectFailure(cause);
+    throw new RepriseError("broker_unavailable", `No connection to NATS at ${hostsOf(address.url)}: ${why}`, {
       cause,
     });
   }
@@ -75,9 +78,9 @@ export async function flushConnection(connection: NatsConnection): Promise<void>
   }
 }
 
-function dial(url: string, name: string): Promise<NatsConnection> {
+function dial(options: AccessOptions, name: string): Promise<NatsConnection> {
   return connect({
-    servers: url.split(",").map((server) => server.trim()),
+    ...options,
     name,
     timeout: TIMEOUT_MS,
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
@@ -91,11 +94,6 @@ function dial(url: string, name: string): Promise<NatsConnection> {
     // A stack trace per request halves the rate of publishes.
     noAsyncTraces: true,
   });
-}
-
-/** The addresses without the credentials. */
-function hostsOf(url: string): string {
-  return url.replaceAll(/[^/,\s]+@/g, "");
 }
 
 const TIMEOUT_MS = 5_000;

@@ -1,4 +1,5 @@
 import { type Broker, openBroker } from "@reprise/log";
+import { BROKER_ADDRESS_NAMES, brokerAddressOf } from "./broker-address.ts";
 import type { Environment } from "./environment.ts";
 import type { RunningService } from "./lifecycle.ts";
 import { createLogger, type Logger } from "./logger.ts";
@@ -9,7 +10,7 @@ import { topologyOf } from "./topology-of.ts";
 /** What every service behind the broker is told by its environment. */
 export const BROKER_SERVICE_NAMES = [
   "REPRISE_HOST",
-  "REPRISE_NATS_URL",
+  ...BROKER_ADDRESS_NAMES,
   "REPRISE_LOG_LEVEL",
   "REPRISE_SHARDS",
   "REPRISE_REPLICAS",
@@ -55,8 +56,7 @@ export async function startBrokerService(
   const logger = createLogger({ service: name, level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
   await using stack = new AsyncDisposableStack();
-  const url = env.REPRISE_NATS_URL.join(",");
-  const broker = stack.use(await openBroker({ url, name, ...topologyOf(env) }));
+  const broker = stack.use(await openBroker({ ...brokerAddressOf(env), name, ...topologyOf(env) }));
   const { service, does, details, reload } = await start({ broker, logger, metrics });
   stack.use(service);
   const ops = createOpsHandler({ metrics, notReadyBecause: () => service.notReadyBecause() });

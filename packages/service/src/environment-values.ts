@@ -24,6 +24,11 @@ export function text(): z.ZodType<string, string> {
   );
 }
 
+/** Any text, a blank at its end included: it is taken as it is. */
+export function secret(): z.ZodType<string, string> {
+  return value((input) => input);
+}
+
 /** What may stand in front of a slash in an origin. */
 export function word(): z.ZodType<string, string> {
   return value((input) =>

@@ -5,6 +5,7 @@ import {
   list,
   oneOf,
   origin,
+  secret,
   syncInterval,
   text,
   url,
@@ -52,7 +53,23 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_NATS_URL: optional(
     list(url("nats", "tls")),
-    "NATS servers to use, separated by commas; without it `npm start` runs its own.",
+    "NATS servers to use, separated by commas; without it `npm start` runs its own. `tls://` is TLS or a refusal; `user:password@` and `token@` may stand in it.",
+  ),
+  REPRISE_NATS_USER: optional(secret(), "User that NATS is asked to let in."),
+  REPRISE_NATS_PASSWORD: optional(secret(), "Password of that user."),
+  REPRISE_NATS_TOKEN: optional(secret(), "Token that NATS is asked to let in."),
+  REPRISE_NATS_CREDS: optional(text(), "File with a user's JWT and seed, as `nsc generate creds` writes it."),
+  REPRISE_NATS_NKEY: optional(text(), "File with the seed of a user's nkey."),
+  REPRISE_NATS_CA: optional(
+    text(),
+    "PEM file with the authorities that NATS's certificate is trusted by; asks for TLS.",
+  ),
+  REPRISE_NATS_CERT: optional(text(), "PEM file with the client's certificate for NATS; asks for TLS."),
+  REPRISE_NATS_KEY: optional(text(), "PEM file with the key of that certificate."),
+  REPRISE_NATS_TLS_FIRST: defaulted(
+    "off",
+    oneOf(["on", "off"]),
+    "Whether TLS begins with the first byte, on or off: on for a nats-server with `handshake_first`.",
   ),
   REPRISE_NATS_SERVER: optional(
     text(),

@@ -12,6 +12,7 @@ describe("the environment", () => {
       REPRISE_OPS_PORT: undefined,
       REPRISE_DATA_DIR: ".reprise",
       REPRISE_NATS_URL: undefined,
+      REPRISE_NATS_TLS_FIRST: "off",
       REPRISE_NATS_SERVER: undefined,
       REPRISE_SYNC_INTERVAL: "2m",
       REPRISE_REDIS_URL: undefined,

@@ -1,3 +1,4 @@
+export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker-address.ts";
 export {
   BROKER_SERVICE_NAMES,
   type BrokerServiceContext,
@@ -24,6 +25,7 @@ export { type LabelOf, METRICS, type MetricName } from "./metric-names.ts";
 export { createMetrics, type Metrics, type MetricsOptions } from "./metrics.ts";
 export type { NatsServerSettings, SyncInterval } from "./nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
+export { writeOwnBrokerFile } from "./own-broker-file.ts";
 export {
   createOpsHandler,
   OPS_PATHS,
@@ -32,6 +34,7 @@ export {
   type OpsPath,
   type OpsSource,
 } from "./ops-server.ts";
+export { ensurePrivateDir } from "./private-dir.ts";
 export { readProcessStart } from "./process-running.ts";
 export {
   spawnSupervised,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { RepriseError } from "@reprise/protocol";
+import { describeFailure } from "./describe-failure.ts";
 import type { Logger } from "./logger.ts";
+import { redactCredentials } from "./redact-credentials.ts";
 
 /** What a process needs to know of the service that it runs. */
 export interface RunningService {
@@ -20,7 +21,7 @@ type StopSignal = "SIGTERM" | "SIGINT";
 /**
  * Runs one service as a process: creates it, waits for SIGTERM or SIGINT, stops it, and resolves.
  *
- * - A configuration that is wrong is told on stderr in plain words; any other failure with its stack. Both set exit code 1.
+ * - A start that fails is told on stderr in plain words, a defect with its stack. Both set exit code 1.
  * - A second signal, during the start or the stop, ends the process at once, as it would any program.
  * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
@@ -34,7 +35,7 @@ export async function runService(name: string, create: () => Promise<RunningServ
   } catch (error) {
     stopSignal.forget();
     process.exitCode = 1;
-    process.stderr.write(`${name}: ${describeFailure(error)}\n`);
+    process.stderr.write(`${name}: ${redactCredentials(describeFailure(error))}\n`);
     return;
   }
 
@@ -109,13 +110,4 @@ function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void 
     logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
     process.kill(process.pid, signal);
   });
-}
-
-function describeFailure(error: unknown): string {
-  if (
-    error instanceof RepriseError &&
-    (error.code === "config_invalid" || error.code === "broker_incompatible")
-  )
-    return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

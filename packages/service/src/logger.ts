@@ -6,6 +6,7 @@ import {
   stdTimeFunctions,
 } from "pino";
 import type { LOG_LEVELS } from "./environment-variables.ts";
+import { redactCredentials } from "./redact-credentials.ts";
 
 export type { Logger } from "pino";
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -26,7 +27,7 @@ const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.h
  * JSON lines, written before the call returns, so that the last words of a process that is killed arrive. That costs some ten
  * microseconds a line: nothing is logged once per event or per token.
  *
- * Redaction is the second line of defence. The first: prompts, outputs and keys are never handed to a logger; what stands in a
+ * Redaction, of such fields and of credentials in URLs, is the second line of defence. The first: prompts, outputs and keys are never handed to a logger; what stands in a
  * line is ids, counts, durations and codes.
  */
 export function createLogger({ service, level = "info", destination = openStdout() }: LoggerOptions): Logger {
@@ -36,6 +37,7 @@ export function createLogger({ service, level = "info", destination = openStdout
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: SECRET_PATHS, censor: "[redacted]" },
+    hooks: { streamWrite: redactCredentials },
   };
   return pino(options, destination);
 }

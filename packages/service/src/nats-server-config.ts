@@ -18,6 +18,8 @@ export interface NatsServerSettings {
   maxMemoryStoreBytes?: number | undefined;
   /** How much JetStream may keep in files. Default: nats-server's own, three quarters of what is free on the disk. */
   maxFileStoreBytes?: number | undefined;
+  /** Further fields of the configuration, such as `authorization` and `tls`: without them the server lets in every local process. */
+  extraConfig?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface NatsServerFiles {
@@ -39,10 +41,11 @@ export function natsServerFiles({ storeDir, logFile }: NatsServerSettings): Nats
   };
 }
 
-/** A configuration file for nats-server, which reads JSON. Binds to 127.0.0.1 only: the server asks nobody for a password. */
+/** A configuration file for nats-server, which reads JSON. Binds to 127.0.0.1 only. */
 export function encodeNatsServerConfig(settings: NatsServerSettings): string {
   const files = natsServerFiles(settings);
   const config = {
+    ...settings.extraConfig,
     server_name: "reprise",
     host: "127.0.0.1",
     port: settings.port ?? -1,

@@ -9,6 +9,7 @@ import {
   natsServerFiles,
   type NatsServerSettings,
 } from "./nats-server-config.ts";
+import { ensurePrivateDir } from "./private-dir.ts";
 import { watchPortsFile } from "./nats-server-ports-file.ts";
 import { isProcessRunning } from "./process-running.ts";
 import { spawnSupervised, type SupervisedExit, type SupervisedProcess } from "./supervised-process.ts";
@@ -47,11 +48,13 @@ const LOG_LINES_IN_ERROR = 5;
 export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const settings = { ...options, storeDir: resolve(options.storeDir) };
   const files = natsServerFiles(settings);
-  await mkdir(settings.storeDir, { recursive: true });
+  await ensurePrivateDir(settings.storeDir);
   await awaitPredecessorGone(files, options.predecessorGraceMs ?? (STOP_GRACE_S + 5) * 1_000);
   await rm(files.portsDir, { recursive: true, force: true });
   await mkdir(files.portsDir);
-  await writeFile(files.config, encodeNatsServerConfig(settings));
+  // It may hold credentials. One that is there already would keep its mode.
+  await rm(files.config, { force: true });
+  await writeFile(files.config, encodeNatsServerConfig(settings), { mode: 0o600 });
 
   using ports = watchPortsFile(files.portsDir);
   const logStart = await sizeOf(files.log);

@@ -36,6 +36,7 @@ export {
 export { createTempDir, type TempDir } from "./temp-dir.ts";
 export type { LogLine } from "./log-lines.ts";
 export { type ServiceExit, type ServiceProcess, startService } from "./service-process.ts";
+export { createTestCertificates, type TestCertificates } from "./test-certificates.ts";
 export type { StoredBroker } from "./test-broker-binary.ts";
 export {
   startStoredBroker,

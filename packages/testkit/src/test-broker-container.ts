@@ -69,8 +69,13 @@ export async function startBrokerContainer(image: string, options: TestBrokerOpt
   };
 }
 
-function encodeConfig({ maxPayloadBytes = 8 * 1_024 * 1_024, syncInterval }: TestBrokerOptions): string {
+function encodeConfig({
+  maxPayloadBytes = 8 * 1_024 * 1_024,
+  syncInterval,
+  extraConfig,
+}: TestBrokerOptions): string {
   return JSON.stringify({
+    ...extraConfig,
     port: CLIENT_PORT,
     max_payload: maxPayloadBytes,
     jetstream: { store_dir: "/data", sync_interval: syncInterval },

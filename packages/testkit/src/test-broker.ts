@@ -8,6 +8,8 @@ export interface TestBrokerOptions {
   maxPayloadBytes?: number;
   /** Default: nats-server's own. `always` is slow and survives a crash of the machine, which no test makes. */
   syncInterval?: SyncInterval;
+  /** Further fields of nats-server's configuration, such as `authorization`. Files that it names have to be where the server runs. */
+  extraConfig?: Readonly<Record<string, unknown>>;
 }
 
 /** A real nats-server with JetStream in files, alone on an address that stays the same until it is disposed of. */

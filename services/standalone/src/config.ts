@@ -1,10 +1,10 @@
 import { AUDIT_NAMES } from "@reprise/audit-log";
-import { type Environment, parseEnvironment } from "@reprise/service";
+import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment } from "@reprise/service";
 
 const NAMES = [
   "REPRISE_HOST",
   "REPRISE_PORT",
-  "REPRISE_NATS_URL",
+  ...BROKER_ADDRESS_NAMES,
   "REPRISE_SYNC_INTERVAL",
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",

@@ -1,19 +1,22 @@
-import { mkdir } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { type AuditLog, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker } from "@reprise/inference-worker";
-import { connectBroker, openBroker } from "@reprise/log";
+import { connectBroker, hostsOf, openBroker } from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
 import { RepriseError } from "@reprise/protocol";
 import {
+  brokerAddressOf,
   createMetrics,
+  ensurePrivateDir,
   findNatsServer,
   type Logger,
   type NatsServer,
   startNatsServer,
   type SyncInterval,
   topologyOf,
+  writeOwnBrokerFile,
 } from "@reprise/service";
 import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
 import type { PlatformEnvironment } from "./config.ts";
@@ -23,8 +26,8 @@ import { openDevAccess, writeDevFile } from "./dev-file.ts";
 export interface Platform extends AsyncDisposable {
   /** Where the API is. */
   readonly url: string;
-  /** Its NATS servers, for the tools that look into logs. */
-  readonly natsUrl: string;
+  /** Hosts and ports of its NATS servers, for the tools that look into logs: they find the credentials in the data folder. */
+  readonly nats: string;
   /** The key of the tenant `demo`, when no tenants are configured. */
   readonly apiKey: string | undefined;
   /** Rejects when the platform's own nats-server ends by itself. */
@@ -53,7 +56,7 @@ export async function startPlatform(
   { models, processEnv, logger }: PlatformOptions,
 ): Promise<Platform> {
   const dataDir = resolve(env.REPRISE_DATA_DIR);
-  await mkdir(dataDir, { recursive: true });
+  await ensurePrivateDir(dataDir);
   await using stack = new AsyncDisposableStack();
   stack.use(await lockDataDir(dataDir));
 
@@ -62,11 +65,13 @@ export async function startPlatform(
   const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
   const tenants = createTenantDirectory(tenancy);
 
-  const nats = env.REPRISE_NATS_URL
+  const given = brokerAddressOf(env);
+  const nats = given
     ? undefined
     : stack.use(await startOwnNats(processEnv, dataDir, env.REPRISE_SYNC_INTERVAL));
-  const url = env.REPRISE_NATS_URL?.join(",") ?? nats!.url;
-  const broker = stack.use(await openBroker({ url, name: "reprise", ...topologyOf(env) }));
+  const address = given ?? { url: nats!.url };
+  if (nats) stack.use(await writeOwnBrokerFile(dataDir, nats.url));
+  const broker = stack.use(await openBroker({ ...address, name: "reprise", ...topologyOf(env) }));
   const metrics = createMetrics();
   const worker = stack.use(
     await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }),
@@ -77,7 +82,7 @@ export async function startPlatform(
   let auditLog: AuditLog | undefined;
   if (env.REPRISE_AUDIT === "on") {
     const storage = await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir });
-    const own = stack.use(await connectBroker({ url, name: "audit-log" }));
+    const own = stack.use(await connectBroker({ ...address, name: "audit-log" }));
     auditLog = stack.use(
       await startAuditLog({
         broker: own,
@@ -101,7 +106,7 @@ export async function startPlatform(
   const close = () => running.disposeAsync();
   return {
     url: delivery.url,
-    natsUrl: url,
+    nats: hostsOf(address.url),
     apiKey: dev?.apiKey,
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
     async reload(next) {
@@ -119,14 +124,27 @@ export async function startPlatform(
   };
 }
 
+/** A nats-server that lets in who has the credentials of this start, and nobody else on the machine. */
 async function startOwnNats(
   env: Readonly<Record<string, string | undefined>>,
   dataDir: string,
   syncInterval: SyncInterval,
 ): Promise<NatsServer> {
   const { path } = await findNatsServer(env, dataDir);
-  return startNatsServer({ binary: path, storeDir: join(dataDir, "nats"), syncInterval });
+  const password = randomBytes(24).toString("base64url");
+  // Only the server itself says what is stored.
+  const permissions = { publish: { deny: ["live.gen.>"] } };
+  const extraConfig = { authorization: { users: [{ user: OWN_USER, password, permissions }] } };
+  const server = await startNatsServer({
+    binary: path,
+    storeDir: join(dataDir, "nats"),
+    syncInterval,
+    extraConfig,
+  });
+  return { ...server, url: server.url.replace("://", `://${OWN_USER}:${password}@`) };
 }
+
+const OWN_USER = "reprise";
 
 async function untilCrash(nats: NatsServer): Promise<never> {
   const { code, expected } = await nats.exited;

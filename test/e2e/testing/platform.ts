@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ServiceProcess, startService } from "@reprise/testkit";
-import { expect } from "vitest";
 
 /** `services/standalone` as a process, on a free port, and what its dev.json says. Disposal waits for its nats-server's end, too. */
 export interface PlatformProcess extends ServiceProcess {
@@ -34,7 +34,7 @@ export async function startPlatform(
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]();
       // Until then it writes to the folder, which is removed next.
-      await expect.poll(() => readCommandLine(natsPid)).toBe("");
+      while ((await readCommandLine(natsPid)) !== "") await pause(20);
     },
   };
 }

@@ -1,6 +1,9 @@
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 
+/** Names of tenants and times stand in the clear there. */
+const OWNER_ONLY = 0o700;
+
 /**
  * Makes folders that are there after a power loss. What another process has made may not be on the disk yet, so each folder below the root is
  * synced into the one above it once per process, whoever made it.
@@ -34,7 +37,7 @@ export class DurableFolders {
     if (path === this.#root) return makeRoot(path);
     const above = dirname(path);
     await this.make(above);
-    await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+    await mkdir(path, { mode: OWNER_ONLY }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });
     await syncFolder(above);
@@ -42,7 +45,7 @@ export class DurableFolders {
 }
 
 async function makeRoot(root: string): Promise<void> {
-  const highest = await mkdir(root, { recursive: true });
+  const highest = await mkdir(root, { recursive: true, mode: OWNER_ONLY });
   if (highest === undefined) return;
   for (let path = root; path.startsWith(highest); path = dirname(path)) await syncFolder(dirname(path));
 }

@@ -9,6 +9,7 @@ import {
   RepriseError,
   type TenantId,
 } from "@reprise/protocol";
+import { findBrokerAddress } from "@reprise/service";
 import { type CommandIo, writeLine } from "./command.ts";
 import { ARCHIVE_OPTIONS, ARCHIVE_USAGE } from "./options.ts";
 
@@ -34,13 +35,14 @@ export interface Access extends Pick<AccessRecord, "call" | "query"> {
 export async function recordAccess(
   nats: string | undefined,
   { tenant, generation, call, query }: Access,
-  { err }: Pick<CommandIo, "err">,
+  { err, env }: Pick<CommandIo, "err" | "env">,
 ): Promise<void> {
   if (nats === undefined) {
     await writeLine(err, "This access is recorded nowhere: --nats <url> has the audit log keep it.");
     return;
   }
-  await using broker = await connectBroker({ url: nats, name: "reprise-audit" });
+  const address = (await findBrokerAddress(env, nats))!;
+  await using broker = await connectBroker({ ...address, name: "reprise-audit" });
   const log = createGenerationLog(broker, () => {});
   try {
     const record = {

@@ -4,7 +4,7 @@ import type { ParseArgsConfig } from "node:util";
 import { openArchive, probeStore } from "@reprise/archive";
 import { connectBroker, createGenerationLog } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
-import { parseEnvironment } from "@reprise/service";
+import { findBrokerAddress, parseEnvironment } from "@reprise/service";
 import { createBrokerFencedStore } from "../archiving/broker-fenced-store.ts";
 import { parseStorageEnvironment } from "../config.ts";
 import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
@@ -111,7 +111,8 @@ async function openLive(
 ): Promise<LifecycleContext["live"]> {
   if (url === undefined) return undefined;
   const { REPRISE_SHARDS: shards } = parseEnvironment(env, ["REPRISE_SHARDS"]);
-  const broker = stack.use(await connectBroker({ url, name: "reprise-audit" }));
+  const address = (await findBrokerAddress(env, url))!;
+  const broker = stack.use(await connectBroker({ ...address, name: "reprise-audit" }));
   const log = createGenerationLog(broker, onError);
   stack.defer(() => log.close());
   return { broker, log, shards };

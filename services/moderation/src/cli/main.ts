@@ -1,20 +1,23 @@
 import { openBroker } from "@reprise/log";
-import { topologyOf } from "@reprise/service";
-import { parseModerationEnvironment } from "../config.ts";
+import { RepriseError } from "@reprise/protocol";
+import { findBrokerAddress, parseEnvironment, topologyOf } from "@reprise/service";
 import { parseCliOptions, USAGE } from "./options.ts";
 import { runCli } from "./run.ts";
 
 /* `npm run moderation -- coverage|rejudge`: exits with 1 when events were not looked at, with 2 when it was called wrongly. */
 
+const TOPOLOGY_NAMES = ["REPRISE_SHARDS", "REPRISE_REPLICAS", "REPRISE_RETENTION_HOURS"] as const;
+
 try {
   const options = parseCliOptions(process.argv.slice(2));
-  const env = parseModerationEnvironment(process.env);
-  const topology = topologyOf(env);
-  await using broker = await openBroker({
-    url: env.REPRISE_NATS_URL.join(","),
-    name: "moderation-cli",
-    ...topology,
-  });
+  const address = await findBrokerAddress(process.env);
+  if (!address)
+    throw new RepriseError(
+      "config_invalid",
+      "No `npm start` runs on the data folder, and REPRISE_NATS_URL is missing.",
+    );
+  const topology = topologyOf(parseEnvironment(process.env, TOPOLOGY_NAMES));
+  await using broker = await openBroker({ ...address, name: "moderation-cli", ...topology });
   const isWell = await runCli(options, {
     broker,
     ...topology,

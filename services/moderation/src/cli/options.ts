@@ -16,7 +16,7 @@ export interface CliOptions {
   readonly apply: boolean;
 }
 
-export const USAGE = `Usage, with REPRISE_NATS_URL set:
+export const USAGE = `Usage, with REPRISE_NATS_URL set or beside a running \`npm start\`:
   npm run moderation -- coverage --tenant <id> [--generation <id>]
       which events were judged by which rules; exits with 1 when one was not looked at
   npm run moderation -- rejudge --tenant <id> [--generation <id>] --rules <file.json> [--apply]
