@@ -1,4 +1,5 @@
 import { type GenerationRef, logSubject, RepriseError, streamOf } from "@reprise/protocol";
+import { decodeBase64 } from "./decode-base64.ts";
 import { HEADER } from "./header.ts";
 import type { StoredEvent } from "./log-reader.ts";
 import type { ReplyInbox } from "./reply-inbox.ts";
@@ -68,7 +69,7 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
 function toStoredEvent({ seq, data = "", hdrs = "" }: NonNullable<GetAnswer["message"]>): StoredEvent {
   const headerBlock = Buffer.from(hdrs, "base64").toString("latin1");
   return {
-    payload: Buffer.from(data, "base64"),
+    payload: decodeBase64(data),
     streamSeq: seq,
     writer: headerValue(headerBlock, HEADER.writer),
   };

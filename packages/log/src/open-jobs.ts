@@ -6,6 +6,7 @@ import {
   JOBS_SUBJECTS,
   parseJobSubject,
 } from "@reprise/protocol";
+import { decodeBase64 } from "./decode-base64.ts";
 import { readDirectBatch, streamSeqOf } from "./direct-batch.ts";
 import { HEADER } from "./header.ts";
 import { askNext, askStream, type StoredMessage } from "./stream-api.ts";
@@ -136,7 +137,7 @@ export async function deleteJob(
 type JobMessage = Omit<QueuedJob, "ref" | "model">;
 
 function fromLeader({ seq, time, data = "" }: StoredMessage): JobMessage {
-  return { payload: Buffer.from(data, "base64"), queuedAtMs: Date.parse(time), streamSeq: seq };
+  return { payload: decodeBase64(data), queuedAtMs: Date.parse(time), streamSeq: seq };
 }
 
 function fromReplica(message: Msg): JobMessage {

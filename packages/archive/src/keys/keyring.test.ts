@@ -4,7 +4,9 @@ import { createFileStore } from "../store/file-store.ts";
 import { createFaultyStore, type StoreFault } from "../testing/faulty-store.ts";
 import { createMemoryStore } from "../testing/memory-store.ts";
 import type { DataKey } from "./keyring.ts";
+import { parseMasterKey } from "./master-key.ts";
 import { openKeyring } from "./open-keyring.ts";
+import { TenantKeys } from "./tenant-keys.ts";
 
 const masterKey = Buffer.alloc(32, 7);
 const TENANT = "acme";
@@ -26,6 +28,20 @@ test("a key is had again by every process once it is flushed, and not before", a
   await keyring.flush();
   expect(await other.open(TENANT, key.kid)).toEqual(key);
   expect(await other.open("beta", key.kid)).toBe("unknown");
+});
+
+test("a key has memory of its own, whether it was made, wrapped for a tenant or unwrapped: none keeps a shared pool alive", async () => {
+  const store = createMemoryStore();
+  const maker = await openKeyring({ store, masterKey });
+  const owners = [owner("g1"), owner("g2", "ann")];
+  const made = await Promise.all(owners.map((each) => maker.keyFor(each)));
+  await maker.flush();
+  const reader = await openKeyring({ store, masterKey });
+  const opened = await Promise.all(made.map(async ({ kid }) => asKey(await reader.open(TENANT, kid))));
+  const { wrapping, tagging } = await new TenantKeys(store, masterKey).get(TENANT);
+  const keys = [...made, ...opened].map(({ key }) => key);
+  const memory = [...keys, wrapping, tagging, parseMasterKey("07".repeat(32))];
+  expect(memory.map(({ buffer }) => buffer.byteLength)).toEqual(memory.map(() => 32));
 });
 
 test("generations of one subject have one key, whoever asks first; those of another have another", async () => {

@@ -21,7 +21,8 @@ export function parseMasterKey(text: string): Uint8Array {
     : /^[A-Za-z0-9+/]{43}=?$/.test(trimmed)
       ? Buffer.from(trimmed, "base64")
       : undefined;
-  if (bytes?.length === KEY_BYTES) return bytes;
+  // Not a part of the pool that Node shares among small buffers.
+  if (bytes?.length === KEY_BYTES) return Uint8Array.from(bytes);
   throw new RepriseError("config_invalid", `A master key is ${KEY_BYTES} bytes as base64 or hex.`);
 }
 

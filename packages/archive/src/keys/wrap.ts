@@ -13,7 +13,10 @@ export function wrapKey(key: Uint8Array, wrapping: Uint8Array, context: string):
   return Buffer.concat([nonce, cipher.update(key), cipher.final(), cipher.getAuthTag()]).toString("base64");
 }
 
-/** Undefined when it was wrapped by another key, or for something else. */
+/**
+ * Undefined when it was wrapped by another key, or for something else. Keys are kept for long, so each has memory of its own: a part of
+ * the pool that Node shares among small buffers would keep all 64 KiB of it alive.
+ */
 export function unwrapKey(wrapped: string, wrapping: Uint8Array, context: string): Uint8Array | undefined {
   const bytes = Buffer.from(wrapped, "base64");
   if (bytes.length !== NONCE_BYTES + KEY_BYTES + TAG_BYTES) return undefined;
@@ -23,7 +26,9 @@ export function unwrapKey(wrapped: string, wrapping: Uint8Array, context: string
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    const key = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+    decipher.final();
+    return key;
   } catch {
     return undefined;
   }

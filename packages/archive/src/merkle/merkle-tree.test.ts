@@ -37,6 +37,13 @@ describe("a Merkle tree", () => {
     expect(new MerkleTree().root()).toEqual(EMPTY_ROOT);
   });
 
+  it("keeps hashes in memory of their own, those of leaves and those that it has made of them", () => {
+    const tree = new MerkleTree();
+    for (const leaf of countedLeaves(257)) tree.append(Buffer.concat([leaf]));
+    const kept = [tree.edgeHash(0, 256)!, tree.edgeHash(1, 0)!];
+    expect(kept.map(({ buffer }) => buffer.byteLength)).toEqual([32, 32]);
+  });
+
   it("has the root of RFC 6962 at every size up to 600, also when it is read from its JSON each time", () => {
     const leaves = countedLeaves(600);
     const whole = new MerkleTree();

@@ -33,7 +33,7 @@ export class MerkleTree {
 
   append(leafHash: Uint8Array): void {
     this.#size++;
-    this.#push(0, Uint8Array.from(leafHash));
+    this.#push(0, leafHash);
   }
 
   root(): Uint8Array {
@@ -72,9 +72,10 @@ export class MerkleTree {
     return tree;
   }
 
+  /** Copies the hash: small buffers are parts of a pool of 64 KiB, which a part that is kept keeps alive. */
   #push(level: number, hash: Uint8Array): void {
     const hashes = (this.#edge[level] ??= []);
-    hashes.push(hash);
+    hashes.push(Uint8Array.from(hash));
     if (hashes.length < TILE_WIDTH) return;
     const index = this.#size / TILE_WIDTH ** (level + 1) - 1;
     this.#full.push({ level, index, bytes: Buffer.concat(hashes) });
