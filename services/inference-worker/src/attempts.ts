@@ -11,6 +11,7 @@ import {
 } from "./domain/plan-attempt.ts";
 import { toCallDrafts } from "./domain/tool-calls.ts";
 import { UsageTally } from "./domain/usage.ts";
+import type { EngineReport } from "./engine-report.ts";
 import type { Engine } from "./engines/engine.ts";
 import type { ServedModel } from "./model-queues.ts";
 import { type Pace, tokensOf } from "./pace.ts";
@@ -29,6 +30,7 @@ export interface AttemptsContext {
   readonly pace: Pace | undefined;
   /** Aborted when somebody else has the say, or the worker is to stop. */
   readonly stop: AbortSignal;
+  readonly onEngineReport: (report: EngineReport) => void;
 }
 
 /** An engine that is this many characters ahead of the log has to wait. */
@@ -99,7 +101,9 @@ async function takeTurn(
   engine: EngineChoice,
   { transcript, tally }: { transcript: Transcript; tally: UsageTally },
 ): Promise<Next> {
-  const { requested, model, plans, log, pace, stop } = context;
+  const { requested, model, plans, log, pace, stop, job, onEngineReport } = context;
+  const { attempt, servedModel } = transcript;
+  const about = { generation: job.ref.generation, model: servedModel ?? job.model, attempt };
   const outcome = await runEngine({
     engine: engineOf(model, engine),
     request: requested.request,
@@ -114,7 +118,9 @@ async function takeTurn(
       hold: (signal) => (log.backlog > MAX_BACKLOG ? log.settled() : pace?.hold(signal)),
     },
     signal: stop,
+    onLeftOut: (part) => onEngineReport({ ...about, leftOut: part }),
   });
+  if (outcome.kind === "failed") onEngineReport({ ...about, error: outcome.error });
   if (outcome.kind === "finished") {
     for (const draft of toCallDrafts(outcome.calls, transcript)) log.append(draft);
   }

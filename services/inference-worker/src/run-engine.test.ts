@@ -119,3 +119,14 @@ test("whoever stops the run has the say, though the engine is late at the same m
   await vi.advanceTimersByTimeAsync(5_000);
   expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
 });
+
+test("an engine that has said its last word is not late, whatever its usage takes", async () => {
+  const { outcome } = start(async function* (_request, { onFinished }) {
+    yield text("a");
+    onFinished?.();
+    await pause(1_000);
+    yield FINISH;
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await outcome).toMatchObject({ kind: "finished", reason: "stop", counted: 1 });
+});

@@ -28,6 +28,7 @@ export interface EngineRun {
   sink: EngineSink;
   /** Aborted when somebody else has the say, or the worker is to stop. */
   signal: AbortSignal;
+  onLeftOut?: (part: string) => void;
 }
 
 /** How a run of an engine ended; `counted` is how many tokens it has said, by our count of its chunks. */
@@ -46,7 +47,7 @@ export type EngineOutcome = { readonly counted: number } & (
 
 /** Runs an engine for one turn: its text goes to the sink as it comes, its tool calls and its end are the outcome. */
 export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
-  const { engine, request, turn, timeouts, totalAtMs, sink, signal } = run;
+  const { engine, request, turn, timeouts, totalAtMs, sink, signal, onLeftOut } = run;
   const late = new AbortController();
   let timeout: TurnTimeout | undefined;
   using watch = watchTurn({
@@ -63,8 +64,14 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
   const stop = AbortSignal.any([signal, late.signal]);
   try {
     watch.waiting();
-    const onPiece = () => watch.progressed();
-    for await (const event of engine.generate(request, { ...turn, signal: stop, onPiece })) {
+    const options = {
+      ...turn,
+      signal: stop,
+      onPiece: () => watch.progressed(),
+      onFinished: () => watch.finished(),
+      ...(onLeftOut && { onLeftOut }),
+    };
+    for await (const event of engine.generate(request, options)) {
       watch.arrived();
       if (event.type === "finish") {
         last = event;

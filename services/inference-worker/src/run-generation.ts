@@ -23,6 +23,7 @@ import {
 } from "@reprise/protocol";
 import { runAttempts } from "./attempts.ts";
 import { type EndDraft, failed } from "./domain/after-turn.ts";
+import type { EngineReport } from "./engine-report.ts";
 import { type Plan, planAttempt, type PlanContext } from "./domain/plan-attempt.ts";
 import { loadLog } from "./load-log.ts";
 import type { ServedModel } from "./model-queues.ts";
@@ -36,6 +37,7 @@ export interface RunContext {
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
   readonly onError: (error: unknown) => void;
+  readonly onEngineReport: (report: EngineReport) => void;
   /** Aborted when the worker is to hand its jobs over. */
   readonly handover: AbortSignal;
   /** When the connection was last made anew, by `performance.now()`. */
@@ -141,7 +143,7 @@ async function carryOut(
   plan: Exclude<Plan, { kind: "done" }>,
 ): Promise<RunResult | Outdated> {
   const { context, job, model, snapshot, requested, transcript, plans } = run;
-  const { connection, ackWaitMs, onError, handover, running, worker } = context;
+  const { connection, ackWaitMs, onError, onEngineReport, handover, running, worker } = context;
   using pace = createPace({ connection, ref: job.ref, policy: requested.policy, snapshot, onError });
   const options = { connection, log: context.log, job, ackWaitMs, onError };
   using log = new RunLog({ ...options, snapshot, onStored: (event) => pace?.stored(event) });
@@ -156,7 +158,7 @@ async function carryOut(
     const { signal: stop } = stopping;
     const end =
       plan.kind === "begin"
-        ? await runAttempts({ worker, job, requested, model, plans, log, pace, stop }, plan)
+        ? await runAttempts({ worker, job, requested, model, plans, log, pace, stop, onEngineReport }, plan)
         : endOf(plan, transcript);
     if (end) log.append(end);
     else await sayHandover(log, worker);

@@ -9,6 +9,7 @@ import {
 } from "@reprise/log";
 import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
 import type { Logger, Metrics } from "@reprise/service";
+import { type EngineReport, logEngineReport } from "./engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run-generation.ts";
 import type { RunLog } from "./run-log.ts";
@@ -54,6 +55,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     worker,
     ackWaitMs,
     onError,
+    onEngineReport: (report: EngineReport) => logEngineReport(logger, report),
     handover: handover.signal,
     running,
     connectedAtMs: () => connectedAtMs,

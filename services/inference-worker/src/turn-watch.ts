@@ -10,6 +10,8 @@ export interface TurnWatch extends Disposable {
   arrived(): void;
   /** It has made something that it can't say yet: its time begins anew, if it runs. */
   progressed(): void;
+  /** It has said its last word: no time runs any more. */
+  finished(): void;
 }
 
 export interface TurnWatchOptions {
@@ -72,6 +74,10 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout, now = Date.now }: Tu
       if (waitingSince === undefined) return;
       arrived();
       waiting();
+    },
+    finished() {
+      isOver = true;
+      clearTimeout(timer);
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   };

@@ -28,13 +28,21 @@ export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
   /** Told when the model has made something that is no event yet: a piece of a tool call. For whoever times the model. */
   readonly onPiece?: () => void;
+  /** Told when the model has said its last word, and only the engine's count of it may come: no silence from here on is the model's. */
+  readonly onFinished?: () => void;
+  /** Told of a part of the engine's answer that is left out because no event has a place for it, by a name of the adapter's. */
+  readonly onLeftOut?: (part: string) => void;
 }
 
-/** `tokens` is how many of the model's tokens `text` holds; default 1. */
+/**
+ * `tokens` is how many of the model's tokens `text` holds; default 1. `inputTokens`, on the first of a run, is how many tokens the
+ * input has, without what the generation has produced; an engine that says so counts `tokens` itself.
+ */
 export interface TextEvent {
   readonly type: "text";
   readonly text: string;
   readonly tokens?: number;
+  readonly inputTokens?: number;
 }
 
 /** What a model says to itself before it answers. Not part of the text, nor of a later attempt's prefix. */
@@ -42,6 +50,7 @@ export interface ReasoningEvent {
   readonly type: "reasoning";
   readonly text: string;
   readonly tokens?: number;
+  readonly inputTokens?: number;
 }
 
 /**
@@ -86,10 +95,10 @@ export interface Engine {
    * last.
    *
    * When `signal` aborts, the iteration throws the signal's reason at once and whatever it held upstream is let go; leaving the
-   * iteration early lets go too. Failures are RepriseErrors:
-   * `invalid_request` (the options are wrong), `engine_unavailable` (nothing came; may carry `retryAfterMs`),
-   * `engine_rejected` (the engine refuses this request), `engine_failed` (it broke off, or sent what is not a stream of
-   * tokens). No message holds any of the request's text, the model's text or a key.
+   * iteration early lets go too. Failures are RepriseErrors: `invalid_request` (the options are wrong), or EngineErrors:
+   * `engine_unavailable` (nothing came; may carry `retryAfterMs`), `engine_rejected` (the engine refuses this request),
+   * `engine_failed` (it broke off, or sent what is not a stream of tokens). Readers see the message, so it is the adapter's own: no
+   * word of it is the engine's, the model's or the request's.
    */
   generate(request: EngineRequest, options: GenerateOptions): AsyncIterable<EngineEvent>;
 

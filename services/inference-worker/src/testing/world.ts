@@ -34,6 +34,7 @@ import {
 import { createLogger, createMetrics } from "@reprise/service";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
 import { vi } from "vitest";
+import type { EngineReport } from "../engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { runGeneration, type RunResult } from "../run-generation.ts";
@@ -152,6 +153,7 @@ interface RunOverrides {
   log?: GenerationLog;
   model?: string;
   onError?: (error: unknown) => void;
+  onEngineReport?: (report: EngineReport) => void;
   handover?: AbortSignal;
   /** What is heard of the job: that it is worked on, done, given back, parked. */
   job?: Partial<Job>;
@@ -166,13 +168,14 @@ interface OneRun extends RunOverrides {
 
 function runOne(run: OneRun): Promise<RunResult> {
   const { connection, log, ref, engine, model = MODEL, onError = rethrow } = run;
-  const { handover = new AbortController().signal } = run;
+  const { handover = new AbortController().signal, onEngineReport = () => undefined } = run;
   const context = {
     connection,
     log,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     onError,
+    onEngineReport,
     handover,
     running: new Map<GenerationId, RunLog>(),
     connectedAtMs: () => Number.NEGATIVE_INFINITY,

@@ -13,9 +13,8 @@ async function read(parts: readonly (string | Uint8Array)[]) {
     for (const part of parts) yield typeof part === "string" ? utf8.encode(part) : part;
   }
   let pieces = 0;
-  const secrets = { key: undefined, texts: [] };
   const onPiece = () => void pieces++;
-  const collected = await collect(readChatStream(body(), { signal, producedTokens: 0, secrets, onPiece }));
+  const collected = await collect(readChatStream(body(), { signal, producedTokens: 0, onPiece }));
   return { ...collected, pieces };
 }
 

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { content, delta, DONE, finish, frame, ROLE, usage } from "../testing/chat-frames.ts";
 import { anyText } from "../testing/any-text.ts";
 import { collect } from "../testing/collect.ts";
 import { readChatStream } from "./chat-stream.ts";
+import { USAGE_WAIT_MS } from "./usage-wait.ts";
 
-const SECRETS = { key: undefined, texts: ["Tell me a story about a lighthouse keeper."] };
 const BROKEN = new Error("the connection broke");
 
 /** Runs a stream that comes in these pieces, and then ends or throws. */
@@ -18,9 +18,7 @@ function read(
     for (const piece of pieces) yield typeof piece === "string" ? utf8.encode(piece) : piece;
     if (thrown) throw thrown;
   }
-  return collect(
-    readChatStream(body(), { signal: new AbortController().signal, producedTokens, secrets: SECRETS }),
-  );
+  return collect(readChatStream(body(), { signal: new AbortController().signal, producedTokens }));
 }
 
 const text = (piece: string) => ({ type: "text", text: piece });
@@ -94,8 +92,9 @@ describe("a chat completion's stream", () => {
     ["content_filter", "content_filter"],
     ["tool_calls", "other"],
     ["function_call", "other"],
-    ["eos_token", "other"],
-    ["abort", "other"],
+    ["eos_token", "stop"],
+    ["model_length", "length"],
+    ["unheard_of", "other"],
   ])("with the finish reason %s finishes with %s", async (said, reason) => {
     expect((await read([content("a"), finish(said), DONE])).events.at(-1)).toEqual(end(reason, null, 1));
   });
@@ -198,18 +197,157 @@ describe("a chat completion's stream that ends", () => {
     expect(events.every(({ type }) => type !== "finish")).toBe(true);
   });
 
-  test("with an error tells what the upstream said about it", async () => {
-    const { error } = await read([frame({ error: { message: "CUDA out of memory" } })]);
-    expect(error).toMatchObject({ message: "The engine failed in mid-stream: CUDA out of memory" });
+  test.each(["error", "abort", "timeout", "insufficient_system_resource"])(
+    "with the finish reason %s, which is an error's, has failed after what had come",
+    async (reason) => {
+      const { text: said, error } = await read([content("a"), finish(reason), usage(3, 1), DONE]);
+      expect(said).toBe("a");
+      expect(error).toMatchObject({ code: "engine_failed", retry: "broken" });
+    },
+  );
+
+  test.each([
+    frame({ error: { message: "Once upon a lighthouse" } }),
+    frame({ object: "error", message: "Once upon a lighthouse" }),
+    `event: error\ndata: Once upon a lighthouse\n\n`,
+    `data: Once upon a lighthouse\n\n`,
+    frame({ choices: "Once upon a lighthouse" }),
+    finish("Once upon a lighthouse") + content("unread"),
+  ])("with an error has a message of the platform's own: %s", async (piece) => {
+    const { error, events } = await read([piece]);
+    expect(JSON.stringify([error, String(error), events])).not.toMatch(/lighthouse|upon/);
   });
 
   test.each([
-    frame({ error: { message: `can't go on with "${SECRETS.texts[0]}"` } }),
-    `data: ${SECRETS.texts[0]}\n\n`,
-    frame({ choices: SECRETS.texts[0] }),
-  ])("with an error does not repeat the request: %s", async (piece) => {
-    const { error } = await read([piece]);
-    expect(error).toMatchObject({ code: "engine_failed" });
-    expect(String(error) + String((error as Error).cause)).not.toContain("lighthouse");
+    [{ error: { message: "no", code: 400 } }, "never"],
+    [{ error: { message: "no", code: "422" } }, "never"],
+    [{ error: { message: "no", code: 429 } }, "broken"],
+    [{ error: { message: "no", code: 500 } }, "broken"],
+    [{ object: "error", message: "no", code: 404 }, "never"],
+    [{ error: "no" }, "broken"],
+  ])("with the error %j can be asked again: %s", async (error, retry) => {
+    expect((await read([content("a"), frame(error)])).error).toMatchObject({ retry });
   });
+});
+
+describe("behind a finish reason", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** A connection that stays open behind these pieces. */
+  function readOpen(...pieces: string[]) {
+    const released = Promise.withResolvers<void>();
+    async function* body() {
+      for (const piece of pieces) yield new TextEncoder().encode(piece);
+      await released.promise;
+    }
+    const { signal } = new AbortController();
+    let finishedAtMs: number | undefined;
+    const onFinished = () => void (finishedAtMs = Date.now());
+    const run = collect(readChatStream(body(), { signal, producedTokens: 0, onFinished }));
+    return { run, finishedAt: () => finishedAtMs, release: released.resolve };
+  }
+
+  test("usage is waited for, for a second, though the connection stays open", async () => {
+    const begunAtMs = Date.now();
+    const { run, finishedAt } = readOpen(content("a"), finish());
+    let ended = false;
+    void run.then(() => (ended = true));
+    await vi.advanceTimersByTimeAsync(USAGE_WAIT_MS - 1);
+    expect(finishedAt()).toBe(begunAtMs);
+    expect(ended).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await run).toEqual({ events: [text("a"), end("stop", null, 1)], text: "a", error: undefined });
+  });
+
+  test("comments do not make the wait longer", async () => {
+    const { run } = readOpen(content("a"), finish(), ": ping\n\n", ": ping\n\n");
+    await vi.advanceTimersByTimeAsync(USAGE_WAIT_MS);
+    expect((await run).error).toBeUndefined();
+  });
+
+  test.each([
+    [
+      "with the finish reason",
+      [
+        delta({ content: "a" }),
+        frame({ choices: [{ finish_reason: "stop" }], usage: { prompt_tokens: 3, completion_tokens: 1 } }),
+      ],
+    ],
+    ["behind it", [content("a"), finish(), usage(3, 1)]],
+  ])("nothing is waited for once usage has come %s", async (_, pieces) => {
+    expect((await readOpen(...pieces).run).events).toEqual([text("a"), end("stop", 3, 1)]);
+  });
+
+  test("no text counts any more", async () => {
+    expect((await readOpen(content("a"), finish(), content("b"), usage(3, 1)).run).text).toBe("a");
+  });
+});
+
+describe("an upstream that counts as it goes", () => {
+  const counted = (fields: object, predicted: number, prompt = 20) =>
+    frame({
+      choices: [{ index: 0, delta: fields }],
+      timings: { cache_n: 5, prompt_n: prompt - 5, predicted_n: predicted },
+    });
+  const continuous = (fields: object, completion: number) =>
+    frame({
+      choices: [{ index: 0, delta: fields }],
+      usage: { prompt_tokens: 20, completion_tokens: completion },
+    });
+
+  test.each([
+    ["llama.cpp", counted],
+    ["vLLM", continuous],
+  ])("has its own count in every piece, and the input's in the first: %s", async (_, chunk) => {
+    const { events } = await read([
+      chunk({ role: "assistant", content: "" }, 0),
+      chunk({ reasoning_content: "Hm" }, 2),
+      chunk({}, 3),
+      chunk({ content: "Hel" }, 5),
+      chunk({ content: "lo" }, 6),
+      finish(),
+    ]);
+    expect(events).toEqual([
+      { type: "reasoning", text: "Hm", tokens: 2, inputTokens: 20 },
+      { type: "text", text: "Hel", tokens: 3 },
+      { type: "text", text: "lo" },
+      end("stop", 20, 6),
+    ]);
+  });
+
+  test("does not count the pieces of a tool call as text", async () => {
+    const piece = { tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: "{}" } }] };
+    const { events } = await read([
+      counted({ content: "a" }, 1),
+      counted(piece, 9),
+      counted({ content: "b" }, 10),
+      finish(),
+    ]);
+    expect(events).toMatchObject([
+      { text: "a" },
+      { text: "b" },
+      { type: "tool_call" },
+      end("tool_calls", 20, 10),
+    ]);
+    expect(events[1]).not.toHaveProperty("tokens");
+  });
+
+  test("of a continued run counts the prefix as no input", async () => {
+    const { events } = await read([counted({ content: "a" }, 1, 50), finish()], { producedTokens: 30 });
+    expect(events).toEqual([{ ...text("a"), inputTokens: 20 }, end("stop", 20, 1)]);
+  });
+
+  test.each([{ prompt_tokens: "20" }, { completion_tokens: -1 }, [], "none", { prompt_tokens: 1.5 }])(
+    "in a field that is malformed, such as %j, has counted nothing, and loses no text",
+    async (malformed) => {
+      const { events, error } = await read([
+        frame({ choices: [{ delta: { content: "a" } }], usage: malformed, timings: malformed }),
+        frame({ choices: [{ delta: {}, finish_reason: "stop" }], usage: malformed }),
+        DONE,
+      ]);
+      expect(error).toBeUndefined();
+      expect(events).toEqual([text("a"), end("stop", null, 1)]);
+    },
+  );
 });

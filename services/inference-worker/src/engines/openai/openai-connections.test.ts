@@ -55,7 +55,7 @@ describe("the OpenAI engine", () => {
   test("closes the connection of a refusal that does not end", async () => {
     await using world = await startOpenaiWorld({ ...FOREVER, lingerMs: 1 });
     world.server.willAnswer({ status: 400, body: ["no"], end: "never" });
-    expect((await world.run()).error).toMatchObject({ message: "The engine answered 400: no" });
+    expect((await world.run()).error).toMatchObject({ message: "The engine answered 400." });
     await world.server.requests[0]!.closed;
   });
 

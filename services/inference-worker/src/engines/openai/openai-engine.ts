@@ -7,7 +7,6 @@ import {
 } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./chat-request.ts";
 import { readChatStream } from "./chat-stream.ts";
-import { requestTexts } from "./request-texts.ts";
 import { isEventStream, toStatusError } from "./status-error.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
@@ -23,11 +22,11 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...upstreamOptions } = options;
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField };
   const upstream = createUpstream(upstreamOptions);
+  const leftOut = new Set<string>();
   return {
     name: "openai",
     canContinue: (request) => canContinueRequest(request, model),
-    generate: (request, generateOptions) =>
-      generate({ upstream, model, key: options.apiKey }, request, generateOptions),
+    generate: (request, generateOptions) => generate({ upstream, model, leftOut }, request, generateOptions),
     close: () => upstream.close(),
   };
 }
@@ -35,15 +34,16 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
 interface Target {
   upstream: Upstream;
   model: UpstreamModel;
-  key: string | undefined;
+  /** The parts of answers that were told of: each once, however many answers have it. */
+  leftOut: Set<string>;
 }
 
 async function* generate(
   target: Target,
   request: EngineRequest,
-  { signal, onPiece, ...progress }: GenerateOptions,
+  { signal, onPiece, onFinished, onLeftOut, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent> {
-  const { upstream, model, key } = target;
+  const { upstream, model, leftOut } = target;
   signal.throwIfAborted();
   const body = JSON.stringify(toChatRequest(request, progress, model));
   const producedTokens = countProduced(progress);
@@ -53,11 +53,14 @@ async function* generate(
     return;
   }
   const answer = await upstream.post("/chat/completions", body, signal);
-  const secrets = { key, texts: requestTexts(request, progress) };
   let complete = false;
   try {
-    if (!isEventStream(answer)) throw await toStatusError(answer, secrets, Date.now());
-    const options = { signal, producedTokens, secrets, onPiece };
+    if (!isEventStream(answer)) throw await toStatusError(answer, Date.now());
+    const tellOnce = (part: string) => {
+      if (!leftOut.has(part)) onLeftOut?.(part);
+      leftOut.add(part);
+    };
+    const options = { signal, producedTokens, onPiece, onFinished, onLeftOut: tellOnce };
     for await (const event of readChatStream(answer.body, options)) {
       complete = event.type === "finish";
       yield event;

@@ -89,13 +89,35 @@ describe("an upstream that answers with a status", () => {
     [529, "engine_unavailable"],
     [201, "engine_failed"],
     [302, "engine_failed"],
-  ])("of %i is %s, and what it says is passed on", async (status, code) => {
+  ])("of %i is %s, and what it says is for the worker's log alone", async (status, code) => {
     const body = [JSON.stringify({ error: { message: "maximum context length is 4096 tokens" } })];
     const { error, events } = await runAgainst({ status, headers: JSON_TYPE, body });
     expect(events).toEqual([]);
     expect(error).toMatchObject({
       code,
-      message: expect.stringMatching(`${status}.*: maximum context length is 4096 tokens$`),
+      message: expect.stringMatching(`^The engine answered ${status}(, but not with text/event-stream)?\\.$`),
+      said: "maximum context length is 4096 tokens",
+    });
+  });
+
+  test.each([
+    [429, "busy"],
+    [503, "busy"],
+    [529, "busy"],
+    [408, "broken"],
+    [500, "broken"],
+    [502, "broken"],
+    [400, "never"],
+    [404, "never"],
+    [201, "never"],
+  ])("of %i can be asked again: %s", async (status, retry) => {
+    expect((await runAgainst({ status })).error).toMatchObject({ retry });
+  });
+
+  test("and calls the request too long by a code says so in the platform's words", async () => {
+    const body = [JSON.stringify({ error: { code: "context_length_exceeded", message: "no" } })];
+    expect((await runAgainst({ status: 400, headers: JSON_TYPE, body })).error).toMatchObject({
+      message: "The engine answered 400. The request does not fit the model's context.",
     });
   });
 
@@ -123,22 +145,13 @@ describe("an upstream that answers with a status", () => {
     });
   });
 
-  test("and plain text passes the text on", async () => {
-    const { error } = await runAgainst({
-      status: 400,
-      headers: { "content-type": "text/plain" },
-      body: ["no such model\n"],
-    });
-    expect(error).toMatchObject({ message: "The engine answered 400: no such model" });
-  });
-
-  test("and a proxy's page does not pass the page on", async () => {
+  test("and a proxy's page tells nothing of the page", async () => {
     const { error } = await runAgainst({
       status: 502,
       headers: { "content-type": "text/html" },
       body: ["<html><h1>Bad gateway"],
     });
-    expect(error).toMatchObject({ message: "The engine answered 502" });
+    expect(error).toMatchObject({ message: "The engine answered 502.", said: undefined });
   });
 
   test("and an endless body is not read to its end", async () => {
@@ -146,7 +159,7 @@ describe("an upstream that answers with a status", () => {
     const { error } = await runAgainst({ status: 400, body, end: "never" });
     expect(error).toMatchObject({
       code: "engine_rejected",
-      message: expect.stringMatching(/^The engine answered 400: x{499}…$/),
+      message: "The engine answered 400.",
     });
   });
 
@@ -158,12 +171,20 @@ describe("an upstream that answers with a status", () => {
     });
   });
 
-  test("of 200 but not with a stream has failed", async () => {
-    const body = [JSON.stringify({ error: "model is loading" })];
-    const { error } = await runAgainst({ headers: JSON_TYPE, body });
+  test.each([
+    ["application/json", JSON.stringify({ error: "model is loading" }), "model is loading"],
+    [
+      "application/json",
+      JSON.stringify({ choices: [{ message: { content: "the model says" } }] }),
+      undefined,
+    ],
+    ["text/plain", "the model says", undefined],
+  ])("of 200 but with %s has failed, and nothing of %j is in the message", async (type, body, said) => {
+    const { error } = await runAgainst({ headers: { "content-type": type }, body: [body] });
     expect(error).toMatchObject({
       code: "engine_failed",
-      message: "The engine answered 200, but not with text/event-stream: model is loading",
+      message: "The engine answered 200, but not with text/event-stream.",
+      said,
     });
   });
 });
@@ -214,9 +235,10 @@ describe("an upstream that begins to stream", () => {
   });
 });
 
-describe("no error tells a word of the request, nor the key,", () => {
+describe("no error tells a word of the request or the model, nor the key,", () => {
+  const SAID = "The password of Project Falcon is hunter2.";
   const echo = JSON.stringify({
-    error: { message: `bad input: ${PROMPT} / ${REQUEST.stop![0]} / someone@example.org / ${KEY}` },
+    error: { message: `bad input: ${PROMPT} / ${REQUEST.stop![0]} / someone@example.org / ${KEY} / ${SAID}` },
   });
 
   test.each<[string, Answer, Partial<OpenaiEngineOptions>?]>([
@@ -231,6 +253,12 @@ describe("no error tells a word of the request, nor the key,", () => {
     ["when a chunk that is not JSON repeats it", { body: [`data: {${PROMPT}\n\n`] }],
     ["when a chunk of another kind repeats it", { body: [frame({ choices: PROMPT })] }],
     ["when the answer is not a stream", { headers: JSON_TYPE, body: [echo] }],
+    ["when the answer is the model's text", { headers: { "content-type": "text/plain" }, body: [SAID] }],
+    ["when an error in mid-stream quotes the model", { body: [content(SAID), frame({ error: SAID })] }],
+    [
+      "when a bare error in mid-stream quotes the model",
+      { body: [frame({ object: "error", message: SAID })] },
+    ],
     ["when the connection is cut", { body: [content("a")], end: "cut" }],
     ["when the answer is not HTTP", { end: "garbage" }],
     ["when no answer comes", { end: "silent" }, { headersTimeoutMs: 30 }],
@@ -248,6 +276,8 @@ describe("no error tells a word of the request, nor the key,", () => {
       "Slettringen",
       "sleeps under",
       KEY.slice(0, 8),
+      "Falcon",
+      "hunter",
     ]) {
       expect(everything).not.toContain(part);
     }

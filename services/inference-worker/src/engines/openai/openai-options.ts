@@ -1,55 +1,9 @@
 import type { EngineRequest } from "../engine.ts";
 import * as z from "zod";
 import { parseOptions } from "../parse-options.ts";
+import { reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
 
-/** What `options` may not set, and why. Everything else goes to the upstream as it is, which is the judge of it. */
-const RESERVED: Record<string, readonly string[]> = {
-  "is set by the request's own field": [
-    "model",
-    "messages",
-    "prompt",
-    "input",
-    "max_tokens",
-    "max_completion_tokens",
-    "temperature",
-    "stop",
-    "seed",
-    "tools",
-  ],
-  "is set by the platform": [
-    "stream",
-    "stream_options",
-    "continue_final_message",
-    "add_generation_prompt",
-    "echo",
-  ],
-  "asks for what this version can't deliver": [
-    "n",
-    "best_of",
-    "functions",
-    "function_call",
-    "modalities",
-    "audio",
-  ],
-  "reaches beyond this request": [
-    "priority",
-    "request_id",
-    "session_id",
-    "cache_salt",
-    "kv_transfer_params",
-    "bootstrap_host",
-    "bootstrap_port",
-    "bootstrap_room",
-    "rid",
-    "lora_path",
-    "id_slot",
-    "store",
-  ],
-};
-
-const REASONS = new Map(
-  Object.entries(RESERVED).flatMap(([reason, keys]) => keys.map((key) => [key, reason] as const)),
-);
+const TEMPLATE_OPTION = "chat_template_kwargs";
 
 /** The upstream's grammar begins anew with a continued run and would contradict what the prefix has begun. */
 const STRUCTURED = [
@@ -66,10 +20,16 @@ const STRUCTURED = [
   "structural_tag",
 ];
 
+/** What is not reserved goes to the upstream as it is, which is the judge of it. */
 const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
-  for (const key of Object.keys(options)) {
-    const reason = REASONS.get(key);
+  for (const [key, value] of Object.entries(options)) {
+    const reason = reservedBecause(key);
     if (reason !== undefined) context.addIssue({ code: "custom", path: [key], message: reason });
+    if (key !== TEMPLATE_OPTION || !isObject(value)) continue;
+    for (const name of Object.keys(value)) {
+      const why = reservedInTemplateBecause(name);
+      if (why !== undefined) context.addIssue({ code: "custom", path: [key, name], message: why });
+    }
   }
 });
 

@@ -28,7 +28,7 @@ export function toInput({ input }: EngineRequest): RequestMessage[] {
 }
 
 /** A tool's answer as the content of a message, which is a text. */
-export function toToolContent(output: JsonValue): string {
+function toToolContent(output: JsonValue): string {
   return typeof output === "string" ? output : JSON.stringify(output);
 }
 

@@ -1,5 +1,6 @@
-import { LIMITS, RepriseError } from "@reprise/protocol";
+import { LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../engine.ts";
+import { EngineError } from "../engine-error.ts";
 import { tryJson } from "./try-json.ts";
 
 /** What one chunk says of one tool call. */
@@ -33,30 +34,26 @@ interface Call {
 export class ToolCallAssembly {
   readonly #calls: Call[] = [];
 
-  /** @throws RepriseError `engine_failed` at 128 calls, or 131,072 characters of one */
+  /** @throws EngineError `engine_failed` at 128 calls, or 131,072 characters of one */
   add(delta: ToolCallDelta): void {
     const open = this.#find(delta);
     const call = open && !beginsAnother(delta, open) ? open : this.#begin(delta);
     call.name = delta.name ?? call.name;
     call.arguments += delta.arguments;
     if ((call.name ?? "").length + call.arguments.length > MAX_CALL_LENGTH) {
-      throw new RepriseError(
-        "engine_failed",
-        `The engine made a tool call of more than ${MAX_CALL_LENGTH} characters.`,
-      );
+      throw malformed(`The engine made a tool call of more than ${MAX_CALL_LENGTH} characters.`);
     }
   }
 
   /**
    * All calls, in the order of their indices. A call without arguments has `{}`.
-   * @throws RepriseError `engine_failed` when one names no function
+   * @throws EngineError `engine_failed` when one names no function
    */
   finish(): ToolCallEvent[] {
     return this.#calls
       .toSorted((a, b) => a.index - b.index)
       .map(({ id, name, arguments: args }) => {
-        if (!name)
-          throw new RepriseError("engine_failed", "The engine made a tool call that names no function.");
+        if (!name) throw malformed("The engine made a tool call that names no function.");
         return { type: "tool_call", callId: id, name, arguments: args.trim() === "" ? "{}" : args };
       });
   }
@@ -68,7 +65,7 @@ export class ToolCallAssembly {
 
   #begin({ index, id, name }: ToolCallDelta): Call {
     if (this.#calls.length === MAX_CALLS) {
-      throw new RepriseError("engine_failed", `The engine made more than ${MAX_CALLS} tool calls at once.`);
+      throw malformed(`The engine made more than ${MAX_CALLS} tool calls at once.`);
     }
     const call: Call = { index: index ?? this.#calls.length, id, name, arguments: "" };
     this.#calls.push(call);
@@ -80,4 +77,8 @@ function beginsAnother({ id, name, arguments: piece }: ToolCallDelta, open: Call
   if (name === undefined || open.name === undefined) return false;
   if (id !== undefined && open.id !== undefined && id !== open.id) return true;
   return name !== open.name || (/^\s*\{/.test(piece) && tryJson(open.arguments) !== undefined);
+}
+
+function malformed(message: string): EngineError {
+  return new EngineError("engine_failed", message, { retry: "never" });
 }

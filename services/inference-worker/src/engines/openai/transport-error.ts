@@ -1,5 +1,5 @@
-import { RepriseError } from "@reprise/protocol";
 import { errors } from "undici";
+import { EngineError } from "../engine-error.ts";
 
 /*
  * What goes wrong below HTTP, in the platform's terms. The original error is not kept as the cause: some hold bytes of the
@@ -12,35 +12,32 @@ export interface Timeouts {
 }
 
 /** No answer has begun. */
-export function toUnreachable(
-  error: unknown,
-  { connectTimeoutMs, headersTimeoutMs }: Timeouts,
-): RepriseError {
+export function toUnreachable(error: unknown, { connectTimeoutMs, headersTimeoutMs }: Timeouts): EngineError {
   if (error instanceof errors.HTTPParserError)
-    return new RepriseError("engine_failed", "The engine's answer is not HTTP.");
+    return new EngineError("engine_failed", "The engine's answer is not HTTP.", { retry: "never" });
   const code = codeOf(error);
   switch (code) {
     case "UND_ERR_CONNECT_TIMEOUT":
-      return new RepriseError(
-        "engine_unavailable",
-        `The engine could not be reached within ${connectTimeoutMs} ms.`,
-      );
+      return unavailable(`The engine could not be reached within ${connectTimeoutMs} ms.`);
     case "UND_ERR_HEADERS_TIMEOUT":
-      return new RepriseError(
-        "engine_unavailable",
-        `The engine did not begin to answer within ${headersTimeoutMs} ms.`,
-      );
+      return unavailable(`The engine did not begin to answer within ${headersTimeoutMs} ms.`, "silent");
     default:
-      return new RepriseError("engine_unavailable", `The engine could not be reached (${code}).`);
+      return unavailable(`The engine could not be reached (${code}).`);
   }
 }
 
 /** The answer has begun and not ended. */
-export function toBrokenOff(error: unknown, idleTimeoutMs: number): RepriseError {
+export function toBrokenOff(error: unknown, idleTimeoutMs: number): EngineError {
   const code = codeOf(error);
-  if (code === "UND_ERR_BODY_TIMEOUT")
-    return new RepriseError("engine_failed", `The engine sent nothing for ${idleTimeoutMs} ms.`);
-  return new RepriseError("engine_failed", `The engine's answer broke off (${code}).`);
+  if (code === "UND_ERR_BODY_TIMEOUT") {
+    const message = `The engine sent nothing for ${idleTimeoutMs} ms.`;
+    return new EngineError("engine_failed", message, { retry: "silent" });
+  }
+  return new EngineError("engine_failed", `The engine's answer broke off (${code}).`, { retry: "broken" });
+}
+
+function unavailable(message: string, retry: "broken" | "silent" = "broken"): EngineError {
+  return new EngineError("engine_unavailable", message, { retry });
 }
 
 function codeOf(error: unknown): string {

@@ -1,5 +1,5 @@
-import { RepriseError } from "@reprise/protocol";
 import { type Dispatcher, Pool } from "undici";
+import { EngineError } from "../engine-error.ts";
 import { trackReusedConnections } from "./reused-connections.ts";
 import type { ResponseHeaders } from "./retry-after.ts";
 import { toBrokenOff, toUnreachable } from "./transport-error.ts";
@@ -28,7 +28,7 @@ interface BodyTimeouts {
 export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: ResponseHeaders;
-  /** @throws RepriseError `engine_failed` when the answer breaks off or falls silent */
+  /** @throws EngineError `engine_failed` when the answer breaks off or falls silent */
   readonly body: AsyncIterable<Uint8Array>;
   /** At most `maxBytes` of the body as text, or what has come of it within `lingerMs`. */
   readStart(maxBytes: number): Promise<string>;
@@ -38,7 +38,7 @@ export interface UpstreamAnswer {
 
 export interface Upstream {
   /**
-   * @throws RepriseError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
+   * @throws EngineError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
    * @throws the signal's reason, at once, when that aborts; the request is closed
    */
   post(path: string, body: string, signal: AbortSignal): Promise<UpstreamAnswer>;
@@ -145,7 +145,7 @@ async function* readAll(
   try {
     for await (const bytes of body.iterator({ destroyOnReturn: false })) yield bytes as Uint8Array;
   } catch (error) {
-    throw error instanceof RepriseError ? error : toBrokenOff(error, idleTimeoutMs);
+    throw error instanceof EngineError ? error : toBrokenOff(error, idleTimeoutMs);
   }
 }
 

@@ -213,4 +213,9 @@ describe("the simulator's options", () => {
     }) as unknown;
     expect(await run(requestOf(options))).toMatchObject({ events: [], error: refusal });
   });
+
+  test("do not override the request's own seed", async () => {
+    const refusal = expect.objectContaining({ code: "invalid_request", param: "options.seed" }) as unknown;
+    expect(await run({ ...requestOf({ seed: 6 }), seed: 5 })).toMatchObject({ events: [], error: refusal });
+  });
 });

@@ -1,4 +1,3 @@
-import { RepriseError } from "@reprise/protocol";
 import {
   countProduced,
   type Engine,
@@ -6,6 +5,7 @@ import {
   type EngineRequest,
   type GenerateOptions,
 } from "../engine.ts";
+import { EngineError } from "../engine-error.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { parseSimOptions } from "./sim-options.ts";
 import { countInputTokens, toTokenSource } from "./sim-tokens.ts";
@@ -28,9 +28,9 @@ const processClock = createClock();
 export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
   return {
     name: "sim",
-    canContinue({ options }) {
+    canContinue(request) {
       try {
-        return parseSimOptions(options).continuable;
+        return parseSimOptions(request).continuable;
       } catch {
         // Wrong options are answered by `generate`, where an error ends the generation.
         return false;
@@ -48,7 +48,7 @@ async function* simulate(
   { turns, prefix, signal }: GenerateOptions,
 ): AsyncGenerator<EngineEvent> {
   const startMs = clock.now();
-  const options = parseSimOptions(request.options);
+  const options = parseSimOptions(request);
   signal.throwIfAborted();
   const source = toTokenSource(options, request.seed);
   const { tokens_per_second: perSecond, fail_after_tokens: failAt, stall_after_tokens: stallAt } = options;
@@ -64,7 +64,8 @@ async function* simulate(
   let burst = 0;
   for (let index = begin; ; index++) {
     if (failAt !== undefined && index >= failAt) {
-      throw new RepriseError("engine_failed", `The simulator was told to fail after ${failAt} tokens.`);
+      const message = `The simulator was told to fail after ${failAt} tokens.`;
+      throw new EngineError("engine_failed", message, { retry: "never" });
     }
     if (stallAt !== undefined && index >= stallAt) await sleeper.sleepUntil(Number.POSITIVE_INFINITY);
     if (index >= end && index !== callAt) break;

@@ -1,4 +1,4 @@
-import { LIMITS } from "@reprise/protocol";
+import { LIMITS, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import type { EngineRequest } from "../engine.ts";
 import { parseOptions } from "../parse-options.ts";
@@ -47,7 +47,15 @@ const simOptionsSchema = z
 
 export type SimOptions = z.infer<typeof simOptionsSchema>;
 
-/** @throws RepriseError `invalid_request` */
-export function parseSimOptions(options: EngineRequest["options"]): SimOptions {
-  return parseOptions(simOptionsSchema, options);
+/**
+ * @param request what the request says itself: an option never overrides it
+ * @throws RepriseError `invalid_request`
+ */
+export function parseSimOptions({ options, seed }: Pick<EngineRequest, "options" | "seed">): SimOptions {
+  const parsed = parseOptions(simOptionsSchema, options);
+  if (seed !== undefined && parsed.seed !== undefined) {
+    const message = "options.seed: is set by the request's own field";
+    throw new RepriseError("invalid_request", message, { param: "options.seed" });
+  }
+  return parsed;
 }

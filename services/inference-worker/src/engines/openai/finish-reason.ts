@@ -1,0 +1,41 @@
+import type { FinishReason } from "@reprise/protocol";
+
+/** How an upstream's answer has ended; `failed` is an end that its words are not whole behind. */
+export type UpstreamEnd = FinishReason | "failed";
+
+/**
+ * The finish reasons of OpenAI, vLLM, SGLang, llama.cpp, TGI, Ollama, LM Studio, Mistral and the gateways in front of them. `timeout`
+ * and `cancelled` are the upstream's, not the policy's and the client's.
+ */
+const ENDS: ReadonlyMap<string, UpstreamEnd> = new Map(
+  Object.entries({
+    stop: ["stop", "eos", "eos_token", "stop_sequence", "end_turn"],
+    length: ["length", "max_tokens", "model_length"],
+    content_filter: ["content_filter", "refusal", "safety", "sensitive"],
+    tool_calls: ["tool_calls", "tool_use", "function_call"],
+    failed: [
+      "abort",
+      "aborted",
+      "cancelled",
+      "canceled",
+      "error",
+      "failed",
+      "insufficient_system_resource",
+      "load",
+      "model_unloaded",
+      "network_error",
+      "timeout",
+      "unload",
+    ],
+  } satisfies Partial<Record<UpstreamEnd, string[]>>).flatMap(([end, names]) =>
+    names.map((name) => [name, end as UpstreamEnd] as const),
+  ),
+);
+
+/** @returns `other` for a reason that is not known; undefined while there is none */
+export function toUpstreamEnd(reason: unknown): UpstreamEnd | undefined {
+  // SGLang's own API has an object.
+  const name = typeof reason === "object" && reason !== null && "type" in reason ? reason.type : reason;
+  if (typeof name !== "string" || name === "") return undefined;
+  return ENDS.get(name.toLowerCase()) ?? "other";
+}

@@ -1,0 +1,55 @@
+/** The text of a delta's `content`, which some upstreams send in parts. */
+export interface MessageContent {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly refusal: string;
+  /** Whether there are parts that are no text. */
+  readonly hasOthers: boolean;
+}
+
+export function plainText(text: string): MessageContent {
+  return { text, reasoning: "", refusal: "", hasOthers: false };
+}
+
+/**
+ * A `content` that is a list, as Mistral's reasoning models have it: `{type: "text", text}`, `{type: "thinking", thinking}` with a text
+ * or a list of its own, `{type: "refusal", refusal}`, or texts. A single part may stand without its list.
+ */
+export function joinParts(content: object): MessageContent {
+  const joined = { text: "", reasoning: "", refusal: "", hasOthers: false };
+  for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
+    const { kind, text } = readPart(part);
+    if (text === undefined) joined.hasOthers = true;
+    else joined[kind] += text;
+  }
+  return joined;
+}
+
+interface Part {
+  readonly kind: "text" | "reasoning" | "refusal";
+  /** Undefined for a part that is no text. */
+  readonly text: string | undefined;
+}
+
+function readPart(part: unknown): Part {
+  if (typeof part === "string") return { kind: "text", text: part };
+  if (typeof part !== "object" || part === null) return { kind: "text", text: undefined };
+  const { type = "text", text, thinking, reasoning, refusal } = part as Record<string, unknown>;
+  switch (type) {
+    case "text":
+    case "output_text":
+      return { kind: "text", text: textIn(text) };
+    case "thinking":
+    case "reasoning":
+      return { kind: "reasoning", text: textIn(thinking ?? reasoning ?? text) };
+    case "refusal":
+      return { kind: "refusal", text: textIn(refusal ?? text) };
+    default:
+      return { kind: "text", text: undefined };
+  }
+}
+
+function textIn(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  return typeof value === "object" && value !== null ? joinParts(value).text : undefined;
+}
