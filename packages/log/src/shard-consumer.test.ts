@@ -2,6 +2,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { type GenerationRef, generationsStream, streamOf } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "./connection.ts";
+import { fillStream, streamsWithTextOf } from "./purge-generation-filler.ts";
 import { followShard, type ShardEvent, type ShardFollowerOptions } from "./shard-consumer.ts";
 import { askStream } from "./stream-api.ts";
 import { eventually } from "./testing/eventually.ts";
@@ -59,6 +60,19 @@ test("a follower sees the events of all logs of its shard, in order, once, as th
   );
   expect([auditor.events[0]!.ref, auditor.events[3]!.ref, world.errors]).toEqual([early, late, []]);
   expect(auditor.events.every(({ storedAtMs }) => storedAtMs > before - 1_000)).toBe(true);
+});
+
+test("what an erasure fills the stream with is no event, and no error", async () => {
+  await using world = await openWorld();
+  const early = await write(world, 2);
+  await using live = await follow(world);
+  await eventually(() => expect(live.seen()).toEqual([1, 2]));
+  await fillStream(world, streamsWithTextOf([early.generation])[0]!);
+  await write(world, 2);
+  await eventually(() => expect(live.seen()).toEqual([1, 2, 36, 37]));
+  await using behind = await follow(world, { name: "latecomers" });
+  await eventually(() => expect(behind.seen()).toEqual([1, 2, 36, 37]));
+  expect(world.errors).toEqual([]);
 });
 
 test("a follower that comes back begins behind what was acknowledged last", async () => {

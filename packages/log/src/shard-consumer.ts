@@ -1,5 +1,5 @@
 import type { Msg } from "@nats-io/transport-node";
-import { type GenerationRef, generationsStream, parseLogSubject } from "@reprise/protocol";
+import { type GenerationRef, generationsStream, isFillerSubject, parseLogSubject } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Broker, watchConnection } from "./connection.ts";
 import { ShardAcks } from "./shard-consumer-acks.ts";
@@ -282,7 +282,8 @@ class Follower implements ShardFollower {
     try {
       return { ref: parseLogSubject(subject), payload: Uint8Array.from(data), streamSeq, storedAtMs };
     } catch (error) {
-      this.#options.onError(error);
+      // What an erasure makes files full with has a place in the stream and is of no log.
+      if (!isFillerSubject(subject)) this.#options.onError(error);
       return undefined;
     }
   }
