@@ -15,13 +15,19 @@ test("each node's last word of a generation's readers is read, with the broker's
   const [a, b] = NODES;
   const { brokerTimeMs: before } = await readQueueEnd(main);
   await publishReaders(publish, { ref, node: a }, { readers: 1, seq: 0 });
-  await publishReaders(publish, { ref, node: a }, { readers: 2, seq: 7 });
+  await publishReaders(publish, { ref, node: a }, { readers: 2, seq: 7, held: { fromSeq: 8, toSeq: 9 } });
   await publishReaders(publish, { ref, node: b }, { readers: 0, seq: 3 });
   await publishReaders(publish, { ref: other, node: b }, { readers: 9, seq: 9 });
   const { records, brokerTimeMs } = await readReaders(main, ref);
   expect(records.toSorted((x, y) => x.seq - y.seq)).toEqual([
     { node: b, readers: 0, seq: 3, atMs: expect.any(Number) as number },
-    { node: a, readers: 2, seq: 7, atMs: expect.any(Number) as number },
+    {
+      node: a,
+      readers: 2,
+      seq: 7,
+      held: { fromSeq: 8, toSeq: 9 },
+      atMs: expect.any(Number) as number,
+    },
   ]);
   for (const { atMs } of records) {
     expect(atMs).toBeGreaterThanOrEqual(before);
@@ -39,10 +45,16 @@ test("a generation that nobody has read has no records, and what is no record is
   expect((await readReaders(world.broker.main, ref)).records).toEqual([]);
 });
 
-test.each(["", "[]", "null", '{"readers":-1,"seq":0}', '{"readers":1}', '{"readers":1.5,"seq":0}'])(
-  "%j is no record",
-  (text) => expect(decodeReaderRecord(Buffer.from(text))).toBeUndefined(),
-);
+test.each([
+  "",
+  "[]",
+  "null",
+  '{"readers":-1,"seq":0}',
+  '{"readers":1}',
+  '{"readers":1.5,"seq":0}',
+  '{"readers":1,"seq":0,"held":7}',
+  '{"readers":1,"seq":0,"held":[1,-1]}',
+])("%j is no record", (text) => expect(decodeReaderRecord(Buffer.from(text))).toBeUndefined());
 
 test("without a broker nobody knows who reads, and the caller is told", async () => {
   await using world = await openWorld();

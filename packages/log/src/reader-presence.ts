@@ -6,6 +6,7 @@ import {
   readerSubject,
   readerSubjects,
   READERS_STREAM,
+  type SeqRange,
 } from "@reprise/protocol";
 import type { Publish } from "./publisher.ts";
 import { askStream, type StoredMessage } from "./stream-api.ts";
@@ -24,6 +25,8 @@ export interface ReaderRecord {
   readonly readers: number;
   /** The last event that the connection of the furthest one has taken; 0 for none. */
   readonly seq: number;
+  /** What the log has that none of them may be shown yet: moderation holds it. Said where the generation waits for its readers. */
+  readonly held?: SeqRange;
 }
 
 /** A node's record, and when the broker stored it, by the broker's clock. Milliseconds since 1970. */
@@ -32,13 +35,21 @@ export interface NodeReaders extends ReaderRecord {
   readonly atMs: number;
 }
 
+/** `held` is from the first event to the last. */
+interface StoredRecord {
+  readonly readers: number;
+  readonly seq: number;
+  readonly held?: readonly [number, number];
+}
+
 /** @returns whether it is stored; without an answer it may be */
 export async function publishReaders(
   publish: Publish,
   { ref, node }: { ref: GenerationRef; node: NodeId },
-  { readers, seq }: ReaderRecord,
+  { readers, seq, held }: ReaderRecord,
 ): Promise<boolean> {
-  const payload = new TextEncoder().encode(JSON.stringify({ readers, seq }));
+  const record: StoredRecord = { readers, seq, ...(held && { held: [held.fromSeq, held.toSeq] }) };
+  const payload = new TextEncoder().encode(JSON.stringify(record));
   const { kind } = await publish(readerSubject(ref, node), payload, {});
   return kind === "stored";
 }
@@ -46,8 +57,11 @@ export async function publishReaders(
 /** Undefined for what `publishReaders` does not write. */
 export function decodeReaderRecord(payload: Uint8Array): ReaderRecord | undefined {
   try {
-    const { readers, seq } = JSON.parse(new TextDecoder().decode(payload)) as Partial<ReaderRecord>;
-    return isCount(readers) && isCount(seq) ? { readers, seq } : undefined;
+    const { readers, seq, held } = JSON.parse(new TextDecoder().decode(payload)) as Partial<StoredRecord>;
+    if (!isCount(readers) || !isCount(seq)) return undefined;
+    if (held === undefined) return { readers, seq };
+    const [fromSeq, toSeq] = held;
+    return isCount(fromSeq) && isCount(toSeq) ? { readers, seq, held: { fromSeq, toSeq } } : undefined;
   } catch {
     return undefined;
   }

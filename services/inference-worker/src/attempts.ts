@@ -136,8 +136,16 @@ async function takeTurn(
 /** The slot is somebody else's meanwhile: tools, and the people behind them, take their time. */
 async function awaitTools(context: AttemptsContext, engine: EngineChoice, tally: UsageTally): Promise<Next> {
   const { requested, plans, log, job, stop } = context;
-  const { after_ms: afterMs } = requested.policy.timeouts.tool_result;
-  const result = await untilAnswered({ log, job, stop, afterMs, totalAtMs: totalAtMs(requested) });
+  const { timeouts, moderation } = requested.policy;
+  const result = await untilAnswered({
+    log,
+    job,
+    stop,
+    afterMs: timeouts.tool_result.after_ms,
+    // Behind text that a person is asked about, a gate shows nothing.
+    isHeld: ({ reviews }) => moderation?.mode === "gate" && reviews.size > 0,
+    totalAtMs: totalAtMs(requested),
+  });
   if (result === "answered") return { kind: "proceed" };
   const transcript = result === "stopped" ? undefined : await readSettled(context);
   if (!transcript || result === "stopped") return { kind: "stopped" };

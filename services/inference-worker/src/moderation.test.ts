@@ -1,4 +1,9 @@
-import type { EventDraft } from "@reprise/protocol";
+import {
+  DEFAULT_POLICY,
+  type EffectiveModeration,
+  type EffectivePolicy,
+  type EventDraft,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "./engines/engine.ts";
 import { called, delta, started } from "./testing/drafts.ts";
@@ -11,9 +16,28 @@ const found = { rule: "terms", category: "terms" };
 const range = { from_seq: 2, to_seq: 2, ...found };
 const HALTED: EventDraft = { type: "moderation.halted", from_seq: 2, replacement: "[stopped]", ...found };
 const REDACTED: EventDraft = { type: "moderation.redacted", replacement: "[redacted]", ...range };
+const ASKED: EventDraft = {
+  type: "moderation.review",
+  review_id: "rev_4",
+  expires_at: "2026-11-22T00:00:00Z",
+  ...range,
+};
+const APPROVED: EventDraft = {
+  type: "moderation.reviewed",
+  review_id: "rev_4",
+  decision: "approve",
+  reviewer: "ann",
+};
+const GATE: EffectiveModeration = {
+  mode: "gate",
+  rule_set: "rules",
+  replacement: "*",
+  on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
+  review: { answer: "redact", after_ms: 60_000 },
+};
 const ANNOTATIONS: EventDraft[] = [
   { type: "moderation.unavailable", answer: "fail_open", judged_seq: 1 },
-  { type: "moderation.review", review_id: "rev_4", expires_at: "2026-11-22T00:00:00Z", ...range },
+  ASKED,
   { type: "moderation.reviewed", review_id: "rev_4", decision: "edit", reviewer: "ann", replacement: "" },
   REDACTED,
 ];
@@ -116,6 +140,24 @@ test("what else moderation appends disturbs no worker", async () => {
   ]);
   expect(events.at(-1)).toMatchObject({ finish_reason: "stop" });
   expect(transcriptOf(events).text).toBe("[redacted]two");
+});
+
+test("the time for a tool's answer begins when a person has let readers see the call", async () => {
+  await using world = await openWorld();
+  const { timeouts } = DEFAULT_POLICY;
+  const policy: EffectivePolicy = {
+    ...DEFAULT_POLICY,
+    timeouts: { ...timeouts, tool_result: { after_ms: 1, answer: "fail" } },
+    moderation: GATE,
+  };
+  const history = [started(1), delta("Hello"), called("a"), ASKED];
+  const ref = await world.submit({ policy, history });
+  await world.startWorker(createFakeEngine(() => expect.unreachable("the engine was asked")));
+  await world.until(ref, (events) => events.at(-1)?.type === "generation.started");
+  await world.append(ref, APPROVED);
+  const events = await world.untilEnded(ref);
+  expect(typesOf(events).slice(-2)).toEqual(["moderation.reviewed", "generation.failed"]);
+  expect(events.at(-1)).toMatchObject({ error: { code: "tool_result_timeout" } });
 });
 
 test("an engine goes on behind the text that it has produced, not behind what readers see of it", async () => {

@@ -9,7 +9,7 @@ import {
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { httpSseFraming } from "../streaming/http-sse-framing.ts";
-import { completed } from "../testing/platform.ts";
+import { completed, delta } from "../testing/platform.ts";
 import { Presence } from "./presence.ts";
 
 const NODE = parseNodeId("node");
@@ -86,6 +86,27 @@ describe("presence", () => {
     expect(said().length).toBeLessThanOrEqual(11);
     await vi.advanceTimersByTimeAsync(100);
     expect(said().at(-1)).toEqual({ readers: 2, seq: 100 });
+  });
+
+  test("of a generation that waits for its readers, what moderation keeps from them is told", async () => {
+    const { presence, said } = openPresence();
+    const moderation = {
+      mode: "gate",
+      rule_set: "rules",
+      replacement: "*",
+      on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
+      review: { answer: "redact", after_ms: 5_000 },
+    } as const;
+    const tail = tailOf({ moderation, pace: { max_lead_tokens: 10 } });
+    tail.acceptVerdict({ judged: 0, cleared: 0, decided: 0 });
+    for (const seq of [1, 2, 3]) tail.acceptLive(encodeEvent(seq, delta("x")), () => seq + 1);
+    presence.enter(tail, () => 0);
+    tail.acceptVerdict({ judged: 3, cleared: 2, decided: 0 });
+    await vi.advanceTimersByTimeAsync(100);
+    tail.acceptVerdict({ judged: 3, cleared: 3, decided: 0 });
+    await vi.advanceTimersByTimeAsync(100);
+    const held = (fromSeq: number) => ({ readers: 1, seq: 0, held: { fromSeq, toSeq: 3 } });
+    expect(said()).toEqual([held(1), held(3), { readers: 1, seq: 0 }]);
   });
 
   test("when the furthest has left, the next one counts", async () => {

@@ -135,8 +135,8 @@ export class Presence {
     const { said, triedAtMs, visited, isPaced, positions, sending, tail } = audience;
     if (sending || (tail.ended && positions.size === 0)) return;
     const { leaseMs, now } = this.#options;
-    const paceSeq = isPaced && positions.size > 0 ? furthest(positions) : undefined;
-    const wording = { said, triedAtMs, visited, paceSeq, readers: positions.size };
+    const place = isPaced && positions.size > 0 ? recordOf(audience) : undefined;
+    const wording = { said, triedAtMs, visited, place, readers: positions.size };
     if (isWordDue(wording, { nowMs: now(), leaseMs })) void this.#send(audience);
   }
 
@@ -161,8 +161,11 @@ function isAsked(policy: EffectivePolicy | undefined): boolean {
 }
 
 /** The furthest place stays said when the last reader has left. */
-function recordOf({ positions, seq }: Audience): ReaderRecord {
-  return { readers: positions.size, seq: positions.size > 0 ? furthest(positions) : seq };
+function recordOf({ positions, seq, isPaced, tail }: Audience): ReaderRecord {
+  const record = { readers: positions.size, seq: positions.size > 0 ? furthest(positions) : seq };
+  const { shownSeq, lastSeq } = tail;
+  if (!isPaced || shownSeq >= lastSeq) return record;
+  return { ...record, held: { fromSeq: shownSeq + 1, toSeq: lastSeq } };
 }
 
 function furthest(positions: ReadonlySet<Position>): number {

@@ -12,7 +12,7 @@ const due = (wording: Partial<Wording>) =>
       triedAtMs: wording.said?.atMs ?? -Infinity,
       readers: 0,
       visited: false,
-      paceSeq: undefined,
+      place: undefined,
       ...wording,
     },
     { nowMs: NOW_MS, leaseMs: LEASE_MS },
@@ -35,9 +35,17 @@ test("who has come and gone between two words was there", () => {
 });
 
 test("how far the furthest has come is told only where it is asked for", () => {
-  expect(due({ readers: 1, said: said(1, 100, 5), paceSeq: 6 })).toBe(true);
-  expect(due({ readers: 1, said: said(1, 100, 5), paceSeq: 5 })).toBe(false);
+  expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 6 } })).toBe(true);
+  expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 5 } })).toBe(false);
   expect(due({ readers: 1, said: said(1, 100, 5) })).toBe(false);
+});
+
+test("what they may not be shown yet is told where it changes", () => {
+  const held = { fromSeq: 6, toSeq: 9 };
+  expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 5, held } })).toBe(true);
+  const told = { ...said(1, 100, 5), held };
+  expect(due({ readers: 1, said: told, place: { seq: 5, held: { ...held } } })).toBe(false);
+  expect(due({ readers: 1, said: told, place: { seq: 5 } })).toBe(true);
 });
 
 test("a word that may not have arrived is said again", () => {
@@ -51,7 +59,7 @@ test("whatever happens, there are never two words within 100 ms", () => {
     }),
     readers: fc.nat(2),
     visited: fc.boolean(),
-    paceSeq: fc.option(fc.nat(9), { nil: undefined }),
+    place: fc.option(fc.record({ seq: fc.nat(9) }), { nil: undefined }),
     triedAtMs: fc.integer({ min: NOW_MS - 99, max: NOW_MS }),
   });
   fc.assert(

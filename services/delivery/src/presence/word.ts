@@ -15,16 +15,20 @@ export interface Wording {
   readonly readers: number;
   /** Whether somebody has come and gone since the last word. */
   readonly visited: boolean;
-  /** How far the furthest has come, where that is to be said as it changes. */
-  readonly paceSeq: number | undefined;
+  /** How far the furthest has come, and what it may not be shown yet, where that is to be said as it changes. */
+  readonly place: Pick<ReaderRecord, "seq" | "held"> | undefined;
 }
 
 /** Whether it is time for a word: the first reader has come, the last has left, the furthest has moved, or the lease runs. */
 export function isWordDue(wording: Wording, { nowMs, leaseMs }: { nowMs: number; leaseMs: number }): boolean {
-  const { said, triedAtMs, readers, visited, paceSeq } = wording;
+  const { said, triedAtMs, readers, visited, place } = wording;
   if (nowMs - triedAtMs < GAP_MS) return false;
   if (!said || visited || said.readers > 0 !== readers > 0) return true;
   if (readers === 0) return false;
   if (nowMs - said.atMs >= leaseMs / WORDS_PER_LEASE) return true;
-  return paceSeq !== undefined && paceSeq !== said.seq;
+  return place !== undefined && !isSame(place, said);
+}
+
+function isSame(a: Pick<ReaderRecord, "seq" | "held">, b: Pick<ReaderRecord, "seq" | "held">): boolean {
+  return a.seq === b.seq && a.held?.fromSeq === b.held?.fromSeq && a.held?.toSeq === b.held?.toSeq;
 }

@@ -34,6 +34,21 @@ test("a generation that nobody reads is ahead of nobody", () => {
   expect(lead.at(0)).toBe(0);
 });
 
+test("what readers may not be shown yet is no lead over them, on whatever node they are", () => {
+  const lead = openLead([5, 1, 2, 4]);
+  lead.said(8);
+  lead.heard("a", { readers: 1, seq: 1, held: { fromSeq: 3, toSeq: 4 } }, 0);
+  expect(lead.at(0)).toBe(1 + 8);
+  // A reader that has had more than its node says is held has had it.
+  lead.heard("a", { readers: 1, seq: 3, held: { fromSeq: 3, toSeq: 4 } }, 0);
+  expect(lead.at(0)).toBe(8);
+  lead.heard("b", { readers: 1, seq: 0, held: { fromSeq: 1, toSeq: 9 } }, 0);
+  expect(lead.at(0)).toBe(8);
+  lead.heard("a", { readers: 0, seq: 3 }, 0);
+  lead.heard("b", { readers: 1, seq: 0, held: { fromSeq: 2, toSeq: 4 } }, 0);
+  expect(lead.at(0)).toBe(5 + 8);
+});
+
 test("a node that falls silent has no readers any more", () => {
   const lead = openLead([5]);
   lead.heard("a", { readers: 1, seq: 0 }, 0);

@@ -1,9 +1,13 @@
+import type { SeqRange } from "@reprise/protocol";
+
 /** What one node of delivery says about a generation's readers. */
 export interface NodeReaders {
   /** How many there are. */
   readonly readers: number;
   /** The last event that the furthest of them was sent. */
   readonly seq: number;
+  /** What they may not be shown yet. */
+  readonly held?: SeqRange;
 }
 
 interface Seen extends NodeReaders {
@@ -11,7 +15,8 @@ interface Seen extends NodeReaders {
 }
 
 /**
- * How many tokens an engine is ahead of a generation's furthest reader. Nodes repeat what they say; one that has not for `leaseMs` is taken to
+ * How many tokens an engine is ahead of a generation's furthest reader, of those that the reader may be shown: what moderation holds may
+ * need more text before it can be decided, and a reader that is to wait for it must not make the engine wait in turn. Nodes repeat what they say; one that has not for `leaseMs` is taken to
  * be gone, and its readers with it. A generation that nobody reads is ahead of nobody.
  */
 export class Lead {
@@ -35,20 +40,29 @@ export class Lead {
     this.#tokensUpTo[seq] = (this.#tokensUpTo[seq - 1] ?? 0) + tokens;
   }
 
-  heard(node: string, { readers, seq }: NodeReaders, nowMs: number): void {
-    if (readers > 0) this.#nodes.set(node, { readers, seq, atMs: nowMs });
+  heard(node: string, said: NodeReaders, nowMs: number): void {
+    if (said.readers > 0) this.#nodes.set(node, { ...said, atMs: nowMs });
     else this.#nodes.delete(node);
   }
 
   /** In tokens; 0 while nobody reads. */
   at(nowMs: number): number {
-    let furthest = -1;
-    for (const [node, { seq, atMs }] of this.#nodes) {
-      if (nowMs - atMs > this.#leaseMs) this.#nodes.delete(node);
-      else furthest = Math.max(furthest, seq);
+    let least = Number.POSITIVE_INFINITY;
+    for (const [node, seen] of this.#nodes) {
+      if (nowMs - seen.atMs > this.#leaseMs) this.#nodes.delete(node);
+      else least = Math.min(least, this.#unread(seen));
     }
-    if (furthest < 0) return 0;
-    const last = this.#tokensUpTo.length - 1;
-    return this.#said - this.#tokensUpTo[Math.min(furthest, last)]!;
+    return least === Number.POSITIVE_INFINITY ? 0 : least;
+  }
+
+  #unread({ seq, held }: NodeReaders): number {
+    const unread = this.#said - this.#upTo(seq);
+    if (!held) return unread;
+    const heldBehind = Math.max(held.fromSeq - 1, seq);
+    return unread - Math.max(0, this.#upTo(held.toSeq) - this.#upTo(heldBehind));
+  }
+
+  #upTo(seq: number): number {
+    return this.#tokensUpTo[Math.min(seq, this.#tokensUpTo.length - 1)]!;
   }
 }
