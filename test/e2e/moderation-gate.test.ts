@@ -1,4 +1,5 @@
 import { createClient } from "@reprise/client";
+import type { ModerationPolicy } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 import { MASK, PATIENT, saying, TENANT } from "./testing/moderated.ts";
@@ -20,7 +21,7 @@ test("a generation that waits for its readers, and one that waits for a tool's a
     cluster.startWorker(),
   ]);
   const { generations } = createClient({ url, apiKey: cluster.keys[TENANT]! });
-  const gate = { mode: "gate", rules: ["cards", "secrets", "personal-data"], ...PATIENT } as const;
+  const gate: ModerationPolicy = { mode: "gate", rules: ["cards", "secrets", "personal-data"], ...PATIENT };
 
   const chunks = `The token is ${JWT}, and that is all.`.match(/.{1,4}/g)!;
   const { policy, ...request } = saying(chunks, gate);
