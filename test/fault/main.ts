@@ -1,17 +1,19 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { formatMs, formatTable, formatViolations } from "./campaign/format-table.ts";
+import { formatTable, formatViolations } from "./campaign/format-table.ts";
+import { formatTrial } from "./campaign/format-trial.ts";
 import { type CampaignOptions, parseCampaignOptions, USAGE } from "./campaign/options.ts";
-import { type RowResult, toRowResult } from "./campaign/row-result.ts";
-import { runRow } from "./campaign/run-row.ts";
+import { mergeRowResults, type RowResult } from "./campaign/row-result.ts";
+import { runJobs } from "./campaign/run-jobs.ts";
+import { runTask, splitIntoTasks, type Task } from "./campaign/task.ts";
 import { WorldPool } from "./campaign/world-pool.ts";
 import { writeReport } from "./campaign/write-report.ts";
-import type { TrialResult } from "./trial/run-trial.ts";
 
 /* `npm run test:fault`: tries every fault, and exits with 1 when an invariant did not hold. */
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const SHORT_TRIALS = 2;
+/** A row's trials are divided among jobs in parts of so many: a world's start is a small part of them. */
+const MOST_TRIALS_A_TASK = 10;
 
 let options: CampaignOptions | undefined;
 try {
@@ -22,39 +24,51 @@ try {
 }
 if (options) await run(options);
 
-/** A first Ctrl-C ends after the trial that runs, with a report of those that were done. */
-async function run({ rows, trials, seed, out }: CampaignOptions): Promise<void> {
+/** A first Ctrl-C ends after the trials that run, with a report of those that were done. */
+async function run({ rows, trials, seed, out, jobs }: CampaignOptions): Promise<void> {
   const abort = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
-  const file = resolve(
-    out ?? join(ROOT, ".reprise/fault", `${new Date().toISOString().replaceAll(":", "-")}.json`),
+  const name = `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}.json`;
+  const file = resolve(out ?? join(ROOT, ".reprise/fault", name));
+  const found = new Map<string, RowResult>();
+  const results = () => rows.flatMap((row) => found.get(row.name) ?? []);
+  let writing: Promise<readonly string[]> = Promise.resolve([]);
+  // After each part: a campaign may last for hours, and something may end it.
+  const note = async (result: RowResult): Promise<void> => {
+    const before = found.get(result.row);
+    found.set(result.row, before ? mergeRowResults(before, result) : result);
+    // One after the other: several jobs may be done at once.
+    writing = writing.then(() => writeReport(file, { seed, results: results() }));
+    await writing;
+  };
+
+  const most = jobs === 1 ? Number.MAX_SAFE_INTEGER : MOST_TRIALS_A_TASK;
+  const tasks = splitIntoTasks(rows, { trials, seed, most });
+  if (jobs === 1) await runHere(tasks, note, abort.signal);
+  else await runJobs(tasks, { jobs, say: console.log, onResult: note, signal: abort.signal });
+
+  const violations = formatViolations(results());
+  console.log(
+    `\n${formatTable(results())}\n\n${violations || "No violations."}\n\n${(await writing).join("\n")}`,
   );
-  const results: RowResult[] = [];
-  let written: readonly string[] = [];
-  await using worlds = new WorldPool();
-  for (const row of rows) {
-    if (abort.signal.aborted) break;
-    console.log(`\n${row.name}: ${row.about}`);
-    const startedAt = performance.now();
-    const done = await runRow(row, {
-      worlds,
-      trials: trials ?? row.shortTrials ?? SHORT_TRIALS,
-      seed,
-      onTrial: printTrial,
-      signal: abort.signal,
-    });
-    results.push(toRowResult(row, done, (performance.now() - startedAt) / 1_000));
-    // After each row: a campaign may last for hours, and something may end it.
-    written = await writeReport(file, { seed, results });
-  }
-  const violations = formatViolations(results);
-  console.log(`\n${formatTable(results)}\n\n${violations || "No violations."}\n\n${written.join("\n")}`);
-  if (violations !== "") process.exitCode = 1;
+  const isWhole = tasks.reduce((sum, task) => sum + task.trials, 0) === countTrials(results());
+  if (!isWhole) console.log("The campaign was ended early.");
+  if (violations !== "" || !isWhole) process.exitCode = 1;
 }
 
-function printTrial({ seed, violations, recoveriesMs, shown, complaints }: TrialResult): void {
-  const slowest = recoveriesMs.length > 0 ? `, slowest recovery ${formatMs(Math.max(...recoveriesMs))}` : "";
-  console.log(`  seed ${seed}: ${shown} events shown${slowest}, ${violations.length} violation(s)`);
-  for (const { kind, what } of violations) console.log(`    ${kind}: ${what}`);
-  for (const line of complaints) console.log(`    ${line}`);
+async function runHere(
+  tasks: readonly Task[],
+  onResult: (result: RowResult) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  await using worlds = new WorldPool();
+  for (const task of tasks) {
+    const onTrial = (trial: Parameters<typeof formatTrial>[1]) => console.log(formatTrial(task.row, trial));
+    const result = await runTask(task, { worlds, onTrial, signal });
+    if (result) await onResult(result);
+  }
+}
+
+function countTrials(results: readonly RowResult[]): number {
+  return results.reduce((sum, { trials }) => sum + trials, 0);
 }

@@ -6,6 +6,16 @@ import { createServer } from "node:net";
 const FIRST = 10_000;
 const LAST = 32_767;
 const TRIES = 100;
+/**
+ * Processes that follow one another draw from different slices: what one of them has killed and will restart, another does not find
+ * free meanwhile.
+ */
+const SLICES = 32;
+const SLICE = Math.floor((LAST + 1 - FIRST) / SLICES);
+const SLICE_FIRST = FIRST + (process.pid % SLICES) * SLICE;
+
+/** What this process has been given: a server that is down keeps its port. */
+const given = new Set<number>();
 
 /**
  * A port on 127.0.0.1 that nobody listens on at this moment, and that no outgoing connection takes: a server that is restarted finds it
@@ -14,10 +24,13 @@ const TRIES = 100;
  */
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const port = randomInt(FIRST, LAST + 1);
+    const port = SLICE_FIRST + randomInt(SLICE);
+    if (given.size >= SLICE / 2) given.clear();
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isFree(port)) return port;
   }
-  throw new Error(`${TRIES} ports between ${FIRST} and ${LAST} are all taken.`);
+  throw new Error(`${TRIES} ports from ${SLICE_FIRST} on are all taken.`);
 }
 
 async function isFree(port: number): Promise<boolean> {

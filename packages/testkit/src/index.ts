@@ -1,3 +1,4 @@
+export { type AckedMessage, type AckLedger, createAckLedger } from "./ack-ledger.ts";
 export { type ClearedWatch, type EarlyEvent, watchCleared } from "./cleared-watch.ts";
 export {
   cancelled,
@@ -25,7 +26,7 @@ export { startRedis, type TestRedis } from "./redis.ts";
 export { createSeededRandom, type SeededRandom, withSeed } from "./seeded-random.ts";
 export { sendSignal } from "./send-signal.ts";
 export { openSseReader, type SseEnd, type SseReader, type SseReaderOptions } from "./sse-reader.ts";
-export type { PumpFaults } from "./tcp-pump.ts";
+export type { ConnectionTap, PumpFaults } from "./tcp-pump.ts";
 export {
   type ConnectionFaults,
   type ProxyConnection,

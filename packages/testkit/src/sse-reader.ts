@@ -22,6 +22,8 @@ export type SseEnd = "clean" | "broken" | "cut";
 export interface SseReader extends AsyncDisposable, AsyncIterable<SseMessage> {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Of this end of its connection. */
+  readonly localPort: number;
   /** The body so far, as it came, without the transfer coding: heartbeats and unfinished frames too. */
   readonly bytes: Buffer;
   /** The whole frames so far. */
@@ -47,6 +49,7 @@ export interface SseReader extends AsyncDisposable, AsyncIterable<SseMessage> {
  */
 export async function openSseReader(url: string, options: SseReaderOptions = {}): Promise<SseReader> {
   const response = await send(url, options);
+  const { localPort = 0 } = response.socket;
   const decoder = createSseDecoder();
   const chunks: Buffer[] = [];
   const frames: SseMessage[] = [];
@@ -88,6 +91,7 @@ export async function openSseReader(url: string, options: SseReaderOptions = {})
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
+    localPort,
     get bytes() {
       return Buffer.concat(chunks);
     },

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { resetSocket } from "@reprise/service";
-import { type PumpFaults, startPump } from "./tcp-pump.ts";
+import { type ConnectionTap, type PumpFaults, startPump } from "./tcp-pump.ts";
 
 /** `toServer` is what the one that connected sends, `toClient` what it gets. */
 export interface ConnectionFaults {
@@ -27,6 +27,8 @@ export interface TcpProxyOptions {
   faults?: ConnectionFaults | ((index: number) => ConnectionFaults);
   /** What jitter is drawn from: at least 0, less than 1. Default `Math.random`; a seeded one plays the same delays again. */
   random?: () => number;
+  /** Called for each connection: what is to see its bytes as they come in. Default: nothing. */
+  tap?: () => ConnectionTap;
 }
 
 export interface TcpProxy extends AsyncDisposable {
@@ -38,8 +40,10 @@ export interface TcpProxy extends AsyncDisposable {
   nextConnection(): Promise<ProxyConnection>;
   /** Replaces the faults of every open connection and of all that follow; chosen by index, they are for those that follow only. */
   setFaults(faults: ConnectionFaults | ((index: number) => ConnectionFaults)): void;
-  /** Cuts every open connection. */
-  cutNow(): void;
+  /** Cuts every open connection, and returns how many. */
+  cutNow(): number;
+  /** Whether this proxy, and nobody else, has ended the last connection that was made to it from this port. */
+  hasCut(clientPort: number): boolean;
 }
 
 /** A TCP proxy on 127.0.0.1 that breaks what goes through it on command: between a client and delivery, or a service and NATS. */
@@ -47,8 +51,10 @@ export async function startTcpProxy({
   target,
   faults: initial = {},
   random = Math.random,
+  tap,
 }: TcpProxyOptions): Promise<TcpProxy> {
   const open = new Set<ProxyConnection>();
+  const cutPorts = new Set<number>();
   let faultsOf = typeof initial === "function" ? initial : () => initial;
   let made = 0;
   let next = Promise.withResolvers<ProxyConnection>();
@@ -60,7 +66,17 @@ export async function startTcpProxy({
       allowHalfOpen: true,
       noDelay: true,
     });
-    const connection = joinSockets({ client, upstream, index: made, faults: faultsOf(made), random });
+    const { remotePort: clientPort = 0 } = client;
+    cutPorts.delete(clientPort);
+    const connection = joinSockets({
+      client,
+      upstream,
+      index: made,
+      faults: faultsOf(made),
+      random,
+      tap: tap?.(),
+      onCut: () => cutPorts.add(clientPort),
+    });
     made++;
     open.add(connection);
     let closed = 0;
@@ -76,8 +92,10 @@ export async function startTcpProxy({
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
 
-  const cutNow = (): void => {
+  const cutNow = (): number => {
+    const { size } = open;
     for (const connection of open) connection.cut();
+    return size;
   };
   return {
     host: "127.0.0.1",
@@ -92,6 +110,7 @@ export async function startTcpProxy({
       for (const connection of open) connection.setFaults(faults);
     },
     cutNow,
+    hasCut: (clientPort) => cutPorts.has(clientPort),
     async [Symbol.asyncDispose]() {
       const closed = once(server, "close");
       server.close();
@@ -107,20 +126,47 @@ interface Joint {
   index: number;
   faults: ConnectionFaults;
   random: () => number;
+  tap: ConnectionTap | undefined;
+  /** The proxy itself ends the connection. */
+  onCut: () => void;
 }
 
-function joinSockets({ client, upstream, index, faults: initial, random }: Joint): ProxyConnection {
+function joinSockets({
+  client,
+  upstream,
+  index,
+  faults: initial,
+  random,
+  tap,
+  onCut,
+}: Joint): ProxyConnection {
   let faults = initial;
-  const cut = (): void => {
+  const reset = (): void => {
     resetSocket(client);
     resetSocket(upstream);
   };
+  const cut = (): void => {
+    onCut();
+    reset();
+  };
   const shared = { cut, random };
-  const toServer = startPump({ source: client, sink: upstream, faults: faults.toServer ?? {}, ...shared });
-  const toClient = startPump({ source: upstream, sink: client, faults: faults.toClient ?? {}, ...shared });
+  const toServer = startPump({
+    source: client,
+    sink: upstream,
+    faults: faults.toServer ?? {},
+    onBytes: tap?.toServer,
+    ...shared,
+  });
+  const toClient = startPump({
+    source: upstream,
+    sink: client,
+    faults: faults.toClient ?? {},
+    onBytes: tap?.toClient,
+    ...shared,
+  });
   // A reset is passed on, unless the way to the other end is stalled: then that end is not to hear of it.
-  client.on("error", () => void (faults.toServer?.stalled || cut()));
-  upstream.on("error", () => void (faults.toClient?.stalled || cut()));
+  client.on("error", () => void (faults.toServer?.stalled || reset()));
+  upstream.on("error", () => void (faults.toClient?.stalled || reset()));
 
   return {
     index,

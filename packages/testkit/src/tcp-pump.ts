@@ -17,6 +17,12 @@ export interface PumpFaults {
   dropped?: boolean;
 }
 
+/** Told of all bytes of a connection as they come in, before any fault: it must not throw. */
+export interface ConnectionTap {
+  readonly toServer: (bytes: Buffer) => void;
+  readonly toClient: (bytes: Buffer) => void;
+}
+
 export interface Pump {
   /** How many bytes went through so far. */
   readonly forwardedBytes: number;
@@ -31,6 +37,7 @@ export interface PumpOptions {
   cut: () => void;
   /** At least 0, less than 1: what jitter is drawn from. */
   random: () => number;
+  onBytes?: ((bytes: Buffer) => void) | undefined;
 }
 
 /** Beyond this the source is paused, so a stall is felt by the sender as it would be over a real network. */
@@ -40,7 +47,7 @@ const MAX_QUEUED_BYTES = 1_024 * 1_024;
  * Moves bytes from one socket to another, in order, through faults that may change at any time. One loop takes from a queue;
  * whatever may let it go on (bytes, an end, other faults) wakes it.
  */
-export function startPump({ source, sink, faults: initial, cut, random }: PumpOptions): Pump {
+export function startPump({ source, sink, faults: initial, cut, random, onBytes }: PumpOptions): Pump {
   const queue: { bytes: Buffer; dueAt: number }[] = [];
   let faults = initial;
   let queuedBytes = 0;
@@ -54,6 +61,7 @@ export function startPump({ source, sink, faults: initial, cut, random }: PumpOp
   };
 
   source.on("data", (bytes: Buffer) => {
+    onBytes?.(bytes);
     const { latencyMs = 0, jitterMs = 0 } = faults;
     queue.push({ bytes, dueAt: performance.now() + latencyMs + jitterMs * random() });
     queuedBytes += bytes.length;

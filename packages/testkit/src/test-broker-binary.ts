@@ -15,9 +15,10 @@ export interface StoredBroker extends TestBroker {
   /**
    * Kills the server, puts the copy in place of its store and starts it again on the same port: everything that was stored since
    * is gone, as after a power loss with a lazy fsync.
+   * @param onLost called when the store is the copy, and no server answers yet
    * @throws Error when there is no copy
    */
-  restoreStore(): Promise<void>;
+  restoreStore(onLost?: () => void): Promise<void>;
 }
 
 /** A nats-server as a child process, with its store in a temporary folder. */
@@ -56,11 +57,12 @@ export async function startBrokerBinary(binary: string, options: TestBrokerOptio
         await kill("SIGCONT");
       }
     },
-    async restoreStore() {
+    async restoreStore(onLost) {
       await kill("SIGKILL");
       const store = join(storeDir, JETSTREAM);
       await rm(store, { recursive: true, force: true });
       await cp(snapshotDir, store, { recursive: true });
+      onLost?.();
       server = await start(port);
     },
     async [Symbol.asyncDispose]() {

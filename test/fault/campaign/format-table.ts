@@ -1,16 +1,31 @@
-import type { Recovery, RowResult } from "./row-result.ts";
+import { type RowResult, toRecovery } from "./row-result.ts";
 
-const HEADER = ["row", "trials", "violations", "events stored", "events shown", "recovery p50", "p99", "max"];
+const HEADER = [
+  "row",
+  "trials",
+  "violations",
+  "hits",
+  "fewest",
+  "events stored",
+  "events shown",
+  "recovery p50",
+  "p99",
+  "max",
+  "s/trial",
+];
 
 /** The results as a table of Markdown, which reads as well on a terminal. */
 export function formatTable(results: readonly RowResult[]): string {
-  const rows = results.map(({ row, trials, violations, stored, shown, recovery }) => [
+  const rows = results.map(({ row, trials, violations, hits, stored, shown, recoveriesMs, seconds }) => [
     row,
     String(trials),
     String(violations.length),
+    count(hits.all),
+    count(hits.fewest),
     count(stored),
     count(shown),
-    ...times(recovery),
+    ...times(recoveriesMs),
+    (seconds / trials).toFixed(1),
   ]);
   const widths = HEADER.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => row[column]!.length)),
@@ -38,7 +53,8 @@ export function formatMs(ms: number): string {
       : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-function times(recovery: Recovery | undefined): string[] {
+function times(recoveriesMs: readonly number[]): string[] {
+  const recovery = toRecovery(recoveriesMs);
   if (!recovery) return ["–", "–", "–"];
   return [recovery.p50, recovery.p99, recovery.max].map(formatMs);
 }

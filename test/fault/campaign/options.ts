@@ -10,9 +10,12 @@ export interface CampaignOptions {
   readonly seed: number;
   /** Where the results go as JSON, and as a table in Markdown beside it; undefined for `.reprise/fault/<time>.json`. */
   readonly out: string | undefined;
+  /** How many processes share the trials, each with worlds of its own. */
+  readonly jobs: number;
 }
 
 export const DEFAULT_SEED = 20_261_121;
+const MOST_JOBS = 16;
 const MOST_TRIALS = 100_000;
 
 export const USAGE = `npm run test:fault -- [options]
@@ -20,6 +23,7 @@ export const USAGE = `npm run test:fault -- [options]
   --trials 50        trials of each row (default: the short form, one or two of each, at most four minutes)
   --seed 7           of the first trial; the next one has the next number (default ${DEFAULT_SEED})
   --rows a,b         some of ${ROWS.map(({ name }) => name).join(", ")}
+  --jobs 3           runs trials side by side in so many processes, each with a platform of its own (default 1)
   --out file.json    where the results go, with a table in file.md (default .reprise/fault/<time>.json)
 
 To play one trial again: --rows <its row> --trials 1 --seed <its seed>`;
@@ -33,6 +37,7 @@ export function parseCampaignOptions(args: readonly string[]): CampaignOptions {
       seed: { type: "string", default: String(DEFAULT_SEED) },
       rows: { type: "string" },
       out: { type: "string" },
+      jobs: { type: "string", default: "1" },
     },
   });
   return {
@@ -40,6 +45,7 @@ export function parseCampaignOptions(args: readonly string[]): CampaignOptions {
     trials: values.trials === undefined ? undefined : parseWhole("--trials", values.trials, 1, MOST_TRIALS),
     seed: parseWhole("--seed", values.seed, 0, 2 ** 32 - 1),
     out: values.out,
+    jobs: parseWhole("--jobs", values.jobs, 1, MOST_JOBS),
   };
 }
 

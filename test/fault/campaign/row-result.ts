@@ -1,3 +1,4 @@
+import type { FaultRow } from "../rows/row.ts";
 import type { TrialResult } from "../trial/run-trial.ts";
 import type { Violation } from "../trial/violation.ts";
 
@@ -5,13 +6,16 @@ import type { Violation } from "../trial/violation.ts";
 export interface RowResult {
   readonly row: string;
   readonly about: string;
+  readonly proof: string;
   readonly trials: number;
+  /** What the faults have hit, by the row's proof: in the trial with the fewest, and in all. */
+  readonly hits: { readonly fewest: number; readonly all: number };
   /** How many events were stored, and how many readers were shown: what the verdict is about. */
   readonly stored: number;
   readonly shown: number;
   readonly violations: readonly (Violation & { readonly seed: number })[];
-  /** Undefined where nothing had to recover. */
-  readonly recovery: Recovery | undefined;
+  readonly recoveriesMs: readonly number[];
+  /** Of all trials together, the start of worlds included. */
   readonly seconds: number;
 }
 
@@ -23,7 +27,7 @@ export interface Recovery {
 }
 
 export function toRowResult(
-  { name, about }: { readonly name: string; readonly about: string },
+  { name, about, proof }: Pick<FaultRow, "name" | "about" | "proof">,
   results: readonly TrialResult[],
   seconds: number,
 ): RowResult {
@@ -32,19 +36,42 @@ export function toRowResult(
   return {
     row: name,
     about,
+    proof,
+    hits: { fewest: Math.min(...results.map(({ hits }) => hits)), all: sum(({ hits }) => hits) },
     trials: results.length,
     stored: sum(({ stored }) => stored),
     shown: sum(({ shown }) => shown),
     violations: results.flatMap(({ seed, violations }) =>
       violations.map((violation) => ({ seed, ...violation })),
     ),
-    recovery: toRecovery(results.flatMap(({ recoveriesMs }) => recoveriesMs)),
+    recoveriesMs: results.flatMap(({ recoveriesMs }) => recoveriesMs.map(toTenths)),
     seconds,
   };
 }
 
-/** The nearest rank of what was measured, never a value in between. */
-function toRecovery(times: readonly number[]): Recovery | undefined {
+/** One row's result, of some of its trials and of others. */
+export function mergeRowResults(one: RowResult, other: RowResult): RowResult {
+  return {
+    ...one,
+    trials: one.trials + other.trials,
+    hits: {
+      fewest: Math.min(one.hits.fewest, other.hits.fewest),
+      all: one.hits.all + other.hits.all,
+    },
+    stored: one.stored + other.stored,
+    shown: one.shown + other.shown,
+    violations: [...one.violations, ...other.violations],
+    recoveriesMs: [...one.recoveriesMs, ...other.recoveriesMs],
+    seconds: one.seconds + other.seconds,
+  };
+}
+
+function toTenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+/** The nearest rank of what was measured, never a value in between. Undefined where nothing had to recover. */
+export function toRecovery(times: readonly number[]): Recovery | undefined {
   if (times.length === 0) return undefined;
   const sorted = times.toSorted((a, b) => a - b);
   const rank = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]!;

@@ -16,23 +16,30 @@ export interface RunRowOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Runs the trials of a row one after the other. The last result has what was found wrong when all were over. */
+/** Runs the trials of a row, as many at once as it permits. The last result has what was found wrong when all were over. */
 export async function runRow(row: FaultRow, options: RunRowOptions): Promise<TrialResult[]> {
   const { worlds, trials, seed, onTrial, signal } = options;
   const results: TrialResult[] = [];
+  // Of the world that is there now.
+  let logs: readonly FinalLog[] = [];
   while (results.length < trials && signal?.aborted !== true) {
+    const count = Math.min(row.together ?? 1, trials - results.length);
+    const seeds = Array.from({ length: count }, (_, index) => seed + results.length + index);
     const world = await worlds.take(row.world).catch((error: unknown) => String(error));
-    let result =
+    const batch =
       typeof world === "string"
-        ? toUnstarted(seed + results.length, world)
-        : await runTrial(world, row, seed + results.length);
-    if (typeof world === "string" || result.spoilt) await worlds.discard();
-    else if (results.length === trials - 1) {
-      const logs = [...results, result].flatMap((each) => each.logs);
-      result = { ...result, violations: [...result.violations, ...(await judgeAftermath(world, logs))] };
+        ? seeds.map((each) => toUnstarted(each, world))
+        : await Promise.all(seeds.map((each) => runTrial(world, row, each)));
+    logs = [...logs, ...batch.flatMap((result) => result.logs)];
+    if (typeof world === "string" || batch.some(({ spoilt }) => spoilt)) {
+      await worlds.discard();
+      logs = [];
+    } else if (results.length + count === trials) {
+      const last = batch.pop()!;
+      batch.push({ ...last, violations: [...last.violations, ...(await judgeAftermath(world, logs))] });
     }
-    results.push(result);
-    onTrial?.(result);
+    results.push(...batch);
+    for (const result of batch) onTrial?.(result);
   }
   return results;
 }
@@ -40,15 +47,26 @@ export async function runRow(row: FaultRow, options: RunRowOptions): Promise<Tri
 /** A platform that did not start has failed its trial. */
 function toUnstarted(seed: number, why: string): TrialResult {
   const violations: readonly Violation[] = [{ kind: "harness", what: `the world did not start: ${why}` }];
-  return { seed, violations, complaints: [], recoveriesMs: [], stored: 0, shown: 0, logs: [], spoilt: true };
+  return {
+    seed,
+    violations,
+    complaints: [],
+    hits: 0,
+    ms: 0,
+    recoveriesMs: [],
+    stored: 0,
+    shown: 0,
+    logs: [],
+    spoilt: true,
+  };
 }
 
 /** A log that has ended stays as it is: a worker that was away for long might think otherwise. */
 async function judgeAftermath({ log }: FaultWorld, logs: readonly FinalLog[]): Promise<Violation[]> {
   const violations: Violation[] = [];
-  for (const { generation, payloads } of logs) {
+  for (const { generation, stored } of logs) {
     const last = await untilAnswered(() => log.leader.readLast(generation.ref));
-    const isSame = last !== undefined && Buffer.from(last.payload).toString() === payloads.at(-1);
+    const isSame = last !== undefined && Buffer.from(last.payload).toString() === stored.at(-1);
     const what = `${generation.id}: its last event is another than when it had ended`;
     if (!isSame) violations.push({ kind: "log", what });
   }

@@ -29,7 +29,9 @@ export async function writeReport(
 }
 
 function toPage(seed: number, results: readonly RowResult[], machine: string): string {
-  const rows = results.map(({ row, about }) => `* \`${row}\`: ${about}.`).join("\n");
+  const rows = results
+    .map(({ row, about, proof }) => `* \`${row}\`: ${about}. The fault hits where ${proof}.`)
+    .join("\n");
   const violations = formatViolations(results) || "No violations.";
   return `Seed ${seed}; ${machine}.\n\n${formatTable(results)}\n\n${rows}\n\n${violations}\n`;
 }

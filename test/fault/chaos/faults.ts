@@ -21,7 +21,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     world: {},
     async strike(scene) {
       const { trial, load, say } = scene;
-      const { busiest: victim, served: affected } = findBusiest(trial.world.workers, load.readers);
+      const { busiest: victim, served: affected } = findBusiest(trial.world, load.readers);
       const { size } = new Set(affected.map(({ record }) => record.generation));
       say(`✂ SIGKILL to ${victim.name} (process ${victim.pid}), which runs ${count(size, "generation")}`);
       const since = performance.now();
@@ -86,7 +86,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   },
   reader: {
     title: "cuts the connections of all readers at once; they resume with their cursors",
-    world: { proxied: ["client-delivery"] },
+    world: { clientProxies: true },
     async strike(scene) {
       const { trial, load, say } = scene;
       const affected = readingNow(load);

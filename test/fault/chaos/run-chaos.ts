@@ -27,6 +27,7 @@ export async function runChaos({ fault, times }: ChaosOptions, seed: number, out
   const row: FaultRow = {
     name: fault,
     about: title,
+    proof: "a strike is made",
     world: worldOptions,
     async run(trial) {
       using pulse = startPulse(trial, out);
@@ -42,6 +43,7 @@ export async function runChaos({ fault, times }: ChaosOptions, seed: number, out
       });
       for (let strikes = 0; strikes < times && readingNow(load).length > 0; strikes++) {
         await strike({ trial, load, say });
+        trial.hit();
         const enough = trial.random.integer(20, 60);
         const [first] = readingNow(load);
         const seen = first?.record.seen.length ?? 0;

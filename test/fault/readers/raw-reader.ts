@@ -4,7 +4,7 @@ import { openSseReader, type SseReader } from "@reprise/testkit";
 import { parseAnswerError } from "./answer-error.ts";
 import { backoffMs } from "./backoff.ts";
 import { Gate } from "./gate.ts";
-import { type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-record.ts";
+import { type Reader, type ReaderEnd, type ReaderRecord, type ResponseEnd, toEnd } from "./reader-record.ts";
 
 export interface RawReaderOptions {
   /** Nodes to read from; a reader whose connection breaks goes on to the next one. */
@@ -12,6 +12,8 @@ export interface RawReaderOptions {
   /** Where in `urls` it begins. */
   readonly first: number;
   readonly random: () => number;
+  /** Whether a fault may have broken a response of a node (an index of `urls`) to this port. Default: none has. */
+  readonly isExcused?: (node: number, port: number) => boolean;
   /** A connection without an event for so long is given up, in milliseconds. Default 45,000, as PROTOCOL.md §8.1.3 says of bytes. */
   readonly idleMs?: number;
 }
@@ -30,7 +32,7 @@ const TERMINAL = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancel
  * thousands. It never gives up on a failure that is retryable; whoever runs it sets the limit.
  */
 export function followRaw(record: ReaderRecord, options: RawReaderOptions): Reader {
-  const { urls, first, random, idleMs = IDLE_MS } = options;
+  const { urls, first, random, isExcused = () => false, idleMs = IDLE_MS } = options;
   const { id, tenant } = record.generation;
   const leaving = new AbortController();
   const gate = new Gate();
@@ -38,7 +40,7 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
   let cursor: string | undefined;
   let isTold = false;
 
-  async function read(url: string): Promise<Ending> {
+  async function read(node: number): Promise<Ending> {
     let progressed = false;
     let serverSaidMs = 0;
     const wasTold = isTold;
@@ -47,7 +49,7 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
     const failed = ({ code, message, retryable }: RepriseError): Ending =>
       retryable || isTold ? broken() : { type: "refused", code, message };
     try {
-      connection = await openSseReader(`${url}/v1/generations/${id}/events`, {
+      connection = await openSseReader(`${urls[node]}/v1/generations/${id}/events`, {
         headers: { authorization: `Bearer ${tenant.key}` },
         lastEventId: cursor,
       });
@@ -57,7 +59,14 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
     await using opened = connection;
     if (leaving.signal.aborted) return LEFT;
     if (gate.isClosed) opened.pause();
-    if (opened.status === 204) return { type: "ended" };
+    const ends = (how: ResponseEnd["how"]): void => {
+      const excused = isExcused(node, opened.localPort);
+      record.responses.push({ connection: record.connections, how, isTold, isExcused: excused });
+    };
+    if (opened.status === 204) {
+      ends("clean");
+      return { type: "ended" };
+    }
     if (opened.status !== 200) {
       await opened.ended;
       serverSaidMs = Number(opened.headers["retry-after"] ?? 0) * 1_000;
@@ -68,9 +77,15 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
       await gate.passed();
       serverSaidMs = opened.retryMs ?? serverSaidMs;
       if (leaving.signal.aborted) return LEFT;
-      if (frame === undefined)
-        return isTold && (await opened.ended) === "clean" ? { type: "ended" } : broken();
-      if (frame.event === "error") return failed(parseAnswerError(frame.data));
+      if (frame === undefined) {
+        const how = await opened.ended;
+        ends(how);
+        return isTold && how === "clean" ? { type: "ended" } : broken();
+      }
+      if (frame.event === "error") {
+        ends("error");
+        return failed(parseAnswerError(frame.data));
+      }
       if (frame.data === "") continue;
       progressed = true;
       cursor = frame.id;
@@ -94,7 +109,7 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
       const node = (first + record.connections) % urls.length;
       record.node = node;
       record.connections++;
-      const ending = await read(urls[node]!);
+      const ending = await read(node);
       if (ending.type !== "broken") return ending;
       failures = ending.progressed ? 1 : failures + 1;
       await delay(backoffMs(failures, ending.serverSaidMs, random), undefined, { signal: leaving.signal });

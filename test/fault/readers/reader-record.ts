@@ -1,4 +1,5 @@
 import { decodeEvent, type KnownEvent, toRepriseError } from "@reprise/protocol";
+import type { SseEnd } from "@reprise/testkit";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 
 /** One event as a reader was shown it. */
@@ -9,6 +10,18 @@ export interface Seen {
   readonly at: number;
   /** Which of the reader's connections brought it, the first is 1. */
   readonly connection: number;
+}
+
+/** How one response ended. */
+export interface ResponseEnd {
+  /** Which of the reader's connections it was, the first is 1. */
+  readonly connection: number;
+  /** `clean`: whole. `broken`: the connection ended first. `error`: an error frame said so. `cut`: the reader itself gave it up. */
+  readonly how: SseEnd | "error";
+  /** Whether the reader had been shown the terminal event by then, on whatever connection. */
+  readonly isTold: boolean;
+  /** Whether the trial's fault may have broken it. */
+  readonly isExcused: boolean;
 }
 
 /** How a reader's reading ended. `refused`: with an error that is no use repeating, which no fault excuses. */
@@ -22,6 +35,8 @@ export class ReaderRecord {
   readonly name: string;
   readonly generation: TestedGeneration;
   readonly seen: Seen[] = [];
+  /** Of a bare reader: how its responses ended that were streams. The SDK keeps its own to itself. */
+  readonly responses: ResponseEnd[] = [];
   /** Connections made or tried. */
   connections = 0;
   /** The node of the present connection, or of the last one, as an index of the world's. Undefined before the first. */

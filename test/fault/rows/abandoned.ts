@@ -3,6 +3,7 @@ import { READER_LEASE_MS } from "@reprise/log";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import { type LogWatch, watchLog } from "../trial/log-watch.ts";
 import type { GenerationOptions, Trial } from "../trial/trial.ts";
+import { busiestNode } from "./busiest-node.ts";
 import type { FaultRow } from "./row.ts";
 
 const CANCEL_AFTER_MS = 1_500;
@@ -31,11 +32,15 @@ export const abandoned: FaultRow = {
   name: "abandoned",
   about:
     "readers of two nodes leave a generation with cancel_after 1.5 s for good, or come back in time, or never come: cancelled, or not; from the moment at which it is to be cancelled until the cancel is stored",
+  proof: "a generation that was left for good is cancelled",
   world: {},
   shortTrials: 1,
+  together: 5,
   async run(trial) {
     const cases = [left, left, left, cameBack, cameBack, cameBack, neverRead];
     await Promise.all(cases.map((play) => play(trial)));
+    // The plays of those who do not come back have waited for their cancels.
+    trial.hit(cases.filter((play) => play !== cameBack).length);
   },
 };
 
@@ -43,10 +48,11 @@ export const abandonedNodeKilled: FaultRow = {
   name: "abandoned-node-killed",
   about:
     "a node dies with the readers of generations with cancel_after 1.5 s; those of half of them go on to the other node; from 1.5 s after the death, of which a node's word of up to 6 s has to run out, until the cancel is stored",
+  proof: "a generation is cancelled whose reader left with the killed node",
   world: {},
   shortTrials: 1,
   async run(trial) {
-    const { random, world } = trial;
+    const { world } = trial;
     const loads = await Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
         const generation = await trial.create(index % 2 === 0 ? LEFT : KEPT);
@@ -56,11 +62,17 @@ export const abandonedNodeKilled: FaultRow = {
         return { generation, watch, reader, leaves: index % 2 === 0 };
       }),
     );
-    await random.pick(world.deliveries).slot.kill();
     const leaving = loads.filter(({ leaves }) => leaves);
+    const victim = busiestNode(
+      trial,
+      leaving.map(({ reader }) => reader),
+    );
+    const hit = leaving.filter(({ reader }) => reader.record.node === victim);
+    await world.deliveries[victim]!.slot.kill();
     const leftAt = performance.now();
     for (const { reader } of leaving) reader.leave();
     await Promise.all(leaving.map(({ generation, watch }) => reportCancel(trial, generation, watch, leftAt)));
+    trial.hit(hit.length);
   },
 };
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { hitRunning } from "../trial/acked.ts";
 import { startLoad } from "../trial/load.ts";
 import { reportSilences } from "../trial/recovery.ts";
 import type { FaultRow } from "./row.ts";
@@ -12,6 +13,7 @@ export const brokerSigstop: FaultRow = {
   name: "broker-sigstop",
   about:
     "nats-server stands still under load for longer than the ack wait, and goes on: its jobs come back while their workers live, and no attempt is wasted; until the end of each reader's longest silence",
+  proof: "a generation ends after the broker goes on",
   world: {},
   async run(trial) {
     const { random, world } = trial;
@@ -20,8 +22,10 @@ export const brokerSigstop: FaultRow = {
     const stoppedAt = performance.now();
     await server.kill("SIGSTOP");
     await delay(random.integer(SHORTEST_MS, LONGEST_MS));
+    const wokenAt = performance.now();
     await server.kill("SIGCONT");
     await trial.ended();
+    hitRunning(trial, generations, wokenAt);
     reportSilences(trial, readers, stoppedAt);
     for (const { id, ref } of generations) {
       const payloads = await world.readLog(ref);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Generation, isTerminal } from "@reprise/protocol";
 import { untilAnswered } from "@reprise/testkit";
+import { endOf } from "../trial/acked.ts";
 import { callNode, type NodeAnswer } from "../trial/call.ts";
 import { type LogWatch, watchLog } from "../trial/log-watch.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
@@ -32,6 +33,7 @@ const CLOSED_LIMIT_MS = 5_000;
 
 /** A request that was on its way when the cancel was stored has arrived by then. */
 const SETTLED_MS = 300;
+const CANCELLED = '"type":"generation.cancelled"';
 const TOOL_CALL = '"type":"tool.call"';
 
 const CANCELLABLE: GenerationOptions = {
@@ -50,11 +52,15 @@ export const cancelRaces: FaultRow = {
   name: "cancel-races",
   about:
     "cancels at random moments, up to five at once at two nodes: before a worker has it, before the first token, in mid-stream, at the completion, while tools are awaited; from the cancel's append until the engine's request is closed",
+  proof: "a generation ends by a cancel",
+  together: 4,
   world: { upstream: true },
   async run(trial) {
     const racing = Array.from({ length: EACH }, () => MOMENTS.map((moment) => race(trial, moment)));
     await Promise.all([...racing.flat(), ...Array.from({ length: EACH }, () => raceTool(trial))]);
     await trial.ended();
+    for (const generation of trial.generations)
+      if (endOf(trial.world, generation)?.payload.includes(CANCELLED)) trial.hit();
   },
 };
 

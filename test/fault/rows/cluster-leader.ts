@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { generationsStream, streamOf } from "@reprise/protocol";
+import { streamOf } from "@reprise/protocol";
 import type { ClusterNode, TestCluster } from "@reprise/testkit";
+import { hitRunning } from "../trial/acked.ts";
 import { startLoad } from "../trial/load.ts";
 import { reportSilences } from "../trial/recovery.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
 
-const STREAM = generationsStream(0);
 const POLL_MS = 50;
 /** Longer than an election takes, 4 to 9 s, so that one who was stopped wakes up to find another in its place. */
 const ABSENCE_MS = { shortest: 1_000, longest: 10_000 };
@@ -19,25 +19,32 @@ function clusterLeader(
   return {
     name,
     about: `the leader of a shard's stream, one of three nats-servers, ${what}; until the end of the longest silence of that shard's readers`,
+    proof: "a generation of that shard ends after the leader was hit",
     world: { broker: "cluster" },
     shortTrials: 1,
     async run(trial) {
       const { cluster } = trial.world.broker;
-      const { readers } = await startLoad(trial, { tokens: 150, tokensPerSecond: 50 });
-      const leader = await untilLed(cluster);
-      const led = readers.filter(({ record }) => streamOf(record.generation.ref.generation) === STREAM);
+      const { generations, readers } = await startLoad(trial, { tokens: 150, tokensPerSecond: 50 });
+      const stream = streamOf(generations[0]!.ref.generation);
+      const led = readers.filter(({ record }) => streamOf(record.generation.ref.generation) === stream);
+      const leader = await untilLed(cluster, stream);
       const since = performance.now();
       await fault(leader, trial);
       await trial.ended();
+      hitRunning(
+        trial,
+        led.map(({ record }) => record.generation),
+        since,
+      );
       reportSilences(trial, led, since);
     },
   };
 }
 
 /** On a busy machine a leader's word may come late, and another election is held. */
-async function untilLed(cluster: TestCluster): Promise<ClusterNode> {
+async function untilLed(cluster: TestCluster, stream: string): Promise<ClusterNode> {
   for (;;) {
-    const leader = await cluster.leaderOf(STREAM);
+    const leader = await cluster.leaderOf(stream);
     if (leader) return leader;
     await delay(POLL_MS);
   }

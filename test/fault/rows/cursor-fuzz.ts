@@ -4,9 +4,11 @@ import { cursorsOf } from "../trial/log-cursors.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
+import { findBusiest } from "./takeover.ts";
 
 const READS = 150;
 const AT_ONCE = 10;
+const SECOND = '"type":"generation.started","attempt":2';
 const GARBAGE = [
   "-",
   "1-",
@@ -27,34 +29,39 @@ export const cursorFuzz: FaultRow = {
   name: "cursor-fuzz",
   about:
     "reads with cursors that are stale, ahead, of another attempt, of other logs or garbage, over logs with a handover in them: exactly what follows, or a typed error and nothing",
+  proof: "a cursor is refused and another one honoured, of logs of which at least one has a handover",
   world: {},
   async run(trial) {
     const { random, world } = trial;
-    const { generations } = await startLoad(trial, { generations: 6, tokens: 60 });
-    await random.pick(world.workers).stop();
+    const { generations, readers } = await startLoad(trial, { generations: 6 }, 20);
+    await findBusiest(world, readers).busiest.stop();
     await trial.ended();
     const logs = await Promise.all(
       generations.map(async (generation) => [generation, await world.readLog(generation.ref)] as const),
     );
     const attempts = logs.flatMap(([, payloads]) => cursorsOf(payloads).map(attemptOf));
+    const answers = { honoured: 0, refused: 0 };
     const read = async () => {
       const [generation, payloads] = random.pick(logs);
-      await readAt(trial, generation, payloads, drawCursor(random, payloads, attempts));
+      const isHonoured = await readAt(trial, generation, payloads, drawCursor(random, payloads, attempts));
+      answers[isHonoured ? "honoured" : "refused"]++;
     };
     const readSome = async () => {
       for (let times = 0; times < READS / AT_ONCE; times++) await read();
     };
     await Promise.all(Array.from({ length: AT_ONCE }, readSome));
+    const isHandedOver = logs.some(([, payloads]) => payloads.some((payload) => payload.includes(SECOND)));
+    if (isHandedOver) trial.hit(Math.min(answers.honoured, answers.refused));
   },
 };
 
-/** Asks once, by header or parameter, and compares with what the log says should come. */
+/** Asks once, by header or parameter, and compares with what the log says should come. @returns whether that were events */
 async function readAt(
   trial: Trial,
   generation: TestedGeneration,
   payloads: readonly string[],
   cursor: string,
-): Promise<void> {
+): Promise<boolean> {
   const { random, world } = trial;
   const { url } = random.pick(world.deliveries);
   const expected = expectAfter(payloads, cursor);
@@ -76,6 +83,7 @@ async function readAt(
   } else if (reader.status !== (expected.length === 0 ? 204 : 200)) blame("should be answered");
   else if (shown.join("\n") !== expected.join("\n"))
     blame(`${shown.length} events instead of the ${expected.length} that follow`);
+  return !("code" in expected) && expected.length > 0;
 }
 
 interface Refusal {

@@ -10,6 +10,7 @@ export const deliverySigkill: FaultRow = {
   name: "delivery-sigkill",
   about:
     "one of two delivery nodes with 500 readers is killed; until each of its readers has its next event from a node",
+  proof: "a reader of the killed node has its next event over a new connection",
   world: {},
   async run(trial) {
     const { random, world } = trial;
@@ -34,7 +35,9 @@ export const deliverySigkill: FaultRow = {
     await trial.ended();
     for (const timeToReconnect of reconnects) {
       const ms = timeToReconnect();
-      if (ms !== undefined) trial.recovered(ms);
+      if (ms === undefined) continue;
+      trial.hit();
+      trial.recovered(ms);
     }
   },
 };

@@ -8,7 +8,7 @@ import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { Tenant } from "../world/tenant.ts";
 import type { FaultRow } from "./row.ts";
-import { readersServedBy, reportTakeovers } from "./takeover.ts";
+import { findBusiest, reportTakeovers } from "./takeover.ts";
 
 type Attack = Pick<NodeCall, "method" | "path" | "headers" | "body">;
 
@@ -28,6 +28,7 @@ export const foreignTenant: FaultRow = {
   name: "foreign-tenant",
   about:
     "another tenant reads, resumes, cancels, answers tool calls and repeats creates with the ids, cursors, calls and keys of a tenant whose worker is killed: 404, or a generation of its own; until the next attempt's first event",
+  proof: "an attack is answered, and a generation of the killed worker gets a later attempt",
   world: {},
   async run(trial) {
     const { random, world } = trial;
@@ -44,36 +45,36 @@ export const foreignTenant: FaultRow = {
     await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length > 3)));
     const over = new AbortController();
     const attacking = attack(trial, stranger!, targets, over.signal);
-    const busy = world.workers.filter((worker) => readersServedBy(worker, readers).length > 0);
-    const victim = random.pick(busy);
-    const affected = readersServedBy(victim, readers);
+    const { busiest: victim, served: affected } = findBusiest(world, readers);
     const killedAt = performance.now();
     await victim.kill();
     await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.some(isSettled))));
     over.abort();
-    await attacking;
+    const answered = await attacking;
     await Promise.all(
       targets.filter((_, index) => index % 2 === 1).map(({ generation }) => answer(trial, generation)),
     );
     await trial.ended();
-    reportTakeovers(trial, affected, killedAt);
+    if (answered > 0) reportTakeovers(trial, affected, killedAt);
   },
 };
 
-/** Everything that the API offers, with what belongs to others, until told to stop. */
+/** Everything that the API offers, with what belongs to others, until told to stop. @returns how many calls were answered */
 async function attack(
   trial: Trial,
   stranger: Tenant,
   targets: readonly Target[],
   over: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const { random, world } = trial;
+  let answers = 0;
   while (!over.aborted) {
     const target = random.pick(targets);
     const node = random.integer(0, world.deliveries.length - 1);
     const cursor = cursorFrom(random, target);
     const attempt = random.pick(attacksOn(target, cursor));
     const answered = await callNode(world, { ...attempt, node, tenant: stranger });
+    if (answered) answers++;
     if (answered && answered.status !== 404)
       trial.blame(
         "foreign",
@@ -82,6 +83,7 @@ async function attack(
     await joinWithKey(trial, { stranger, target, node, cursor });
     await delay(PAUSE_MS);
   }
+  return answers;
 }
 
 /** One that its owner was given. */

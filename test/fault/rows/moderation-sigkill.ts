@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { KnownEvent, Policy } from "@reprise/protocol";
 import { decodeEvent } from "@reprise/protocol";
 import { type ClearedWatch, watchCleared, untilAnswered } from "@reprise/testkit";
+import { hitRunning } from "../trial/acked.ts";
 import { reportSilences } from "../trial/recovery.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
@@ -30,6 +31,7 @@ export const moderationSigkill: FaultRow = {
   name: "moderation-sigkill",
   about:
     "one of two who judge, or both, are killed under a gate, and back within 0.5 s; until the end of each reader's longest silence",
+  proof: "a generation is under way when they are killed",
   world: { moderations: 2 },
   shortTrials: 1,
   async run(trial) {
@@ -45,6 +47,7 @@ export const moderationSigkill: FaultRow = {
     await delay(random.integer(0, LONGEST_ABSENCE_MS));
     await Promise.all(victims.map((victim) => victim.start()));
     await trial.ended();
+    hitRunning(trial, trial.generations, killedAt);
     reportSilences(trial, readers, killedAt);
 
     for (const generation of trial.generations) await judgeDecisions(trial, generation);

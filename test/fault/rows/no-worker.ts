@@ -14,6 +14,7 @@ export const noWorker: FaultRow = {
   name: "no-worker",
   about:
     "all workers are dead and half of the generations have no reader: queue_timeout, or a graceful end, from two reapers one; from the moment at which the timeout is up until the end is stored",
+  proof: "a generation ends for its queue timeout",
   world: {},
   async run(trial) {
     const { random, world } = trial;
@@ -38,10 +39,15 @@ interface QueueTimeout {
 async function waitInVain(trial: Trial, queue: QueueTimeout, isRead: boolean): Promise<void> {
   const ending = queue.answer === "fail" ? "generation.failed" : "generation.completed";
   const createdAt = performance.now();
-  const generation = await trial.create({ policy: { timeouts: { queue } }, mayEnd: [ending] });
+  const generation = await trial.create({
+    policy: { timeouts: { queue } },
+    mayEnd: [ending],
+    mayFinish: "timeout",
+  });
   using watch = await watchLog(trial.world, generation);
   if (isRead) trial.read(generation, "raw");
   const { event, at } = await watch.next(({ type }) => type === ending);
+  trial.hit();
   const lateMs = at - createdAt - queue.after_ms;
   if (lateMs < 0) trial.blame("ends", `${generation.id} ended ${-lateMs} ms too early`);
   const isRight =
@@ -56,6 +62,7 @@ export const workersGone: FaultRow = {
   name: "workers-gone",
   about:
     "all workers are killed in mid-stream and none comes back: worker_lost by a reaper when the total time of 3 s is up and 10 s more; from then until the end is stored",
+  proof: "a generation of the killed workers ends as worker_lost",
   world: {},
   shortTrials: 1,
   async run(trial) {
@@ -73,6 +80,7 @@ export const workersGone: FaultRow = {
     const { event, at } = await watch.next(({ type }) => type === "generation.failed");
     if (event.type === "generation.failed" && event.error.code !== "worker_lost")
       trial.blame("ends", `${generation.id} ended as ${JSON.stringify(event)}`);
+    else trial.hit();
     trial.recovered(at - createdAt - timeouts.total.after_ms - REAPER_GRACE_MS);
     if (at - createdAt < timeouts.total.after_ms + REAPER_GRACE_MS - TOLERANCE_MS)
       trial.blame("ends", `${generation.id} ended too early`);
@@ -83,6 +91,7 @@ export const attemptsUsedUp: FaultRow = {
   name: "attempts-used-up",
   about:
     "all workers are killed under generations with two attempts, and those that take over too: worker_lost; from their death until the end, workers' start included",
+  proof: "a generation ends as worker_lost behind its second attempt",
   world: {},
   async run(trial) {
     const { world } = trial;
@@ -107,6 +116,7 @@ export const attemptsUsedUp: FaultRow = {
       const last = record.seen.at(-1)!;
       if (!last.payload.includes('"worker_lost"'))
         trial.blame("ends", `${record.generation.id} ended as ${last.payload}`);
+      else trial.hit();
       trial.recovered(last.at - killedAt);
     }
   },

@@ -15,6 +15,8 @@ export const pace: FaultRow = {
   name: "pace",
   about:
     "the only reader of a paced generation stops reading, for longer than the engine would take to the end, and goes on: the engine waits for it; from reading on until the next event is stored",
+  proof: "the next event is stored only once the reader goes on",
+  together: 3,
   world: { upstream: true },
   shortTrials: 1,
   async run(trial) {
@@ -35,7 +37,10 @@ export const pace: FaultRow = {
     reader.resume();
     await trial.ended();
     const next = watch.told.find(({ at }) => at > resumedAt);
-    if (next) trial.recovered(next.at - resumedAt);
+    if (next) {
+      trial.hit();
+      trial.recovered(next.at - resumedAt);
+    }
   },
 };
 

@@ -10,7 +10,8 @@ export const readerCut: FaultRow = {
   name: "reader-cut",
   about:
     "every connection between clients and delivery is reset at a random byte, some late and jittery, some in slices of one byte; from the last reset until each reader's next event",
-  world: { proxied: ["client-delivery"] },
+  proof: "a proxy cuts a connection whose reader has not seen the end",
+  world: { clientProxies: true },
   async run(trial) {
     const { random, world } = trial;
     for (const { toClients } of world.deliveries) toClients!.setFaults(() => drawFaults(random));
@@ -27,6 +28,8 @@ export const readerCut: FaultRow = {
       toClients!.setFaults({});
     }
     await trial.ended();
+    for (const { record } of readers)
+      trial.hit(record.responses.filter(({ how, isTold }) => how === "broken" && !isTold).length);
     for (const timeToReconnect of reconnects) {
       const ms = timeToReconnect();
       if (ms !== undefined) trial.recovered(ms);

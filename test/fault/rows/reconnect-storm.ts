@@ -13,6 +13,7 @@ export const reconnectStorm: FaultRow = {
   name: "reconnect-storm",
   about:
     "the only delivery node is killed under 2,000 readers and started again; from its being back until each has what was stored by then",
+  proof: "a reader of the killed node has an event over a new connection",
   world: { deliveries: 1 },
   shortTrials: 1,
   async run(trial) {
@@ -27,12 +28,14 @@ export const reconnectStorm: FaultRow = {
       2,
     );
     const { slot } = trial.world.deliveries[0]!;
+    const before = new Map(readers.map(({ record }) => [record, record.connections] as const));
     await slot.kill();
     await slot.start();
     const backAt = performance.now();
     const heads = await readHeads(trial);
     await trial.ended();
     for (const { record } of readers) {
+      if (record.seen.at(-1)!.connection > before.get(record)!) trial.hit();
       const ms = timeToEvent(record, backAt, ({ seq }) => seq >= heads.get(record.generation)!);
       if (ms !== undefined) trial.recovered(ms);
     }

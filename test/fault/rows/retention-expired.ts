@@ -19,6 +19,8 @@ export const retentionExpired: FaultRow = {
   name: "retention-expired",
   about:
     "logs are kept for 3.6 s: generations that ended before are 410 to every call, at both nodes, but for events that a node still has in memory, and those that run for longer go on to their end for whoever reads them; from 3.6 s after a generation's end until it is generation_expired",
+  proof: "a generation is answered as expired",
+  together: 5,
   world: { env: { REPRISE_RETENTION_HOURS: String(RETENTION_HOURS) } },
   shortTrials: 1,
   async run(trial) {
@@ -49,6 +51,7 @@ async function expires(trial: Trial): Promise<void> {
     if (answer?.status !== 200 && code !== "cursor_expired" && code !== "generation_expired")
       trial.blame("answer", `${generation.id} was answered ${answer?.status} while it expired`);
   }
+  trial.hit();
   trial.recovered(Math.max(0, performance.now() - endedAt - RETENTION_MS));
   await Promise.all(
     callsTo(generation, { idempotencyKey, oldCursor: cursorsOf(payloads)[OLD_SEQ]! }).flatMap((call) =>

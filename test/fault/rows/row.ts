@@ -7,7 +7,14 @@ export interface FaultRow {
   readonly name: string;
   /** What is done, and from when to when recovery is measured: one line of the table. */
   readonly about: string;
+  /**
+   * What proves that the fault has hit something, behind "the fault hits where": the row calls `trial.hit()` for each such thing. A trial
+   * without any is a violation.
+   */
+  readonly proof: string;
   readonly world: WorldOptions;
+  /** How many trials may share a world at once, since the row breaks nothing that they share. Default 1. */
+  readonly together?: number;
   /** How many trials the short form makes. Default 2. */
   readonly shortTrials?: number;
   /**

@@ -47,6 +47,7 @@ export const storeRolledBack: FaultRow = {
   name: "store-rolled-back",
   about:
     "the broker's store goes back by up to 1.5 s under load, half of the time a worker dies as well; from the loss until the broker has the next event of each generation",
+  proof: "an event that the broker had told of is not in the log any more",
   world: {},
   shortTrials: 1,
   run: (trial) => rollBack(trial, (loads) => (trial.random.chance(0.5) ? killWorker(trial, loads) : [])),
@@ -60,6 +61,7 @@ export const powerLoss: FaultRow = {
   name: "power-loss",
   about:
     "every process is killed under load, and the broker's store goes back by up to 1.5 s, attempts that others had taken over included, and half of the time the queue is lost as a whole; from the loss until the broker has the next event of each generation, the start of everything included",
+  proof: "an event that the broker had told of is not in the log any more",
   world: {},
   shortTrials: 1,
   run: (trial) => rollBack(trial, (loads) => killEverything(trial, loads)),
@@ -137,7 +139,7 @@ function startLoads(trial: Trial, count: number): Promise<Load[]> {
 /** @returns what nobody holds now */
 async function killWorker({ random, world }: Trial, loads: readonly Load[]): Promise<Load[]> {
   const victim = random.pick(world.workers);
-  const served = loads.filter(({ readers }) => readersServedBy(victim, readers).length > 0);
+  const served = loads.filter(({ readers }) => readersServedBy(world, victim, readers).length > 0);
   await victim.kill();
   return served;
 }
@@ -176,6 +178,7 @@ async function followUp(
   }
   const payloads = await trial.world.readLog(generation.ref);
   const hasLost = told.some(({ event, payload }) => payloads[event.seq] !== payload);
+  if (hasLost) trial.hit();
   if (hasLost && isHeld && !payloads.some((payload) => payload.includes(LOG_LOST)))
     trial.blame("log", `${generation.id}: its worker has not put back what was lost`);
   for (const record of mine) judgeShown(trial, record, await record.done, { payloads, told, isDark });

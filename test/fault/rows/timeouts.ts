@@ -22,6 +22,7 @@ export const timeouts: FaultRow = {
   name: "timeouts",
   about:
     "engines fall silent, refuse, or take too long, half of the time while a worker is killed: each generation ends as its policy says, or goes on with the fallback; from the moment at which a timeout is up until the end is stored, of those that kept their worker",
+  proof: "a generation ends for a timeout, or goes on with the fallback of an engine that was asked",
   world: { upstream: true },
   async run(trial) {
     const plays = [fallsSilent, takesTooLong, hasFallback].flatMap((play) =>
@@ -48,6 +49,7 @@ async function fallsSilent(trial: Trial): Promise<void> {
     simulator: { stall_after_tokens: random.integer(0, 60) },
     policy: { max_attempts: MAX_ATTEMPTS, timeouts: { first_token: limit, between_tokens: limit } },
     mayEnd: [answer === "complete" ? "generation.completed" : "generation.failed"],
+    mayFinish: "timeout",
   });
   trial.read(generation, random.pick(["raw", "sdk"]));
   await judgeEnd(trial, generation, {
@@ -68,6 +70,7 @@ async function takesTooLong(trial: Trial): Promise<void> {
     model: random.pick(["sim", "upstream"]),
     policy: { max_attempts: MAX_ATTEMPTS, timeouts: { total: { after_ms: TOTAL_MS, answer } } },
     mayEnd: [answer === "complete" ? "generation.completed" : "generation.failed"],
+    mayFinish: "timeout",
   });
   trial.read(generation, random.pick(["raw", "sdk"]));
   const codes = new Set(["total_timeout"]);
@@ -84,7 +87,8 @@ async function hasFallback(trial: Trial): Promise<void> {
     policy: { max_attempts: MANY_ATTEMPTS, timeouts: { first_token } },
     prepare: ({ seed }) => world.upstream.treat(seed!, random.pick(["stalls", "refuses"])),
   });
-  trial.read(generation, random.pick(["raw", "sdk"]));
+  await trial.read(generation, random.pick(["raw", "sdk"])).record.done;
+  if (world.upstream.requestsOf(generation.request.seed!).length > 0) trial.hit();
 }
 
 interface Expected {
@@ -109,6 +113,7 @@ async function judgeEnd(
     (event.type === "generation.failed" && answer !== "complete" && codes.has(event.error.code)) ||
     (event.type === "generation.completed" && answer === "complete" && event.finish_reason === "timeout");
   if (!isRight) trial.blame("ends", `${generation.id} ended as ${JSON.stringify(event)}, policy: ${answer}`);
+  else trial.hit();
   const earlyMs = notBefore - end.at;
   if (earlyMs > TOLERANCE_MS) trial.blame("ends", `${generation.id} ended ${earlyMs} ms too early`);
   const log = (await trial.world.readLog(generation.ref)).map(

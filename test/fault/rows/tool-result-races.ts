@@ -6,6 +6,7 @@ import { timeToEvent } from "../trial/recovery.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
+import { findBusiest } from "./takeover.ts";
 
 type ToolCall = Extract<KnownEvent, { type: "tool.call" }>;
 
@@ -22,12 +23,15 @@ const CALLERS = 4;
 const SPREAD_MS = 20;
 /** While a takeover is due the answers come before it, in its middle, or after it; otherwise at once. */
 const LONGEST_WAIT_MS = 1_500;
+const CONFLICT = "tool_result_conflict";
 const TOOL_CALL = '"type":"tool.call"';
 
 export const toolResultRaces: FaultRow = {
   name: "tool-result-races",
   about:
     "each tool call is answered by four clients at once at two nodes, while the worker that asked lives, is killed, is told to stop or is being replaced, and some generations are cancelled: one answer counts; from the last answer that a generation waited for until the model's next event",
+  proof:
+    "an answer that came second is refused, and where a worker is ended a generation of it gets a later attempt",
   world: {},
   async run(trial) {
     const { random, world } = trial;
@@ -46,19 +50,25 @@ export const toolResultRaces: FaultRow = {
     const asking = await Promise.all(creating);
     await asking[0]!.record.until(({ seen }) => seen.some(isCall));
     const faulty = (async () => {
-      const victim = random.pick(world.workers);
+      const { readers } = trial;
       await delay(random.integer(0, SPREAD_MS));
+      const { busiest: victim } = findBusiest(world, readers);
       if (fault === "SIGKILL") await victim.kill();
       else if (fault === "SIGTERM") await victim.stop();
     })();
     const longestMs = fault === "none" ? 0 : LONGEST_WAIT_MS;
-    await Promise.all(
+    const all = await Promise.all(
       asking.map(async ({ generation, record, isCancelled }) => {
         const submissions = await answerAll(trial, record, { longestMs, isCancelled });
         await judgeAnswers(trial, generation, submissions);
+        return submissions;
       }),
     );
     await faulty;
+    await trial.ended();
+    const refused = all.flat().filter(({ answer }) => answer && codeOf(answer) === CONFLICT);
+    const isTakenOver = asking.some(({ record }) => record.seen.some(isLaterAttempt));
+    if (fault === "none" || isTakenOver) trial.hit(refused.length);
   },
 };
 
@@ -128,8 +138,7 @@ async function judgeAnswers(
     if (taken.join() !== stored.join()) blame(`${callId}: taken ${taken.join()}, stored ${stored.join()}`);
     for (const { answer } of mine) {
       const code = answer && codeOf(answer);
-      const isRight =
-        code === "" || code === "tool_result_conflict" || (isCancelled && code === "generation_ended");
+      const isRight = code === "" || code === CONFLICT || (isCancelled && code === "generation_ended");
       if (!isRight) blame(`${callId}: an answer got ${answer?.status} ${answer?.body ?? "nothing"}`);
     }
   }
@@ -147,6 +156,11 @@ function reportContinuation(trial: Trial, record: ReaderRecord, submissions: rea
 
 function callsOf({ seen }: ReaderRecord): ToolCall[] {
   return seen.filter(isCall).map(({ payload }) => decodeEvent(payload) as ToolCall);
+}
+
+function isLaterAttempt({ payload }: { readonly payload: string }): boolean {
+  const event = decodeEvent(payload) as KnownEvent;
+  return event.type === "generation.started" && event.attempt > 1;
 }
 
 function isCall({ payload }: { readonly payload: string }): boolean {

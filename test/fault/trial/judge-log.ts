@@ -28,22 +28,40 @@ export function judgeLog(generation: TestedGeneration, payloads: readonly string
   if (!generation.mayEnd.some((type) => type === end.type))
     blame("ends", `ended as ${JSON.stringify(end)}, which this fault does not permit`);
 
+  const { undisturbed, wholeText, mayFinish } = generation;
+  const finishReason = end.type === "generation.completed" ? end.finish_reason : undefined;
+  const isWhole = finishReason === undisturbed.finishReason;
+  if (finishReason !== undefined && !isWhole && finishReason !== mayFinish)
+    blame("ends", `finished for "${finishReason}", the undisturbed run for "${undisturbed.finishReason}"`);
+
   const transcript = new Transcript();
   for (const event of events) transcript.apply(event);
-  const { wholeText } = generation;
-  const isWhole = end.type === "generation.completed" && end.finish_reason === "stop";
-  const isRight = isWhole ? transcript.text === wholeText : wholeText.startsWith(transcript.text);
-  if (!isRight)
-    blame("text", `its text differs from the undisturbed run's at ${differAt(transcript.text, wholeText)}`);
+  const { text, usage } = transcript;
+  const stands = countStanding(events);
+  const expected = isWhole ? wholeText : undisturbed.tokens.slice(0, stands).join("");
+  if (text !== expected)
+    blame("text", `its text differs from the undisturbed run's at ${differAt(text, expected)}`);
+  else if (isWhole && stands !== undisturbed.tokens.length)
+    blame("text", `its text has ${stands} tokens, the undisturbed run's ${undisturbed.tokens.length}`);
 
-  const produced = sumTokens(events);
-  const { output_tokens: counted } = transcript.usage;
-  if (counted !== produced) blame("text", `its usage says ${counted} tokens, its events ${produced}`);
+  const produced = countProduced(events);
+  if (usage.output_tokens !== produced)
+    blame("text", `its usage says ${usage.output_tokens} tokens, its events ${produced}`);
   return violations;
 }
 
+/** How many tokens of text count in the end: those that no rewind has taken back. */
+function countStanding(events: readonly KnownEvent[]): number {
+  let standing: { seq: number; tokens: number }[] = [];
+  for (const event of events) {
+    if (event.type === "output.rewind") standing = standing.filter(({ seq }) => seq <= event.to_seq);
+    else if (event.type === "output.delta") standing.push({ seq: event.seq, tokens: event.tokens ?? 1 });
+  }
+  return standing.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
 /** What was really produced, rewound or not. */
-function sumTokens(events: readonly KnownEvent[]): number {
+function countProduced(events: readonly KnownEvent[]): number {
   return events.reduce((sum, event) => {
     const isOutput = event.type === "output.delta" || event.type === "reasoning.delta";
     return isOutput ? sum + (event.tokens ?? 1) : sum;

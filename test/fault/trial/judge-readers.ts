@@ -6,7 +6,10 @@ import type { Violation, ViolationKind } from "./violation.ts";
 /** A generation's log as it is in the end. */
 export interface FinalLog {
   readonly generation: TestedGeneration;
+  /** As readers get it: without what moderation has withdrawn. */
   readonly payloads: readonly string[];
+  /** As it is stored, byte for byte. */
+  readonly stored: readonly string[];
 }
 
 const MOST_NAMED = 8;
@@ -37,6 +40,7 @@ export async function judgeReaders(
   const foreign = leaked.filter(isForeign);
   return [
     ...readers.flatMap((record) => blameEnd(record, ends.get(record.name)!)),
+    ...readers.flatMap(judgeResponses),
     // One that left, or was refused, has lost nothing by not staying: only what it saw counts.
     ...blame(
       "lost",
@@ -55,6 +59,21 @@ export async function judgeReaders(
 function blameEnd({ name, generation }: ReaderRecord, end: ReaderEnd): Violation[] {
   if (end.type !== "refused") return [];
   return [{ kind: "refused", what: `${name} of ${generation.id}: ${end.code}, ${end.message}` }];
+}
+
+/**
+ * What PROTOCOL.md §8.1.5 says of a response's end. A reader is never told by a clean end that a generation has ended which has not, and
+ * once it has the end in hand it gets the rest, unless a fault breaks the connection.
+ */
+function judgeResponses({ name, generation, responses }: ReaderRecord): Violation[] {
+  return responses.flatMap(({ connection, how, isTold, isExcused }): Violation[] => {
+    const what = `${name} of ${generation.id}: its connection ${connection}`;
+    if (how === "clean" && !isTold)
+      return [{ kind: "early_end", what: `${what} ended cleanly before the terminal event` }];
+    if ((how === "broken" || how === "error") && isTold && !isExcused)
+      return [{ kind: "late_break", what: `${what} broke behind the terminal event` }];
+    return [];
+  });
 }
 
 /** One violation per reader, however many events it is about. */

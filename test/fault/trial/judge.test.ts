@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { createGenerationId } from "@reprise/protocol";
+import { createGenerationId, logSubject } from "@reprise/protocol";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ReaderRecord } from "../readers/reader-record.ts";
 import { createTenant } from "../world/tenant.ts";
+import { judgeAcks } from "./judge-acks.ts";
 import { judgeLog } from "./judge-log.ts";
 import { judgeReaders } from "./judge-readers.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
@@ -16,8 +17,10 @@ function testedGeneration(name: string): TestedGeneration {
     ref: { tenant: tenant.id, generation },
     tenant,
     request,
+    undisturbed: { tokens: ["a", "b"], finishReason: "stop" },
     wholeText: "ab",
     mayEnd: ["generation.completed"],
+    mayFinish: undefined,
   };
 }
 
@@ -27,6 +30,7 @@ const delta = (text: string) => ({ type: "output.delta", text });
 const REQUESTED = { type: "generation.requested" };
 const STARTED = { type: "generation.started", attempt: 1, worker: "w", model: "sim" };
 const COMPLETED = { type: "generation.completed", finish_reason: "stop", usage: usage(2) };
+const CUT_SHORT = { type: "generation.completed", finish_reason: "length", usage: usage(1) };
 const FAILED = {
   type: "generation.failed",
   error: { code: "worker_lost", message: "", retryable: true },
@@ -52,6 +56,14 @@ describe("the judge of a log", () => {
     expect(kindsOf(payloads)).toEqual(["ends"]);
   });
 
+  test("permits a part of the text where the fault permits its finish reason, of as many tokens as are there", () => {
+    const graceful = { ...testedGeneration("acme"), mayFinish: "timeout" } as const;
+    const ended = { ...CUT_SHORT, finish_reason: "timeout" };
+    expect(kindsOf(encode([REQUESTED, STARTED, delta("a"), ended]), graceful)).toEqual([]);
+    const other = encode([REQUESTED, STARTED, { ...delta("a"), tokens: 2 }, { ...ended, usage: usage(2) }]);
+    expect(kindsOf(other, graceful)).toEqual(["text"]);
+  });
+
   test.each([
     ["that is not there, though its create was answered", [], ["answer"]],
     ["with a hole", WHOLE.toSpliced(2, 1), ["log", "text", "text"]],
@@ -64,7 +76,22 @@ describe("the judge of a log", () => {
       encode([REQUESTED, STARTED, delta("a"), { ...COMPLETED, usage: usage(1) }]),
       ["text"],
     ],
-    ["that counts what was not produced", encode([REQUESTED, STARTED, delta("ab"), COMPLETED]), ["text"]],
+    [
+      "that counts what was not produced",
+      encode([REQUESTED, STARTED, delta("a"), delta("b"), { ...COMPLETED, usage: usage(3) }]),
+      ["text"],
+    ],
+    [
+      "with fewer tokens",
+      encode([REQUESTED, STARTED, delta("ab"), { ...COMPLETED, usage: usage(1) }]),
+      ["text"],
+    ],
+    ["that was cut short for its length", encode([REQUESTED, STARTED, delta("a"), CUT_SHORT]), ["ends"]],
+    [
+      "that is whole, and finished for its length",
+      encode([REQUESTED, STARTED, delta("a"), delta("b"), { ...COMPLETED, finish_reason: "length" }]),
+      ["ends"],
+    ],
   ])("finds a log %s", (_, payloads, kinds) => {
     expect(kindsOf(payloads)).toEqual(kinds);
   });
@@ -75,8 +102,8 @@ describe("the judge of readers", () => {
   const theirs = testedGeneration("globex");
   const foreign = encode([REQUESTED, STARTED, delta("x"), delta("y"), COMPLETED]);
   const logs = [
-    { generation: mine, payloads: WHOLE },
-    { generation: theirs, payloads: foreign },
+    { generation: mine, payloads: WHOLE, stored: WHOLE },
+    { generation: theirs, payloads: foreign, stored: foreign },
   ];
   let record: ReaderRecord;
   const show = (...seqs: number[]) => {
@@ -119,5 +146,27 @@ describe("the judge of readers", () => {
     expect(await kinds()).toEqual([]);
     record.show(3, "forged");
     expect(await kinds()).toEqual(["unknown"]);
+  });
+});
+
+describe("the judge of what was acknowledged", () => {
+  const generation = testedGeneration("acme");
+  const subject = logSubject(generation.ref);
+  const acked = (...payloads: readonly string[]) =>
+    payloads.map((payload, index) => {
+      const place = { stream: "GENERATIONS_0", streamSeq: index + 1, at: index };
+      return { subject, payload, by: "worker-1", ...place };
+    });
+  const judge = (stored: readonly string[], ...payloads: readonly string[]) =>
+    judgeAcks({ generation, payloads: stored, stored }, acked(...payloads)).map(({ kind }) => kind);
+
+  test("finds nothing wrong where the log has it all, and more whose acknowledgement was lost", () => {
+    expect(judge(WHOLE, ...WHOLE)).toEqual([]);
+    expect(judge(WHOLE, ...WHOLE.slice(0, 3))).toEqual([]);
+  });
+
+  test("finds an acknowledged event that the log does not have, or has otherwise", () => {
+    expect(judge(WHOLE.slice(0, 4), ...WHOLE)).toEqual(["unstored"]);
+    expect(judge(WHOLE, encode([{}, {}, delta("c")])[2]!)).toEqual(["unstored"]);
   });
 });

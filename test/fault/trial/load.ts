@@ -1,4 +1,6 @@
+import { logSubject } from "@reprise/protocol";
 import type { Reader } from "../readers/reader-record.ts";
+import { countTokens, endOf } from "./acked.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 import type { GenerationOptions, ReaderKind, Trial } from "./trial.ts";
 
@@ -14,17 +16,37 @@ export interface Load {
   readonly readers: readonly Reader[];
 }
 
-const FEW_EVENTS = 3;
+const FEW = 3;
+/** A generation that has more of its tokens than this may end before a fault strikes. */
+const MOST_DONE = 0.7;
+/** On a machine so slow that loads end before they are read. */
+const MOST_LOADS = 5;
 
 /**
- * Creates generations, reads them, and resolves when every reader has seen a few events, plus up to `spread` more, drawn: so that
- * faults strike at another place of the stream each time.
+ * Creates generations, reads them, and resolves when every reader has seen a few events and the first generation has a few tokens, plus
+ * up to `spread` more, drawn: so that faults strike at another place of the stream each time. At that moment most of the generations
+ * are under way: where they have come too far, others are begun.
  */
 export async function startLoad(trial: Trial, options: LoadOptions = {}, spread = 40): Promise<Load> {
   const { generations: count = 8, readers: kinds = ["raw", "sdk"], ...generationOptions } = options;
-  const generations = await Promise.all(Array.from({ length: count }, () => trial.create(generationOptions)));
-  const readers = generations.flatMap((generation) => kinds.map((kind) => trial.read(generation, kind)));
-  const enough = FEW_EVENTS + trial.random.integer(0, spread);
-  await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length >= enough)));
-  return { generations, readers };
+  const { tokens = 100 } = generationOptions;
+  const enough = FEW + trial.random.integer(0, Math.min(spread, Math.floor(tokens / 2)));
+  for (let loads = 1; ; loads++) {
+    const creating = Array.from({ length: count }, () => trial.create(generationOptions));
+    const generations = await Promise.all(creating);
+    const readers = generations.flatMap((generation) => kinds.map((kind) => trial.read(generation, kind)));
+    await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length >= FEW)));
+    await untilProduced(trial, generations[0]!, enough);
+    const isUnderWay = (generation: TestedGeneration) =>
+      !endOf(trial.world, generation) && countTokens(trial.world, generation) <= tokens * MOST_DONE;
+    if (generations.filter(isUnderWay).length > count / 2 || loads === MOST_LOADS)
+      return { generations, readers };
+  }
+}
+
+/** Resolves when so many tokens of a generation are stored, or its end. */
+async function untilProduced({ world }: Trial, generation: TestedGeneration, tokens: number): Promise<void> {
+  const subject = logSubject(generation.ref);
+  while (countTokens(world, generation) < tokens && !endOf(world, generation))
+    await world.broker.acks.next((message) => message.subject === subject);
 }

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { decodeEvent, Withdrawals } from "@reprise/protocol";
+import { decodeEvent, logSubject, Withdrawals } from "@reprise/protocol";
 import { createSeededRandom } from "@reprise/testkit";
 import type { FaultRow } from "../rows/row.ts";
 import type { FaultWorld } from "../world/fault-world.ts";
 import { intrude } from "./intruder.ts";
+import { judgeAcks } from "./judge-acks.ts";
 import { judgeLog } from "./judge-log.ts";
 import { type FinalLog, judgeReaders } from "./judge-readers.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
@@ -15,6 +16,10 @@ export interface TrialResult {
   readonly violations: readonly Violation[];
   /** What the services have logged as warnings and errors lately, where something was wrong. */
   readonly complaints: readonly string[];
+  /** How many things the fault has hit, by the row's proof. */
+  readonly hits: number;
+  /** How long it took, in milliseconds. */
+  readonly ms: number;
   readonly recoveriesMs: readonly number[];
   /** Events that were stored, and events that readers were shown: how much the verdict is about. */
   readonly stored: number;
@@ -40,12 +45,15 @@ export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): 
     const limit = delay(LIMIT_MS, "late" as const, { signal: over.signal, ref: false });
     const end = await Promise.race([attempt(trial, row, over.signal), limit]);
     if (end === "late") blameHanging(trial);
+    else if (trial.hits === 0) trial.blame("no_fault", `the fault hit nothing; it hits where ${row.proof}`);
     const logs = typeof end === "string" ? [] : end;
     if (logs.length > 0) trial.violations.push(...(await judge(trial, logs)));
     return {
       seed,
       violations: trial.violations,
       complaints: trial.violations.length > 0 ? collectComplaints(world) : [],
+      hits: trial.hits,
+      ms: performance.now() - trial.startedAt,
       recoveriesMs: trial.recoveriesMs,
       stored: logs.reduce((sum, { payloads }) => sum + payloads.length - 1, 0),
       shown: trial.readers.reduce((sum, { record }) => sum + record.seen.length, 0),
@@ -55,6 +63,7 @@ export async function runTrial(world: FaultWorld, row: FaultRow, seed: number): 
   } finally {
     over.abort();
     for (const reader of [...trial.readers, ...trial.disowned]) reader.leave();
+    for (const { ref } of trial.generations) world.broker.acks.forget(logSubject(ref));
     await intrusion;
   }
 }
@@ -91,7 +100,8 @@ async function readToEnd(
 ): Promise<FinalLog> {
   for (;;) {
     const payloads = sealed.get(generation) ?? (await world.readLog(generation.ref).catch(() => []));
-    if (payloads.some((payload) => END.test(payload))) return { generation, payloads: asShown(payloads) };
+    if (payloads.some((payload) => END.test(payload)))
+      return { generation, payloads: asShown(payloads), stored: payloads };
     await delay(POLL_MS, undefined, { signal: over });
   }
 }
@@ -109,8 +119,13 @@ function asShown(payloads: readonly string[]): readonly string[] {
 const END = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancelled)"/;
 
 async function judge(trial: Trial, logs: readonly FinalLog[]): Promise<Violation[]> {
+  const { acks } = trial.world.broker;
   const readers = trial.readers.map(({ record }) => record);
+  const acked = new Map(logs.map((log) => [log, acks.of(logSubject(log.generation.ref))] as const));
+  if ([...acked.values()].every(({ length }) => length === 0))
+    trial.blame("harness", "no proxy has seen an acknowledgement of any event");
   return [
+    ...[...acked].flatMap(([log, messages]) => judgeAcks(log, messages)),
     ...logs.flatMap(({ generation, payloads }) => judgeLog(generation, payloads)),
     ...(await judgeReaders(logs, readers)),
   ];

@@ -1,5 +1,6 @@
-import type { GenerationRef, GenerationRequest, TerminalType } from "@reprise/protocol";
+import type { FinishReason, GenerationRef, GenerationRequest, TerminalType } from "@reprise/protocol";
 import type { Tenant } from "../world/tenant.ts";
+import type { Undisturbed } from "./undisturbed.ts";
 
 /** A generation that a trial has created, and what must become of it. */
 export interface TestedGeneration {
@@ -7,8 +8,12 @@ export interface TestedGeneration {
   readonly ref: GenerationRef;
   readonly tenant: Tenant;
   readonly request: GenerationRequest;
-  /** All that the engine would say if nobody disturbed it, as moderation lets it be shown. */
+  /** What the engine says if nobody disturbs it. */
+  readonly undisturbed: Undisturbed;
+  /** All of that as moderation lets it be shown. */
   readonly wholeText: string;
   /** The ends that the fault permits. One that is not `generation.completed` may have a part of the text. */
   readonly mayEnd: readonly TerminalType[];
+  /** A finish reason besides the undisturbed run's own that the fault permits, with a part of the text. */
+  readonly mayFinish: FinishReason | undefined;
 }

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createClient, type Generations } from "@reprise/client";
-import { type GenerationRequest, parseGenerationId, type Policy, type TerminalType } from "@reprise/protocol";
+import {
+  type FinishReason,
+  type GenerationRequest,
+  parseGenerationId,
+  type Policy,
+  type TerminalType,
+} from "@reprise/protocol";
 import type { SeededRandom } from "@reprise/testkit";
 import { BALANCED_URL, balancedFetch } from "../readers/balanced-fetch.ts";
 import { followRaw } from "../readers/raw-reader.ts";
@@ -10,7 +16,7 @@ import type { FaultWorld } from "../world/fault-world.ts";
 import type { Tenant } from "../world/tenant.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 import type { Violation, ViolationKind } from "./violation.ts";
-import { wholeTextOf } from "./whole-text.ts";
+import { runUndisturbed } from "./undisturbed.ts";
 
 export interface GenerationOptions {
   /** Default: each in turn. */
@@ -32,6 +38,8 @@ export interface GenerationOptions {
   readonly prepare?: (request: GenerationRequest) => void;
   /** Default: `generation.completed` only. */
   readonly mayEnd?: readonly TerminalType[];
+  /** Default: the undisturbed run's finish reason only. */
+  readonly mayFinish?: FinishReason;
 }
 
 export type ReaderKind = "raw" | "sdk";
@@ -49,6 +57,9 @@ export class Trial {
   readonly violations: Violation[] = [];
   /** From a fault to the first event that could only come after it was overcome, in milliseconds, for each one affected. */
   readonly recoveriesMs: number[] = [];
+  /** By `performance.now()`. */
+  readonly startedAt = performance.now();
+  #hits = 0;
 
   constructor(world: FaultWorld, random: SeededRandom) {
     this.world = world;
@@ -58,6 +69,15 @@ export class Trial {
   /** Something that the row itself has found. */
   blame(kind: ViolationKind, what: string): void {
     this.violations.push({ kind, what });
+  }
+
+  /** The fault has hit so many things, by what the row's `proof` says. A trial without any hit is none. */
+  hit(count = 1): void {
+    this.#hits += count;
+  }
+
+  get hits(): number {
+    return this.#hits;
   }
 
   recovered(ms: number): void {
@@ -73,8 +93,8 @@ export class Trial {
 
   /** Creates a generation whose text is known beforehand. From its answer on it counts. */
   async create(options: GenerationOptions = {}): Promise<TestedGeneration> {
-    const { model = "sim", tokens = 100, tokensPerSecond = 100, simulator, policy, mayEnd } = options;
-    const { shown = (text: string) => text } = options;
+    const { model = "sim", tokens = 100, tokensPerSecond = 100, simulator, policy } = options;
+    const { shown = (text: string) => text, mayEnd, mayFinish } = options;
     const { tenants } = this.world;
     const tenant = options.tenant ?? tenants[this.generations.length % tenants.length]!;
     const request: GenerationRequest = {
@@ -85,7 +105,7 @@ export class Trial {
       ...(policy && { policy }),
     };
     options.prepare?.(request);
-    const wholeText = shown(await wholeTextOf(request));
+    const undisturbed = await runUndisturbed(request);
     const { id } = await this.clientOf(tenant).create(request, {
       idempotencyKey: options.idempotencyKey ?? randomUUID(),
     });
@@ -94,7 +114,9 @@ export class Trial {
       ref: { tenant: tenant.id, generation: parseGenerationId(id) },
       tenant,
       request,
-      wholeText,
+      undisturbed,
+      wholeText: shown(undisturbed.tokens.join("")),
+      mayFinish,
       mayEnd: mayEnd ?? ["generation.completed"],
     };
     this.generations.push(generation);
@@ -106,8 +128,11 @@ export class Trial {
     const index = this.readers.length + this.disowned.length;
     const record = new ReaderRecord(`${kind}-reader ${index}`, generation);
     const urls = this.world.deliveries.map(({ url }) => url);
-    const options = { urls, first: this.#drawNode(), random: this.random.next };
-    const reader = kind === "raw" ? followRaw(record, options) : followWithSdk(record, options);
+    const options = { urls, first: this.#drawNode() };
+    const reader =
+      kind === "raw"
+        ? followRaw(record, { ...options, random: this.random.next, isExcused: this.#isExcused })
+        : followWithSdk(record, options);
     this.readers.push(reader);
     return reader;
   }
@@ -132,6 +157,13 @@ export class Trial {
   async ended(): Promise<void> {
     await Promise.all(this.readers.map(({ record }) => record.done));
   }
+
+  /** Whether this trial's fault may have broken a response of a node, to this port of ours. */
+  readonly #isExcused = (node: number, port: number): boolean => {
+    const { deliveries } = this.world;
+    const isCut = deliveries[node]!.toClients?.hasCut(port) ?? false;
+    return isCut || this.world.isDisturbed(node, this.startedAt);
+  };
 
   #drawNode(): number {
     return this.random.integer(0, this.world.deliveries.length - 1);

@@ -5,12 +5,15 @@
  * - `foreign`: an event that another tenant's log has, or an answer to another tenant's key
  * - `unknown`: an event that is not in the log, byte for byte
  * - `log`: the log itself has a hole or begins or ends wrongly; `ends`: not exactly one end
+ * - `unstored`: an event that the broker had acknowledged as stored, as its proxies have seen, is not in the log byte for byte
+ * - `early_end`: a response that ended cleanly before the terminal event; `late_break`: one that broke behind it, for no fault
  * - `text`: another text, or another usage, than the undisturbed run's
  * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never looked at; `decisions`: one made twice
  * - `answer`: a create or a cancel that was answered is not in the log
  * - `refused`: a reader or a caller got an error that no fault excuses
  * - `hung`: the trial was not over within its limit
- * - `harness`: the row itself failed
+ * - `no_fault`: the fault hit nothing, so nothing was tried
+ * - `harness`: the row itself failed, or what the judge needs was not recorded
  */
 export type ViolationKind =
   | "lost"
@@ -20,12 +23,16 @@ export type ViolationKind =
   | "unknown"
   | "log"
   | "ends"
+  | "unstored"
+  | "early_end"
+  | "late_break"
   | "text"
   | "unjudged"
   | "decisions"
   | "answer"
   | "refused"
   | "hung"
+  | "no_fault"
   | "harness";
 
 export interface Violation {

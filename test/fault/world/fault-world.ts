@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
 import type { GenerationRef } from "@reprise/protocol";
 import { createTempDir, findFreePort, startTcpProxy, type TcpProxy, untilAnswered } from "@reprise/testkit";
+import { startBrokerLink } from "./broker-link.ts";
+import { Disturbance } from "./disturbance.ts";
 import { ServiceSlot } from "./service-slot.ts";
 import { createTenant, encodeTenantsFile, type Tenant } from "./tenant.ts";
 import { encodeModelsFile, startUpstream, type Upstream } from "./upstream.ts";
 import { startWorldBroker, type WorldBroker } from "./world-broker.ts";
-import { DEFAULT_ACK_WAIT_MS, type Link, type WorldOptions } from "./world-options.ts";
+import { DEFAULT_ACK_WAIT_MS, type WorldOptions } from "./world-options.ts";
 
 export interface DeliverySlot {
   readonly slot: ServiceSlot;
@@ -33,6 +35,8 @@ export interface FaultWorld extends AsyncDisposable {
   readonly connection: Broker["main"];
   /** The model server behind the model `upstream`. Asking for it where the row has not asked for one is a mistake of the row. */
   readonly upstream: Upstream;
+  /** Whether a delivery node, its way to the broker, or the broker itself was broken on purpose. @param since by `performance.now()` */
+  isDisturbed(delivery: number, since: number): boolean;
   /** Takes back whatever a trial has done: afterwards all processes run and no connection is disturbed. */
   heal(): Promise<void>;
 }
@@ -66,8 +70,6 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   const modelsFile = join(dir.path, "models.json");
   if (upstream) await writeFile(modelsFile, encodeModelsFile(upstream));
 
-  const isProxied = (link: Link) => options.proxied?.includes(link) ?? false;
-  const proxyTo = async (port: number) => stack.use(await startTcpProxy({ target: { port } }));
   const base = {
     REPRISE_SHARDS: "2",
     REPRISE_REPLICAS: kind === "cluster" ? "3" : "1",
@@ -82,17 +84,16 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     service: keyof typeof READY_MESSAGES,
     env: Readonly<Record<string, string>>,
   ) => {
-    const isDelivery = service === "delivery";
-    const toBroker = isProxied(isDelivery ? "delivery-broker" : "worker-broker")
-      ? await proxyTo(broker.server.port)
-      : undefined;
-    const natsUrl = toBroker ? `nats://${toBroker.host}:${toBroker.port}` : broker.url;
+    const disturbance = new Disturbance();
+    const link = { name, brokerUrl: broker.url, acks: broker.acks, disturbance };
+    const toBroker = stack.use(await startBrokerLink(link));
     const slot = new ServiceSlot({
       name,
       service,
-      env: { ...base, REPRISE_NATS_URL: natsUrl, ...env },
+      env: { ...base, REPRISE_NATS_URL: toBroker.url, ...env },
       readyMessage: READY_MESSAGES[service],
       toBroker,
+      disturbance,
     });
     return stack.use(slot);
   };
@@ -104,7 +105,9 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
       REPRISE_PORT: String(port),
       REPRISE_TENANTS_FILE: tenantsFile,
     });
-    const toClients = isProxied("client-delivery") ? await proxyTo(port) : undefined;
+    const toClients = options.clientProxies
+      ? stack.use(await startTcpProxy({ target: { port } }))
+      : undefined;
     deliveries.push({ slot, toClients, url: `http://127.0.0.1:${toClients?.port ?? port}` });
   }
   const workers: ServiceSlot[] = [];
@@ -135,6 +138,9 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
       const stored = await untilAnswered(() => source.readTail(ref, 0));
       return stored.map(({ payload }) => Buffer.from(payload).toString());
     },
+    isDisturbed: (delivery, since) =>
+      broker.disturbance.hasStruckSince(since) ||
+      deliveries[delivery]!.slot.disturbance.hasStruckSince(since),
     async heal() {
       for (const { toClients } of deliveries) toClients?.setFaults({});
       await broker.heal();

@@ -1,4 +1,6 @@
-import { type LogLine, type ServiceProcess, startService, type TcpProxy } from "@reprise/testkit";
+import { type LogLine, type ServiceProcess, startService } from "@reprise/testkit";
+import type { BrokerLink } from "./broker-link.ts";
+import type { Disturbance } from "./disturbance.ts";
 import { isAlive } from "./is-alive.ts";
 
 export interface SlotOptions {
@@ -8,14 +10,16 @@ export interface SlotOptions {
   readonly env: Readonly<Record<string, string>>;
   /** What the process logs once it does its work. */
   readonly readyMessage: string;
-  /** Between it and the broker, where the row has asked for one. */
-  readonly toBroker: TcpProxy | undefined;
+  readonly toBroker: BrokerLink;
+  /** Of this service, and of its way to the broker. */
+  readonly disturbance: Disturbance;
 }
 
 /** One place in the platform, in which one process after another lives: each has the addresses of the one before it. */
 export class ServiceSlot implements AsyncDisposable {
   readonly name: string;
-  readonly toBroker: TcpProxy | undefined;
+  readonly toBroker: BrokerLink;
+  readonly disturbance: Disturbance;
   readonly #options: SlotOptions;
   #process: ServiceProcess | undefined;
   #ready: LogLine | undefined;
@@ -25,6 +29,7 @@ export class ServiceSlot implements AsyncDisposable {
     this.#options = options;
     this.name = options.name;
     this.toBroker = options.toBroker;
+    this.disturbance = options.disturbance;
   }
 
   get pid(): number {
@@ -53,6 +58,7 @@ export class ServiceSlot implements AsyncDisposable {
   /** SIGKILL. Resolves when the process is gone. */
   async kill(): Promise<void> {
     const living = this.#living();
+    this.disturbance.strike();
     living.kill("SIGKILL");
     await living.exited;
   }
@@ -60,6 +66,7 @@ export class ServiceSlot implements AsyncDisposable {
   /** SIGSTOP. Resolves when the process stands still. */
   async pause(): Promise<void> {
     this.#isPaused = true;
+    this.disturbance.strike();
     await this.#living().pause();
   }
 
@@ -71,12 +78,13 @@ export class ServiceSlot implements AsyncDisposable {
 
   /** SIGTERM. Resolves when the process has ended. */
   async stop(): Promise<void> {
+    this.disturbance.strike();
     await this.#living().stop();
   }
 
   /** Whatever a trial has done to it: afterwards there is a process, and it runs. */
   async heal(): Promise<void> {
-    this.toBroker?.setFaults({});
+    this.toBroker.repair();
     if (this.#process === undefined || !isAlive(this.#process.pid)) await this.start();
     else if (this.#isPaused) this.resume();
   }

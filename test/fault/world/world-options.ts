@@ -1,6 +1,3 @@
-/** Connections that can be made to go through a chaos proxy. */
-export type Link = "client-delivery" | "delivery-broker" | "worker-broker";
-
 /** What a platform a row needs. */
 export interface WorldOptions {
   /** Delivery nodes. Default 2. */
@@ -13,8 +10,8 @@ export interface WorldOptions {
   readonly broker?: "single" | "cluster";
   /** After how long a silent worker's job goes to another, in milliseconds. Default 1,000; the platform's own is 5,000. */
   readonly ackWaitMs?: number;
-  /** Which connections go through proxies. Default none. With a cluster, only those of clients. */
-  readonly proxied?: readonly Link[];
+  /** Whether clients reach delivery through proxies. Default false. The broker is always reached through some. */
+  readonly clientProxies?: boolean;
   /** Whether there is the model `upstream` too, on a model server in this process, with `sim` as its fallback. Default false. */
   readonly upstream?: boolean;
   /** Further environment variables of all services. */
