@@ -47,7 +47,14 @@ export {
   parseWith,
   type ToolResult,
 } from "./request.ts";
-export { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEADERS, SSE_HEARTBEAT } from "./sse-frame.ts";
+export {
+  encodeSseError,
+  encodeSseFrame,
+  encodeSseRetry,
+  SSE_HEADERS,
+  SSE_HEARTBEAT,
+  SSE_RECONNECT_MS,
+} from "./sse-frame.ts";
 export * from "./subject.ts";
 export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";
 export { timeoutError } from "./timeout-error.ts";

@@ -14,6 +14,12 @@ export function encodeSseFrame(cursor: string, payload: string): string {
  */
 export const SSE_HEARTBEAT = ": ping\n";
 
+/**
+ * What every stream begins by asking of its client, in milliseconds. Clients add jitter to it; a node that drains tells each reader a time
+ * of its own.
+ */
+export const SSE_RECONNECT_MS = 250;
+
 /** How long a client waits before it reconnects. Has no blank line of its own: it rides on the next frame. */
 export function encodeSseRetry(retryMs: number): string {
   return `retry: ${Math.round(retryMs)}\n`;

@@ -117,6 +117,21 @@ test("another master key opens nothing, and says so without naming either", asyn
   await expect(wrong).rejects.toMatchObject({ code: "config_invalid" });
 });
 
+test("a wrapped key of another keyring among the store's is tampering, and no wrong master key", async () => {
+  const [store, other] = [createMemoryStore(), createMemoryStore()];
+  const foreign = await openKeyring({ store: other, masterKey: Buffer.alloc(32, 8) });
+  const keyring = await openKeyring({ store, masterKey });
+  for (const one of [keyring, foreign]) await one.tag(TENANT, "makes the tenant's key");
+  const own = (await store.get(`kek/${TENANT}`))!;
+
+  await store.put(`kek/${TENANT}`, (await other.get(`kek/${TENANT}`))!);
+  const tampered = await openKeyring({ store, masterKey });
+  await expect(tampered.tag(TENANT, "text")).rejects.toMatchObject({ code: "archive_corrupt" });
+  await store.put(`kek/${TENANT}`, own);
+  await store.put("check", (await other.get("check"))!);
+  await expect(openKeyring({ store, masterKey })).rejects.toMatchObject({ code: "archive_corrupt" });
+});
+
 test("no object holds a key in clear, nor the name of a subject or a generation", async () => {
   const store = createMemoryStore();
   const keyring = await openKeyring({ store, masterKey });

@@ -8,7 +8,7 @@ import type { DataKey, KeyOwner, Keyring } from "./keyring.ts";
 import { placeOfKid, subjectKid } from "./kid.ts";
 import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
 import { PendingKeys } from "./pending-keys.ts";
-import { TenantKeys, wrongMasterKey } from "./tenant-keys.ts";
+import { foreignKey, opensAnyTenant, TenantKeys, wrongMasterKey } from "./tenant-keys.ts";
 import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
 
 /*
@@ -40,7 +40,8 @@ const TAG_CHARS = 16;
  * A keyring whose keys lie in a store. Several processes may have one open on the same store. A key that `destroy` was asked for is gone
  * for every keyring that is opened after that; one that is open, anywhere, forgets it within ten seconds of `destroy` having
  * resolved, whoever holds a DataKey longer than for one use aside. Up to 20,000 keys are kept in memory.
- * @throws RepriseError `config_invalid` when the store's keys are under another master key; `archive_unavailable`
+ * @throws RepriseError `config_invalid` when the store's keys are under another master key; `archive_corrupt` when only the object is
+ *   that tells so; `archive_unavailable`
  */
 export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const { store, masterKey } = options;
@@ -49,7 +50,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   if ((await isMasterKey(store, masterKey)) === undefined)
     await store.create(MASTER_CHECK, encodeMasterCheck(masterKey));
   // Another process may have been first, with another key.
-  if (!(await isMasterKey(store, masterKey))) throw wrongMasterKey(MASTER_CHECK);
+  if (!(await isMasterKey(store, masterKey)))
+    throw (await opensAnyTenant(store, masterKey)) ? foreignKey(MASTER_CHECK) : wrongMasterKey(MASTER_CHECK);
   return new StoredKeyring(options);
 }
 

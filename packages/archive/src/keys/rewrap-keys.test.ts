@@ -44,6 +44,15 @@ test("a rotation that ends anywhere is ended by the next one, with nothing lost"
   }
 });
 
+test("a key that neither master key opens, while both know the others, was put there", async () => {
+  const { store } = await openStore();
+  const other = createMemoryStore();
+  await (await openKeyring({ store: other, masterKey: foreignKey })).tag(TENANTS[0]!, "text");
+  await store.put(`kek/${TENANTS[0]}`, (await other.get(`kek/${TENANTS[0]}`))!);
+  const rotation = rewrapKeys({ store, oldMasterKey, newMasterKey });
+  await expect(rotation).rejects.toMatchObject({ code: "archive_corrupt" });
+});
+
 test("with a master key that is not the store's nothing is changed", async () => {
   const { store } = await openStore();
   const before = await Promise.all(TENANTS.map((tenant) => store.get(`kek/${tenant}`)));

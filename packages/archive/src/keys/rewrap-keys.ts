@@ -2,7 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import type { BlobStore } from "../store/blob-store.ts";
 import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
-import { TENANT_KEYS, wrongMasterKey } from "./tenant-keys.ts";
+import { foreignKey, TENANT_KEYS, wrongMasterKey } from "./tenant-keys.ts";
 import { unwrapKey, wrapKey } from "./wrap.ts";
 
 export interface RewrapOptions {
@@ -16,7 +16,7 @@ export interface RewrapOptions {
  * archive first: a tenant that it meets meanwhile gets a key under the old one. When it was interrupted neither master key opens everything:
  * call it again with the same two, which also finds what came late.
  * @returns of how many tenants the key was wrapped anew
- * @throws RepriseError `config_invalid` when something is under neither; `archive_unavailable`, `archive_corrupt`
+ * @throws RepriseError `config_invalid` when the keys are under neither; `archive_corrupt` when one of them is; `archive_unavailable`
  */
 export async function rewrapKeys({ store, oldMasterKey, newMasterKey }: RewrapOptions): Promise<number> {
   const isOld = await isMasterKey(store, oldMasterKey);
@@ -28,7 +28,7 @@ export async function rewrapKeys({ store, oldMasterKey, newMasterKey }: RewrapOp
     const stored = await readStored(store, name, wrappedSchema);
     if (!stored || unwrapKey(stored.wrapped, newMasterKey, name)) continue;
     const key = unwrapKey(stored.wrapped, oldMasterKey, name);
-    if (!key) throw wrongMasterKey(name);
+    if (!key) throw foreignKey(name);
     await store.put(name, encodeStored({ wrapped: wrapKey(key, newMasterKey, name) }));
     rewrapped++;
   }

@@ -1,6 +1,7 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
 import { RecentlyUsed } from "../reader/recently-used.ts";
+import { archiveCorrupt } from "../segment/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
 import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
@@ -27,7 +28,7 @@ export class TenantKeys {
     this.#masterKey = masterKey;
   }
 
-  /** @throws RepriseError `archive_unavailable`, `archive_corrupt`, `config_invalid` when it is under another master key */
+  /** @throws RepriseError `archive_unavailable`; `archive_corrupt` when it is under another master key than the rest */
   get(tenant: string): Promise<TenantKey> {
     const cached = this.#cached.get(tenant);
     if (cached) return cached;
@@ -45,10 +46,29 @@ export class TenantKeys {
       stored = outcome === "created" ? made : await readStored(this.#store, name, wrappedSchema);
     }
     const wrapping = stored && unwrapKey(stored.wrapped, this.#masterKey, name);
-    if (!wrapping) throw wrongMasterKey(name);
+    if (!wrapping) throw foreignKey(name);
     const tagging = new Uint8Array(hkdfSync("sha256", wrapping, "", "reprise tags v1", KEY_BYTES));
     return { wrapping, tagging };
   }
+}
+
+/**
+ * Whether the master key opens any tenant's key.
+ * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+ */
+export async function opensAnyTenant(store: BlobStore, masterKey: Uint8Array): Promise<boolean> {
+  for await (const { key: name } of store.list(TENANT_KEYS)) {
+    const stored = await readStored(store, name, wrappedSchema);
+    if (stored && unwrapKey(stored.wrapped, masterKey, name)) return true;
+  }
+  return false;
+}
+
+/** @param name of what another master key has wrapped, beside what this one has */
+export function foreignKey(name: string): RepriseError {
+  return archiveCorrupt(
+    `The audit log's keys are under one master key, and ${name} is under another: it was put there, or a rewrap was interrupted.`,
+  );
 }
 
 /** @param name of what it does not open */

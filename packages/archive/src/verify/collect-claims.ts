@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 import { ARCHIVE_TREE } from "../commit/commit.ts";
-import { checkpointKey } from "../commit/paths.ts";
+import { checkpointKey, cosignedKey } from "../commit/paths.ts";
 import { parseCheckpoint } from "../note/checkpoint.ts";
 import { cosignedAt } from "../note/cosignature.ts";
 import type { VerifierKey } from "../note/note-key.ts";
@@ -27,6 +27,15 @@ export interface Collected {
   readonly heard: ReadonlyMap<VerifierKey, number>;
 }
 
+const COSIGNED = cosignedKey("");
+
+interface Note {
+  readonly where: string;
+  readonly note: string;
+  /** Whose checkpoint it has to be; undefined where any tree of the archive will do. */
+  readonly tree?: string;
+}
+
 /** What the archive says of itself beside its commits, and what others say of it. */
 export async function collectClaims(
   claims: TreeClaims,
@@ -34,22 +43,19 @@ export async function collectClaims(
   findings: Findings,
 ): Promise<Collected> {
   let signed = 0;
-  const notes = [...witnessed];
-  const own = await store.get(checkpointKey(ARCHIVE_TREE));
-  if (own) notes.push({ where: checkpointKey(ARCHIVE_TREE), note: Buffer.from(own).toString() });
-  for await (const { key } of store.list("cosigned/")) {
-    const bytes = await store.get(key);
-    if (bytes) notes.push({ where: key, note: Buffer.from(bytes).toString() });
-  }
+  const notes: Note[] = [...witnessed, ...(await Array.fromAsync(storedNotes(store)))];
   const heard = new Map<VerifierKey, number>();
-  for (const { where, note } of notes) {
+  for (const { where, note, tree } of notes) {
     try {
       const { text, verified } = openNote(note, vkeys);
       const checkpoint = parseCheckpoint(text);
       const cosigners = witnesses.filter((witness) => cosignedAt(note, witness) !== undefined);
       if (vkeys.length > 0 && verified.length === 0)
         findings.add("tampered", where, "is signed by none of the given keys");
-      if (!claims.add(where, checkpoint))
+      // Signed or not: the object of one tree says nothing of another.
+      if (tree !== undefined && checkpoint.origin !== `${name}/${tree}`)
+        findings.add("tampered", where, `is of ${checkpoint.origin}, not of ${name}/${tree}`);
+      else if (!claims.add(where, checkpoint))
         findings.add("unknown", where, `is of ${checkpoint.origin}, which is another archive`);
       else if (checkpoint.origin === `${name}/${ARCHIVE_TREE}`) {
         if (verified.length > 0) signed = Math.max(signed, checkpoint.size);
@@ -66,4 +72,14 @@ export async function collectClaims(
     findings.add("unknown", witness.name, "this witness has cosigned no checkpoint that is at hand");
   }
   return { signed, heard };
+}
+
+/** The checkpoints in the store, each under the name of its tree. */
+async function* storedNotes(store: BlobStore): AsyncGenerator<Note> {
+  const cosigned = (await Array.fromAsync(store.list(COSIGNED))).map(({ key }) => key);
+  for (const key of [checkpointKey(ARCHIVE_TREE), ...cosigned]) {
+    const bytes = await store.get(key);
+    const tree = key.slice(key.indexOf("/") + 1);
+    if (bytes) yield { where: key, note: Buffer.from(bytes).toString(), tree };
+  }
 }

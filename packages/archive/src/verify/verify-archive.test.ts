@@ -22,16 +22,18 @@ describe("the snapshot, which nobody signs", () => {
   const forged = { tenant: "acme", files: [], records, tree: { size: 0, edge: [] } };
   // `open` begins with what the snapshot says, so an erasure that was never asked for would be heeded.
   test.each([
-    ["of no commits, with a record in it", { ...toJson(new ArchiveState()), tenants: [forged] }],
-    ["of more commits than there are", { ...toJson(new ArchiveState()), next: 9 }],
-    ["that is none", "nothing"],
-  ])("is tampered with when it is one %s", async (_, snapshot) => {
+    ["of no commits, with a record in it", { ...toJson(new ArchiveState()), tenants: [forged] }, "amount to"],
+    ["of more commits than there are", { ...toJson(new ArchiveState()), next: 9 }, "of 9 commits"],
+    ["that is none", "nothing", "is no snapshot"],
+  ])("is tampered with when it is one %s", async (_, snapshot, because) => {
     const { store, add, verify } = await openWrittenArchive();
     await add(0);
     await store.put(SNAPSHOT_KEY, Buffer.from(JSON.stringify(snapshot)));
     const { verdict, findings } = await verify();
     expect(verdict).toBe("tampered");
-    expect(findings.map(({ where }) => where)).toEqual([SNAPSHOT_KEY]);
+    expect(findings).toEqual([
+      { kind: "tampered", where: SNAPSHOT_KEY, message: expect.stringContaining(because) },
+    ]);
   });
 
   test("may be written in another way, and old", async () => {

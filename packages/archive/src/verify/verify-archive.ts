@@ -42,6 +42,7 @@ export async function verifyArchive(options: VerifyOptions): Promise<VerifyRepor
 
   if (walked.commits === 0) findings.add("unknown", name, "there is no archive here");
   else await checkCoverage(walked, collected, options, findings);
+  checkSelection(walked, options, findings);
   const counts: FileCounts = { files: 0, segments: 0, events: 0, destroyed: 0, unopened: 0 };
   const live = new Set<string>();
   for (const [each, claimed] of walked.tenants) {
@@ -57,6 +58,22 @@ export async function verifyArchive(options: VerifyOptions): Promise<VerifyRepor
   for await (const { key } of store.list("data/"))
     if (!live.has(key)) findings.add("note", key, "is named by no commit, or by none any more");
   return { ...counts, verdict: findings.verdict, commits: walked.commits, findings: findings.list };
+}
+
+/** A name or a number that selects nothing is more likely wrong than meant: what was not looked at is not called fine. */
+function checkSelection(
+  { commits, tenants }: WalkedCommits,
+  { name, tenant, since = 0 }: VerifyOptions,
+  findings: Findings,
+): void {
+  if (tenant !== undefined && !tenants.has(tenant))
+    findings.add("unknown", name, `nothing verified: no commit names the tenant ${tenant}`);
+  if (since > 0 && since >= commits)
+    findings.add(
+      "unknown",
+      name,
+      `nothing verified: there are ${commits} commits, and none from ${since} on`,
+    );
 }
 
 /**

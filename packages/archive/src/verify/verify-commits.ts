@@ -61,6 +61,7 @@ export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> 
   const lanes = new LaneWalk(findings);
   const snapshot = await readSnapshot(store);
   const checkSnapshot = () => {
+    if (snapshot === "damaged") return;
     if (snapshot?.next === state.next && snapshot.text !== JSON.stringify(state))
       findings.add("tampered", SNAPSHOT_KEY, `is not what the first ${state.next} commits amount to`);
   };
@@ -90,7 +91,8 @@ export async function walkCommits(options: WalkOptions): Promise<WalkedCommits> 
     checkSnapshot();
   }
   lanes.end();
-  if (snapshot && snapshot.next > state.next)
+  if (snapshot === "damaged") findings.add("tampered", SNAPSHOT_KEY, "is no snapshot");
+  else if (snapshot && snapshot.next > state.next)
     findings.add("tampered", SNAPSHOT_KEY, `is of ${snapshot.next} commits, and there are ${state.next}`);
   await findLaterCommits(store, state.next, findings);
   claims.checkEnds((tree) => (tree === ARCHIVE_TREE ? state.archiveTree : state.tree(tree)).size, findings);
@@ -208,7 +210,9 @@ async function findLaterCommits(store: BlobStore, next: number, findings: Findin
   }
 }
 
-async function readSnapshot(store: BlobStore): Promise<{ next: number; text: string } | undefined> {
+async function readSnapshot(
+  store: BlobStore,
+): Promise<{ next: number; text: string } | "damaged" | undefined> {
   const bytes = await store.get(SNAPSHOT_KEY);
   if (!bytes) return undefined;
   try {
@@ -216,6 +220,6 @@ async function readSnapshot(store: BlobStore): Promise<{ next: number; text: str
     const state = ArchiveState.of(JSON.parse(Buffer.from(bytes).toString()));
     return { next: state.next, text: JSON.stringify(state) };
   } catch {
-    return { next: Number.POSITIVE_INFINITY, text: "" };
+    return "damaged";
   }
 }

@@ -6,8 +6,8 @@ import { joinRanges } from "./places.ts";
 export interface Erased {
   /** How many requests there are: while it is the same, so is the rest. */
   readonly count: number;
-  /** `<tenant>.<generation>`: nothing of these is archived any more. */
-  readonly generations: ReadonlySet<string>;
+  /** `<tenant>.<generation>`: nothing of these is archived any more, because of the erasure with this id. */
+  readonly generations: ReadonlyMap<string, string>;
   /** Places of the stretch that are empty, or will be, because of it. */
   readonly purged: readonly StreamRange[];
 }
@@ -17,14 +17,14 @@ export function erasedIn(
   state: ArchiveState,
   { stream, created, first, last }: Pick<Batch, "stream" | "created" | "first" | "last">,
 ): Erased {
-  const generations = new Set<string>();
+  const generations = new Map<string, string>();
   const purged: StreamRange[] = [];
   let count = 0;
   for (const tenant of state.tenants()) {
     for (const record of state.records(tenant)) {
       if (record.kind !== "erasure_requested") continue;
       count++;
-      for (const generation of record.generations) generations.add(`${tenant}.${generation}`);
+      for (const generation of record.generations) generations.set(`${tenant}.${generation}`, record.id);
       const emptied = record.purged[stream];
       if (emptied?.created !== created) continue;
       for (const [from, to] of emptied.ranges) if (from <= last && to >= first) purged.push([from, to]);

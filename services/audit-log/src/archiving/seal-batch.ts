@@ -18,6 +18,7 @@ import { erasedIn } from "./erased.ts";
 import type { GenerationKeys } from "./generation-keys.ts";
 import { type Group, groupMessages } from "./group-messages.ts";
 import { laneKind, type MessageOwner } from "./lane-kind.ts";
+import { UnpurgedPlaces } from "./unpurged-places.ts";
 import { readEnd, readFirstWords } from "./what-it-says.ts";
 
 export interface SealingContext {
@@ -56,12 +57,17 @@ export async function sealBatch(
   const { groups, strays } = groupMessages(kind, messages);
   for (const { error } of strays) if (error !== undefined) onError(error);
   const leftOut: number[] = strays.map(({ streamSeq }) => streamSeq);
+  const unpurged = new UnpurgedPlaces(batch);
   const files = new Map<string, { group: Group; segments: Segment[] }>();
   const kids: SealedBatch["kids"][number][] = [];
   let sliceEndsAt = performance.now() + SLICE_MS;
   for (const group of groups) {
-    if (group.kind !== "access" && erased.generations.has(`${group.tenant}.${group.generation}`)) {
-      leftOut.push(...group.messages.map(({ streamSeq }) => streamSeq));
+    const erasure = erased.generations.get(`${group.tenant}.${group.generation}`);
+    if (group.kind !== "access" && erasure !== undefined) {
+      const places = group.messages.map(({ streamSeq }) => streamSeq);
+      leftOut.push(...places);
+      // What an erasure purges it names itself.
+      if (group.kind === "ops") unpurged.add(group.tenant, erasure, places);
       continue;
     }
     const segment = await sealGroup(group, { stream, epoch, keys, keyring });
@@ -78,7 +84,8 @@ export async function sealBatch(
   await keyring.flush();
   const tenants = await Promise.all([...files.values()].map((file) => storeFile(file, batch, store)));
   const lane = describeLane(batch, { kind, purged: erased.purged, leftOut, before: state.lanes.get(stream) });
-  return { draft: { lane, tenants: joinByTenant(tenants) }, erasures: erased.count, kids };
+  const draft = { lane, tenants: joinByTenant([...tenants, ...unpurged.toDrafts(state)]) };
+  return { draft, erasures: erased.count, kids };
 }
 
 /** Who has looked is kept under the tenant's own key: it outlives what was looked at. */
@@ -140,7 +147,7 @@ async function storeFile(
   return { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
 }
 
-/** A batch at midnight has two files of a tenant. */
+/** A batch at midnight has two files of a tenant; what is left out of it may have a record. */
 function joinByTenant(drafts: readonly TenantDraft[]): TenantDraft[] {
   const joined = new Map<string, TenantDraft>();
   for (const draft of drafts) {
@@ -149,6 +156,7 @@ function joinByTenant(drafts: readonly TenantDraft[]): TenantDraft[] {
       ...draft,
       leaves: [...(known?.leaves ?? []), ...draft.leaves],
       files: [...(known?.files ?? []), ...draft.files],
+      records: [...(known?.records ?? []), ...draft.records],
     });
   }
   return [...joined.values()];

@@ -51,6 +51,7 @@ describe("reprise-audit replay", () => {
     const of = (...args: string[]) => runOn(world.filled, replay, "--generation", world.id, ...args);
     expect((await of("--original", "--format", "json")).out.split("\n")).toHaveLength(6);
     const shown = await of("--as-shown-to", "rdr_1", "--format", "sse");
+    expect(shown.out).toMatch(/^retry: 250\nid: 1-1\ndata: /);
     expect(shown.out).toContain('id: 1-2\ndata: {"seq":2,"type":"output.delta","text":"secret"}\n\n');
     expect(shown.err).toContain("rdr_1: sse, public, by key, events 1 to 2");
     const unknown = await of("--as-shown-to", "rdr_2");

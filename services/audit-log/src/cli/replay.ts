@@ -2,7 +2,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type ReaderMark, RepriseError } from "@reprise/protocol";
 import { inPace } from "../replaying/pace.ts";
 import { openReplay } from "../replaying/replay.ts";
-import { formatEvent, REPLAY_FORMATS, type ReplayFormat } from "../replaying/replay-format.ts";
+import {
+  formatBeginning,
+  formatEvent,
+  REPLAY_FORMATS,
+  type ReplayFormat,
+} from "../replaying/replay-format.ts";
 import { READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, write, writeLine } from "./command.ts";
 import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "./open-generation.ts";
@@ -46,6 +51,7 @@ ${READING_USAGE}`,
     }
     if (found.mark) await writeLine(io.err, describe(found.mark));
     const paced = inPace(found.events, { speed, now: () => performance.now(), pause });
+    await write(io.out, formatBeginning(format));
     for await (const event of paced) await write(io.out, formatEvent(format, event));
     return EXIT.fine;
   },

@@ -66,6 +66,12 @@ function verifyWith({ archive }: FilledArchive, open: Keyring["open"]): Promise<
   });
 }
 
+async function newestCheckpointOf({ archive }: FilledArchive, tenant: string): Promise<Uint8Array> {
+  const commits = await Array.fromAsync(archive.commits(0));
+  const part = commits.flatMap(({ commit }) => commit.tenants).findLast((one) => one.tenant === tenant)!;
+  return Buffer.from(part.checkpoint);
+}
+
 const messagesOf = ({ findings }: VerifyReport) => findings.map(({ message }) => message).join("\n");
 
 test("an archive that is as it was written is fine", async () => {
@@ -208,6 +214,39 @@ test("keys that are not at hand leave the text unverified, and other keys open n
   const other: DataKey = { kid: "k", key: Buffer.alloc(32), commitment: "" };
   expect((await verifyWith(filled, async () => other)).verdict).toBe("tampered");
   expect((await withKey(filled, "--no-keys")).code).toBe(EXIT.fine);
+});
+
+test("what selects nothing is not fine: nothing was verified", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  for (const args of [
+    ["--tenant", "nosuch"],
+    ["--since", "99999"],
+    ["--since", "3"],
+    ["--tenant", "acme", "--since", "3"],
+  ]) {
+    const { code, report } = await withKey(filled, ...args);
+    expect([code, report.files], args.join(" ")).toEqual([EXIT.unknown, 0]);
+    expect(messagesOf(report)).toContain("nothing verified");
+  }
+});
+
+test("a tenant's checkpoint in place of the archive's, or of another tenant's, is tampering, however well it is signed", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  const { store } = filled.archive;
+  const ofTenant = await newestCheckpointOf(filled, "acme");
+  await store.put("cosigned/beta", ofTenant);
+  const cosigned = await withKey(filled);
+  expect(cosigned.code).toBe(EXIT.tampered);
+  expect(messagesOf(cosigned.report)).toContain("is of test/acme, not of test/beta");
+  await store.put("cosigned/beta", await newestCheckpointOf(filled, "beta"));
+  expect((await withKey(filled)).code).toBe(EXIT.fine);
+
+  await store.put(OWN, ofTenant);
+  const own = await withKey(filled);
+  expect(own.code).toBe(EXIT.tampered);
+  expect(messagesOf(own.report)).toContain("is of test/acme, not of test/.archive");
 });
 
 test("since and tenant read fewer files, and all commits", async () => {

@@ -112,6 +112,14 @@ export const TAMPERINGS: readonly Tampering[] = [
     },
   },
   {
+    name: "a tenant's signed checkpoint is put in place of the archive's",
+    apply: async (store) => {
+      const part = (await readCommits(store)).flatMap(({ tenants }) => tenants).at(-1);
+      if (!part) throw new NotApplicable("no tenant");
+      await store.put(checkpointKey(ARCHIVE_TREE), Buffer.from(part.checkpoint));
+    },
+  },
+  {
     name: "forged: everything is put back to an earlier state",
     apply: async (store) => {
       await writeCommits(store, (await readCommits(store)).slice(0, await middle(store)));

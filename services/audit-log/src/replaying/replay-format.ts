@@ -1,8 +1,19 @@
-import { decodeEvent, encodeSseFrame, type KnownEvent } from "@reprise/protocol";
+import {
+  decodeEvent,
+  encodeSseFrame,
+  encodeSseRetry,
+  type KnownEvent,
+  SSE_RECONNECT_MS,
+} from "@reprise/protocol";
 import type { ShownEvent } from "../answering/shown-events.ts";
 
 export const REPLAY_FORMATS = ["sse", "text", "json"] as const;
 export type ReplayFormat = (typeof REPLAY_FORMATS)[number];
+
+/** What stands before the first event: of a stream what the live endpoint begins it with. */
+export function formatBeginning(format: ReplayFormat): string {
+  return format === "sse" ? encodeSseRetry(SSE_RECONNECT_MS) : "";
+}
 
 /**
  * One event as it is written out. `sse`: byte for byte what the live endpoint sends. `json`: a line with its cursor and time. `text`: what it adds to

@@ -1,9 +1,6 @@
-import { encodeSseRetry, RepriseError } from "@reprise/protocol";
+import { encodeSseRetry, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { openSseSocket, type SseSocket } from "../streaming/sse-socket.ts";
-
-/** Clients add jitter to it; a node that drains tells each reader a time of its own. */
-const RECONNECT_MS = 250;
 
 /**
  * Begins an answer that is a stream: from here on nothing but the stream itself can say what goes wrong.
@@ -18,7 +15,7 @@ export function beginStream(
   void reply.hijack();
   if (reply.raw.destroyed) return undefined;
   const socket = openSseSocket(reply.raw, status, plainHeaders(reply));
-  socket.writeText(encodeSseRetry(RECONNECT_MS));
+  socket.writeText(encodeSseRetry(SSE_RECONNECT_MS));
   return socket;
 }
 
