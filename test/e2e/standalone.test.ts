@@ -45,6 +45,16 @@ describe("the platform in one process", () => {
     await expect.poll(() => readCommandLine(pid)).toBe("");
   });
 
+  test("health and metrics are on the port that they are given, and not beside the API", async () => {
+    await using dir = await createTempDir("platform");
+    await using platform = await startPlatform(dir.path, { REPRISE_OPS_PORT: "0", REPRISE_AUDIT: "off" });
+    const { ops } = await platform.logged("listening");
+    for (const path of ["/healthz", "/readyz", "/metrics"]) {
+      const statuses = [ops, platform.url].map(async (url) => (await fetch(`${String(url)}${path}`)).status);
+      expect(await Promise.all(statuses)).toEqual([200, 404]);
+    }
+  });
+
   test("a second one on the same folder is refused in one line that says who has it", async () => {
     await using dir = await createTempDir("platform");
     await using platform = await startPlatform(dir.path);

@@ -51,6 +51,8 @@ export const ERROR_CATALOGUE = {
   // The platform can't answer now.
   /** This node is shutting down; another node, or this one later, will answer. */
   draining: { retryable: true },
+  /** The tenant has more bytes of requests under way than its share, or the address more connections: nothing was done. */
+  overloaded: { retryable: true },
   /** The log can't be reached or did not answer in time. */
   broker_unavailable: { retryable: true },
   /** Nobody judges what was generated, and the policy shows nothing that was not judged. */

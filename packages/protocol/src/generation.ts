@@ -7,6 +7,7 @@ export interface Generation {
   object: "generation";
   status: GenerationStatus;
   model: string;
+  /** Absent, like `tool_calls`, from what a key without the role `read` is answered. */
   text: string;
   usage: Usage;
   error: { code: string; message: string; retryable: boolean } | null;

@@ -37,6 +37,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "unsupported_media_type":
       return 415;
     case "draining":
+    case "overloaded":
     case "broker_unavailable":
     case "moderation_unavailable":
     case "audit_unavailable":

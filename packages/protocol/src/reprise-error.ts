@@ -13,6 +13,9 @@ export interface ErrorBody {
   error: { code: string; message: string; param?: string; retryable: boolean };
 }
 
+const MESSAGE_LENGTH = 1_024;
+const PARAM_LENGTH = 256;
+
 /** The root of every error that Reprise throws. Branch on `code`; `message` states value, name and limit for people. */
 export class RepriseError extends Error {
   override readonly name = "RepriseError";
@@ -31,12 +34,19 @@ export class RepriseError extends Error {
     return ERROR_CATALOGUE[this.code].retryable;
   }
 
+  /** Both texts may quote what was sent, which is as large as a body: they are cut to what a person reads. */
   toBody(): ErrorBody {
-    const { code, message, param, retryable } = this;
+    const { code, retryable } = this;
+    const message = cut(this.message, MESSAGE_LENGTH);
+    const param = this.param === undefined ? undefined : cut(this.param, PARAM_LENGTH);
     return {
       error: param === undefined ? { code, message, retryable } : { code, message, param, retryable },
     };
   }
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
 /** Any thrown value as a RepriseError; what is not one already becomes `internal`, with the original as its cause. */

@@ -44,7 +44,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_PORT: defaulted("8080", integer(0, 65_535), "Port of the API; 0 takes a free one."),
   REPRISE_OPS_PORT: optional(
     integer(0, 65_535),
-    "Port of /healthz, /readyz and /metrics for services without an API.",
+    "Port of /healthz, /readyz and /metrics; without it delivery and `npm start` have them beside the API, other services nowhere.",
   ),
   REPRISE_DATA_DIR: defaulted(
     ".reprise",
@@ -190,6 +190,11 @@ export const ENVIRONMENT_VARIABLES = {
     "10000",
     integer(0, 600_000),
     "How long a process may take to end after SIGTERM, in milliseconds.",
+  ),
+  REPRISE_MAX_CONNECTIONS_PER_ADDRESS: defaulted(
+    "1000",
+    integer(0, 1_000_000),
+    "How many connections delivery lets one address have open; 0 for no bound, as behind a proxy that bounds them itself.",
   ),
   REPRISE_CORS_ORIGINS: defaulted(
     "*",

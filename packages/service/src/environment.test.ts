@@ -30,6 +30,7 @@ describe("the environment", () => {
       REPRISE_ACK_WAIT_MS: 5_000,
       REPRISE_HUB_MEMORY_MB: 256,
       REPRISE_DRAIN_MS: 10_000,
+      REPRISE_MAX_CONNECTIONS_PER_ADDRESS: 1_000,
       REPRISE_CORS_ORIGINS: ["*"],
     });
   });

@@ -33,6 +33,7 @@ export {
   type OpsHandler,
   type OpsPath,
   type OpsSource,
+  startOpsServer,
 } from "./ops-server.ts";
 export { ensurePrivateDir } from "./private-dir.ts";
 export { readProcessStart } from "./process-running.ts";

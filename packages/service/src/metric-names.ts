@@ -36,6 +36,15 @@ export const METRICS = {
     kind: "counter",
     help: "Readers of which it could not be recorded what they were handed last, because the broker was away for too long.",
   },
+  reprise_connections_refused_total: {
+    kind: "counter",
+    help: "Connections that were refused because their address had too many open.",
+  },
+  reprise_requests_refused_total: {
+    kind: "counter",
+    help: "Requests that were refused because their tenant had too many bytes of others under way.",
+  },
+  reprise_request_bytes: { kind: "gauge", help: "Bytes of request bodies that delivery works on now." },
   reprise_repairs_total: {
     kind: "counter",
     help: "Times that the live feed was compared with the log and mended from it.",

@@ -2,23 +2,49 @@ import type { Principal, Role, TenantDirectory } from "@reprise/tenancy";
 import { RepriseError } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
 
-/** Answers who is calling; every route that touches a tenant's data asks it first. Any one of the roles will do. */
-export type Authenticate = (request: FastifyRequest, ...roles: readonly [Role, ...Role[]]) => Principal;
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** A key with any one of them may make the call. */
+    roles?: readonly [Role, ...Role[]];
+    /** Whether the call needs no key: health, metrics, and a browser's preflight. */
+    isOpen?: boolean;
+    /** False where no page may read the answer. */
+    cors?: false;
+  }
+}
 
-/**
- * @throws RepriseError `unauthenticated` without a known API key, `forbidden` when the key lacks the role
- */
-export function createAuthenticate(tenants: TenantDirectory): Authenticate {
-  return (request, ...roles) => {
-    const [scheme, token] = request.headers.authorization?.split(" ") ?? [];
-    const caller = scheme?.toLowerCase() === "bearer" && token ? tenants.authenticate(token) : undefined;
-    if (!caller) {
-      throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
-        param: "Authorization",
-      });
-    }
-    if (!roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
-    return caller;
+/** Who is calling. Answered from the headers alone, so that a stranger's body is never read. */
+export interface Authentication {
+  /**
+   * Lets a request in, or not. A route that says nothing of itself needs a key.
+   * @throws RepriseError `unauthenticated` without a known API key, `forbidden` when the key has none of the route's roles
+   */
+  admit(request: FastifyRequest): void;
+  /** Whom the key of a request stands for that was let in. */
+  principalOf(request: FastifyRequest): Principal;
+}
+
+export function createAuthentication(tenants: TenantDirectory): Authentication {
+  const principals = new WeakMap<FastifyRequest, Principal>();
+  return {
+    admit(request) {
+      const { roles, isOpen } = request.routeOptions.config;
+      if (isOpen || (request.is404 && !request.url.startsWith("/v1/"))) return;
+      const [scheme, token] = request.headers.authorization?.split(" ") ?? [];
+      const caller = scheme?.toLowerCase() === "bearer" && token ? tenants.authenticate(token) : undefined;
+      if (!caller) {
+        throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
+          param: "Authorization",
+        });
+      }
+      if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
+      principals.set(request, caller);
+    },
+    principalOf(request) {
+      const principal = principals.get(request);
+      if (!principal) throw new RepriseError("internal", "A route was entered without a key.");
+      return principal;
+    },
   };
 }
 

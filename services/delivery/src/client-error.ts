@@ -1,6 +1,7 @@
-import { STATUS_CODES } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
 
 /**
@@ -15,13 +16,26 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
     return;
   }
   const { status, message } = describe(error.code);
-  const body = JSON.stringify(new RepriseError("invalid_request", message).toBody());
+  endWith(socket, status, new RepriseError("invalid_request", message));
+}
+
+/** Node hands over the connection of a CONNECT, which no route can answer. */
+export function refuseConnect(_request: IncomingMessage, socket: Duplex): void {
+  const error = new RepriseError("method_not_allowed", "This server is no proxy.");
+  endWith(socket, toHttpStatus(error.code), error);
+}
+
+/** Says an error past Node's HTTP server, and ends the connection. A client that has left does not hear it. */
+export function endWith(socket: Duplex, status: number, error: RepriseError): void {
+  const body = JSON.stringify(error.toBody());
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];
+  if (error.retryAfterMs !== undefined) head.push(`retry-after: ${Math.ceil(error.retryAfterMs / 1_000)}`);
+  socket.on("error", () => {});
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 

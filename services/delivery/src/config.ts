@@ -12,9 +12,11 @@ import * as z from "zod";
 const NAMES = [
   ...BROKER_SERVICE_NAMES,
   "REPRISE_PORT",
+  "REPRISE_OPS_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",
   "REPRISE_HUB_MEMORY_MB",
+  "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_CORS_ORIGINS",
 ] as const;
 
@@ -39,6 +41,10 @@ export interface DeliverySettings {
   retentionMs: number;
   /** Memory for events of the generations that this node serves. */
   hubBytes: number;
+  /** The most connections that one address may have open; 0 for no bound. */
+  maxConnectionsPerAddress: number;
+  /** Whether health and metrics are answered beside the API; otherwise they have a port of their own. */
+  servesOps: boolean;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
 }
@@ -50,6 +56,8 @@ type SettingName =
   | "REPLICAS"
   | "RETENTION_HOURS"
   | "HUB_MEMORY_MB"
+  | "MAX_CONNECTIONS_PER_ADDRESS"
+  | "OPS_PORT"
   | "CORS_ORIGINS";
 
 export function toDeliverySettings(
@@ -61,6 +69,8 @@ export function toDeliverySettings(
     shards: env.REPRISE_SHARDS,
     retentionMs: topologyOf(env).retentionMs,
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
+    maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
+    servesOps: env.REPRISE_OPS_PORT === undefined,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
   };
 }

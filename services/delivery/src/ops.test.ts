@@ -22,6 +22,12 @@ test("health needs no key and is asked with GET or HEAD", async () => {
   expect(await ask("/readyz")).toEqual([200, '{"status":"ready"}']);
 });
 
+test("health and metrics are not beside the API where they have a port of their own", async () => {
+  await using platform = await openPlatform({ servesOps: false });
+  for (const path of ["/healthz", "/readyz", "/metrics"])
+    expect((await call(`${platform.node.url}${path}`)).status).toBe(404);
+});
+
 test("metrics count what was delivered, in the form of Prometheus, and name no tenant", async () => {
   await using platform = await openPlatform();
   const { path, worker } = await createGeneration(platform);
@@ -46,6 +52,7 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_events_delivered_total: 6,
     reprise_readers_fallen_back_total: 0,
     reprise_reader_marks_lost_total: 0,
+    reprise_connections_refused_total: 0,
     reprise_repairs_total: expect.any(Number),
     reprise_hub_memory_bytes: expect.any(Number),
     reprise_hub_generations: 2,

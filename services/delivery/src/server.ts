@@ -1,8 +1,16 @@
+import { METHODS } from "node:http";
 import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
-import type { OpsHandler } from "@reprise/service";
-import fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
-import { answerClientError } from "./client-error.ts";
+import { OPS_PATHS, type OpsHandler } from "@reprise/service";
+import fastify, {
+  type FastifyContextConfig,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
+import { boundConnections, type ConnectionBounds } from "./bound-connections.ts";
+import { answerClientError, refuseConnect } from "./client-error.ts";
+import { discardBody } from "./discard-body.ts";
 import { sendProblem, toProblem } from "./problem.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -14,12 +22,21 @@ import { addReviewRoutes } from "./routes/reviews.ts";
 
 export interface ServerOptions {
   context: RouteContext;
-  ops: OpsHandler;
+  /** Health and metrics, beside the API; undefined where they have a port of their own. */
+  ops: OpsHandler | undefined;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
+  connections: ConnectionBounds;
+  /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
+  arrivalMs?: number | undefined;
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
+/** How much of a path an answer quotes. */
+const MAX_QUOTED = 256;
+const ARRIVAL_MS = 60_000;
+/** How often connections are looked at. */
+const MAX_SWEEP_MS = 1_000;
 
 const ALLOWED_HEADERS = [
   "Authorization",
@@ -32,22 +49,40 @@ const ALLOWED_HEADERS = [
 ];
 
 /** The HTTP server with all its routes, not listening yet. */
-export async function buildServer({ context, ops, corsOrigins }: ServerOptions): Promise<FastifyInstance> {
+export async function buildServer({
+  context,
+  ops,
+  corsOrigins,
+  connections,
+  arrivalMs = ARRIVAL_MS,
+}: ServerOptions): Promise<FastifyInstance> {
   const app = fastify({
     bodyLimit: LIMITS.bodyBytes,
     logger: false,
-    // The streams outlive any request timeout; a client gets 60 s to send its request.
-    requestTimeout: 60_000,
+    // Streams outlive it: it ends with the last byte of the request.
+    requestTimeout: arrivalMs,
+    keepAliveTimeout: arrivalMs,
     forceCloseConnections: "idle",
     return503OnClosing: false,
     // A load balancer may ask for /healthz with HEAD; an event stream without a body would only never end.
     exposeHeadRoutes: false,
     // Ids of any length reach the routes, which know what to answer; the HTTP parser bounds the URL.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: arrivalMs,
+      connectionsCheckingInterval: Math.min(MAX_SWEEP_MS, arrivalMs),
+    },
     clientErrorHandler: answerClientError,
     frameworkErrors: (thrown, _request, reply) => void sendProblem(reply, toProblem(thrown)),
   });
+  boundConnections(app.server, connections);
+  app.server.on("connect", refuseConnect);
+  // Node would ask every client for its body; here one is asked that may send it.
+  app.server.on("checkContinue", (request, response) => app.server.emit("request", request, response));
+  // What has a route with another method is told so, whatever its own method is.
+  for (const method of METHODS.filter((name) => !app.supportedMethods.includes(name)))
+    app.addHttpMethod(method);
   app.removeContentTypeParser("text/plain");
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
   const parseJson = app.getDefaultJsonParser("error", "error");
@@ -57,12 +92,15 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = toProblem(thrown);
-    if (error.code === "internal")
+    const hasLeft = request.raw.destroyed && !request.raw.complete;
+    if (hasLeft) context.logger.debug({ request: request.id }, "a client left before its request was whole");
+    else if (error.code === "internal")
       context.logger.error({ err: error.cause, request: request.id }, "a request failed");
+    discardBody(request.raw);
     await sendProblem(reply, error);
   });
   app.setNotFoundHandler((request) => {
-    throw new RepriseError("not_found", `There is no ${request.url.split("?", 1)[0]}.`);
+    throw notFound(request);
   });
   await app.register(cors, {
     origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
@@ -72,9 +110,14 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
     maxAge: 86_400,
     strictPreflight: false,
   });
-  // After CORS, so that pages can read the refusal.
+  // After CORS, so that pages can read a refusal; before a byte of the body is read.
   app.addHook("onRequest", async (request) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
+    context.authentication.admit(request);
+    if (request.is404) throw notFound(request);
+  });
+  app.addHook("preParsing", async ({ headers }, { raw }) => {
+    if (headers.expect !== undefined) raw.writeContinue();
   });
   app.addHook("onSend", async (_request, reply) => {
     if (context.draining.aborted) void reply.header("connection", "close");
@@ -84,29 +127,48 @@ export async function buildServer({ context, ops, corsOrigins }: ServerOptions):
   addEventRoutes(app, context);
   addReviewRoutes(app, context);
   addAuditRoutes(app, context);
-  addOpsRoutes(app, ops);
-  refuseOtherMethods(app, "/v1/generations", "POST");
-  refuseOtherMethods(app, "/v1/generations/:id", "GET");
-  refuseOtherMethods(app, "/v1/generations/:id/events", "GET");
-  refuseOtherMethods(app, "/v1/generations/:id/cancel", "POST");
-  refuseOtherMethods(app, "/v1/generations/:id/tool-results", "POST");
-  refuseOtherMethods(app, "/v1/generations/:id/moderation", "GET");
-  refuseOtherMethods(app, "/v1/reviews", "GET");
-  refuseOtherMethods(app, "/v1/reviews/:id", "POST");
-  refuseOtherMethods(app, "/v1/audit/generations", "GET");
-  refuseOtherMethods(app, "/v1/audit/generations/:id", "GET");
+  if (ops) {
+    addOpsRoutes(app, ops);
+    for (const path of OPS_PATHS)
+      refuseOtherMethods(app, path, ["GET", "HEAD"], { isOpen: true, cors: false });
+  }
+  refuseOtherMethods(app, "/v1/generations", ["POST"]);
+  refuseOtherMethods(app, "/v1/generations/:id", ["GET"]);
+  refuseOtherMethods(app, "/v1/generations/:id/events", ["GET"]);
+  refuseOtherMethods(app, "/v1/generations/:id/cancel", ["POST"]);
+  refuseOtherMethods(app, "/v1/generations/:id/tool-results", ["POST"]);
+  refuseOtherMethods(app, "/v1/generations/:id/moderation", ["GET"]);
+  refuseOtherMethods(app, "/v1/reviews", ["GET"]);
+  refuseOtherMethods(app, "/v1/reviews/:id", ["POST"]);
+  refuseOtherMethods(app, "/v1/audit/generations", ["GET"]);
+  refuseOtherMethods(app, "/v1/audit/generations/:id", ["GET"]);
   return app;
 }
 
-const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+/** A browser's preflight has a route of its own. */
+const PREFLIGHT = "OPTIONS";
 
-function refuseOtherMethods(app: FastifyInstance, url: string, allowed: "GET" | "POST"): void {
+function refuseOtherMethods(
+  app: FastifyInstance,
+  url: string,
+  allowed: readonly string[],
+  config: FastifyContextConfig = {},
+): void {
+  const isOther = (method: string) =>
+    !allowed.includes(method) && (method !== PREFLIGHT || config.cors === false);
+  const refuse = (reply: FastifyReply) => {
+    void reply.header("allow", allowed.join(", "));
+    throw new RepriseError("method_not_allowed", `Only ${allowed.join(" and ")} is allowed here.`);
+  };
   app.route({
-    method: METHODS.filter((method) => method !== allowed),
+    method: app.supportedMethods.filter(isOther),
     url,
-    handler: (_request, reply) => {
-      void reply.header("allow", allowed);
-      throw new RepriseError("method_not_allowed", `Only ${allowed} is allowed here.`);
-    },
+    config,
+    onRequest: async (_request, reply) => refuse(reply),
+    handler: (_request, reply) => refuse(reply),
   });
+}
+
+function notFound({ url }: FastifyRequest): RepriseError {
+  return new RepriseError("not_found", `There is no ${url.split("?", 1)[0]!.slice(0, MAX_QUOTED)}.`);
 }

@@ -12,7 +12,7 @@ import {
 import { parseNodeId } from "@reprise/protocol";
 import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
-import { createAuthenticate } from "./auth.ts";
+import { createAuthentication } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
 import { Delivered } from "./delivered/delivered.ts";
 import { recordUnjudged } from "./domain/record-unjudged.ts";
@@ -38,6 +38,8 @@ export interface DeliveryOptions extends DeliverySettings {
   drainGraceMs?: number;
   /** For how long a node's word that it has readers counts. Default `READER_LEASE_MS`. */
   readerLeaseMs?: number;
+  /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
+  arrivalMs?: number;
   /** How long a call that changes a generation goes on while the broker does not answer. Default 20 s. */
   brokerBudgetMs?: number;
 }
@@ -60,12 +62,21 @@ export interface Delivery extends AsyncDisposable {
 
 const DRAIN_GRACE_MS = 3_000;
 const SWEEP_MS = 50;
+const WARN_EVERY_MS = 60_000;
 const RECORDINGS = 16;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
   const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
-  const { retentionMs, heartbeatMs, drainGraceMs = DRAIN_GRACE_MS, readerLeaseMs } = options;
+  const {
+    maxConnectionsPerAddress,
+    servesOps,
+    arrivalMs,
+    retentionMs,
+    heartbeatMs,
+    drainGraceMs = DRAIN_GRACE_MS,
+    readerLeaseMs,
+  } = options;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
   const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
@@ -110,6 +121,18 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const audit = createAuditClient(broker.reads, onError);
   const draining = new AbortController();
 
+  const refusedConnections = metrics.counter("reprise_connections_refused_total");
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+  const onRefused = () => {
+    refusedConnections.inc();
+    if (performance.now() < warnedAtMs + WARN_EVERY_MS) return;
+    warnedAtMs = performance.now();
+    logger.warn(
+      { most: maxConnectionsPerAddress },
+      "connections are refused: their address has too many open",
+    );
+  };
+
   metrics.observe("reprise_readers", () => readers.count);
   metrics.observe("reprise_events_delivered_total", () => readers.eventsDelivered);
   metrics.observe("reprise_readers_fallen_back_total", () => readers.fallenBack);
@@ -124,7 +147,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   ];
   const app = await buildServer({
     context: {
-      authenticate: createAuthenticate(tenants),
+      authentication: createAuthentication(tenants),
       broker,
       log,
       hub,
@@ -138,8 +161,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       logger,
       draining: draining.signal,
     },
-    ops: createOpsHandler({ metrics, notReadyBecause }),
+    ops: servesOps ? createOpsHandler({ metrics, notReadyBecause }) : undefined,
     corsOrigins,
+    connections: { perAddress: maxConnectionsPerAddress, onRefused },
+    arrivalMs,
   });
   const answers = watchAnswers(app.server);
   const url = await app.listen({ host, port });

@@ -8,8 +8,8 @@ await runService("reprise", async () => {
   const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
   const models = await loadEngines(env, process.env);
   const platform = await startPlatform(env, { models, processEnv: process.env, logger });
-  const { url, nats } = platform;
-  logger.info({ url, nats, dataDir: env.REPRISE_DATA_DIR }, "listening");
+  const { url, opsUrl: ops, nats } = platform;
+  logger.info({ url, ops, nats, dataDir: env.REPRISE_DATA_DIR }, "listening");
   return {
     logger,
     drainMs: env.REPRISE_DRAIN_MS,

@@ -9,11 +9,13 @@ import { RepriseError } from "@reprise/protocol";
 import {
   brokerAddressOf,
   createMetrics,
+  createOpsHandler,
   ensurePrivateDir,
   findNatsServer,
   type Logger,
   type NatsServer,
   startNatsServer,
+  startOpsServer,
   type SyncInterval,
   topologyOf,
   writeOwnBrokerFile,
@@ -26,6 +28,8 @@ import { openDevAccess, writeDevFile } from "./dev-file.ts";
 export interface Platform extends AsyncDisposable {
   /** Where the API is. */
   readonly url: string;
+  /** Where health and metrics are, when they have a port of their own. */
+  readonly opsUrl: string | undefined;
   /** Hosts and ports of its NATS servers, for the tools that look into logs: they find the credentials in the data folder. */
   readonly nats: string;
   /** The key of the tenant `demo`, when no tenants are configured. */
@@ -97,15 +101,22 @@ export async function startPlatform(
   }
   const names = new Set(models.keys());
   const settings = toDeliverySettings(env);
+  // Closed after delivery, so that it can be asked while that drains.
+  let notReadyBecause: () => readonly string[] = () => ["starting"];
+  const handler = createOpsHandler({ metrics, notReadyBecause: () => notReadyBecause() });
+  const { REPRISE_HOST: host, REPRISE_OPS_PORT: port } = env;
+  const ops = port === undefined ? undefined : stack.use(await startOpsServer(handler, { host, port }));
   const delivery = stack.use(
     await startDelivery({ broker, tenants, models: names, logger, metrics, ...settings }),
   );
+  notReadyBecause = () => delivery.notReadyBecause();
   if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
 
   const running = stack.move();
   const close = () => running.disposeAsync();
   return {
     url: delivery.url,
+    opsUrl: ops?.url,
     nats: hostsOf(address.url),
     apiKey: dev?.apiKey,
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),

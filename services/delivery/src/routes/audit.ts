@@ -9,9 +9,10 @@ import type { RouteContext } from "./context.ts";
 const noQuery = z.strictObject({});
 
 /** What auditors see of the archive. The tenant is the key's, and every look is recorded before anything is shown. */
-export function addAuditRoutes(app: FastifyInstance, { authenticate, audit, log }: RouteContext): void {
-  app.get("/v1/audit/generations", async (request, reply) => {
-    const principal = authenticate(request, "audit");
+export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: RouteContext): void {
+  const config = { roles: ["audit"] } as const;
+  app.get("/v1/audit/generations", { config }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
     const { tenant } = principal;
     const search = parseAuditQuery(tenant, request.query);
     await recordAccess(log.publish, { tenant }, { ...callerOf(request, principal), ...toAccess(search) });
@@ -19,8 +20,8 @@ export function addAuditRoutes(app: FastifyInstance, { authenticate, audit, log 
     return audit.search(search);
   });
 
-  app.get<{ Params: { id: string } }>("/v1/audit/generations/:id", async (request, reply) => {
-    const principal = authenticate(request, "audit");
+  app.get<{ Params: { id: string } }>("/v1/audit/generations/:id", { config }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
     await recordAccess(log.publish, ref, { ...callerOf(request, principal), call: "read" });

@@ -1,13 +1,13 @@
 import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
-import type { Authenticate } from "../auth.ts";
+import type { Authentication } from "../auth.ts";
 import type { Delivered } from "../delivered/delivered.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Readers } from "../streaming/readers.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
-  readonly authenticate: Authenticate;
+  readonly authentication: Authentication;
   readonly broker: Broker;
   readonly log: GenerationLog;
   readonly hub: Hub;

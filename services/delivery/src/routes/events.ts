@@ -23,8 +23,9 @@ const querySchema = z.strictObject({
 });
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
-  app.get<{ Params: { id: string } }>("/v1/generations/:id/events", async (request, reply) => {
-    const principal = context.authenticate(request, "read", "audit");
+  const config = { roles: ["read", "audit"] } as const;
+  app.get<{ Params: { id: string } }>("/v1/generations/:id/events", { config }, async (request, reply) => {
+    const principal = context.authentication.principalOf(request);
     const caller = callerOf(request, principal);
     const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
     const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };

@@ -3,7 +3,6 @@ import {
   type Generation,
   type GenerationRef,
   LIMITS,
-  parseCursor,
   parseGenerationId,
   parseGenerationRequest,
   parseIdempotencyKey,
@@ -14,12 +13,12 @@ import {
   Transcript,
 } from "@reprise/protocol";
 import type { Role } from "@reprise/tenancy";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { readArchivedGeneration } from "../archive/archived-generation.ts";
 import { answerAudited } from "../archive/audited-answer.ts";
-import { type Caller, callerOf } from "../delivered/caller.ts";
-import { recordAnswer } from "../delivered/record-answer.ts";
+import { lacksRole } from "../auth.ts";
+import { callerOf } from "../delivered/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
@@ -30,6 +29,7 @@ import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";
 import { flag } from "./flag.ts";
 import { preferredType } from "./negotiation.ts";
+import { recordSnapshot, toAnswer } from "./to-answer.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
@@ -41,14 +41,15 @@ const readQuery = z.strictObject({ original: flag });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authenticate, log, audit, ruleSets, shards, hasModel } = context;
+  const { authentication, log, audit, ruleSets, shards, hasModel } = context;
 
-  app.post("/v1/generations", async (request, reply) => {
-    const principal = authenticate(request, "create");
+  app.post("/v1/generations", { config: { roles: ["create"] } }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
     const { tenant, policy } = principal;
     const caller = callerOf(request, principal);
     parseWith(noQuery, request.query, "query");
     const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
+    if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
     const body = parseGenerationRequest(request.body);
     if (!hasModel(body.model)) {
       throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
@@ -80,12 +81,13 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const generation: Generation = joined
       ? await readGeneration(context, ref)
       : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
-    recordSnapshot(context, reply, { ref, caller, generation });
-    return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(generation);
+    const answer = toAnswer(context, [request, reply], { ref, generation });
+    return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
   });
 
-  app.get<{ Params: { id: string } }>("/v1/generations/:id", async (request, reply) => {
-    const principal = authenticate(request, "read", "audit");
+  const config = { roles: ["read", "audit"] } as const;
+  app.get<{ Params: { id: string } }>("/v1/generations/:id", { config }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
     const caller = callerOf(request, principal);
     const { original } = parseWith(readQuery, request.query, "query");
     const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
@@ -94,7 +96,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       original,
       async live() {
         const generation = await readGeneration(context, ref);
-        recordSnapshot(context, reply, { ref, caller, generation });
+        recordSnapshot(context, [request, reply], { ref, generation });
         return generation;
       },
       archived: () => readArchivedGeneration({ audit, ref, original }),
@@ -111,13 +113,13 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     app.route<{ Params: { id: string } }>({
       method: "POST",
       url: `/v1/generations/:id${path}`,
+      config: { roles: [role] },
       async handler(request, reply) {
-        const principal = authenticate(request, role);
+        const { tenant } = authentication.principalOf(request);
         parseWith(noQuery, request.query, "query");
-        const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+        const ref = { tenant, generation: parseGenerationId(request.params.id) };
         const generation = await answer(ref, request.body);
-        recordSnapshot(context, reply, { ref, caller: callerOf(request, principal), generation });
-        return generation;
+        return toAnswer(context, [request, reply], { ref, generation });
       },
     });
   }
@@ -127,16 +129,6 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     return cancelGeneration(context, ref, reason);
   });
   addCall(["/tool-results", "tool"], (ref, body) => answerToolCall(context, ref, parseToolResult(body)));
-}
-
-/** Whoever is answered with a generation has read what it says so far. */
-function recordSnapshot(
-  context: RouteContext,
-  reply: FastifyReply,
-  { generation, ...read }: { ref: GenerationRef; caller: Caller; generation: Generation },
-): void {
-  const { seq: lastSeq } = parseCursor(generation.cursor);
-  recordAnswer(context, reply, { ...read, protocol: "snapshot", fromSeq: 1, lastSeq });
 }
 
 /** A trace context that is malformed is left out, as W3C Trace Context has it. */

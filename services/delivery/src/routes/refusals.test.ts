@@ -202,7 +202,8 @@ describe("a path", () => {
       "/v1/reviews/x.rev_1": "POST",
     };
     for (const [at, allow] of Object.entries(allowed)) {
-      const others = ["GET", "POST", "PUT", "PATCH", "DELETE"].filter((method) => method !== allow);
+      const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "QUERY", "PROPFIND", "SEARCH", "M-SEARCH"];
+      const others = methods.filter((method) => method !== allow);
       for (const method of others) {
         const { status, headers, json } = await call(`${platform.node.url}${at}`, { method });
         expect([status, headers.get("allow"), codeAndParam(json)]).toEqual([
@@ -214,6 +215,14 @@ describe("a path", () => {
       const head = await call(`${platform.node.url}${at}`, { method: "HEAD" });
       expect([at, head.status, head.headers.get("allow")]).toEqual([at, 405, allow]);
     }
+    expect(codeAndParam((await call(`${platform.node.url}/v1/nothing`, { method: "QUERY" })).json)).toBe(
+      "not_found",
+    );
+    await using connection = await openRawConnection(platform.node.url);
+    connection.send("CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n");
+    await connection.ended;
+    expect(connection.text).toMatch(/^HTTP\/1.1 405 [^]*"method_not_allowed"/);
+    expect(platform.node.logged).not.toContain('"level":"error"');
   });
 });
 
@@ -261,6 +270,38 @@ describe("a caller", () => {
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403, 200]);
     expect(answers[0]?.json).toMatchObject({ error: { code: "forbidden", param: "Authorization" } });
   });
+});
+
+test("a field's name is quoted, and cut where it is no name any more", async () => {
+  await using platform = await openPlatform();
+  const url = `${platform.node.url}/v1/generations`;
+  const bodies = [
+    { ...REQUEST, [long(900_000)]: 1 },
+    { ...REQUEST, policy: { [long(900_000)]: 1 } },
+    { ...REQUEST, metadata: { [long(900_000)]: 1 } },
+    { ...REQUEST, tools: [{ name: "f", [long(900_000)]: 1 }] },
+    { ...REQUEST, policy: { moderation: { mode: "gate", rules: [long(900_000)] } } },
+  ];
+  for (const body of bodies) {
+    const { status, text } = await call(url, { body });
+    expect(status).toBe(400);
+    expect(text.length).toBeLessThan(2_000);
+  }
+  expect((await call(`${url}?${long(10_000)}=1`, { body: REQUEST })).text.length).toBeLessThan(2_000);
+  expect((await call(`${platform.node.url}/v1/${long(10_000)}`)).text.length).toBeLessThan(2_000);
+});
+
+test("a client that leaves in the middle of its body is no error of ours", async () => {
+  await using platform = await openPlatform();
+  const { url } = platform.node;
+  const head = `POST /v1/generations HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}`;
+  for (const framing of ["content-length: 1000", "transfer-encoding: chunked"]) {
+    await using connection = await openRawConnection(url);
+    connection.send(`${head}\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`);
+    await connection[Symbol.asyncDispose]();
+  }
+  await expect.poll(() => platform.node.logged.match(/a client left before/g)).toHaveLength(2);
+  expect(platform.node.logged).not.toContain('"level":"error"');
 });
 
 test("neither answers nor log lines hold secrets, prompts or stack traces", async () => {

@@ -26,16 +26,17 @@ const answerSchema = z
   });
 
 /** What people see and decide of moderation. Nothing of it is to be kept on the way: it holds text that was withdrawn. */
-export function addReviewRoutes(app: FastifyInstance, { authenticate, log, broker }: RouteContext): void {
-  app.get("/v1/reviews", async (request, reply) => {
-    const { tenant } = authenticate(request, "review");
+export function addReviewRoutes(app: FastifyInstance, { authentication, log, broker }: RouteContext): void {
+  const config = { roles: ["review"] } as const;
+  app.get("/v1/reviews", { config }, async (request, reply) => {
+    const { tenant } = authentication.principalOf(request);
     const { limit, after } = parseWith(listSchema, request.query, "query");
     void reply.header("cache-control", "no-store");
     return listReviews({ log, broker, tenant, limit, after });
   });
 
-  app.post<{ Params: { id: string } }>("/v1/reviews/:id", async (request, reply) => {
-    const { tenant, holder } = authenticate(request, "review");
+  app.post<{ Params: { id: string } }>("/v1/reviews/:id", { config }, async (request, reply) => {
+    const { tenant, holder } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const { ref, reviewId } = parseReviewId(tenant, request.params.id);
     const answer = parseWith(answerSchema, request.body);
@@ -43,11 +44,15 @@ export function addReviewRoutes(app: FastifyInstance, { authenticate, log, broke
     return answerReview(log, { ref, reviewId, answer, reviewer: holder });
   });
 
-  app.get<{ Params: { id: string } }>("/v1/generations/:id/moderation", async (request, reply) => {
-    const { tenant } = authenticate(request, "review");
-    parseWith(noQuery, request.query, "query");
-    const ref = { tenant, generation: parseGenerationId(request.params.id) };
-    void reply.header("cache-control", "no-store");
-    return readModeration(log, ref);
-  });
+  app.get<{ Params: { id: string } }>(
+    "/v1/generations/:id/moderation",
+    { config },
+    async (request, reply) => {
+      const { tenant } = authentication.principalOf(request);
+      parseWith(noQuery, request.query, "query");
+      const ref = { tenant, generation: parseGenerationId(request.params.id) };
+      void reply.header("cache-control", "no-store");
+      return readModeration(log, ref);
+    },
+  );
 }

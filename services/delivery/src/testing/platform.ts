@@ -28,6 +28,8 @@ export const KEYS = {
   acme: "rk_acme_0123456789abcdef",
   acmeReader: "rk_acme_reads_only_012345",
   acmeCreator: "rk_acme_creates_only_0123",
+  acmeCanceller: "rk_acme_cancels_only_0123",
+  acmeTool: "rk_acme_answers_tools_only",
   acmeReviewer: "rk_acme_reviews_only_0123",
   acmeAuditor: "rk_acme_audits_only_01234",
   acmeReadingAuditor: "rk_acme_reads_and_audits_",
@@ -43,6 +45,8 @@ const TENANTS = {
         { secret: KEYS.acme, roles: ["create", "read", "cancel", "tool", "review"], name: "ann" },
         { secret: KEYS.acmeReader, roles: ["read"] },
         { secret: KEYS.acmeCreator, roles: ["create"] },
+        { secret: KEYS.acmeCanceller, roles: ["cancel"] },
+        { secret: KEYS.acmeTool, roles: ["tool"] },
         { secret: KEYS.acmeReviewer, roles: ["review"], name: "bob" },
         { secret: KEYS.acmeAuditor, roles: ["audit"], name: "eve" },
         { secret: KEYS.acmeReadingAuditor, roles: ["read", "audit"], name: "una" },
@@ -85,6 +89,9 @@ export type NodeOptions = Partial<
     | "hubBytes"
     | "heartbeatMs"
     | "corsOrigins"
+    | "maxConnectionsPerAddress"
+    | "servesOps"
+    | "arrivalMs"
     | "models"
     | "drainGraceMs"
     | "readerLeaseMs"
@@ -140,6 +147,8 @@ async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
       shards: SHARDS,
       retentionMs: HOUR_MS,
       hubBytes: 64 * 1_024 * 1_024,
+      maxConnectionsPerAddress: 0,
+      servesOps: true,
       corsOrigins: ["*"],
       ...options,
     }),

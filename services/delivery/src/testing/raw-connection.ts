@@ -17,9 +17,17 @@ export interface RawConnection extends AsyncDisposable {
   readonly ended: Promise<RawEnd>;
 }
 
-export async function openRawConnection(url: string): Promise<RawConnection> {
+export async function openRawConnection(
+  url: string,
+  { localAddress }: { localAddress?: string } = {},
+): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  const socket = connect({
+    host: hostname,
+    port: Number(port),
+    allowHalfOpen: true,
+    ...(localAddress !== undefined && { localAddress }),
+  });
   await once(socket, "connect");
   let text = "";
   let over = false;

@@ -1,0 +1,44 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import { RepriseError, toHttpStatus } from "@reprise/protocol";
+import { endWith } from "./client-error.ts";
+
+export interface ConnectionBounds {
+  /** The most connections that one address may have open; 0 for no bound. */
+  perAddress: number;
+  /** Called for each connection that is refused. */
+  onRefused: () => void;
+}
+
+/**
+ * Refuses connections of an address that has too many: each costs a descriptor before it has said who it is. The answer is sent
+ * unasked, since what the client sends is not read any more.
+ */
+export function boundConnections(server: Server, { perAddress, onRefused }: ConnectionBounds): void {
+  if (perAddress === 0) return;
+  const open = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    const { remoteAddress: address } = socket;
+    // A client that has left already has no address.
+    if (address === undefined) return;
+    const count = open.get(address) ?? 0;
+    if (count >= perAddress) {
+      onRefused();
+      refuse(socket, perAddress);
+      return;
+    }
+    open.set(address, count + 1);
+    socket.once("close", () => {
+      const left = open.get(address)! - 1;
+      if (left === 0) open.delete(address);
+      else open.set(address, left);
+    });
+  });
+}
+
+function refuse(socket: Socket, perAddress: number): void {
+  const message = `This address has ${perAddress} connections open, which is the most that it may have.`;
+  const error = new RepriseError("overloaded", message, { retryAfterMs: 1_000 });
+  endWith(socket, toHttpStatus(error.code), error);
+  socket.destroy();
+}

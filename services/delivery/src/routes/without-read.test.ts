@@ -1,0 +1,59 @@
+import type { Generation } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import {
+  append,
+  call,
+  createGeneration,
+  delta,
+  KEYS,
+  openPlatform,
+  REQUEST,
+  started,
+  toolCall,
+} from "../testing/platform.ts";
+
+test("who may change a generation and not read it learns what became of it, and nothing that it says", async () => {
+  await using platform = await openPlatform();
+  const { url } = platform.node;
+  const headers = { "idempotency-key": "k" };
+  const { path, worker } = await createGeneration(platform, { headers });
+  await append(worker, started(), delta("secret words"), toolCall("call_1"), toolCall("call_2"));
+  const changes = [
+    [`${url}/v1/generations`, KEYS.acmeCreator, { body: REQUEST, headers }],
+    [`${url}${path}/tool-results`, KEYS.acmeTool, { body: { call_id: "call_1", output: 1 } }],
+    [`${url}${path}/cancel`, KEYS.acmeCanceller, { method: "POST" }],
+    // It has ended now, and is answered as it is.
+    [`${url}${path}/cancel`, KEYS.acmeCanceller, { method: "POST" }],
+  ] as const;
+  for (const [at, key, options] of changes) {
+    const { status, json, text } = await call(at, { ...options, key });
+    expect([at, status]).toEqual([at, 200]);
+    const known = [
+      "id",
+      "object",
+      "status",
+      "model",
+      "usage",
+      "error",
+      "finish_reason",
+      "cursor",
+      "created_at",
+    ];
+    expect(Object.keys(json as Generation).toSorted()).toEqual([...known, "metadata"].toSorted());
+    expect(text).not.toMatch(/secret|look_up|word/);
+  }
+  const { json } = await call(`${url}${path}`);
+  expect(json).toMatchObject({ text: "secret words", status: "cancelled" });
+});
+
+test("a create whose answer is the stream needs the role to read it", async () => {
+  await using platform = await openPlatform();
+  const url = `${platform.node.url}/v1/generations`;
+  const accept = "text/event-stream";
+  const { status, json } = await call(url, { body: REQUEST, key: KEYS.acmeCreator, headers: { accept } });
+  expect([status, json]).toMatchObject([
+    403,
+    { error: { code: "forbidden", message: expect.stringContaining('"read"') } },
+  ]);
+  expect((await call(url, { body: REQUEST, key: KEYS.acmeCreator })).status).toBe(201);
+});
