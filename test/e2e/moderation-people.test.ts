@@ -116,7 +116,11 @@ test("a review that nobody answers is decided by the policy, and says so", async
     cluster.startWorker(),
   ]);
   const { id, read } = await ask(cluster, url, { ...REVIEW, review: { answer: "redact", after_ms: 300 } });
+  const { generations } = createClient({ url, apiKey: cluster.keys[TENANT]!, retry: { reviewDelayMs: 100 } });
+  const shown = saying(SAID, { ...REVIEW, mode: "retract", review: { answer: "redact", after_ms: 300 } });
+  const awaited = generations.run(shown, { awaitReviews: true }).done();
   expect(await read).toMatchObject({ text: "Her name is [redacted], she says." });
+  expect(await awaited).toMatchObject({ status: "completed", text: "Her name is [redacted], she says." });
   const judged = await untilJudged(cluster, id);
   expect(judged.decisions).toEqual(["moderation.review", "moderation.reviewed", "moderation.redacted"]);
   expect(judged.events).toContainEqual(

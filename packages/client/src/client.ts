@@ -40,6 +40,11 @@ export interface RunOptions extends CreateOptions {
    * beside the loop; what one throws is thrown from the loop and by `done()`, and the generation goes on waiting.
    */
   tools?: ToolHandlers;
+  /**
+   * Whether the loop, and `done()`, go on behind the generation's end until people, or the policy when their time is up, have decided all
+   * reviews of its text: it is asked again every `retry.reviewDelayMs`, for as long as that takes. Default false.
+   */
+  awaitReviews?: boolean;
 }
 
 export interface StreamOptions {
@@ -48,6 +53,8 @@ export interface StreamOptions {
   signal?: AbortSignal;
   /** As for `run`. A call that lies before `after` is not handed out, and not answered. */
   tools?: ToolHandlers;
+  /** As for `run`. */
+  awaitReviews?: boolean;
 }
 
 /** Every method throws RepriseError; those that return a promise retry what is retryable, and never run a model twice. */
@@ -112,7 +119,7 @@ function createGenerations(settings: HttpSettings): Generations {
     get,
     cancel,
     submitToolResult,
-    stream(id, { after, signal, tools } = {}) {
+    stream(id, { after, signal, tools, awaitReviews } = {}) {
       const request: StreamSource["request"] = (_id, cursor) => toRead(id, cursor, after);
       return new GenerationStream(settings, {
         ...control,
@@ -120,16 +127,18 @@ function createGenerations(settings: HttpSettings): Generations {
         after,
         signal,
         tools,
+        awaitReviews,
         request,
         identify: async () => id,
       });
     },
-    run(request, { idempotencyKey, signal, tools } = {}) {
+    run(request, { idempotencyKey, signal, tools, awaitReviews } = {}) {
       const create = toCreate(request, idempotencyKey);
       return new GenerationStream(settings, {
         ...control,
         signal,
         tools,
+        awaitReviews,
         // Where the answer got lost, or a proxy took its id away, the create is repeated: its key joins.
         request: (id, cursor) => (id === undefined ? withStream(create, cursor) : toRead(id, cursor)),
         identify: async () => (await callGeneration(settings, create)).id,

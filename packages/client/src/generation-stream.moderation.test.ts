@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createClient } from "./client.ts";
+import { createClient, type StreamOptions } from "./client.ts";
+import type { StreamEvent } from "./stream-event.ts";
 import { numbered } from "./testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "./testing/fake-delivery.ts";
-import { encodeFrame, FAKE_ID } from "./testing/fake-log.ts";
+import { cursorOf, encodeFrame, FAKE_ID } from "./testing/fake-log.ts";
 import { createTestRuntime, IDLE_TIMEOUT_MS } from "./testing/test-runtime.ts";
 
 const found = { rule: "cards", category: "cards" };
@@ -104,6 +105,75 @@ it("waits, as for any other fault that passes, until somebody judges again", asy
   const stream = streamOf(delivery);
   expect((await stream.done()).text).toBe(REDACTED_TEXT);
   expect(stream.reconnects).toBe(2);
+});
+
+describe("reviews that wait when the generation has ended", () => {
+  const EXPIRES = "2026-11-21T01:00:00.000Z";
+  const asked = {
+    type: "moderation.review",
+    review_id: "rev_6",
+    from_seq: 3,
+    to_seq: 4,
+    ...found,
+    expires_at: EXPIRES,
+  };
+  const answered = { type: "moderation.reviewed", review_id: "rev_6", decision: "edit", reviewer: "ann" };
+  const open = numbered([...said, asked, end]);
+  const decided = numbered([...said, asked, end, answered, redacted]).slice(open.length);
+
+  /** A stream of a generation whose review is decided while the stream waits for the n-th time. */
+  function openStream(delivery: FakeDelivery, log: StreamEvent[], nth: number, options: StreamOptions) {
+    const runtime = createTestRuntime();
+    let waits = 0;
+    const setTimer: typeof runtime.setTimer = (callback, delayMs) => {
+      if (delayMs !== IDLE_TIMEOUT_MS && ++waits === nth) log.push(...decided);
+      return runtime.setTimer(callback, delayMs);
+    };
+    const client = createClient({
+      url: delivery.url,
+      apiKey: "rk_x",
+      runtime: { ...runtime, setTimer },
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+    });
+    return { runtime, stream: client.generations.stream(FAKE_ID, options) };
+  }
+
+  it("are shown by a stream, which ends with the generation unless it is told to await them", async () => {
+    await using delivery = await startFakeDelivery({ log: open });
+    const stream = streamOf(delivery);
+    expect((await stream.done()).text).toBe("Card: 4111 1111 1111 1111.");
+    expect(stream.pendingReviews).toEqual([{ reviewId: "rev_6", expiresAt: EXPIRES }]);
+  });
+
+  it("are awaited where that is asked for, and their decision is obeyed", async () => {
+    const log = [...open];
+    await using delivery = await startFakeDelivery({ log });
+    const { runtime, stream } = openStream(delivery, log, 3, { awaitReviews: true });
+    const types: string[] = [];
+    for await (const { type } of stream) types.push(type);
+    expect(types.slice(-3)).toEqual(["generation.completed", "moderation.reviewed", "moderation.redacted"]);
+    expect([stream.text, stream.pendingReviews]).toEqual([REDACTED_TEXT, []]);
+    expect(await stream.done()).toMatchObject({ status: "completed", text: REDACTED_TEXT });
+    expect([runtime.pauses, stream.reconnects]).toEqual([[33_750, 33_750, 33_750], 3]);
+  });
+
+  it("are awaited by a reader that comes back when all was said", async () => {
+    const log = [...open];
+    await using delivery = await startFakeDelivery({ log });
+    const after = cursorOf(open.length);
+    const { stream } = openStream(delivery, log, 2, { after, awaitReviews: true });
+    const types: string[] = [];
+    for await (const { type } of stream) types.push(type);
+    expect(types).toEqual(["moderation.reviewed", "moderation.redacted"]);
+    expect(stream.status).toBe("completed");
+  });
+
+  it("are not awaited where none is", async () => {
+    await using delivery = await startFakeDelivery({ log: numbered([...said, end]) });
+    const { runtime, stream } = openStream(delivery, [], 0, { awaitReviews: true });
+    await stream.done();
+    expect(runtime.pauses).toEqual([]);
+  });
 });
 
 function bytesOf(events: number): number {

@@ -10,10 +10,19 @@ import { abortReason, createAbortError } from "./deadline.ts";
 import type { HttpSettings } from "./http.ts";
 import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
 import { nextResume, type ResumeEffect, type ResumeInput, startResume } from "./resume-state.ts";
+import type { RetryDelay } from "./retry-policy.ts";
 import { waitForRetry } from "./retry-wait.ts";
+import { planReviewWait } from "./review-wait.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import type { StreamSource } from "./stream-source.ts";
 import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts";
+
+/** Text that a person is asked about. */
+export interface PendingReview {
+  readonly reviewId: string;
+  /** When the policy decides if nobody has. RFC 3339, UTC. */
+  readonly expiresAt: string;
+}
 
 type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
 
@@ -104,6 +113,17 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     return this.#transcript.pendingCalls.map(({ type: _type, ...call }) => call);
   }
 
+  /**
+   * The reviews among what was handed out that nobody has decided: what they ask about may still be replaced, behind the end too. A stream with
+   * `awaitReviews` waits for that.
+   */
+  get pendingReviews(): readonly PendingReview[] {
+    return [...this.#transcript.reviews.values()].map(({ review_id: reviewId, expires_at: expiresAt }) => ({
+      reviewId,
+      expiresAt,
+    }));
+  }
+
   /** How many connections were opened, or tried, after the first. */
   get reconnects(): number {
     return this.#state.reconnects;
@@ -154,10 +174,12 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     try {
       for (;;) {
         const effect = yield* this.#readConnection();
-        if (effect.type === "end") break;
         if (effect.type === "fail") throw effect.error;
-        const woken = await waitForRetry(effect.delay, this.#settings.runtime, this.#ending.signal);
+        const delay = effect.type === "end" ? await this.#planReviewWait() : effect.delay;
+        if (!delay) break;
+        const woken = await waitForRetry(delay, this.#settings.runtime, this.#ending.signal);
         if (woken) this.#next({ type: "woken" });
+        if (effect.type === "end") this.#next({ type: "reopened" });
       }
       this.#resolve(await this.#findOutcome());
     } catch (thrown) {
@@ -199,6 +221,19 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     const { state, effects } = nextResume(this.#state, input, context);
     this.#state = state;
     return effects;
+  }
+
+  /** @returns undefined when nothing is to be awaited behind the end */
+  async #planReviewWait(): Promise<RetryDelay | undefined> {
+    if (!this.#source.awaitReviews || this.#id === undefined) return undefined;
+    const record = await this.#source.get(this.#id, this.#ending.signal);
+    const { runtime, retry: policy } = this.#settings;
+    return planReviewWait(record, {
+      cursor: this.cursor,
+      nowMs: runtime.now(),
+      random: runtime.random(),
+      policy,
+    });
   }
 
   /** After a 204 no event has told how the generation ended, so the platform is asked. */

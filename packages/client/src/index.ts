@@ -7,7 +7,7 @@ export {
   type RunOptions,
   type StreamOptions,
 } from "./client.ts";
-export type { GenerationStream } from "./generation-stream.ts";
+export type { GenerationStream, PendingReview } from "./generation-stream.ts";
 export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http.ts";
 export type { GenerationOutcome } from "./outcome.ts";
 export type { RetryOptions } from "./retry-policy.ts";

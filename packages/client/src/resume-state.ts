@@ -17,7 +17,7 @@ export interface ResumeState {
   readonly lastSeq: number | undefined;
   /** Those in a row since the last progress or wake-up. */
   readonly failures: FailureRun | undefined;
-  /** Whether the terminal event was handed out. What moderation withdraws may follow it, up to the response's clean end. */
+  /** Whether the terminal event was handed out, or lies before the cursor. What moderation withdraws may follow it, up to the response's clean end. */
   readonly hasEnded: boolean;
   /** Whether the last connection was dropped for a hole, and no event has come since. */
   readonly sawHole: boolean;
@@ -42,6 +42,8 @@ export type ResumeInput =
   | { readonly type: "closed" }
   /** The connection failed, went silent, or said what is wrong. */
   | { readonly type: "broken"; readonly error: RepriseError }
+  /** The stream had ended, and what was decided since is asked for. */
+  | { readonly type: "reopened" }
   /** The device or its network came back while a reconnect was waited for. */
   | { readonly type: "woken" };
 
@@ -99,13 +101,19 @@ export function nextResume(state: ResumeState, input: ResumeInput, context: Resu
     case "event":
       return takeEvent(state, input, context);
     case "nothing_left":
-      if (state.cursor !== undefined) return { state, effects: [{ type: "end" }] };
+      if (state.cursor !== undefined)
+        return { state: { ...state, hasEnded: true }, effects: [{ type: "end" }] };
       return fail(state, "The server has nothing left for a reader that has read nothing.");
     case "closed":
       if (state.hasEnded) return { state, effects: [{ type: "end" }] };
       return recover(state, new RepriseError("connection_lost", CLOSED_EARLY), context);
     case "broken":
       return recover(state, input.error, context);
+    case "reopened":
+      return {
+        state: { ...state, failures: undefined, openedAtMs: undefined, reconnects: state.reconnects + 1 },
+        effects: [],
+      };
     case "woken":
       return { state: { ...state, failures: undefined }, effects: [] };
   }

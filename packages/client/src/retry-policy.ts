@@ -13,6 +13,11 @@ export interface RetryOptions {
   giveUpAfterMs?: number;
   /** The client gives up on a server that asks for a longer delay than this, in milliseconds. Default 60,000. */
   maxServerDelayMs?: number;
+  /**
+   * How long a stream that awaits reviews waits before it asks again for what was decided, in milliseconds, plus a random part of a
+   * quarter. Default 30,000.
+   */
+  reviewDelayMs?: number;
 }
 
 export type RetryPolicy = Readonly<Required<RetryOptions>>;
@@ -22,6 +27,7 @@ const DEFAULTS: RetryPolicy = {
   maxDelayMs: 8_000,
   giveUpAfterMs: 300_000,
   maxServerDelayMs: 60_000,
+  reviewDelayMs: 30_000,
 };
 
 /** @throws RepriseError `invalid_request` that names the option */

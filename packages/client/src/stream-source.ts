@@ -10,6 +10,8 @@ export interface StreamSource {
   readonly signal?: AbortSignal | undefined;
   /** What answers the tool calls that are handed out; without it, nothing does. */
   readonly tools?: ToolHandlers | undefined;
+  /** Whether the stream goes on behind the generation's end until no review waits. */
+  readonly awaitReviews?: boolean | undefined;
   /** The request for the next connection; `cursor` is undefined until an event has been handed out. */
   request(id: string | undefined, cursor: string | undefined): HttpRequest;
   /** The id of a generation that has none here yet. */

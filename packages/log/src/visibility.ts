@@ -25,7 +25,7 @@ export function holdingModeration(policy: EffectivePolicy | undefined): HoldingM
 /**
  * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but what is too far
  * ahead of moderation, what comes after it was recorded that nobody judges, if that closes it, and a terminal event and what follows
- * it, until that is judged: behind a clean end nothing is withdrawn any more. What verdicts say only ever grows, whatever order they
+ * it, each until it is judged: behind a clean end nothing follows from what is in the log. What verdicts say only ever grows, whatever order they
  * come in, and is acted upon only by who has the decisions that go with it. Only a new attempt, of which a verdict knows nothing, may
  * have taken the place of what that was about: the store had lost it.
  */
@@ -147,8 +147,7 @@ export class Visibility {
   shownSeq(lastSeq: number): number {
     if (this.#isOpen) return lastSeq;
     if (!this.#lead) return Math.min(lastSeq, this.#settledCleared);
-    const isEndHeld = this.#endSeq !== undefined && this.#settledJudged < this.#endSeq;
-    const heldFrom = isEndHeld ? this.#endSeq! : Number.POSITIVE_INFINITY;
+    const heldFrom = Math.max(this.#endSeq ?? Number.POSITIVE_INFINITY, this.#settledJudged + 1);
     const closedBehind = this.isUnavailable ? this.#unavailable!.seq : Number.POSITIVE_INFINITY;
     return this.#lead.shownSeq(Math.min(lastSeq, heldFrom - 1, closedBehind));
   }

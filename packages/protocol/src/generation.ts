@@ -1,10 +1,19 @@
 import type { Usage } from "./event.ts";
 import type { GenerationStatus } from "./transcript.ts";
 
-/** What the API answers with: one generation, as of `cursor`. */
+/** A review that nobody has decided: what it leads to follows in the log, behind the generation's end, too. */
+export interface WaitingReview {
+  /** As the reviews API names it. */
+  id: string;
+  /** When the policy decides if nobody has. RFC 3339, UTC. */
+  expires_at: string;
+}
+
+/** What the API answers with: one generation. What it has said is as of `cursor`, for readers may have to wait for the rest. */
 export interface Generation {
   id: string;
   object: "generation";
+  /** As the log has it, also where readers may not be shown that event yet. */
   status: GenerationStatus;
   model: string;
   /** Absent, like `tool_calls`, from what a key without the role `read` is answered. */
@@ -14,6 +23,10 @@ export interface Generation {
   finish_reason: string | null;
   /** The calls that wait for `POST …/tool-results`; empty unless the status is `awaiting_tool`. */
   tool_calls: { call_id: string; name: string; arguments: string }[];
+  /** The oldest first. */
+  reviews: WaitingReview[];
+  /** Whether it has ended, `cursor` is that of its last event, and no review waits. */
+  settled: boolean;
   cursor: string;
   /** RFC 3339, UTC. */
   created_at: string;

@@ -31,6 +31,11 @@ export function generationOf(log: readonly StreamEvent[]): Generation {
     error: failure,
     finish_reason: finishReason,
     tool_calls: pendingCalls.map(({ type: _type, ...call }) => call),
+    reviews: [...transcript.reviews.values()].map(({ review_id, expires_at }) => ({
+      id: `${FAKE_ID}.${review_id}`,
+      expires_at,
+    })),
+    settled: transcript.ended && transcript.reviews.size === 0,
     cursor: cursorOf(log.length),
     created_at: "2026-11-21T00:00:00.000Z",
     metadata: {},

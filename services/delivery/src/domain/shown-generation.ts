@@ -15,7 +15,7 @@ export interface ReadSources {
 const SHOWN_MS = 1_000;
 
 /**
- * What the API says of a generation, given its log: all of it, or what moderation lets readers have.
+ * What the API says of a generation, given its log: how it stands, and what it has said as far as moderation lets readers have it.
  * @param events from seq 0 on
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
@@ -25,9 +25,15 @@ export async function showGeneration(
   events: readonly Uint8Array[],
 ): Promise<Generation> {
   const requested = toRequested(events[0]!);
+  const shown = await toShown(hub, ref, events);
+  const transcript = fold(events);
+  return toGeneration(ref.generation, requested, transcript, shown === events ? transcript : fold(shown));
+}
+
+function fold(events: readonly Uint8Array[]): Transcript {
   const transcript = new Transcript();
-  for (const payload of await toShown(hub, ref, events)) transcript.apply(decodeEvent(payload));
-  return toGeneration(ref.generation, requested, transcript);
+  for (const payload of events) transcript.apply(decodeEvent(payload));
+  return transcript;
 }
 
 async function toShown(
@@ -42,8 +48,8 @@ async function toShown(
 }
 
 /**
- * What the API says after a call has appended an event to a log. Where that has to be judged first, the answer waits for it, a second
- * at most: then it is without the event, as any other that readers get.
+ * What the API says after a call has appended an event to a log. Where what was said before that has to be judged first, the answer waits
+ * for it, a second at most, and not at all where a person has to decide: then it is without the rest, as any other that readers get.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function showAfter(
@@ -54,7 +60,8 @@ export async function showAfter(
   if (!isModerated(first)) return toGeneration(ref.generation, toRequested(first), transcript);
   const tail = await hub.open(ref);
   await hub.refresh(tail);
-  const isDue = () => tail.shownSeq >= transcript.cursor.seq || tail.failure !== undefined;
+  const isHeld = tail.policy?.moderation?.mode === "gate" && transcript.reviews.size > 0;
+  const isDue = () => isHeld || tail.shownSeq >= transcript.cursor.seq || tail.failure !== undefined;
   await until(tail, isDue, { waitMs: shownMs });
   return showGeneration(hub, ref, (await log.reader.readLog(ref)).events);
 }

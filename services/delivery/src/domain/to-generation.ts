@@ -6,11 +6,15 @@ import {
   type Transcript,
 } from "@reprise/protocol";
 
-/** What the API says of a generation, given its request and what its log says so far. */
+/**
+ * What the API says of a generation, given its request and what its log says so far.
+ * @param shown what of that readers may be shown. Default: all
+ */
 export function toGeneration(
   id: GenerationId,
   requested: RequestedEvent,
   transcript: Transcript,
+  shown = transcript,
 ): Generation {
   const { request, created_at } = requested;
   return {
@@ -18,12 +22,17 @@ export function toGeneration(
     object: "generation",
     status: transcript.status,
     model: request.model,
-    text: transcript.text,
+    text: shown.text,
     usage: transcript.usage,
     error: transcript.failure ?? null,
     finish_reason: transcript.finishReason ?? null,
-    tool_calls: transcript.pendingCalls.map(({ type: _type, ...call }) => call),
-    cursor: encodeCursor(transcript.cursor),
+    tool_calls: shown.pendingCalls.map(({ type: _type, ...call }) => call),
+    reviews: [...transcript.reviews.values()].map(({ review_id, expires_at }) => ({
+      id: `${id}.${review_id}`,
+      expires_at,
+    })),
+    settled: transcript.ended && transcript.reviews.size === 0 && shown.cursor.seq === transcript.cursor.seq,
+    cursor: encodeCursor(shown.cursor),
     created_at,
     metadata: request.metadata ?? {},
   };

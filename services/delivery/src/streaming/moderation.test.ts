@@ -50,7 +50,7 @@ describe("a gate", () => {
     expect(beyond.json).toEqual({ object: "list", events: [], cursor: "1-4", ended: false });
     const generation = (await call(url)).json as Generation;
     expect(generation).toMatchObject({
-      status: "in_progress",
+      status: "awaiting_tool",
       text: "clean ",
       tool_calls: [],
       cursor: "1-2",
@@ -63,14 +63,24 @@ describe("a gate", () => {
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
     await append(worker, started(), delta(SECRET), completed());
     const url = `${platform.node.url}${path}`;
-    expect((await call(url)).json).toMatchObject({ status: "queued", text: "", cursor: "0-0" });
+    expect((await call(url)).json).toMatchObject({
+      status: "completed",
+      text: "",
+      cursor: "0-0",
+      settled: false,
+    });
     await using reader = await openSseReader(`${url}/events`, { headers: authorization() });
     await decide(platform, ref, redacted(2));
     await judge(platform, ref, 4, { decided: 4 });
     expect(await reader.ended).toBe("clean");
     expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-3", "1-4"]);
     expect(reader.bytes.toString()).not.toContain(SECRET);
-    expect((await call(url)).json).toMatchObject({ status: "completed", text: "[redacted]", cursor: "1-4" });
+    expect((await call(url)).json).toMatchObject({
+      status: "completed",
+      text: "[redacted]",
+      cursor: "1-4",
+      settled: true,
+    });
   });
 
   test("has a long poll wait for what is cleared, not for what is there", async () => {
@@ -85,13 +95,13 @@ describe("a gate", () => {
     expect((await waiting).json).toMatchObject({ events: [{ seq: 1 }, { seq: 2 }], ended: false });
   });
 
-  test("answers a cancel without the end when nobody judges that in time", async () => {
+  test("answers a cancel with the end, and with as much of the text as is cleared in time", async () => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
     await append(worker, started(), delta("a"));
     await judge(platform, ref, 2);
     const { json } = await call(`${platform.node.url}${path}/cancel`, { method: "POST" });
-    expect(json).toMatchObject({ status: "in_progress", text: "a", cursor: "1-2" });
+    expect(json).toMatchObject({ status: "cancelled", text: "a", cursor: "1-2", settled: false });
   });
 });
 
@@ -145,7 +155,12 @@ describe("retract", () => {
     const url = `${platform.node.url}${path}`;
     await using reader = await openSseReader(`${url}/events`, { headers: authorization() });
     expect([(await reader.nextFrame())?.id, (await reader.nextFrame())?.id]).toEqual(["1-1", "1-2"]);
-    expect((await call(url)).json).toMatchObject({ status: "in_progress", text: "a", cursor: "1-2" });
+    expect((await call(url)).json).toMatchObject({
+      status: "completed",
+      text: "a",
+      cursor: "1-2",
+      settled: false,
+    });
     const page = await call(`${url}/events`, { headers: readJson });
     expect(page.json).toMatchObject({ cursor: "1-2", ended: false });
     const late = await call(`${url}/events`, { headers: { "last-event-id": "1-3", ...readJson } });
@@ -155,7 +170,7 @@ describe("retract", () => {
     await judge(platform, ref, 3);
     expect([await reader.ended, await elsewhere.ended]).toEqual(["clean", "clean"]);
     expect((await call(`${url}/events?after=1-3`)).status).toBe(204);
-    expect((await call(url)).json).toMatchObject({ status: "completed" });
+    expect((await call(url)).json).toMatchObject({ status: "completed", settled: true });
   });
 
   test("withdraws all text behind a halt, whatever the worker still says", async () => {
