@@ -22,9 +22,10 @@ export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls",
 
 /**
  * Why a worker gave up its attempt in words of its own; one that dies says nothing. `handover`: it was told to stop. `timeout`: the
- * engine was too slow, and the policy allows a further attempt. `fallback`: the engine failed, and its model names another one.
+ * engine was too slow, and the policy allows a further attempt. `engine_failed`: the engine broke off, and the policy does too.
+ * `fallback`: the engine failed, and its model names another one.
  */
-export const ATTEMPT_ENDS = ["handover", "timeout", "fallback"] as const;
+export const ATTEMPT_ENDS = ["handover", "timeout", "engine_failed", "fallback"] as const;
 
 /** Why an attempt after the first began: the worker's own word, or its loss, or the loss of events that it had written. */
 export const TAKEOVER_REASONS = [...ATTEMPT_ENDS, "worker_lost", "log_lost"] as const;

@@ -1,5 +1,13 @@
 import { type Cursor, START } from "./cursor.ts";
-import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
+import type {
+  AttemptEnd,
+  Failure,
+  FinishReason,
+  KnownEvent,
+  TakeoverReason,
+  UnknownEvent,
+  Usage,
+} from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
 import { Segments } from "./segments.ts";
 import { WithdrawnText } from "./withdrawn-text.ts";
@@ -13,6 +21,9 @@ export type GenerationStatus =
   | "cancelled";
 
 type Said<T extends KnownEvent["type"]> = Extract<KnownEvent, { type: T }>;
+
+/** Why an attempt began that counts against `max_attempts`. */
+const COUNTED: ReadonlySet<TakeoverReason> = new Set(["worker_lost", "timeout", "engine_failed"] as const);
 
 export interface TranscriptOptions {
   /** Whether `text` and `output` are what was produced, for workers and auditors, not what may be shown. Default false. */
@@ -28,7 +39,7 @@ export interface TranscriptOptions {
 export class Transcript {
   finishReason: FinishReason | undefined;
   failure: Failure | undefined;
-  /** How many attempts count against `max_attempts`: those that ended with a worker's loss or a timeout, and the one that runs. */
+  /** How many attempts count against `max_attempts`: those that ended with a worker's loss, a timeout or an engine's failure, and the one that runs. */
   countedAttempts = 0;
   /** Why the current attempt is over, in its worker's own words; undefined while it runs, or when its worker was lost. */
   attemptEnd: AttemptEnd | undefined;
@@ -192,7 +203,7 @@ export class Transcript {
 
   #begin(started: Said<"generation.started">): void {
     const { attempt, reason = "worker_lost" } = started;
-    if (attempt === 1 || reason === "worker_lost" || reason === "timeout") this.countedAttempts++;
+    if (attempt === 1 || COUNTED.has(reason)) this.countedAttempts++;
     this.#phase = "in_progress";
     this.attemptEnd = undefined;
     this.worker = started.worker;

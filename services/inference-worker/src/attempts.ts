@@ -1,7 +1,15 @@
 import type { Job } from "@reprise/log";
 import type { RequestedEvent, Transcript, WorkerId } from "@reprise/protocol";
 import { createNonce } from "./attempt-nonce.ts";
-import { afterTimeout, afterTurn, type EndDraft, type Next, type Proceed } from "./domain/after-turn.ts";
+import {
+  afterTimeout,
+  afterTurn,
+  type EndDraft,
+  mayFallBack,
+  type Next,
+  type Proceed,
+} from "./domain/after-turn.ts";
+import { retryDelayMs } from "./domain/ask-again.ts";
 import {
   type AttemptPlan,
   type EngineChoice,
@@ -15,6 +23,7 @@ import type { EngineReport } from "./engine-report.ts";
 import type { Engine } from "./engines/engine.ts";
 import type { ServedModel } from "./model-queues.ts";
 import { type Pace, tokensOf } from "./pace.ts";
+import { pause } from "./pause.ts";
 import { runEngine } from "./run-engine.ts";
 import type { RunLog } from "./run-log.ts";
 import { untilAnswered } from "./tool-wait.ts";
@@ -45,8 +54,9 @@ export async function runAttempts(
   context: AttemptsContext,
   first: AttemptPlan,
 ): Promise<EndDraft | undefined> {
-  const { log, plans } = context;
+  const { log, plans, stop } = context;
   const tally = new UsageTally();
+  let failures = 0;
   for (let plan = first; ;) {
     if (!(await begin(context, plan))) return undefined;
     const next = await runTurns(context, plan.engine, tally);
@@ -55,6 +65,8 @@ export async function runAttempts(
     log.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
     const transcript = await readSettled(context);
     if (!transcript) return undefined;
+    if (next.reason === "engine_failed") await pause(retryDelayMs(failures++, Math.random()), stop);
+    if (stop.aborted) return undefined;
     plan = planNext(transcript, plans, next.reason);
   }
 }
@@ -118,6 +130,7 @@ async function takeTurn(
       hold: (signal) => (log.backlog > MAX_BACKLOG ? log.settled() : pace?.hold(signal)),
     },
     signal: stop,
+    waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut: (part) => onEngineReport({ ...about, leftOut: part }),
   });
   if (outcome.kind === "failed") onEngineReport({ ...about, error: outcome.error });

@@ -1,12 +1,12 @@
 import { createGenerationId, parseGenerationId, RepriseError } from "@reprise/protocol";
 import { createLogger } from "@reprise/service";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type EngineReport, logEngineReport } from "./engine-report.ts";
 import { EngineError } from "./engines/engine-error.ts";
 import { content, frame } from "./engines/testing/chat-frames.ts";
 import { startMisbehavingServer, type Answer } from "./engines/testing/misbehaving-server.ts";
 import { createOpenaiEngine } from "./engines/openai/openai-engine.ts";
-import { openWorld } from "./testing/world.ts";
+import { openWorld, type World } from "./testing/world.ts";
 
 const ABOUT = {
   generation: parseGenerationId(createGenerationId(new Uint8Array(17), 1)),
@@ -55,6 +55,12 @@ describe("the worker's log", () => {
   });
 });
 
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
 const SAID = "The password of Project Falcon is hunter2.";
 
 test.each<[string, Answer]>([
@@ -76,7 +82,6 @@ test.each<[string, Answer]>([
     },
   ],
 ])("neither readers nor the log get a word of the model's from an engine that %s", async (_, answer) => {
-  await using world = await openWorld();
   await using server = await startMisbehavingServer();
   await using stack = new AsyncDisposableStack();
   const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "m" });

@@ -44,6 +44,7 @@ describe("a models file", () => {
         api_key_env: "VLLM_API_KEY",
         continuation: "continue_final_message",
         idle_timeout_ms: 5_000,
+        servers: 4,
       },
       "meta/llama": { ...LLAMA, max_tokens_field: "max_completion_tokens" },
     });
@@ -59,10 +60,16 @@ describe("a models file", () => {
         continuation: "continue_final_message",
         maxTokensField: "max_tokens",
         idleTimeoutMs: 5_000,
+        servers: 4,
       },
     });
     expect(models.get("meta/llama")).toMatchObject({
-      openai: { apiKey: undefined, continuation: "none", maxTokensField: "max_completion_tokens" },
+      openai: {
+        apiKey: undefined,
+        continuation: "none",
+        maxTokensField: "max_completion_tokens",
+        servers: 1,
+      },
     });
   });
 

@@ -26,6 +26,7 @@ export type ModelsConfig = ReadonlyMap<string, ModelConfig>;
 
 const DEFAULT_MODELS: ModelsConfig = new Map([["sim", { engine: "sim" }]]);
 const MAX_SLOTS = 10_000;
+const MAX_SERVERS = 1_000;
 const MAX_TIMEOUT_MS = 3_600_000;
 
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
@@ -54,6 +55,7 @@ function openaiSchema(env: KeyEnvironment) {
       connect_timeout_ms: timeoutMs,
       headers_timeout_ms: timeoutMs,
       idle_timeout_ms: timeoutMs,
+      servers: z.int().min(1).max(MAX_SERVERS).default(1),
       slots,
       fallback,
     })
@@ -70,6 +72,7 @@ function openaiSchema(env: KeyEnvironment) {
         connectTimeoutMs: model.connect_timeout_ms,
         headersTimeoutMs: model.headers_timeout_ms,
         idleTimeoutMs: model.idle_timeout_ms,
+        servers: model.servers,
       },
     }));
 }

@@ -1,6 +1,7 @@
 import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Engine, type EngineEvent, NO_PROGRESS } from "./engines/engine.ts";
+import { EngineError } from "./engines/engine-error.ts";
 import { type EngineRun, runEngine } from "./run-engine.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
 
@@ -117,6 +118,61 @@ test("whoever stops the run has the say, though the engine is late at the same m
     { signal: stop.signal },
   );
   await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
+});
+
+const busy = (retryAfterMs?: number) =>
+  new EngineError("engine_unavailable", "The engine answered 503.", { retry: "busy", retryAfterMs });
+
+/** An engine that is busy for so many times, and when it was asked. */
+function busyEngine(times: number, retryAfterMs?: number) {
+  const askedAtMs: number[] = [];
+  const generate: Engine["generate"] = async function* () {
+    askedAtMs.push(Date.now());
+    if (askedAtMs.length <= times) throw busy(retryAfterMs);
+    yield text("a");
+    yield FINISH;
+  };
+  return { askedAtMs, generate };
+}
+const PATIENT: EffectiveTimeouts = { ...TIMEOUTS, first_token: { after_ms: 20_000, answer: "retry" } };
+
+test("a busy engine is asked again when it wants to be, within the time for the first token", async () => {
+  const { askedAtMs, generate } = busyEngine(2, 3_000);
+  const { outcome } = start(generate, { timeouts: PATIENT, random: () => 1 });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await outcome).toMatchObject({ kind: "finished", counted: 1 });
+  expect(askedAtMs).toEqual([0, 3_500, 7_000]);
+});
+
+test("a busy engine that does not say when is asked less and less often", async () => {
+  const { askedAtMs, generate } = busyEngine(4);
+  const { outcome } = start(generate, { timeouts: PATIENT, random: () => 1 });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await outcome).toMatchObject({ kind: "finished" });
+  expect(askedAtMs).toEqual([0, 500, 1_500, 3_500, 7_500]);
+});
+
+test("a busy engine that wants longer than the policy has fails the run at once", async () => {
+  const { askedAtMs, generate } = busyEngine(9, 60_000);
+  const { outcome } = start(generate, { timeouts: PATIENT });
+  expect(await outcome).toMatchObject({
+    kind: "failed",
+    error: { code: "engine_unavailable", retryAfterMs: 60_000 },
+  });
+  expect(askedAtMs).toEqual([0]);
+});
+
+test("a busy engine is not waited for where another one stands in", async () => {
+  const { outcome } = start(busyEngine(9, 10).generate, { timeouts: PATIENT, waitsWhileBusy: false });
+  expect(await outcome).toMatchObject({ kind: "failed" });
+});
+
+test("a wait for a busy engine ends with the run", async () => {
+  const stop = new AbortController();
+  const { outcome } = start(busyEngine(9, 10_000).generate, { timeouts: PATIENT, signal: stop.signal });
+  await vi.advanceTimersByTimeAsync(1_000);
+  stop.abort();
   expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
 });
 

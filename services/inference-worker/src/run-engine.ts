@@ -7,9 +7,12 @@ import {
   toRepriseError,
   type Usage,
 } from "@reprise/protocol";
+import { busyWaitMs } from "./domain/ask-again.ts";
 import type { Turn } from "./domain/plan-attempt.ts";
 import type { Engine, EngineEvent, ToolCallEvent } from "./engines/engine.ts";
-import { type TurnTimeout, watchTurn } from "./turn-watch.ts";
+import { EngineError } from "./engines/engine-error.ts";
+import { pause } from "./pause.ts";
+import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** What a run of an engine writes to. */
 export interface EngineSink {
@@ -28,7 +31,11 @@ export interface EngineRun {
   sink: EngineSink;
   /** Aborted when somebody else has the say, or the worker is to stop. */
   signal: AbortSignal;
+  /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
+  waitsWhileBusy?: boolean;
   onLeftOut?: (part: string) => void;
+  /** From 0 to 1. */
+  random?: () => number;
 }
 
 /** How a run of an engine ended; `counted` is how many tokens it has said, by our count of its chunks. */
@@ -45,9 +52,12 @@ export type EngineOutcome = { readonly counted: number } & (
   | { readonly kind: "stopped" }
 );
 
-/** Runs an engine for one turn: its text goes to the sink as it comes, its tool calls and its end are the outcome. */
+/**
+ * Runs an engine for one turn: its text goes to the sink as it comes, its tool calls and its end are the outcome. An engine that is busy
+ * is asked again, in the time that the policy has for the first token.
+ */
 export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
-  const { engine, request, turn, timeouts, totalAtMs, sink, signal, onLeftOut } = run;
+  const { timeouts, totalAtMs, signal } = run;
   const late = new AbortController();
   let timeout: TurnTimeout | undefined;
   using watch = watchTurn({
@@ -58,39 +68,76 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       late.abort();
     },
   });
-  const calls: ToolCallEvent[] = [];
-  let counted = 0;
-  let last: Extract<EngineEvent, { type: "finish" }> | undefined;
+  const heard: Heard = { calls: [], counted: 0, last: undefined };
   const stop = AbortSignal.any([signal, late.signal]);
-  try {
-    watch.waiting();
-    const options = {
-      ...turn,
-      signal: stop,
-      onPiece: () => watch.progressed(),
-      onFinished: () => watch.finished(),
-      ...(onLeftOut && { onLeftOut }),
-    };
-    for await (const event of engine.generate(request, options)) {
-      watch.arrived();
-      if (event.type === "finish") {
-        last = event;
-        break;
-      }
-      if (event.type === "tool_call") calls.push(event);
-      else counted += say(sink, event);
-      const held = sink.hold(stop);
-      if (held) await held;
-      stop.throwIfAborted();
-      watch.waiting();
+  const firstTokenDueAtMs = Date.now() + timeouts.first_token.after_ms;
+  watch.waiting();
+  for (let tries = 0; ; tries++) {
+    try {
+      await listen(run, heard, { watch, stop });
+      break;
+    } catch (thrown) {
+      const { counted } = heard;
+      if (signal.aborted) return { kind: "stopped", counted };
+      if (timeout) return { kind: "timeout", name: timeout, counted };
+      const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, firstTokenDueAtMs - Date.now()) : undefined;
+      if (waitMs === undefined) return { kind: "failed", error: toRepriseError(thrown), counted };
+      await pause(waitMs, stop);
     }
-    stop.throwIfAborted();
-  } catch (thrown) {
-    if (signal.aborted) return { kind: "stopped", counted };
-    if (timeout) return { kind: "timeout", name: timeout, counted };
-    return { kind: "failed", error: toRepriseError(thrown), counted };
   }
+  const { last, calls, counted } = heard;
   return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted };
+}
+
+/** What has come of an engine's answer. */
+interface Heard {
+  readonly calls: ToolCallEvent[];
+  counted: number;
+  last: Extract<EngineEvent, { type: "finish" }> | undefined;
+}
+
+/** @throws the engine's error, or the reason of the signal */
+async function listen(
+  { engine, request, turn, sink, onLeftOut }: EngineRun,
+  heard: Heard,
+  { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
+): Promise<void> {
+  stop.throwIfAborted();
+  const options = {
+    ...turn,
+    signal: stop,
+    onPiece: () => watch.progressed(),
+    onFinished: () => watch.finished(),
+    ...(onLeftOut && { onLeftOut }),
+  };
+  for await (const event of engine.generate(request, options)) {
+    watch.arrived();
+    if (event.type === "finish") {
+      heard.last = event;
+      break;
+    }
+    if (event.type === "tool_call") heard.calls.push(event);
+    else heard.counted += say(sink, event);
+    const held = sink.hold(stop);
+    if (held) await held;
+    stop.throwIfAborted();
+    watch.waiting();
+  }
+  stop.throwIfAborted();
+}
+
+/** An engine that is busy has not begun with the request. */
+function isBusy(thrown: unknown): thrown is EngineError {
+  return thrown instanceof EngineError && thrown.retry === "busy";
+}
+
+function toWait(
+  { waitsWhileBusy = true, random = Math.random }: EngineRun,
+  { retryAfterMs }: EngineError,
+  tries: number,
+  leftMs: number,
+): number | undefined {
+  return waitsWhileBusy ? busyWaitMs({ tries, random: random(), retryAfterMs, leftMs }) : undefined;
 }
 
 function say(sink: EngineSink, event: Extract<EngineEvent, { type: "text" | "reasoning" }>): number {

@@ -24,7 +24,7 @@ import {
 import { runAttempts } from "./attempts.ts";
 import { type EndDraft, failed } from "./domain/after-turn.ts";
 import type { EngineReport } from "./engine-report.ts";
-import { type Plan, planAttempt, type PlanContext } from "./domain/plan-attempt.ts";
+import { type EngineChoice, type Plan, planAttempt, type PlanContext } from "./domain/plan-attempt.ts";
 import { loadLog } from "./load-log.ts";
 import type { ServedModel } from "./model-queues.ts";
 import { createPace } from "./pace.ts";
@@ -221,11 +221,12 @@ async function finish({ state, end, log, job }: Finish): Promise<RunResult | Out
 }
 
 function toPlanContext({ request, policy }: RequestedEvent, { engine, fallback }: ServedModel): PlanContext {
+  const engineOf = (choice: EngineChoice) => (choice === "fallback" && fallback ? fallback.engine : engine);
   return {
     policy,
     fallbackModel: fallback?.model,
-    canContinue: (choice) =>
-      (choice === "fallback" && fallback ? fallback.engine : engine).canContinue(request),
+    canContinue: (choice) => engineOf(choice).canContinue(request),
+    servers: (choice) => engineOf(choice).servers ?? 1,
   };
 }
 

@@ -25,6 +25,7 @@ const LONG: EffectiveTimeouts = {
 function engineOf(
   turns: readonly ((options: GenerateOptions) => AsyncIterable<EngineEvent>)[],
   canContinue = false,
+  servers = 2,
 ) {
   const prefixes: Prefix[] = [];
   const engine = createFakeEngine(
@@ -32,7 +33,7 @@ function engineOf(
       prefixes.push(options.prefix);
       return turns[Math.min(prefixes.length, turns.length) - 1]!(options);
     },
-    { canContinue: () => canContinue },
+    { canContinue: () => canContinue, servers },
   );
   return { engine, prefixes };
 }
@@ -66,6 +67,16 @@ test("an engine that does not begin in time gets a further attempt in the same w
     { type: "generation.completed", finish_reason: "stop", usage: { output_tokens: 1 } },
   ]);
   expect(await world.jobDeliveries()).toBe(1);
+});
+
+test("a server that has not begun in time is not sent the same prompt again: it is still at the first", async () => {
+  await using world = await openWorld();
+  const { engine, prefixes } = engineOf([silent, () => says("too much")], false, 1);
+  const ref = await world.submit({ policy: soon("first_token", "retry") });
+  await world.startWorker(engine);
+  const events = await world.untilEnded(ref);
+  expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "first_token_timeout" } });
+  expect(prefixes).toHaveLength(1);
 });
 
 test("an engine that never begins uses up all attempts, and its slot is free again", async () => {

@@ -14,6 +14,7 @@ function engineOf(turns: readonly Turn[], canContinue = true) {
   let asked = 0;
   return createFakeEngine((_request, options) => turns[asked++]!(options), {
     canContinue: () => canContinue,
+    servers: 3,
   });
 }
 

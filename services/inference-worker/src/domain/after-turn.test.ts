@@ -4,15 +4,17 @@ import {
   type ErrorCode,
   type EventDraft,
   RepriseError,
+  type TakeoverReason,
   Transcript,
 } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
+import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
 import type { EngineOutcome } from "../run-engine.ts";
 import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
 import type { EngineChoice } from "./plan-attempt.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2 };
-const started = (attempt: number, reason?: "timeout" | "fallback" | "handover"): EventDraft => ({
+const started = (attempt: number, reason?: TakeoverReason): EventDraft => ({
   type: "generation.started",
   attempt,
   worker: "w",
@@ -29,13 +31,14 @@ interface Circumstances {
   engine?: EngineChoice;
   fallbackModel?: string | undefined;
   continues?: boolean;
+  servers?: number;
   maxAttempts?: number;
   timeouts?: Partial<EffectiveTimeouts>;
 }
 
 function toFacts(circumstances: Circumstances = {}): TurnFacts {
   const { log = [started(1)], engine = "primary", fallbackModel, continues = true } = circumstances;
-  const { maxAttempts = 3, timeouts } = circumstances;
+  const { maxAttempts = 3, timeouts, servers = 3 } = circumstances;
   const transcript = new Transcript();
   for (const [i, draft] of log.entries()) transcript.apply({ seq: i + 1, ...draft });
   const policy = {
@@ -43,7 +46,8 @@ function toFacts(circumstances: Circumstances = {}): TurnFacts {
     max_attempts: maxAttempts,
     timeouts: { ...DEFAULT_POLICY.timeouts, ...timeouts },
   };
-  return { context: { policy, fallbackModel, canContinue: () => continues }, transcript, engine, usage };
+  const context = { policy, fallbackModel, canContinue: () => continues, servers: () => servers };
+  return { context, transcript, engine, usage };
 }
 
 const failedWith = (code: ErrorCode): EngineOutcome & { kind: "failed" } => ({
@@ -51,9 +55,15 @@ const failedWith = (code: ErrorCode): EngineOutcome & { kind: "failed" } => ({
   error: new RepriseError(code, "m"),
   counted: 0,
 });
+const brokenOff = (retry: EngineRetry, counted = 0): EngineOutcome & { kind: "failed" } => ({
+  kind: "failed",
+  error: new EngineError("engine_failed", "m", { retry }),
+  counted,
+});
 const timedOut = (name: "first_token" | "between_tokens" | "total") =>
   ({ kind: "timeout", name, counted: 0 }) as const;
 const AGAIN = { kind: "again", reason: "timeout" };
+const FAILED_AGAIN = { kind: "again", reason: "engine_failed" };
 const FALLBACK = { kind: "again", reason: "fallback" };
 const failure = (code: ErrorCode) => ({
   kind: "end",
@@ -107,6 +117,50 @@ describe("an engine that has failed", () => {
     expect(afterTurn(failedWith("engine_failed"), facts)).toEqual(FALLBACK);
   });
 
+  test("in mid-stream goes on behind what it has said, with an attempt that is left", () => {
+    const facts = toFacts({ log: [started(1), delta] });
+    expect(afterTurn(brokenOff("broken", 1), facts)).toEqual(FAILED_AGAIN);
+    expect(afterTurn(brokenOff("silent", 1), facts)).toEqual(FAILED_AGAIN);
+  });
+
+  test("before it has said anything is asked again", () => {
+    expect(afterTurn(brokenOff("broken"), toFacts({ servers: 1 }))).toEqual(FAILED_AGAIN);
+  });
+
+  test.each<[string, Circumstances]>([
+    ["no attempt is left", { maxAttempts: 1 }],
+    [
+      "attempts were used up by failures too",
+      { maxAttempts: 2, log: [started(1), started(2, "engine_failed"), delta] },
+    ],
+    ["the engine can't go on", { continues: false }],
+    ["the policy wants no further try", { timeouts: { between_tokens: { after_ms: 5, answer: "fail" } } }],
+  ])("in mid-stream ends the generation where %s", (_, circumstances) => {
+    const facts = toFacts({ log: [started(1), delta], ...circumstances });
+    expect(afterTurn(brokenOff("broken", 1), facts)).toMatchObject(failure("engine_failed"));
+  });
+
+  test.each(["never", "busy"] as const)(
+    "in a way that asking again can't change ends the generation: %s",
+    (retry) => {
+      expect(afterTurn(brokenOff(retry), toFacts())).toMatchObject(failure("engine_failed"));
+      expect(afterTurn(brokenOff(retry), toFacts({ fallbackModel }))).toEqual(FALLBACK);
+    },
+  );
+
+  test("in mid-stream, with a policy that wants what there is, ends it in order, but not as if it were slow", () => {
+    const timeouts = { between_tokens: { after_ms: 5, answer: "complete" } } as const;
+    const facts = toFacts({ timeouts, log: [started(1), delta] });
+    expect(afterTurn(brokenOff("broken", 1), facts)).toMatchObject({
+      draft: { type: "generation.completed", finish_reason: "other" },
+    });
+  });
+
+  test("by its own silence is asked again only where there is another server", () => {
+    expect(afterTurn(brokenOff("silent"), toFacts({ servers: 1 }))).toMatchObject(failure("engine_failed"));
+    expect(afterTurn(brokenOff("silent"), toFacts({ servers: 2 }))).toEqual(FAILED_AGAIN);
+  });
+
   test("and is the fallback itself ends the generation, however many attempts are left", () => {
     const facts = toFacts({ fallbackModel, engine: "fallback", log: [started(1), started(2, "fallback")] });
     expect(afterTurn(failedWith("engine_failed"), facts)).toMatchObject(failure("engine_failed"));
@@ -114,6 +168,22 @@ describe("an engine that has failed", () => {
 });
 
 describe("a timeout", () => {
+  test("before the first token is not tried again at a server that is still at it", () => {
+    expect(afterTurn(timedOut("first_token"), toFacts({ servers: 1 }))).toMatchObject(
+      failure("first_token_timeout"),
+    );
+    const asked = { servers: 2, log: [started(1), started(2, "timeout")] };
+    expect(afterTurn(timedOut("first_token"), toFacts(asked))).toMatchObject(failure("first_token_timeout"));
+    expect(afterTurn(timedOut("first_token"), toFacts({ servers: 1, fallbackModel: "small" }))).toEqual(
+      FALLBACK,
+    );
+  });
+
+  test("between tokens is tried again at the same server, which is free once its request is closed", () => {
+    const facts = toFacts({ servers: 1, log: [started(1), delta] });
+    expect(afterTurn(timedOut("between_tokens"), facts)).toEqual(AGAIN);
+  });
+
   test("before the first token is tried again, by the fallback where there is one", () => {
     expect(afterTurn(timedOut("first_token"), toFacts())).toEqual(AGAIN);
     expect(afterTurn(timedOut("first_token"), toFacts({ fallbackModel: "small" }))).toEqual(FALLBACK);

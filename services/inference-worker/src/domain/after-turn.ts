@@ -7,13 +7,14 @@ import {
   type Usage,
 } from "@reprise/protocol";
 import type { EngineOutcome } from "../run-engine.ts";
-import { type EngineChoice, mayRetry, type PlanContext } from "./plan-attempt.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { type EngineChoice, mayAskAgain, mayRetry, type PlanContext } from "./plan-attempt.ts";
 
 /** What follows a turn of an engine, or a wait for tools. */
 export type Next =
   | { readonly kind: "end"; readonly draft: EndDraft }
   /** A further attempt in the same worker. */
-  | { readonly kind: "again"; readonly reason: "timeout" | "fallback" }
+  | { readonly kind: "again"; readonly reason: "timeout" | "fallback" | "engine_failed" }
   | Proceed
   /** Somebody else has the say, or the worker is to stop. */
   | { readonly kind: "stopped" };
@@ -43,17 +44,42 @@ export function afterTurn(outcome: Exclude<EngineOutcome, { kind: "stopped" }>, 
       return { kind: "end", draft: { type: "generation.completed", finish_reason: outcome.reason, usage } };
     case "failed":
       if (mayFallBack(facts) && isEngineError(outcome.error)) return { kind: "again", reason: "fallback" };
-      return { kind: "end", draft: failed(outcome.error, usage) };
+      return afterFailure(outcome, facts);
     case "timeout":
       if (outcome.name === "first_token" && mayFallBack(facts)) return { kind: "again", reason: "fallback" };
       return afterTimeout(outcome.name, facts);
   }
 }
 
+/**
+ * An engine that breaks off is dealt with like one that falls silent: by the answer of the timeout that it would have met, at once. What
+ * asking again can't change ends the generation.
+ */
+function afterFailure(
+  { error, counted }: Extract<EngineOutcome, { kind: "failed" }>,
+  { context, transcript, engine, usage }: TurnFacts,
+): Next {
+  const end: Next = { kind: "end", draft: failed(error, usage) };
+  const retry = error instanceof EngineError ? error.retry : "never";
+  if (retry === "never" || retry === "busy") return end;
+  const { first_token: first, between_tokens: between } = context.policy.timeouts;
+  const { answer } = counted > 0 ? between : first;
+  const helps = counted > 0 || retry === "broken" || mayAskAgain(transcript, context, engine);
+  if (answer === "retry" && helps && mayRetry(transcript, context, engine)) {
+    return { kind: "again", reason: "engine_failed" };
+  }
+  if (answer === "complete" && counted > 0) {
+    return { kind: "end", draft: { type: "generation.completed", finish_reason: "other", usage } };
+  }
+  return end;
+}
+
 export function afterTimeout(name: TimeoutName, { context, transcript, engine, usage }: TurnFacts): Next {
   const { after_ms: afterMs, answer } = context.policy.timeouts[name];
-  if (answer === "retry" && mayRetry(transcript, context, engine))
+  const helps = name !== "first_token" || mayAskAgain(transcript, context, engine);
+  if (answer === "retry" && helps && mayRetry(transcript, context, engine)) {
     return { kind: "again", reason: "timeout" };
+  }
   if (answer === "complete") {
     return { kind: "end", draft: { type: "generation.completed", finish_reason: "timeout", usage } };
   }
@@ -65,7 +91,7 @@ export function failed({ code, message, retryable }: RepriseError, usage: Usage)
 }
 
 /** Readers have seen nothing of this turn, so another model may say it. */
-function mayFallBack({ context, transcript, engine }: TurnFacts): boolean {
+export function mayFallBack({ context, transcript, engine }: Omit<TurnFacts, "usage">): boolean {
   return engine === "primary" && context.fallbackModel !== undefined && !transcript.turnShown;
 }
 

@@ -48,6 +48,7 @@ function toContext({ policy, fallbackModel, continuing = ["primary", "fallback"]
     policy: { ...DEFAULT_POLICY, ...policy },
     fallbackModel,
     canContinue: (engine: EngineChoice) => continuing.includes(engine),
+    servers: () => 1,
   };
 }
 

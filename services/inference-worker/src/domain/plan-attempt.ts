@@ -37,6 +37,8 @@ export interface PlanContext {
   readonly fallbackModel: string | undefined;
   /** Whether an engine goes on behind a text of this request. */
   readonly canContinue: (engine: EngineChoice) => boolean;
+  /** How many servers an engine is, of which each request may meet another one. */
+  readonly servers: (engine: EngineChoice) => number;
 }
 
 /** What a worker does that has taken a job: whether it is the first, takes over, or finds that nothing is left to try. */
@@ -79,6 +81,19 @@ export function mayRetry(
   engine: EngineChoice,
 ): boolean {
   return transcript.countedAttempts < policy.max_attempts && goesOn(transcript, canContinue(engine));
+}
+
+/**
+ * Whether it helps to send an engine the same prompt again, because its first token is late. A server that has it is still at it: some
+ * notice that a request was closed only once they have read the prompt, and the same prompt again would wait behind itself. Another
+ * server may be faster, so each gets it once.
+ */
+export function mayAskAgain(
+  { countedAttempts }: Transcript,
+  { servers }: PlanContext,
+  engine: EngineChoice,
+): boolean {
+  return countedAttempts < servers(engine);
 }
 
 /**

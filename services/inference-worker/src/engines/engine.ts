@@ -80,6 +80,8 @@ export type EngineEvent = TextEvent | ReasoningEvent | ToolCallEvent | FinishEve
  */
 export interface Engine {
   readonly name: string;
+  /** How many servers it is: a request may meet any of them. Default 1. */
+  readonly servers?: number;
 
   /**
    * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, whatever turns came before it.

@@ -12,6 +12,8 @@ import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.
 
 export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamModel> {
   readonly upstreamModel: string;
+  /** How many servers answer at the base URL. Default 1. */
+  readonly servers?: number | undefined;
 }
 
 /**
@@ -19,12 +21,14 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
  * `options` become fields of the body. Aborting closes the connection, which is what those servers take for a cancel.
  */
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
-  const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...upstreamOptions } = options;
+  const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
+  const { servers = 1, ...upstreamOptions } = rest;
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField };
   const upstream = createUpstream(upstreamOptions);
   const leftOut = new Set<string>();
   return {
     name: "openai",
+    servers,
     canContinue: (request) => canContinueRequest(request, model),
     generate: (request, generateOptions) => generate({ upstream, model, leftOut }, request, generateOptions),
     close: () => upstream.close(),

@@ -1,4 +1,4 @@
-import { EngineError } from "../engine-error.ts";
+import { EngineError, type EngineRetry } from "../engine-error.ts";
 import { redactUpstream } from "./redact-upstream.ts";
 import { parseRetryAfterMs } from "./retry-after.ts";
 import { PASSING_STATUSES } from "./stream-error.ts";
@@ -7,6 +7,8 @@ import type { UpstreamAnswer } from "./upstream.ts";
 const MAX_ERROR_BYTES = 64 * 1_024;
 /** Too many requests, no room for this one, overloaded: the upstream has not begun with it. */
 const BUSY_STATUSES = new Set([429, 503, 529]);
+/** A server, or a gateway in front of it, has waited for too long: who was asked may still be at it. */
+const SILENT_STATUSES = new Set([408, 504, 524]);
 /** What an upstream calls a request that does not fit its context, in its error's `code` or `type`. */
 const TOO_LONG = new Set(["context_length_exceeded", "exceed_context_size_error"]);
 
@@ -33,13 +35,18 @@ export async function toStatusError(answer: UpstreamAnswer, nowMs: number): Prom
   const message = `The engine answered ${status}.`;
   if (status >= 500 || PASSING_STATUSES.has(status)) {
     return new EngineError("engine_unavailable", message, {
-      retry: BUSY_STATUSES.has(status) ? "busy" : "broken",
+      retry: toRetry(status),
       retryAfterMs: parseRetryAfterMs(headers, nowMs),
       said,
     });
   }
   const why = isTooLong(body) ? " The request does not fit the model's context." : "";
   return new EngineError("engine_rejected", message + why, { retry: "never", said });
+}
+
+function toRetry(status: number): EngineRetry {
+  if (BUSY_STATUSES.has(status)) return "busy";
+  return SILENT_STATUSES.has(status) ? "silent" : "broken";
 }
 
 function parseBody(text: string): unknown {

@@ -1,5 +1,5 @@
 import { errors } from "undici";
-import { EngineError } from "../engine-error.ts";
+import { EngineError, type EngineRetry } from "../engine-error.ts";
 
 /*
  * What goes wrong below HTTP, in the platform's terms. The original error is not kept as the cause: some hold bytes of the
@@ -18,7 +18,12 @@ export function toUnreachable(error: unknown, { connectTimeoutMs, headersTimeout
   const code = codeOf(error);
   switch (code) {
     case "UND_ERR_CONNECT_TIMEOUT":
-      return unavailable(`The engine could not be reached within ${connectTimeoutMs} ms.`);
+      return unavailable(`The engine could not be reached within ${connectTimeoutMs} ms.`, "busy");
+    // It may be on its way back, and has not been asked.
+    case "ECONNREFUSED":
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return unavailable(`The engine could not be reached (${code}).`, "busy");
     case "UND_ERR_HEADERS_TIMEOUT":
       return unavailable(`The engine did not begin to answer within ${headersTimeoutMs} ms.`, "silent");
     default:
@@ -36,7 +41,7 @@ export function toBrokenOff(error: unknown, idleTimeoutMs: number): EngineError 
   return new EngineError("engine_failed", `The engine's answer broke off (${code}).`, { retry: "broken" });
 }
 
-function unavailable(message: string, retry: "broken" | "silent" = "broken"): EngineError {
+function unavailable(message: string, retry: EngineRetry = "broken"): EngineError {
   return new EngineError("engine_unavailable", message, { retry });
 }
 

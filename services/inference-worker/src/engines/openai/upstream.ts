@@ -49,6 +49,8 @@ const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 const DEFAULT_HEADERS_TIMEOUT_MS = 60_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
 const DEFAULT_LINGER_MS = 1_000;
+/** When TCP begins to probe a silent connection: one whose server is gone breaks within half a minute, and is not waited for. */
+const PROBE_AFTER_MS = 10_000;
 
 /**
  * One model server: a pool of keep-alive connections, one request at a time on each, as many as there are requests. A request whose
@@ -62,7 +64,11 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   const { origin, pathname } = new URL(baseUrl);
   // On HTTP/2 an abort would end a stream, not the connection: one more way for an upstream not to notice.
   const allowH2 = false;
-  const reused = trackReusedConnections({ timeout: connectTimeoutMs, allowH2 });
+  const reused = trackReusedConnections({
+    timeout: connectTimeoutMs,
+    allowH2,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
+  });
   const options = {
     connect: reused.connect,
     headersTimeout: headersTimeoutMs,

@@ -28,6 +28,8 @@ const processClock = createClock();
 export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
   return {
     name: "sim",
+    // No run of it waits for another.
+    servers: Number.POSITIVE_INFINITY,
     canContinue(request) {
       try {
         return parseSimOptions(request).continuable;
