@@ -78,6 +78,57 @@ const FOUND: readonly (readonly [rule: string, text: string, covered: string])[]
   ["personal-data.br-cpf", "CPF 529.982.247-25", "529.982.247-25"],
 ];
 
+/** A header that no file of the repository has in one piece. */
+const begin = (label: string): string => `-----BEGIN ${label}-----`;
+const KEY = ["PRIVATE", "KEY"].join(" ");
+const PGP = [
+  begin(`PGP ${KEY} BLOCK`),
+  "Version: GnuPG v2",
+  "Comment: made for tests",
+  "",
+  letters(64),
+  `=${letters(4)}`,
+];
+
+describe("what stands beside it hides nothing", () => {
+  test.for([
+    ["cards.card", "_4111 1111 1111 1111_", "4111 1111 1111 1111"],
+    ["cards.card", "№4111111111111111", "4111111111111111"],
+    ["cards.card", "4111111111111111¹", "4111111111111111"],
+    ["cards.card", "①4111111111111111™", "4111111111111111"],
+    ["cards.card", "⁴¹¹¹¹¹¹¹¹¹¹¹¹¹¹¹", "⁴¹¹¹¹¹¹¹¹¹¹¹¹¹¹¹"],
+    ["cards.card", String.raw`"\n4111111111111111\n"`, "4111111111111111"],
+    ["cards.card", "4111.1111.1111.1111", "4111.1111.1111.1111"],
+    ["cards.card", "4111\n1111\n1111\n1111", "4111\n1111\n1111\n1111"],
+    ["cards.card", "> 4111 1111\n> 1111 1111", "4111 1111\n> 1111 1111"],
+    ["cards.card", "4111  1111  1111  1111", "4111  1111  1111  1111"],
+    ["cards.card", "4111  1111 1111 1111", "4111  1111 1111 1111"],
+    ["secrets.aws-access-key", "MY_AKIAIOSFODNN7EXAMPLE_1", "AKIAIOSFODNN7EXAMPLE"],
+    ["personal-data.iban", "DE89-3704-0044-0532-0130-00", "DE89-3704-0044-0532-0130-00"],
+    ["personal-data.email", "_ada@example.org_", "ada@example.org"],
+    ["personal-data.phone-north-america", "call me—415-555-2671—now", "415-555-2671"],
+    ["personal-data.phone-international", "№+49 30 901820", "+49 30 901820"],
+  ] as const)("%s in %j", ([rule, text, covered]) => {
+    expect(found(SET, text)).toEqual([`${rule}: ${covered}`]);
+  });
+
+  test.for([
+    ["with headers of its own", PGP.join("\n")],
+    ["quoted", PGP.join("\n> ")],
+    ["in strings that are joined", PGP.join(String.raw`\n" +${"\n"}  "`)],
+    ["in short lines", [begin(KEY), ...(letters(64).match(/.{1,8}/g) ?? [])].join("\n")],
+  ])("a key %s", ([, text]) => {
+    expect(found(SET, `Here:\n\n> ${text}\n-----END ${KEY}-----\n\nThat is it.`)).toEqual([
+      `secrets.private-key: ${text}\n-----END ${KEY}-----`,
+    ]);
+  });
+
+  test("a header alone takes no text with it", () => {
+    const text = `${begin(KEY)} is how such a file begins.\nThen come lines of base64, each as long\nas the last.\n`;
+    expect(found(SET, text)).toEqual([`secrets.private-key: ${begin(KEY)}`]);
+  });
+});
+
 describe("the built-in sets find", () => {
   test.for(FOUND)("%s in %j", ([rule, text, covered]) => {
     expect(found(SET, text)).toEqual([`${rule}: ${covered}`]);
@@ -102,6 +153,10 @@ const CLEAN = [
   "x = a+12345678; y=1+234567890; c++ +5 +10; from 2019-2024, pages 100-200, ISBN 978-3-16-148410-0",
   "01/02/2024 03-04-2025 12:30:45 0800 hours; order 00012345; room 0420",
   "INSERT INTO T1234 VALUES (12345, 'ABCDEF12G'); MAX_INT32, HTTP2, UTF16LE, AB12, EC2",
+  "SKU 415-555-2671, AB-415-555-2671, 415-555-2671-B, order no. 0171 1234567, firmware 415.555.2671",
+  "Loto: 03 14 25 36 41; 01 02 03 04 05 06 07; 00 06 12 34 56 78 9a; +12 -15 18 20; +1 234 567 89",
+  "5013681 651901 4408250 4279 6755570 72105; 3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4 6 2 6 4 3; EAN 4006381333931",
+  "8974  5346  5997  4925  8263  1329  4654  1808; icon@2x.png; ghp_000000000000000000000000000000000000",
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 ];
 
@@ -119,7 +174,12 @@ test("the README lists what the built-in sets find, and the list above has an ex
     readme.matchAll(/`((?:cards|secrets|personal-data)\.[a-z-]+)`/g),
     ([, rule]) => rule,
   );
-  const rules = BUILT_IN_RULES.flatMap((set) => builtInShapes(set, "flag").map(({ label }) => label.rule));
+  const shapes = BUILT_IN_RULES.flatMap((set) => builtInShapes(set, "flag"));
+  const rules = shapes.map(({ label }) => label.rule);
   expect(new Set(listed)).toEqual(new Set(rules));
+  for (const { label, maxLength } of shapes)
+    expect(readme).toMatch(
+      new RegExp(`^\\| \`${label.rule}\` \\|.*\\| ${maxLength.toLocaleString("en")} \\|$`, "m"),
+    );
   expect(new Set(FOUND.map(([rule]) => rule))).toEqual(new Set(rules));
 });

@@ -1,8 +1,9 @@
 import type { ShapeSource } from "./shape-source.ts";
-import { passesLuhn } from "./check-digits.ts";
+import { hasEanCheck, passesLuhn } from "./check-digits.ts";
 
-/** The longest number with a separator after each digit but the last. */
-const MAX_LENGTH = 37;
+/** The longest run: of digits apart, enough of them to tell a list from a number. */
+const MAX_LENGTH = 45;
+const MOST_DIGITS = 19;
 
 /** What a brand's numbers begin with, and how many digits they may have. */
 const BRANDS: readonly (readonly [first: RegExp, lengths: readonly number[]])[] = [
@@ -18,29 +19,92 @@ const BRANDS: readonly (readonly [first: RegExp, lengths: readonly number[]])[] 
   [/^(?:60|81|82|508)/, [16]], // RuPay
 ];
 
-/** Card numbers: 13 to 19 digits, alone or in groups with one blank or hyphen between two. */
+/** Another digit, right behind one of the same kind: the sign of a footnote is none. */
+const ON = String.raw`\B\d`;
+/** How numbers are parted on paper. */
+const PARTED = "[ -]";
+/** How a text's form parts groups as well: by two blanks, a dot, a line's end with what quotes or indents the next one. */
+const APART = String.raw`(?: {1,3}|\t| ?[./_|-] ?| ?\r?\n[> \t]{0,3}|(?:\\\\?[rnt]){1,2})`;
+const FIRST = String.raw`(?:[34568]${ON}|2\B[2-7])(?:${ON}){2}`;
+
+/**
+ * Card numbers: 13 to 19 digits, with one blank or hyphen between two, in whatever groups; and in the groups that cards have, with other
+ * things between the groups.
+ */
 export const CARDS: readonly ShapeSource[] = [
-  { name: "card", pattern: String.raw`\b\d(?:[ -]?\d){12,18}\b`, maxLength: MAX_LENGTH, check: cardLength },
+  {
+    name: "card",
+    pattern:
+      String.raw`\b(?:(?:[34568](?:${ON}|${PARTED}\d)|2(?:\B|${PARTED})[2-7])(?:${ON}|${PARTED}\d){11,21}` +
+      String.raw`|${FIRST}(?:${APART}\d(?:${ON}){3}){2,3}(?:${APART}\d(?:${ON}){0,3})?` +
+      String.raw`|${FIRST}${APART}\d(?:${ON}){5}${APART}\d(?:${ON}){3,4})\b`,
+    maxLength: MAX_LENGTH,
+    check: cardLength,
+  },
 ];
 
-/** The longest card number that a digit run begins with, which ends where one of its groups does; 0 for none. */
-function cardLength(run: string): number {
-  const groups = run.split(/[ -]/);
-  for (let count = groups.length; count > 0; count--) {
-    const taken = groups.slice(0, count);
-    if (isGrouped(taken) && isCard(taken.join(""))) return taken.join(" ").length;
+/** The sizes of the groups that cards are printed in, where what is between them is nothing that numbers are parted by. */
+const PRINTED = /^(?:4,6,[45]|4,4,4,(?:1|4|4,[123]))$/;
+
+interface Part {
+  readonly digits: string;
+  /** What stands between it and the one before. */
+  readonly gap: string;
+}
+
+/** The longest card number that a run begins with, which ends where one of its groups does; 0 for none. */
+function cardLength(run: string, before: string): number {
+  const parts = Array.from(run.matchAll(/(\D*)(\d+)/g), ([, gap = "", digits = ""]): Part => ({
+    digits,
+    gap,
+  }));
+  for (let count = parts.length; count > 0; count--) {
+    const taken = parts.slice(0, count);
+    const number = taken.map(({ digits }) => digits).join("");
+    if (!isCard(number) || !isWritten(taken, parts[count], before)) continue;
+    return taken.reduce((length, { gap, digits }) => length + gap.length + digits.length, 0);
   }
   return 0;
 }
 
-/** Groups of three and more, as cards print them, or digit by digit; not a list of small numbers. */
-function isGrouped(groups: readonly string[]): boolean {
-  return groups.every(({ length }) => length >= 3) || groups.every(({ length }) => length === 1);
+/** Whether a number is written like one: in groups, or digit by digit; not a list of numbers that happen to be one. */
+function isWritten(parts: readonly Part[], next: Part | undefined, before: string): boolean {
+  const gaps = parts.slice(1).map(({ gap }) => gap);
+  const sizes = parts.map(({ digits }) => digits.length);
+  const isPrinted = PRINTED.test(sizes.join());
+  const [, last = "", lastGap = ""] = /(\d+)(\D+)$/.exec(before) ?? [];
+  if (gaps.every(isCommon)) {
+    const listed = isListed(sizes, next, isCommon(lastGap) ? last : "");
+    if (sizes.every((size) => size === 1)) return parts.length <= MOST_DIGITS && !listed;
+    return gaps.length === 0 || isPrinted || (sizes.every((size) => size >= 3) && !listed);
+  }
+  const kinds = new Set(gaps.map(kindOf));
+  // A number may be broken once where the line ends.
+  if (gaps.filter((gap) => kindOf(gap) === "\n").length === 1) kinds.delete(" ");
+  if (!isPrinted || kinds.size > 1) return false;
+  const joins = (gap: string, digits: string): boolean => digits.length >= 4 && kinds.has(kindOf(gap));
+  return !joins(lastGap, last) && !(next && joins(next.gap, next.digits));
+}
+
+function isCommon(gap: string): boolean {
+  return gap === " " || gap === "-";
+}
+
+/** Whether numbers of such sizes go on before or after it. */
+function isListed(sizes: readonly number[], next: Part | undefined, last: string): boolean {
+  const alike = (size: number): boolean => (sizes[0] === 1 ? size === 1 : size >= 3);
+  return alike(last.length) || (next !== undefined && alike(next.digits.length));
+}
+
+/** What parts two groups, however many blanks go with it. */
+function kindOf(gap: string): string {
+  return /[\n\\]/.test(gap) ? "\n" : gap.trim() || " ";
 }
 
 function isCard(digits: string): boolean {
   return (
     BRANDS.some(([first, lengths]) => lengths.includes(digits.length) && first.test(digits)) &&
-    passesLuhn(digits)
+    passesLuhn(digits) &&
+    !hasEanCheck(digits)
   );
 }

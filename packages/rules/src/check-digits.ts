@@ -54,11 +54,11 @@ export function hasFiscalCodeCheck(code: string): boolean {
   return String.fromCharCode(65 + (sum % 26)) === code.charAt(15);
 }
 
-/** The Polish PESEL: a date of birth that exists, its month counted on by 20 for each century, and a weighted check digit. */
+/** The Polish PESEL: a date of birth of this century or the one before, its month counted on by 20 for this one, and a weighted check digit. */
 export function hasPeselCheck(digits: string): boolean {
-  const month = Number(digits.slice(2, 4)) % 20;
+  const month = Number(digits.slice(2, 4));
   const day = Number(digits.slice(4, 6));
-  if (month < 1 || month > 12 || day < 1 || day > 31) return false;
+  if (month > 40 || month % 20 < 1 || month % 20 > 12 || day < 1 || day > 31) return false;
   return weighted(digits, [1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]) % 10 === 0;
 }
 
@@ -74,4 +74,9 @@ export function hasCpfChecks(digits: string): boolean {
 
 function weighted(digits: string, weights: readonly number[]): number {
   return weights.reduce((sum, weight, at) => sum + weight * Number(digits.charAt(at)), 0);
+}
+
+/** Whether it is a number of goods (GTIN-13): digits count once and three times by turns. */
+export function hasEanCheck(digits: string): boolean {
+  return digits.length === 13 && weighted(digits, [1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 === 0;
 }

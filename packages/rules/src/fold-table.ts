@@ -4,12 +4,15 @@
  * - The compatible form, which every built-in rule sees: NFKC without its accents' composition (fullwidth, mathematical, circled and
  *   ligature forms become plain ones), any decimal digit becomes ASCII's, dashes become "-", blanks become " ". What shows nothing
  *   (zero-width joiners, soft hyphens, variation selectors, tags, controls) is skipped, and so are the marks that letters of Latin, Greek,
- *   Cyrillic, Hebrew and Arabic are read without. Marks of other scripts count, where they are vowels.
+ *   Cyrillic, Hebrew and Arabic are read without. Marks of other scripts count, where they are vowels. Letters and digits that were folded
+ *   from signs bear the mark `SIGN`.
  * - The canonical form, which terms see on top of that: no case, no diacritics, letters that look Latin are Latin, any white space is " ".
  */
 
+import { EM_DASH, SIGN } from "./side.ts";
+
 export const SKIPPED = 0xff_ff;
-/** The compatible form has several symbols: `EXPANSIONS`. */
+/** The compatible form has several symbols, or some with the mark `SIGN`: `expansions`. */
 export const EXPANDED = 0xff_fe;
 export const BLANK = 0x20;
 
@@ -29,10 +32,13 @@ const SPACE = /^[\p{Zs}\u2800]$/u;
 const WHITE = /^\s$/u;
 const QUOTE = /^[\u2018\u2019\u02bc\uff07]$/u;
 const PLAIN = /^[\p{L}\p{N}]{2,4}$/u;
+/** Numbers and words in the shape of a sign: superscripts, circled digits, the signs of number and trade mark. */
+const SIGNS = /^[\p{No}\p{Nl}\p{S}\p{Lm}\u00aa\u00ba]$/u;
+const ALPHANUMERIC = /^[0-9A-Za-z]+$/;
 /** Scripts that put no blanks between words have no word boundaries to judge. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const IN_WORD = /[\p{L}\p{N}\p{M}_]/u;
+const IN_WORD = /[\p{L}\p{N}\p{M}]/u;
 
 /** Each letter of the first row looks like the one below it. */
 const LOOK_ALIKES: readonly (readonly [string, string])[] = [
@@ -83,14 +89,15 @@ export function foldTables(): FoldTables {
 /** The compatible form of a character beyond the BMP: a symbol, or `SKIPPED`. */
 export function foldAstral(codePoint: number): number {
   // Negative circled and squared capitals, which NFKC leaves alone.
-  if (codePoint >= 0x1_f1_50 && codePoint <= 0x1_f1_69) return codePoint - 0x1_f1_50 + 0x41;
-  if (codePoint >= 0x1_f1_70 && codePoint <= 0x1_f1_89) return codePoint - 0x1_f1_70 + 0x41;
+  if (codePoint >= 0x1_f1_50 && codePoint <= 0x1_f1_69) return (codePoint - 0x1_f1_50 + 0x41) | SIGN;
+  if (codePoint >= 0x1_f1_70 && codePoint <= 0x1_f1_89) return (codePoint - 0x1_f1_70 + 0x41) | SIGN;
   const character = String.fromCodePoint(codePoint);
   if (isSkipped(character)) return SKIPPED;
   const folded = character.normalize("NFKC");
-  if (DIGIT.test(folded)) return digitOf(folded.codePointAt(0) as number);
+  const mark = SIGNS.test(character) && ALPHANUMERIC.test(folded) ? SIGN : 0;
+  if (DIGIT.test(folded)) return digitOf(folded.codePointAt(0) as number) | mark;
   const first = folded.codePointAt(0) ?? codePoint;
-  return String.fromCodePoint(first) === folded ? first : codePoint;
+  return String.fromCodePoint(first) === folded ? first | mark : codePoint;
 }
 
 /** A bit for each thing that a symbol may be to a word. */
@@ -128,8 +135,10 @@ function makeTables(): FoldTables {
     word[unit] = wordBitsOf(character);
     canonical[unit] = canonicalForm(character, alike);
     const forms = compatibleForms(character);
-    compatible[unit] = forms.length === 1 ? (forms[0] as number) : EXPANDED;
-    if (forms.length > 1) expansions.set(unit, forms);
+    const [first] = forms as [number];
+    const plain = forms.length === 1 && first < SIGN;
+    compatible[unit] = plain ? first : EXPANDED;
+    if (!plain) expansions.set(unit, forms);
   }
   for (const [letter, letters] of TWO_LETTERS) {
     const unit = letter.charCodeAt(0);
@@ -143,14 +152,16 @@ function compatibleForms(character: string): number[] {
   const unit = character.charCodeAt(0);
   if (unit >= SKIPPED - 1 || isSkipped(character)) return [SKIPPED];
   if (unit < 0x80) return [unit];
+  if (character === "\u2014" || character === "\u2015") return [EM_DASH];
   if (DASH.test(character)) return [0x2d];
   if (SPACE.test(character)) return [BLANK];
   if (QUOTE.test(character)) return [0x27];
   const folded = FORMS.get(character) ?? character.normalize("NFKC");
-  if (DIGIT.test(folded)) return [digitOf(folded.charCodeAt(0))];
-  if (folded.length === 1) return [folded.charCodeAt(0)];
+  const mark = SIGNS.test(character) && ALPHANUMERIC.test(folded) ? SIGN : 0;
+  if (DIGIT.test(folded)) return [digitOf(folded.charCodeAt(0)) | mark];
+  if (folded.length === 1) return [folded.charCodeAt(0) | mark];
   return PLAIN.test(folded)
-    ? Array.from({ length: folded.length }, (_, at) => folded.charCodeAt(at))
+    ? Array.from({ length: folded.length }, (_, at) => folded.charCodeAt(at) | mark)
     : [unit];
 }
 

@@ -79,7 +79,7 @@ test("a pattern sees controls as they are", () => {
 });
 
 test("a term is not found inside a longer word, unless it may be anywhere", () => {
-  expect(found(compileRuleSet("terms", terms("cat", "c++")), "concatenate cats _cat cat's xc++ C++")).toEqual(
+  expect(found(compileRuleSet("terms", terms("cat", "c++")), "concatenate cats 1cat cat's xc++ C++")).toEqual(
     ["t: cat", "t: C++"],
   );
   const anywhere = compileRuleSet("terms", [{ terms: ["cat"], match: "anywhere", action: "halt" }]);
@@ -98,6 +98,25 @@ test("a term that may go on is pending until it can't", () => {
     [0, 3],
   ]);
   expect([scanner.end().length, scanner.pending]).toEqual([1, 0]);
+});
+
+test.for(["_cat_", "cat_food", "cat²", "№cat", "cat™", String.raw`"\ncat\n"`, "ⓐcat"])(
+  "what stands beside a term hides it as little: %s",
+  (text) => {
+    expect(found(compileRuleSet("terms", terms("cat")), text)).toEqual(["t: cat"]);
+  },
+);
+
+test("what follows a key's header holds no more than a key may have", () => {
+  const header = ["-----BEGIN PRIVATE", "KEY-----"].join(" ");
+  for (const piece of ["/", "> ", "A\n", "\\n", "Comment: ", "aaaaaaaa 1 | "]) {
+    const scanner = compileRuleSet("secrets", ["secrets"]).createScanner();
+    const held = Array.from({ length: 100 }, () => {
+      scanner.push(header + piece.repeat(400));
+      return scanner.pending;
+    });
+    expect(Math.max(...held)).toBeLessThanOrEqual(16_385);
+  }
 });
 
 test("a digit run of 10,000 is no card and holds no more than a card does", () => {

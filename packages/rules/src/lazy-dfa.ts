@@ -1,12 +1,11 @@
-import { ANYWHERE, flagsBetween, type Nfa, SIDE, type Side, sideOf } from "./nfa.ts";
+import { ANYWHERE, flagsBetween, type Nfa } from "./nfa.ts";
+import { codePointOf, SIDE, type Side, type SideRule, SIDES } from "./side.ts";
 
 /** More states than this, and the ones that were made are forgotten and made again when needed. */
 const MOST_STATES = 1_000;
 const MOST_RARE_STEPS = 256;
 const ASCII = 0x80;
 const NO_STEPS: readonly undefined[] = Array.from({ length: ASCII });
-/** In the order of their numbers. */
-const SIDES = [SIDE.edge, SIDE.newline, SIDE.word, SIDE.other] as const;
 
 /** What a run of a pattern from one place can still become. */
 export interface DfaState {
@@ -31,12 +30,14 @@ export interface DfaState {
  */
 export class LazyDfa {
   readonly #nfa: Nfa;
+  readonly #sideOf: SideRule;
   readonly #states = new Map<string, DfaState>();
   #starts: readonly DfaState[];
   readonly #begins: Uint8Array;
 
-  constructor(nfa: Nfa) {
+  constructor(nfa: Nfa, sideOf: SideRule) {
     this.#nfa = nfa;
+    this.#sideOf = sideOf;
     this.#starts = this.#makeStarts();
     this.#begins = new Uint8Array(SIDES.length * ASCII);
     for (const side of SIDES)
@@ -94,9 +95,9 @@ export class LazyDfa {
   }
 
   #stepFrom(state: DfaState, symbol: number): DfaState {
-    const after = sideOf(symbol);
+    const after = this.#sideOf(state.before, symbol);
     const here = this.#nfa.closure(state.reached, flagsBetween(state.before, after));
-    return this.#make(this.#nfa.step(here.waiting, symbol), after, here.matches);
+    return this.#make(this.#nfa.step(here.waiting, codePointOf(symbol)), after, here.matches);
   }
 
   #make(reached: readonly number[], before: Side, matchedBefore: boolean): DfaState {

@@ -1,4 +1,5 @@
 import { dniLetter, hasCpfChecks, hasFiscalCodeCheck, hasPeselCheck, hasTaxIdCheck } from "./check-digits.ts";
+import { standingAlone } from "./context.ts";
 import type { ShapeSource } from "./shape-source.ts";
 
 /**
@@ -6,30 +7,27 @@ import type { ShapeSource } from "./shape-source.ts";
  * only a count of digits (a Dutch BSN, a passport) would find invoices.
  */
 export const NATIONAL_IDS: readonly ShapeSource[] = [
-  {
-    name: "us-ssn",
-    pattern: String.raw`\b\d{3}-\d{2}-\d{4}\b`,
-    maxLength: 11,
-    check: whole((text) => !/^(?:000|666|9)|-00-|-0000$/.test(text)),
-  },
-  {
-    name: "uk-nino",
-    pattern: String.raw`\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]\b`,
-    maxLength: 13,
-    check: whole((text) => !/^(?:BG|GB|KN|NK|NT|TN|ZZ)/.test(text)),
-  },
-  {
-    name: "de-tax-id",
-    pattern: String.raw`\b[1-9]\d(?:\d{9}|(?: \d{3}){3})\b`,
-    maxLength: 14,
-    check: whole((text) => hasTaxIdCheck(bare(text))),
-  },
-  {
-    name: "es-dni",
-    pattern: String.raw`\b(?:\d{8}|[XYZ]\d{7})-?[A-Z]\b`,
-    maxLength: 10,
-    check: whole((text) => dniLetter(bare(text).slice(0, -1)) === text.at(-1)),
-  },
+  standingAlone(
+    "us-ssn",
+    String.raw`\b\d{3}-\d{2}-\d{4}`,
+    11,
+    (text) => !/^(?:000|666|9)|-00-|-0000$/.test(text),
+  ),
+  standingAlone(
+    "uk-nino",
+    String.raw`\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]`,
+    13,
+    (text) => !/^(?:BG|GB|KN|NK|NT|TN|ZZ)/.test(text),
+  ),
+  standingAlone("de-tax-id", String.raw`\b[1-9]\d(?:\d{9}|(?: \d{3}){3})`, 14, (text) =>
+    hasTaxIdCheck(bare(text)),
+  ),
+  standingAlone(
+    "es-dni",
+    String.raw`\b(?:\d{8}|[XYZ]\d{7})-?[A-Z]`,
+    10,
+    (text) => dniLetter(bare(text).slice(0, -1)) === text.at(-1),
+  ),
   {
     name: "fr-nir",
     pattern: String.raw`\b[12] ?\d{2} ?\d{2} ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}\b`,
@@ -42,7 +40,7 @@ export const NATIONAL_IDS: readonly ShapeSource[] = [
     maxLength: 16,
     check: whole(hasFiscalCodeCheck),
   },
-  { name: "pl-pesel", pattern: String.raw`\b\d{11}\b`, maxLength: 11, check: whole(hasPeselCheck) },
+  standingAlone("pl-pesel", String.raw`\b\d{11}`, 11, hasPeselCheck),
   {
     name: "br-cpf",
     pattern: String.raw`\b\d{3}\.\d{3}\.\d{3}-\d{2}\b`,

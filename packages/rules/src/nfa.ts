@@ -1,4 +1,5 @@
 import { RE2JS } from "re2js";
+import { isBoundary, SIDE, type Side } from "./side.ts";
 
 /** An instruction of re2js's compiled program, which its types leave open. */
 interface Instruction {
@@ -29,10 +30,6 @@ const FOLD_CASE = 1;
 const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, boundary: 16, noBoundary: 32 };
 /** Passes every empty-width instruction: for what may be reached, whatever comes. */
 export const ANYWHERE = 0xff;
-
-/** What stands before or after a place in the text, as far as assertions ask. */
-export const SIDE = { edge: 0, newline: 1, word: 2, other: 3 } as const;
-export type Side = (typeof SIDE)[keyof typeof SIDE];
 
 /** Where a set of instructions leads to without a character. */
 export interface Closure {
@@ -113,19 +110,9 @@ interface Program {
   readonly start: number;
 }
 
-export function sideOf(codePoint: number): Side {
-  if (codePoint === NEWLINE) return SIDE.newline;
-  const word =
-    (codePoint >= 0x30 && codePoint <= 0x39) ||
-    (codePoint >= 0x41 && codePoint <= 0x5a) ||
-    (codePoint >= 0x61 && codePoint <= 0x7a) ||
-    codePoint === 0x5f;
-  return word ? SIDE.word : SIDE.other;
-}
-
 /** What is true of the place between two characters. */
 export function flagsBetween(before: Side, after: Side): number {
-  let flags = (before === SIDE.word) === (after === SIDE.word) ? AT.noBoundary : AT.boundary;
+  let flags = isBoundary(before, after) ? AT.boundary : AT.noBoundary;
   if (before === SIDE.edge) flags |= AT.beginText | AT.beginLine;
   if (before === SIDE.newline) flags |= AT.beginLine;
   if (after === SIDE.edge) flags |= AT.endText | AT.endLine;

@@ -1,12 +1,16 @@
 import type { RuleLabel } from "./finding.ts";
 import { LazyDfa } from "./lazy-dfa.ts";
-import { type Nfa, SIDE, type Side, sideOf } from "./nfa.ts";
+import type { Nfa } from "./nfa.ts";
+import { type Side, type SideRule, SIDES, SIGN } from "./side.ts";
 
 /** How many patterns a bank holds: a bit each. */
 export const BANK_SIZE = 31;
 
 /** The symbols that tables are made for. */
 export const ASCII = 0x80;
+
+/** How many symbols before a match its check is shown. */
+export const CONTEXT = 24;
 
 /** What is found by its form: a pattern in RE2 syntax, and what it can't say. */
 export interface Shape {
@@ -16,9 +20,10 @@ export interface Shape {
   readonly maxLength: number;
   /**
    * Looks at a match of the pattern, such as by its check digits.
+   * @param before the text right before it, at most `CONTEXT` symbols
    * @returns how much of its beginning counts, 0 for nothing; the search goes on at what comes after it
    */
-  readonly check?: ((text: string) => number) | undefined;
+  readonly check?: ((text: string, before: string) => number) | undefined;
 }
 
 /** A shape with the automaton that its texts share. */
@@ -30,25 +35,40 @@ export interface BankShape extends Omit<Shape, "nfa"> {
 export class PatternBank {
   readonly shapes: readonly BankShape[];
   /** The shapes that may begin at an ASCII symbol, a bit each: by what stands before, times `ASCII`, plus the symbol. */
-  readonly begins = new Int32Array(4 * ASCII);
+  readonly begins = new Int32Array(SIDES.length * ASCII);
+  /** What an ASCII symbol is to what follows, by the same index. */
+  readonly sides = new Uint8Array(SIDES.length * ASCII);
+  readonly sideOf: SideRule;
   /** The shapes that may begin with a symbol beyond ASCII, and perhaps more. */
-  readonly beginsRare: number;
+  readonly #beginsRare: number;
+  /** The shapes that may begin with a letter or digit that was folded from a sign, and perhaps more. */
+  readonly #beginsSign: number;
 
-  constructor(shapes: readonly Shape[]) {
-    this.shapes = shapes.map(({ nfa, ...shape }) => ({ ...shape, dfa: new LazyDfa(nfa) }));
+  constructor(shapes: readonly Shape[], sideOf: SideRule) {
+    this.sideOf = sideOf;
+    this.shapes = shapes.map(({ nfa, ...shape }) => ({ ...shape, dfa: new LazyDfa(nfa, sideOf) }));
     let rare = 0;
     for (const [at, { nfa }] of shapes.entries()) if (nfa.beginsBeyondAscii) rare |= 1 << at;
-    this.beginsRare = rare;
-    for (const side of Object.values(SIDE))
-      for (let symbol = 0; symbol < ASCII; symbol++)
+    let sign = rare;
+    for (const side of SIDES)
+      for (let symbol = 0; symbol < ASCII; symbol++) {
+        const index = side * ASCII + symbol;
         for (const [at, { dfa }] of this.shapes.entries())
-          if (dfa.begins(side, symbol)) (this.begins[side * ASCII + symbol] as number) |= 1 << at;
+          if (dfa.begins(side, symbol)) (this.begins[index] as number) |= 1 << at;
+        this.sides[index] = sideOf(side, symbol);
+        sign |= this.begins[index] as number;
+      }
+    this.#beginsRare = rare;
+    this.#beginsSign = sign;
   }
-}
 
-const SIDES = Uint8Array.from({ length: ASCII }, (_, symbol) => sideOf(symbol));
+  /** `begins` for a symbol beyond ASCII. */
+  beginsBeyond(symbol: number): number {
+    return symbol >= SIGN ? this.#beginsSign : this.#beginsRare;
+  }
 
-/** `sideOf`, by table. */
-export function sideBefore(symbol: number): Side {
-  return symbol < ASCII ? (SIDES[symbol] as Side) : SIDE.other;
+  /** `sideOf`, by table. */
+  sideBehind(before: Side, symbol: number): Side {
+    return symbol < ASCII ? (this.sides[before * ASCII + symbol] as Side) : this.sideOf(before, symbol);
+  }
 }

@@ -1,7 +1,7 @@
 import { type Detector, NOTHING_HELD, type RuleFinding, type SymbolChunk } from "./finding.ts";
 import type { DfaState, LazyDfa } from "./lazy-dfa.ts";
-import { SIDE, type Side } from "./nfa.ts";
-import { ASCII, type BankShape, type PatternBank, sideBefore } from "./pattern-bank.ts";
+import { ASCII, type BankShape, CONTEXT, type PatternBank } from "./pattern-bank.ts";
+import { SIDE, type Side } from "./side.ts";
 import { SymbolRing } from "./symbol-ring.ts";
 
 /** A shape's way through the text, by numbers of symbols. */
@@ -42,17 +42,20 @@ export class PatternScanner implements Detector {
   feed(chunk: SymbolChunk): void {
     const { symbols, count } = chunk;
     const ring = this.#ring;
-    const { begins, beginsRare } = this.#bank;
+    const bank = this.#bank;
+    const { begins, sides } = bank;
     const first = ring.count;
-    ring.reserve(count, this.#earliest() - 1);
+    ring.reserve(count, this.#earliest() - CONTEXT);
     ring.append(chunk);
     let awake = this.#running;
     let before = this.#before;
     for (let at = 0; at < count; at++) {
       const symbol = symbols[at] as number;
-      const able = (symbol < ASCII ? (begins[before * ASCII + symbol] as number) : beginsRare) & ~awake;
+      const ascii = symbol < ASCII;
+      const index = before * ASCII + symbol;
+      const able = (ascii ? (begins[index] as number) : bank.beginsBeyond(symbol)) & ~awake;
       if (able !== 0) awake |= this.#wake(able, first + at, before);
-      before = sideBefore(symbol);
+      before = ascii ? (sides[index] as Side) : bank.sideOf(before, symbol);
     }
     this.#before = before;
     for (let left = awake; left !== 0; left &= left - 1) this.#advance(lowestBit(left), false);
@@ -118,7 +121,7 @@ export class PatternScanner implements Detector {
   /** Looks for the next place where a match may begin. */
   #begin(run: Run, dfa: LazyDfa): boolean {
     const ring = this.#ring;
-    let before = run.next === 0 ? SIDE.edge : sideBefore(ring.symbol(run.next - 1));
+    let before = this.#sideAt(run.next);
     for (let at = run.next; at < ring.count; at++) {
       const symbol = ring.symbol(at);
       if (dfa.begins(before, symbol)) {
@@ -128,9 +131,17 @@ export class PatternScanner implements Detector {
         run.state = dfa.start(before);
         return true;
       }
-      before = sideBefore(symbol);
+      before = this.#bank.sideBehind(before, symbol);
     }
     return false;
+  }
+
+  /** What stands before a symbol. Two symbols tell: an escape is one letter behind a backslash. */
+  #sideAt(number: number): Side {
+    let side: Side = SIDE.edge;
+    for (let at = Math.max(0, number - 2); at < number; at++)
+      side = this.#bank.sideBehind(side, this.#ring.symbol(at));
+    return side;
   }
 
   /** @returns whether the run is over: nothing that may follow makes its match longer */
@@ -156,11 +167,16 @@ export class PatternScanner implements Detector {
   /** Reports what a run found, and says where the search goes on. */
   #conclude(run: Run, { label, check }: BankShape): void {
     const { begin, end } = run;
-    const length = end > begin && check !== undefined ? check(this.#ring.text(begin, end)) : end - begin;
+    const length = end > begin && check !== undefined ? this.#checked(check, run) : end - begin;
     run.next = length > 0 ? begin + length : begin + 1;
     if (length === 0) return;
     const from = this.#ring.start(begin);
     this.#report({ ...label, from, to: this.#ring.end(begin + length - 1) });
+  }
+
+  #checked(check: NonNullable<BankShape["check"]>, { begin, end }: Run): number {
+    const ring = this.#ring;
+    return check(ring.text(begin, end), ring.before(begin, CONTEXT));
   }
 
   #runOf(shape: number): Run {

@@ -4,6 +4,7 @@ import { builtInShapes } from "./built-in-shapes.ts";
 import { DEFAULT_ACTION, type Detector, type RuleFinding, type RuleLabel, type Scanner } from "./finding.ts";
 import { BANK_SIZE, PatternBank, type Shape } from "./pattern-bank.ts";
 import { PatternScanner } from "./pattern-scanner.ts";
+import { builtInSide, re2Side, type SideRule } from "./side.ts";
 import { SymbolBuffer } from "./symbol-buffer.ts";
 import { TermAutomaton } from "./term-automaton.ts";
 import { TermScanner } from "./term-scanner.ts";
@@ -44,8 +45,8 @@ export function compileRuleSet(id: string, rules: readonly ModerationRule[]): Ru
   const automaton = labels.length > 0 ? new TermAutomaton(trie) : undefined;
   const folded = parts.folded;
   const plain = new SymbolBuffer();
-  const builtInBanks = toBanks(parts.builtIn);
-  const patternBanks = toBanks(parts.patterns);
+  const builtInBanks = toBanks(parts.builtIn, builtInSide);
+  const patternBanks = toBanks(parts.patterns, re2Side);
   const createScanner = (): Scanner =>
     new TextScanner((report: (finding: RuleFinding) => void) => {
       const terms: Detector[] = automaton ? [new TermScanner(automaton, labels, report)] : [];
@@ -88,9 +89,9 @@ class Parts {
   }
 }
 
-function toBanks(shapes: readonly Shape[]): PatternBank[] {
+function toBanks(shapes: readonly Shape[], sideOf: SideRule): PatternBank[] {
   const banks: PatternBank[] = [];
   for (let at = 0; at < shapes.length; at += BANK_SIZE)
-    banks.push(new PatternBank(shapes.slice(at, at + BANK_SIZE)));
+    banks.push(new PatternBank(shapes.slice(at, at + BANK_SIZE), sideOf));
   return banks;
 }

@@ -9,7 +9,12 @@ export function scan(set: RuleSet, pieces: readonly string[]): FoundText[] {
   const whole = pieces.join("");
   const scanner = set.createScanner();
   const findings = pieces.flatMap((piece) => [...scanner.push(piece)]);
-  return [...findings, ...scanner.end()]
+  return inOrder([...findings, ...scanner.end()], whole);
+}
+
+/** Findings with the text they cover, in the order of the text. */
+export function inOrder(findings: readonly RuleFinding[], whole: string): FoundText[] {
+  return findings
     .map(({ rule, from, to }) => ({ rule, from, to, text: whole.slice(from, to) }))
     .toSorted((a, b) => a.from - b.from || a.to - b.to || a.rule.localeCompare(b.rule));
 }

@@ -1,12 +1,12 @@
+import { PRIVATE_KEY } from "./private-key.ts";
 import type { ShapeSource } from "./shape-source.ts";
 
 /** The longest token that is redacted whole. Of a longer one the first so many characters are, its prefix among them. */
 const TOKEN = 1_024;
-/** A 4,096-bit RSA key in PEM takes 3,300. */
-const PRIVATE_KEY = 8_192;
 
-/** Between two lines of a PEM block; also where JSON or a shell escaped the line ends. */
-const LINE_END = String.raw`(?:\s|\\[nr])`;
+/** Of so many characters drawn at random more than a few differ. */
+const DRAWN_LENGTH = 16;
+const FEW = 4;
 
 /** Keys and tokens of well-known shapes. What is random by design needs no dictionary; `isRandom` keeps kebab-case words out. */
 export const SECRETS: readonly ShapeSource[] = [
@@ -14,19 +14,21 @@ export const SECRETS: readonly ShapeSource[] = [
     name: "aws-access-key",
     pattern: String.raw`\b(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}\b`,
     maxLength: 20,
+    check: ifDrawn,
   },
   {
     name: "github-token",
     pattern: String.raw`\b(?:gh[opsur]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})`,
     maxLength: TOKEN,
+    check: ifDrawn,
   },
   {
     name: "gitlab-token",
     pattern: String.raw`\bgl(?:pat|rt|dt)-[\w-]{20,}`,
     maxLength: TOKEN,
-    check: ifRandom,
+    check: ifCapitalsOrDigits,
   },
-  { name: "npm-token", pattern: String.raw`\bnpm_[A-Za-z0-9]{36}\b`, maxLength: 40 },
+  { name: "npm-token", pattern: String.raw`\bnpm_[A-Za-z0-9]{36}\b`, maxLength: 40, check: ifDrawn },
   {
     name: "hugging-face-token",
     pattern: String.raw`\bhf_[A-Za-z0-9]{30,}`,
@@ -45,14 +47,16 @@ export const SECRETS: readonly ShapeSource[] = [
     name: "slack-webhook",
     pattern: String.raw`\bhooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{16,}`,
     maxLength: TOKEN,
+    check: ifDrawn,
   },
-  { name: "google-api-key", pattern: String.raw`\bAIza[\w-]{35}`, maxLength: 39 },
+  { name: "google-api-key", pattern: String.raw`\bAIza[\w-]{35}`, maxLength: 39, check: ifDrawn },
   {
     name: "stripe-key",
     pattern: String.raw`\b(?:[rs]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}`,
     maxLength: TOKEN,
+    check: ifDrawn,
   },
-  { name: "sendgrid-key", pattern: String.raw`\bSG\.[\w-]{22}\.[\w-]{43}`, maxLength: 69 },
+  { name: "sendgrid-key", pattern: String.raw`\bSG\.[\w-]{22}\.[\w-]{43}`, maxLength: 69, check: ifDrawn },
   { name: "jwt", pattern: String.raw`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?`, maxLength: TOKEN },
   {
     name: "bearer-token",
@@ -60,15 +64,7 @@ export const SECRETS: readonly ShapeSource[] = [
     maxLength: TOKEN,
     check: ifRandom,
   },
-  {
-    name: "private-key",
-    pattern:
-      String.raw`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----` +
-      String.raw`(?:${LINE_END}+(?:Proc-Type|DEK-Info): [\w, -]{1,80})*` +
-      String.raw`(?:${LINE_END}+[A-Za-z0-9+/=]{16,})*` +
-      String.raw`(?:(?:${LINE_END}+[A-Za-z0-9+/=]{1,16})?${LINE_END}*-----END [A-Z0-9 ]{1,40}-----)?`,
-    maxLength: PRIVATE_KEY,
-  },
+  PRIVATE_KEY,
 ];
 
 function openAiKey(text: string): number {
@@ -79,6 +75,16 @@ function openAiKey(text: string): number {
 function ifRandom(text: string): number {
   const random = /\d/.test(text) && (/[a-z].*[A-Z]|[A-Z].*[a-z]/.test(text) || /[a-z0-9]{24}/.test(text));
   return random ? text.length : 0;
+}
+
+/** A prefix that nothing else has, and behind it neither the same few characters nor words. */
+function ifCapitalsOrDigits(text: string): number {
+  return /[A-Z0-9]/.test(text) ? ifDrawn(text) : 0;
+}
+
+/** Not what stands in a key's place: `xxxxxxxx`, `00000000`. */
+function ifDrawn(text: string): number {
+  return new Set(text.slice(-DRAWN_LENGTH)).size > FEW ? text.length : 0;
 }
 
 function ifDigits(text: string): number {

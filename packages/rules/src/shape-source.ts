@@ -7,5 +7,5 @@ export interface ShapeSource {
   /** The longest match, in symbols. */
   readonly maxLength: number;
   /** As in `Shape`. */
-  readonly check?: (text: string) => number;
+  readonly check?: (text: string, before: string) => number;
 }

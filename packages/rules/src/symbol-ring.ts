@@ -1,4 +1,5 @@
 import type { SymbolChunk } from "./finding.ts";
+import { codePointOf, EM_DASH, SIGN } from "./side.ts";
 
 const FIRST_SIZE = 64;
 
@@ -58,9 +59,20 @@ export class SymbolRing {
     return (place >> 1) + (place & 1) + 1;
   }
 
+  /** What comes before a symbol, with a blank for each sign: they stand apart. */
+  before(number: number, count: number): string {
+    let text = "";
+    for (let at = Math.max(0, number - count); at < number; at++)
+      text += this.symbol(at) >= SIGN && this.symbol(at) !== EM_DASH ? " " : this.text(at, at + 1);
+    return text;
+  }
+
   text(from: number, to: number): string {
     let text = "";
-    for (let number = from; number < to; number++) text += String.fromCodePoint(this.symbol(number));
+    for (let number = from; number < to; number++) {
+      const symbol = this.symbol(number);
+      text += symbol === EM_DASH ? "\u2014" : String.fromCodePoint(codePointOf(symbol));
+    }
     return text;
   }
 

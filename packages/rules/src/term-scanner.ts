@@ -6,21 +6,26 @@ import {
   type RuleLabel,
   type SymbolChunk,
 } from "./finding.ts";
+import { BACKSLASH, codePointOf, isEscape, SIGN } from "./side.ts";
 import type { TermAutomaton } from "./term-automaton.ts";
 import type { TermEnd } from "./term-trie.ts";
+
+/** What a symbol is a part of: a sign beside a word is no part of that word. */
+const WORDS = { none: 0, plain: 1, sign: 2 } as const;
+type Word = (typeof WORDS)[keyof typeof WORDS];
 
 /** Runs one text through the automaton. Its state is a number; a small ring remembers where the last symbols began. */
 export class TermScanner implements Detector {
   readonly #automaton: TermAutomaton;
   readonly #labels: readonly RuleLabel[];
   readonly #report: (finding: RuleFinding) => void;
-  /** For each of the last symbols: its offset, times two, plus 1 where a part of a word comes right before it. */
+  /** For each of the last symbols: its offset, times two, plus 1 where the word that it is a part of began before it. */
   readonly #ring: Int32Array;
   #count = 0;
   #state = 0;
   /** Whether the last symbol ended a term that waits for what comes next. */
   #waits = false;
-  #lastIsWord = 0;
+  #lastWord: Word = WORDS.none;
   #last = 0;
   #lastEnd = 0;
 
@@ -40,15 +45,22 @@ export class TermScanner implements Detector {
     const ring = this.#ring;
     const mask = ring.length - 1;
     for (let at = 0; at < count; at++) {
-      const symbol = symbols[at] as number;
+      const read = symbols[at] as number;
+      const symbol = codePointOf(read);
       const bits = wordBits(symbol);
       if (bits >= WORD.mark && takesNoMarks(this.#last)) continue;
       if (canonicalOf(symbol) === BLANK && canonicalOf(this.#last) === BLANK) continue;
+      const word =
+        (bits & WORD.part) === 0 || (this.#last === BACKSLASH && isEscape(symbol))
+          ? WORDS.none
+          : read >= SIGN
+            ? WORDS.sign
+            : WORDS.plain;
+      const goesOn = word !== WORDS.none && word === this.#lastWord;
       this.#last = symbol;
-      const word = bits & WORD.part;
-      if (this.#waits) this.#judgeWaiting(word === 1);
-      ring[this.#count++ & mask] = (starts[at] as number) * 2 + this.#lastIsWord;
-      this.#lastIsWord = word;
+      if (this.#waits) this.#judgeWaiting(goesOn);
+      ring[this.#count++ & mask] = (starts[at] as number) * 2 + (goesOn ? 1 : 0);
+      this.#lastWord = word;
       this.#lastEnd = ends[at] as number;
       const next = automaton.step(this.#state, symbol);
       if (next >= 0) {
@@ -92,9 +104,9 @@ export class TermScanner implements Detector {
     this.#reportLongest((end) => !end.rightBoundary);
   }
 
-  #judgeWaiting(nextIsWord: boolean): void {
+  #judgeWaiting(goesOn: boolean): void {
     this.#waits = false;
-    if (!nextIsWord) this.#reportLongest((end) => end.rightBoundary);
+    if (!goesOn) this.#reportLongest((end) => end.rightBoundary);
   }
 
   /** Of a rule's terms that end here, the longest: it covers the others. */

@@ -1,4 +1,5 @@
 import { BLANK, canonicalOf, isWordSymbol, takesNoMarks, WORD, wordBits } from "./fold-table.ts";
+import { codePointOf } from "./side.ts";
 import { SLICE_UNITS, type SymbolBuffer } from "./symbol-buffer.ts";
 
 /** A term where it ends in the trie. */
@@ -76,7 +77,7 @@ export function termSymbols(term: string, buffer: SymbolBuffer): number[] {
   for (let from = 0; from < term.length; from += SLICE_UNITS) {
     high = buffer.fold(term, from, Math.min(from + SLICE_UNITS, term.length), 0, high);
     for (let at = 0; at < buffer.count; at++) {
-      const read = buffer.symbols[at] as number;
+      const read = codePointOf(buffer.symbols[at] as number);
       const symbol = canonicalOf(read);
       if (last !== undefined) {
         if (takesNoMarks(last) && wordBits(read) >= WORD.mark) continue;
