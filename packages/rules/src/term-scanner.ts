@@ -78,7 +78,7 @@ export class TermScanner implements Detector {
     copy.#count = this.#count;
     copy.#state = this.#state;
     copy.#waits = this.#waits;
-    copy.#lastIsWord = this.#lastIsWord;
+    copy.#lastWord = this.#lastWord;
     copy.#last = this.#last;
     copy.#lastEnd = this.#lastEnd;
     return copy;
