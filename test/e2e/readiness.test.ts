@@ -1,20 +1,56 @@
+import type { ServiceProcess } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
-test("without its broker a process is alive and not ready, and ready again once that is back", async () => {
+const OPS = { REPRISE_OPS_PORT: "0" };
+const WARNING: ReadonlySet<unknown> = new Set(["warn", "error", "fatal"]);
+const BACK = "the broker takes appends again";
+
+/** What a service has said of the broker's absence and return, and every other warning. */
+function toldBy({ lines }: ServiceProcess): unknown[] {
+  return lines.filter(({ level, msg }) => WARNING.has(level) || msg === BACK).map(({ msg }) => msg);
+}
+
+test("without its broker a process is alive and not ready, and ready again once that is back: one line each", async () => {
   await using cluster = await startCluster();
-  const [delivery, worker] = await Promise.all([
+  const [delivery, worker, moderation, auditLog] = await Promise.all([
     cluster.startDelivery(),
-    cluster.startWorker({ REPRISE_OPS_PORT: "0" }),
+    cluster.startWorker(OPS),
+    cluster.startModeration(OPS),
+    cluster.startAuditLog(),
   ]);
-  const { ops } = await worker.logged("taking jobs");
-  const statusesOf = (path: string) =>
-    Promise.all([delivery.url, String(ops)].map(async (url) => (await fetch(url + path)).status));
-  expect(await statusesOf("/healthz")).toEqual([200, 200]);
-  await expect.poll(() => statusesOf("/readyz")).toEqual([200, 200]);
+  const services = [delivery, worker, moderation, auditLog];
+  const ops = await Promise.all([
+    worker.logged("taking jobs"),
+    moderation.logged("judging"),
+    auditLog.logged("archiving"),
+  ]);
+  const urls = [delivery.url, ...ops.map((line) => String(line["ops"]))];
+  const statusesOf = (path: string) => Promise.all(urls.map(async (url) => (await fetch(url + path)).status));
+  const all = (status: number) => urls.map(() => status);
+  expect(await statusesOf("/healthz")).toEqual(all(200));
+  await expect.poll(() => statusesOf("/readyz")).toEqual(all(200));
   await cluster.server.kill("SIGKILL");
-  await expect.poll(() => statusesOf("/readyz")).toEqual([503, 503]);
-  expect(await statusesOf("/healthz")).toEqual([200, 200]);
+  await expect.poll(() => statusesOf("/readyz")).toEqual(all(503));
+  expect(await statusesOf("/healthz")).toEqual(all(200));
   await cluster.server.restart();
-  await expect.poll(() => statusesOf("/readyz")).toEqual([200, 200]);
+  await expect.poll(() => statusesOf("/readyz")).toEqual(all(200));
+  expect(services.map(toldBy)).toEqual(services.map(() => ["the broker takes no appends", BACK]));
+});
+
+test("a node that is told to stop says so on /readyz while it serves on, and a second signal ends it", async () => {
+  await using cluster = await startCluster();
+  const delivery = await cluster.startDelivery({ REPRISE_DRAIN_NOTICE_MS: "600000" });
+  await expect.poll(async () => (await fetch(`${delivery.url}/readyz`)).status).toBe(200);
+  delivery.kill("SIGTERM");
+  await expect.poll(async () => (await fetch(`${delivery.url}/readyz`)).status).toBe(503);
+  const headers = { authorization: `Bearer ${cluster.keys["acme"]}`, "content-type": "application/json" };
+  const created = await fetch(`${delivery.url}/v1/generations`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ model: "sim", input: "Hi" }),
+  });
+  expect(created.status).toBe(201);
+  delivery.kill("SIGTERM");
+  expect(await delivery.exited).toMatchObject({ signal: "SIGTERM" });
 });

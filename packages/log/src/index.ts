@@ -1,5 +1,6 @@
 export { Appender, type AppenderOptions, type AppenderState } from "./appender.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkpoint.ts";
+export { BrokerAvailability, type BrokerAvailabilityOptions } from "./broker-availability.ts";
 export { type BrokerAccess, type BrokerAddress, hostsOf } from "./broker-access.ts";
 export {
   type Broker,

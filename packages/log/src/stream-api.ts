@@ -19,11 +19,12 @@ export async function askStream<T extends object>(
   stream: string,
   what: "INFO" | "MSG.GET" | "MSG.DELETE" | "PURGE",
   request: object,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<T> {
   let reply: Msg;
   try {
     reply = await connection.request(`$JS.API.STREAM.${what}.${stream}`, JSON.stringify(request), {
-      timeout: TIMEOUT_MS,
+      timeout: timeoutMs,
     });
   } catch (cause) {
     throw streamUnavailable(stream, "no answer", cause);
@@ -33,6 +34,11 @@ export async function askStream<T extends object>(
   if (error && !NOT_THERE.has(error.err_code))
     throw streamUnavailable(stream, `${error.err_code} ${error.description}`);
   return answer;
+}
+
+/** Who keeps a stream beside its leader, as `INFO` tells it. */
+export interface StreamPeers {
+  replicas?: { offline?: boolean; /** Since it was heard last, ns. */ active: number }[];
 }
 
 /** A message as `MSG.GET` tells it. */

@@ -1,5 +1,6 @@
 import { type Broker, openBroker } from "@reprise/log";
 import { BROKER_ADDRESS_NAMES, brokerAddressOf } from "./broker-address.ts";
+import { type BrokerWatch, watchBroker } from "./broker-watch.ts";
 import type { Environment } from "./environment.ts";
 import type { RunningService } from "./lifecycle.ts";
 import { createLogger, type Logger } from "./logger.ts";
@@ -29,11 +30,13 @@ export interface BrokerServiceEnvironment extends Environment<
 /** What such a service is started with. */
 export interface BrokerServiceContext {
   readonly broker: Broker;
+  readonly brokerWatch: BrokerWatch;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-export interface StartedBrokerService extends Required<Pick<RunningService, "reload">> {
+export interface StartedBrokerService
+  extends Required<Pick<RunningService, "reload">>, Pick<RunningService, "announceStop" | "noticeMs"> {
   /** Disposed of before the broker. */
   readonly service: AsyncDisposable & Pick<OpsSource, "notReadyBecause">;
   /** What it does from now on, as its log says it. */
@@ -57,11 +60,13 @@ export async function startBrokerService(
   const metrics = createMetrics();
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await openBroker({ ...brokerAddressOf(env), name, ...topologyOf(env) }));
-  const { service, does, details, reload } = await start({ broker, logger, metrics });
+  const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
+  const { service, does, details, ...calls } = await start({ broker, brokerWatch, logger, metrics });
   stack.use(service);
-  const ops = createOpsHandler({ metrics, notReadyBecause: () => service.notReadyBecause() });
+  const notReadyBecause = () => [...new Set([...service.notReadyBecause(), ...brokerWatch.because()])];
+  const ops = createOpsHandler({ metrics, notReadyBecause });
   const opsServer = port === undefined ? undefined : stack.use(await startOpsServer(ops, { host, port }));
   logger.info({ ...details, ops: opsServer?.url }, does);
   const running = stack.move();
-  return { logger, drainMs, stop: () => running.disposeAsync(), reload };
+  return { logger, drainMs, stop: () => running.disposeAsync(), ...calls };
 }

@@ -189,7 +189,11 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_DRAIN_MS: defaulted(
     "10000",
     integer(0, 600_000),
-    "How long a process may take to end after SIGTERM, in milliseconds.",
+    "How long a process may take to end after SIGTERM, in milliseconds; delivery's notice comes before.",
+  ),
+  REPRISE_DRAIN_NOTICE_MS: optional(
+    integer(0, 600_000),
+    "How long delivery answers 503 to /readyz after SIGTERM, and serves on, before it sends readers home, in milliseconds; without it 5000, and 0 in `npm start`.",
   ),
   REPRISE_MAX_CONNECTIONS_PER_ADDRESS: defaulted(
     "1000",

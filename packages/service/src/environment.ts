@@ -6,6 +6,7 @@ import {
   isEnvironmentName,
 } from "./environment-variables.ts";
 import { nearestName } from "./nearest-name.ts";
+import { isServiceLink } from "./service-links.ts";
 
 export type Environment<Name extends EnvironmentName, Needed extends Name = never> = {
   readonly [N in Name]: N extends Needed ? NonNullable<EnvironmentValue<N>> : EnvironmentValue<N>;
@@ -20,7 +21,8 @@ const NAMES = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
  * @param names the variables that this process uses
  * @param needed those of them that it can't do without
  * @throws RepriseError `config_invalid` that lists every problem at once: values that are malformed or over their limits, what is
- *   needed and missing, and names that begin with `REPRISE_` and that no part of the platform knows
+ *   needed and missing, and names that begin with `REPRISE_` and that no part of the platform knows. What Kubernetes makes for a
+ *   service of that name counts as not set
  */
 export function parseEnvironment<const Name extends EnvironmentName, const Needed extends Name = never>(
   env: Readonly<Record<string, string | undefined>>,
@@ -32,7 +34,8 @@ export function parseEnvironment<const Name extends EnvironmentName, const Neede
   const parsed: Partial<Record<EnvironmentName, unknown>> = {};
   for (const name of names) {
     const { schema, fallback } = ENVIRONMENT_VARIABLES[name];
-    const text = env[name] ?? fallback;
+    const given = env[name];
+    const text = given === undefined || isServiceLink(name, given) ? fallback : given;
     if (text === undefined) {
       parsed[name] = undefined;
       if (isNeeded.has(name)) problems.push(`${name} is missing`);
@@ -52,9 +55,10 @@ export function parseEnvironment<const Name extends EnvironmentName, const Neede
 }
 
 function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.keys(env)
-    .filter((name) => name.startsWith(PREFIX) && !isEnvironmentName(name))
-    .map((name) => {
+  return Object.entries(env)
+    .filter(([name]) => name.startsWith(PREFIX) && !isEnvironmentName(name))
+    .filter(([name, value]) => !isServiceLink(name, value ?? ""))
+    .map(([name]) => {
       const nearest = nearestName(name, NAMES);
       return `${name} is not known${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
     });

@@ -6,6 +6,7 @@ export {
   startBrokerService,
   type StartedBrokerService,
 } from "./broker-service.ts";
+export { type BrokerWatch, watchBroker } from "./broker-watch.ts";
 export {
   apiBaseUrl,
   apiKeyEnv,
@@ -45,3 +46,4 @@ export {
 } from "./supervised-process.ts";
 export { resetSocket } from "./reset-socket.ts";
 export { topologyOf } from "./topology-of.ts";
+export { createErrorLog } from "./error-log.ts";

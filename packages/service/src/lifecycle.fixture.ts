@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
 import { runService } from "./lifecycle.ts";
@@ -11,6 +13,9 @@ const drainMs = behaviour === "leaky" || behaviour === "stop-fails" ? 300 : 60_0
 
 await runService("fixture", async () => {
   if (behaviour === "bad-config") throw new RepriseError("config_invalid", "REPRISE_PORT must be a number");
+  if (behaviour === "no-broker")
+    throw new RepriseError("broker_unavailable", "nats://user:secret@host: refused");
+  if (behaviour === "port-taken") await listenTwice();
   if (behaviour === "broken") throw new TypeError("a defect");
   const logger = createLogger({ service: "fixture" });
   const alive = setInterval(() => {}, FOREVER);
@@ -26,5 +31,13 @@ await runService("fixture", async () => {
   };
   // Not before the signals are listened for.
   setImmediate(() => logger.info("started"));
-  return { logger, drainMs, stop, reload, ...(failed && { failed }) };
+  const announceStop = () => logger.info("not ready");
+  const noticeMs = behaviour === "notices" ? FOREVER : 0;
+  return { logger, drainMs, noticeMs, announceStop, stop, reload, ...(failed && { failed }) };
 });
+
+async function listenTwice(): Promise<void> {
+  const first = createServer().listen(0, "127.0.0.1").unref();
+  await once(first, "listening");
+  await once(createServer().listen((first.address() as AddressInfo).port, "127.0.0.1"), "listening");
+}

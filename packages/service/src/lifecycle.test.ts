@@ -40,6 +40,27 @@ describe("a process that runs a service", () => {
     expect(await run.stderr).toBe("fixture: REPRISE_PORT must be a number\n");
   });
 
+  test.each([
+    ["no-broker", "fixture: nats://[redacted]@host: refused\n"],
+    [
+      "port-taken",
+      expect.stringMatching(/^fixture: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+\n$/),
+    ],
+  ])("says in one line why it can't start: %s", async (behaviour, said) => {
+    using run = startProcess(behaviour);
+    expect(await run.ended).toEqual({ code: 1, signal: null });
+    expect(await run.stderr).toEqual(said);
+  });
+
+  test("is not ready before it stops, for as long as it is told, and a second signal ends that", async () => {
+    using run = startProcess("notices");
+    await run.logged("started");
+    run.child.kill("SIGTERM");
+    await run.logged("not ready");
+    run.child.kill("SIGTERM");
+    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
+  });
+
   test("shows the stack of a start that failed for another reason", async () => {
     using run = startProcess("broken");
     expect(await run.ended).toEqual({ code: 1, signal: null });

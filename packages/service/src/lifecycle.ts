@@ -2,12 +2,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describeFailure } from "./describe-failure.ts";
 import type { Logger } from "./logger.ts";
 import { redactCredentials } from "./redact-credentials.ts";
+import { serviceLinksIn } from "./service-links.ts";
 
 /** What a process needs to know of the service that it runs. */
 export interface RunningService {
   readonly logger: Logger;
   /** How long `stop` may take, and everything it leaves open may linger, in milliseconds. */
   readonly drainMs: number;
+  /** Says from now on that the service is not ready, and goes on serving for `noticeMs`. Called once, before `stop`. */
+  announceStop?(): void;
+  /** How long load balancers have to notice that, in milliseconds. Default 0. */
+  readonly noticeMs?: number;
   /** Takes nothing new, finishes or hands over what runs, and closes what keeps the process alive. Called once. */
   stop(): Promise<void>;
   /** Rejects when the service can't go on, its broker's end for one; the process then ends with a failure. */
@@ -22,12 +27,18 @@ type StopSignal = "SIGTERM" | "SIGINT";
  * Runs one service as a process: creates it, waits for SIGTERM or SIGINT, stops it, and resolves.
  *
  * - A start that fails is told on stderr in plain words, a defect with its stack. Both set exit code 1.
- * - A second signal, during the start or the stop, ends the process at once, as it would any program.
+ * - Before the stop the service is not ready for `noticeMs` and serves on, where it can be asked.
+ * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
  * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
  * The process is never exited in mid-air: it ends when nothing is left to do.
+ * @param env to say which of its variables are Kubernetes' and not the platform's
  */
-export async function runService(name: string, create: () => Promise<RunningService>): Promise<void> {
+export async function runService(
+  name: string,
+  create: () => Promise<RunningService>,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Promise<void> {
   const stopSignal = nextStopSignal();
   let service: RunningService;
   try {
@@ -39,7 +50,10 @@ export async function runService(name: string, create: () => Promise<RunningServ
     return;
   }
 
-  const { logger, drainMs } = service;
+  const { logger, drainMs, noticeMs = 0 } = service;
+  const links = serviceLinksIn(env);
+  if (links.length > 0)
+    logger.info({ variables: links }, "variables that Kubernetes or Docker has made are ignored");
   const forgetReload = onReload(service);
   const end = await Promise.race([stopSignal.arrived, failureOf(service)]);
   stopSignal.forget();
@@ -50,7 +64,9 @@ export async function runService(name: string, create: () => Promise<RunningServ
     process.exitCode = 1;
     logger.fatal({ err: end.cause }, "can't go on");
   } else {
-    logger.info({ signal }, "stopping");
+    logger.info({ signal, noticeMs }, "stopping");
+    service.announceStop?.();
+    if (noticeMs > 0) await delay(noticeMs);
   }
   endBySignalAfter(drainMs, signal, logger);
   try {

@@ -1,7 +1,6 @@
 import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
-import { toRepriseError } from "@reprise/protocol";
-import type { Logger, Metrics } from "@reprise/service";
+import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import type { TenantConfig } from "@reprise/tenancy";
 import { startAnswering } from "./answering/start-answering.ts";
 import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
@@ -27,6 +26,8 @@ export type KeptTenant = Pick<TenantConfig, "id" | "audit">;
 export interface AuditLogOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */
   broker: Broker;
+  /** Whether the broker takes appends: what its absence holds up is not logged. */
+  brokerWatch?: BrokerWatch;
   /** How many streams the logs are spread over. */
   shards: number;
   storage: AuditStorage;
@@ -55,14 +56,15 @@ const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16
 
 /** Starts to archive what the broker keeps. Its streams must exist. */
 export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog> {
-  const { broker, shards, storage, limits = LIMITS, logger, metrics } = options;
+  const { broker, brokerWatch, shards, storage, limits = LIMITS, logger, metrics } = options;
   const { keyring, signer, earlier, dir, cacheDir } = storage;
   await using stack = new AsyncDisposableStack();
-  const onError = (error: unknown) => {
-    // What the absence of the broker or the store has held up is tried again.
-    if (toRepriseError(error).retryable) logger.warn({ err: error }, "the audit log waits");
-    else logger.error({ err: error }, "the audit log has failed");
-  };
+  const onError = createErrorLog({
+    logger,
+    waits: "the audit log waits",
+    failed: "the audit log has failed",
+    brokerWatch,
+  });
   const holder = createWriterName();
   const log = createGenerationLog(broker, onError);
   stack.defer(() => log.close());

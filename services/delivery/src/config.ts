@@ -18,7 +18,11 @@ const NAMES = [
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_CORS_ORIGINS",
+  "REPRISE_DRAIN_NOTICE_MS",
 ] as const;
+
+/** Load balancers and kube-proxies hear within this time that a node is to get no more requests. */
+export const DRAIN_NOTICE_MS = 5_000;
 
 const NEEDED = ["REPRISE_NATS_URL", "REPRISE_TENANTS_FILE"] as const;
 

@@ -1,25 +1,31 @@
 import { runService, startBrokerService } from "@reprise/service";
 import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
-import { loadModelNames, parseDeliveryEnvironment, toDeliverySettings } from "./config.ts";
+import { DRAIN_NOTICE_MS, loadModelNames, parseDeliveryEnvironment, toDeliverySettings } from "./config.ts";
 import { startDelivery } from "./service.ts";
 
-await runService("delivery", async () => {
-  const env = parseDeliveryEnvironment(process.env);
-  const load = () =>
-    Promise.all([loadTenantsFile(env.REPRISE_TENANTS_FILE), loadModelNames(env.REPRISE_MODELS_FILE)]);
-  const [tenancy, models] = await load();
-  const tenants = createTenantDirectory(tenancy);
-  return startBrokerService("delivery", env, async (context) => {
-    const delivery = await startDelivery({ ...context, ...toDeliverySettings(env), tenants, models });
-    return {
-      service: delivery,
-      does: "listening",
-      details: { url: delivery.url },
-      async reload() {
-        const [nextTenancy, names] = await load();
-        tenants.reload(nextTenancy);
-        delivery.setModels(names);
-      },
-    };
-  });
-});
+await runService(
+  "delivery",
+  async () => {
+    const env = parseDeliveryEnvironment(process.env);
+    const load = () =>
+      Promise.all([loadTenantsFile(env.REPRISE_TENANTS_FILE), loadModelNames(env.REPRISE_MODELS_FILE)]);
+    const [tenancy, models] = await load();
+    const tenants = createTenantDirectory(tenancy);
+    return startBrokerService("delivery", env, async (context) => {
+      const delivery = await startDelivery({ ...context, ...toDeliverySettings(env), tenants, models });
+      return {
+        service: delivery,
+        does: "listening",
+        details: { url: delivery.url },
+        announceStop: () => delivery.announceStop(),
+        noticeMs: env.REPRISE_DRAIN_NOTICE_MS ?? DRAIN_NOTICE_MS,
+        async reload() {
+          const [nextTenancy, names] = await load();
+          tenants.reload(nextTenancy);
+          delivery.setModels(names);
+        },
+      };
+    });
+  },
+  process.env,
+);

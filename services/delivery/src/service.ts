@@ -10,7 +10,13 @@ import {
   subscribeErasures,
 } from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
-import { createOpsHandler, type Logger, type Metrics } from "@reprise/service";
+import {
+  type BrokerWatch,
+  createErrorLog,
+  createOpsHandler,
+  type Logger,
+  type Metrics,
+} from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
@@ -30,6 +36,8 @@ export interface DeliveryOptions extends DeliverySettings {
   broker: Broker;
   tenants: TenantDirectory;
   models: ReadonlySet<string>;
+  /** Whether the broker takes appends. Default: as long as it is connected. */
+  brokerWatch?: BrokerWatch;
   logger: Logger;
   metrics: Metrics;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s, as PROTOCOL.md has it. */
@@ -51,6 +59,8 @@ export interface Delivery extends AsyncDisposable {
   notReadyBecause(): readonly string[];
   /** Replaces the public names of the models that can be asked for. */
   setModels(names: ReadonlySet<string>): void;
+  /** Stops being ready, and goes on serving. */
+  announceStop(): void;
   /**
    * Stops being ready: new requests are refused and the readers there are sent home. The port stays open, so that a load
    * balancer can see it.
@@ -76,8 +86,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     heartbeatMs,
     drainGraceMs = DRAIN_GRACE_MS,
     readerLeaseMs,
+    brokerWatch,
   } = options;
-  const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
+  const onError = createErrorLog({
+    logger,
+    waits: "delivery waits",
+    failed: "a callback failed",
+    brokerWatch,
+  });
   const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
   // Each reads a log, and when moderation goes all of them are due at once.
@@ -141,10 +157,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   metrics.observe("reprise_hub_memory_bytes", () => hub.stats.bytes);
   metrics.observe("reprise_hub_generations", () => hub.stats.tails);
 
+  let isStopping = false;
   const notReadyBecause = () => [
-    ...(draining.signal.aborted ? ["draining"] : []),
-    ...(log.connected ? [] : ["not connected to NATS"]),
+    ...(isStopping ? ["draining"] : []),
+    ...(brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"])),
   ];
+  const announceStop = () => void (isStopping = true);
   const app = await buildServer({
     context: {
       authentication: createAuthentication(tenants),
@@ -179,6 +197,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const lostJobs = new LostJobs({ broker, log, logger, tails: () => hub.openTails });
 
   const drain = () => {
+    announceStop();
     if (draining.signal.aborted) return;
     draining.abort();
     presence.drain();
@@ -205,6 +224,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     url,
     notReadyBecause,
     setModels: (names) => (served = names),
+    announceStop,
     drain,
     close,
     [Symbol.asyncDispose]: close,

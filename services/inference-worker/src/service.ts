@@ -8,7 +8,7 @@ import {
   watchConnection,
 } from "@reprise/log";
 import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
-import type { Logger, Metrics } from "@reprise/service";
+import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import { type EngineReport, logEngineReport } from "./engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run-generation.ts";
@@ -21,6 +21,8 @@ export { parseModelsFile } from "./models-file.ts";
 
 export interface WorkerOptions {
   broker: Broker;
+  /** Whether the broker takes appends: what its absence holds up is not logged. */
+  brokerWatch?: BrokerWatch;
   /** By public model name. */
   models: ReadonlyMap<string, ServedModel>;
   /** After how long without a sign of life a job goes to another worker. */
@@ -42,8 +44,13 @@ export interface Worker extends AsyncDisposable {
 
 /** Starts to work off the queues of all models. The broker's streams must exist. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { broker, models, ackWaitMs, logger, metrics } = options;
-  const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
+  const { broker, brokerWatch, models, ackWaitMs, logger, metrics } = options;
+  const onError = createErrorLog({
+    logger,
+    waits: "the worker waits",
+    failed: "a callback failed",
+    brokerWatch,
+  });
   const log = createGenerationLog(broker, onError);
   const worker = parseWorkerId(`worker-${randomUUID()}`);
   const handover = new AbortController();

@@ -6,8 +6,7 @@ import {
   type ShardFollower,
   watchRuleSets,
 } from "@reprise/log";
-import { toRepriseError } from "@reprise/protocol";
-import type { Logger, Metrics } from "@reprise/service";
+import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import { createClassifyWindow } from "./classify-window.ts";
 import { decideExpiredReviews } from "./expired-reviews.ts";
 import { Judging, type ShardEvent } from "./judging.ts";
@@ -19,6 +18,8 @@ export { type Classifiers, loadClassifiers } from "./load-classifiers.ts";
 
 export interface ModerationOptions {
   broker: Broker;
+  /** Whether the broker takes appends: what its absence holds up is not logged. */
+  brokerWatch?: BrokerWatch;
   /** How many streams the logs are spread over. */
   shards: number;
   classifiers: Classifiers;
@@ -45,13 +46,14 @@ const REVIEWS_EVERY_MS = 1_000;
 
 /** Starts to judge the generations of all shards. The broker's streams must exist. */
 export async function startModeration(options: ModerationOptions): Promise<Moderation> {
-  const { broker, shards, logger, metrics } = options;
+  const { broker, brokerWatch, shards, logger, metrics } = options;
   let { classifiers } = options;
-  const onError = (error: unknown) => {
-    // What the broker's absence has held up is tried again.
-    if (toRepriseError(error).retryable) logger.warn({ err: error }, "moderation waits for the broker");
-    else logger.error({ err: error }, "moderation has failed");
-  };
+  const onError = createErrorLog({
+    logger,
+    waits: "moderation waits for the broker",
+    failed: "moderation has failed",
+    brokerWatch,
+  });
   const log = createGenerationLog(broker, onError);
   const decisions = metrics.counter("reprise_moderation_decisions_total");
   let judgedEvents = 0;

@@ -3,18 +3,24 @@ import { createLogger, runService } from "@reprise/service";
 import { parsePlatformEnvironment } from "./config.ts";
 import { startPlatform } from "./service.ts";
 
-await runService("reprise", async () => {
-  const env = parsePlatformEnvironment(process.env);
-  const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
-  const models = await loadEngines(env, process.env);
-  const platform = await startPlatform(env, { models, processEnv: process.env, logger });
-  const { url, opsUrl: ops, nats } = platform;
-  logger.info({ url, ops, nats, dataDir: env.REPRISE_DATA_DIR }, "listening");
-  return {
-    logger,
-    drainMs: env.REPRISE_DRAIN_MS,
-    failed: platform.failed,
-    reload: async () => platform.reload(await loadEngines(env, process.env)),
-    stop: () => platform.close(),
-  };
-});
+await runService(
+  "reprise",
+  async () => {
+    const env = parsePlatformEnvironment(process.env);
+    const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
+    const models = await loadEngines(env, process.env);
+    const platform = await startPlatform(env, { models, processEnv: process.env, logger });
+    const { url, opsUrl: ops, nats } = platform;
+    logger.info({ url, ops, nats, dataDir: env.REPRISE_DATA_DIR }, "listening");
+    return {
+      logger,
+      drainMs: env.REPRISE_DRAIN_MS,
+      noticeMs: env.REPRISE_DRAIN_NOTICE_MS ?? 0,
+      announceStop: () => platform.announceStop(),
+      failed: platform.failed,
+      reload: async () => platform.reload(await loadEngines(env, process.env)),
+      stop: () => platform.close(),
+    };
+  },
+  process.env,
+);

@@ -18,6 +18,7 @@ import {
   startOpsServer,
   type SyncInterval,
   topologyOf,
+  watchBroker,
   writeOwnBrokerFile,
 } from "@reprise/service";
 import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
@@ -34,6 +35,8 @@ export interface Platform extends AsyncDisposable {
   readonly nats: string;
   /** The key of the tenant `demo`, when no tenants are configured. */
   readonly apiKey: string | undefined;
+  /** Is no longer ready, and goes on serving. */
+  announceStop(): void;
   /** Rejects when the platform's own nats-server ends by itself. */
   readonly failed: Promise<never>;
   /** Reads the tenants file again, and serves these models from now on. */
@@ -76,13 +79,16 @@ export async function startPlatform(
   const address = given ?? { url: nats!.url };
   if (nats) stack.use(await writeOwnBrokerFile(dataDir, nats.url));
   const broker = stack.use(await openBroker({ ...address, name: "reprise", ...topologyOf(env) }));
+  const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
   const metrics = createMetrics();
   const worker = stack.use(
-    await startWorker({ broker, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }),
+    await startWorker({ broker, brokerWatch, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }),
   );
   const classifiers = await loadClassifiers(env, processEnv);
   const shards = env.REPRISE_SHARDS;
-  const moderation = stack.use(await startModeration({ broker, shards, classifiers, logger, metrics }));
+  const moderation = stack.use(
+    await startModeration({ broker, brokerWatch, shards, classifiers, logger, metrics }),
+  );
   let auditLog: AuditLog | undefined;
   if (env.REPRISE_AUDIT === "on") {
     const storage = await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir });
@@ -90,6 +96,7 @@ export async function startPlatform(
     auditLog = stack.use(
       await startAuditLog({
         broker: own,
+        brokerWatch,
         shards,
         storage,
         witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS,
@@ -107,7 +114,7 @@ export async function startPlatform(
   const { REPRISE_HOST: host, REPRISE_OPS_PORT: port } = env;
   const ops = port === undefined ? undefined : stack.use(await startOpsServer(handler, { host, port }));
   const delivery = stack.use(
-    await startDelivery({ broker, tenants, models: names, logger, metrics, ...settings }),
+    await startDelivery({ broker, brokerWatch, tenants, models: names, logger, metrics, ...settings }),
   );
   notReadyBecause = () => delivery.notReadyBecause();
   if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
@@ -119,6 +126,7 @@ export async function startPlatform(
     opsUrl: ops?.url,
     nats: hostsOf(address.url),
     apiKey: dev?.apiKey,
+    announceStop: () => delivery.announceStop(),
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
     async reload(next) {
       if (tenantsFile !== undefined) {

@@ -86,6 +86,7 @@ export async function startCluster({
   const base = {
     REPRISE_NATS_URL: server.url,
     REPRISE_SHARDS: "2",
+    REPRISE_DRAIN_NOTICE_MS: "0",
     REPRISE_ACK_WAIT_MS: String(ackWaitMs),
   };
   const processes = stack.use(new AsyncDisposableStack());

@@ -76,6 +76,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     REPRISE_ACK_WAIT_MS: String(options.ackWaitMs ?? DEFAULT_ACK_WAIT_MS),
     REPRISE_LOG_LEVEL: "info",
     REPRISE_DRAIN_MS: "3000",
+    REPRISE_DRAIN_NOTICE_MS: "0",
     ...(upstream && { REPRISE_MODELS_FILE: modelsFile }),
     ...options.env,
   };

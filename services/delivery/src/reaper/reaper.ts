@@ -183,7 +183,7 @@ export class Reaper {
     this.#continuity.broken();
     if (this.#closed.signal.aborted) return;
     if (!error.retryable) logger.error({ err: error }, "a sweep of the reaper failed");
-    else if (!this.#isAway) logger.warn({ code: error.code }, "the reaper waits for the broker");
+    else if (!this.#isAway) logger.debug({ code: error.code }, "the reaper waits for the broker");
     this.#isAway = true;
   }
 }

@@ -42,7 +42,7 @@ export async function startService({
     name,
     script: new URL(`../../../../services/${name}/src/main.ts`, import.meta.url),
     execArgv: ["--import", PROBE.href, "--expose-gc", ...profile],
-    env: { REPRISE_DRAIN_MS: "1000", REPRISE_LOG_LEVEL: "info", ...env },
+    env: { REPRISE_DRAIN_MS: "1000", REPRISE_DRAIN_NOTICE_MS: "0", REPRISE_LOG_LEVEL: "info", ...env },
   });
   const ready = await new Promise<{ url?: string } | undefined>((resolve) => {
     const lines = createInterface({ input: child.stdout });

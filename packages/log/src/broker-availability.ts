@@ -1,0 +1,145 @@
+import { generationsStream, LEASES_STREAM, leaseSubject, toRepriseError } from "@reprise/protocol";
+import { type Broker, watchConnection } from "./connection.ts";
+import { askStream, type StreamPeers } from "./stream-api.ts";
+
+export interface BrokerAvailabilityOptions {
+  readonly broker: Broker;
+  /** How many streams the logs are spread over. */
+  readonly shards: number;
+  /** Told when appends are no longer possible, with the reasons, and when they are again, without any. */
+  readonly onChange?: (because: readonly string[]) => void;
+  /** Between two probes. Default 1 s. */
+  readonly everyMs?: number;
+}
+
+const EVERY_MS = 1_000;
+const TIMEOUT_MS = 2_000;
+/** Streams asked in one probe: with more shards the next probe goes on behind them. */
+const STREAMS_PER_PROBE = 16;
+/** A replica that its leader has not heard of for as long counts as gone: nodes exchange signs of life every second. */
+const SILENT_NS = 5_000 * 1_000_000;
+/** One message for all processes, replaced each time. */
+const PROBE_SUBJECT = leaseSubject("availability", "probe");
+
+/**
+ * Whether an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost their
+ * quorum keep it, and take no message. So every second the leaders of the logs' streams are asked for their replicas, and a message of
+ * no content is stored like an event is.
+ */
+export class BrokerAvailability implements Disposable {
+  readonly #options: BrokerAvailabilityOptions;
+  readonly #down = new Set<Broker["main"]>();
+  readonly #everyMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #probed: readonly string[] = [];
+  #wasAway = false;
+  #backAtMs = Number.NEGATIVE_INFINITY;
+  #nextShard = 0;
+  #isClosed = false;
+
+  /** Until the first probe the broker counts as available: it has just been asked for its streams. */
+  constructor(options: BrokerAvailabilityOptions) {
+    this.#options = options;
+    this.#everyMs = options.everyMs ?? EVERY_MS;
+    const { main, reads } = options.broker;
+    for (const connection of [main, reads])
+      watchConnection(connection, {
+        onDown: () => this.#note(() => this.#down.add(connection)),
+        onUp: () => this.#returned(connection),
+      });
+    this.#schedule();
+  }
+
+  /** Why no append would be stored now, in words for people: empty when it would. */
+  because(): readonly string[] {
+    return this.#down.size > 0 ? ["not connected to NATS"] : this.#probed;
+  }
+
+  /** Whether appends were impossible at some time of the last so many milliseconds. */
+  wasAwayWithin(ms: number): boolean {
+    return this.#wasAway || performance.now() - this.#backAtMs < ms;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** A connection that is back says nothing of the streams behind it: they are asked before the broker counts as available. */
+  #returned(connection: Broker["main"]): void {
+    this.#note(() => {
+      this.#down.delete(connection);
+      this.#probed = ["the log's streams have not answered since the connection is back"];
+    });
+    if (this.#down.size === 0) this.#schedule(0);
+  }
+
+  #schedule(ms = this.#everyMs): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#probe(), ms);
+    this.#timer.unref();
+  }
+
+  async #probe(): Promise<void> {
+    if (this.#down.size === 0) {
+      const because = await this.#ask();
+      // What was asked before the connection was lost says nothing of the time behind that.
+      if (this.#down.size === 0) this.#note(() => (this.#probed = because));
+    }
+    this.#schedule();
+  }
+
+  async #ask(): Promise<string[]> {
+    const { broker, shards } = this.#options;
+    const count = Math.min(shards, STREAMS_PER_PROBE);
+    const asked = Array.from({ length: count }, (_, i) => (this.#nextShard + i) % shards);
+    this.#nextShard = (this.#nextShard + count) % shards;
+    const problems = await Promise.all([
+      this.#store(),
+      ...asked.map((shard) => askLeader(broker, generationsStream(shard))),
+    ]);
+    return problems.filter((problem) => problem !== undefined);
+  }
+
+  async #store(): Promise<string | undefined> {
+    try {
+      const reply = await this.#options.broker.main.request(PROBE_SUBJECT, "", { timeout: TIMEOUT_MS });
+      const { error } = reply.json<{ error?: { description?: string } }>();
+      return error && `${LEASES_STREAM} stores nothing: ${error.description}`;
+    } catch (error) {
+      return `${LEASES_STREAM} stores nothing: ${(error as Error).message}`;
+    }
+  }
+
+  #note(change: () => void): void {
+    if (this.#isClosed) return;
+    change();
+    const because = this.because();
+    const isAway = because.length > 0;
+    if (isAway === this.#wasAway) return;
+    this.#wasAway = isAway;
+    if (!isAway) this.#backAtMs = performance.now();
+    this.#options.onChange?.(because);
+  }
+}
+
+async function askLeader({ main }: Broker, stream: string): Promise<string | undefined> {
+  try {
+    const { cluster } = await askStream<{ cluster?: StreamPeers }>(main, stream, "INFO", {}, TIMEOUT_MS);
+    return hasQuorum(cluster) ? undefined : `${stream} has no quorum`;
+  } catch (error) {
+    return toRepriseError(error).message;
+  }
+}
+
+/** Of a single server there is no cluster, or one without replicas. */
+function hasQuorum(cluster: StreamPeers | undefined): boolean {
+  const replicas = cluster?.replicas ?? [];
+  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
+  return (heard + 1) * 2 > replicas.length + 1;
+}

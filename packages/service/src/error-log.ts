@@ -1,0 +1,51 @@
+import { toRepriseError } from "@reprise/protocol";
+import type { BrokerWatch } from "./broker-watch.ts";
+import type { Logger } from "./logger.ts";
+
+export interface ErrorLogOptions {
+  readonly logger: Logger;
+  /** What a line says of errors after which the work is tried again. */
+  readonly waits: string;
+  /** What it says of all others. */
+  readonly failed: string;
+  /** What the broker's absence explains has a line already, and gets no other. Default: nothing is explained. */
+  readonly brokerWatch?: BrokerWatch | undefined;
+}
+
+interface Gathered {
+  readonly error: unknown;
+  times: number;
+}
+
+const GATHER_MS = 10_000;
+/** Of all that is gathered, and of requests from before the broker was back, which fail when their time is over. */
+const EXPLAINED_MS = 2 * GATHER_MS;
+
+/**
+ * Logs what a service's background work throws: a defect at once, an error after which it is tried again in one line per 10 s and code,
+ * with how often it has come.
+ */
+export function createErrorLog({
+  logger,
+  waits,
+  failed,
+  brokerWatch,
+}: ErrorLogOptions): (error: unknown) => void {
+  const gathered = new Map<string, Gathered>();
+  const tell = (code: string) => {
+    const { error, times } = gathered.get(code)!;
+    gathered.delete(code);
+    const isExplained = code === "broker_unavailable" && brokerWatch?.wasAwayWithin(EXPLAINED_MS) === true;
+    if (!isExplained) logger.warn({ err: error, times }, waits);
+  };
+  return (error) => {
+    const { code, retryable } = toRepriseError(error);
+    if (!retryable) return logger.error({ err: error }, failed);
+    const known = gathered.get(code);
+    if (known) known.times++;
+    else {
+      gathered.set(code, { error, times: 1 });
+      setTimeout(() => tell(code), GATHER_MS).unref();
+    }
+  };
+}
