@@ -6,7 +6,7 @@ import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
 import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
 import { dueForProbe, ProbePace } from "./idle-probe.ts";
-import { openTail } from "./open-tail.ts";
+import { type Begun, openTail } from "./open-tail.ts";
 import { OncePerTick } from "./once-per-tick.ts";
 import { readBehind } from "./read-behind.ts";
 import { Repair } from "./repair.ts";
@@ -71,7 +71,7 @@ export class Hub {
    * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`; `draining` when the hub was closed
    *   meanwhile, `generation_erased` when it was erased, then or before
    */
-  async open(ref: GenerationRef): Promise<Tail> {
+  async open(ref: GenerationRef, begun?: Begun): Promise<Tail> {
     const key = logSubject(ref);
     const existing = this.#entries.get(key);
     if (existing && this.#isOutdated(existing)) this.#forget(key, existing);
@@ -83,7 +83,8 @@ export class Hub {
     let opening = this.#opening.get(key);
     if (!opening) {
       const latest = Date.now() + MAX_TURN_MS;
-      opening = this.#loads.run(() => this.#load(key, ref, latest)).finally(() => this.#opening.delete(key));
+      const load = () => this.#load(ref, latest, begun);
+      opening = this.#loads.run(load).finally(() => this.#opening.delete(key));
       this.#opening.set(key, opening);
     }
     return (await opening).tail;
@@ -156,10 +157,11 @@ export class Hub {
     for (const key of this.#entries.keys()) this.#drop(key, HUB_FAILURE.draining);
   }
 
-  async #load(key: string, ref: GenerationRef, latest: number): Promise<HubEntry> {
+  async #load(ref: GenerationRef, latest: number, begun: Begun | undefined): Promise<HubEntry> {
+    const key = logSubject(ref);
     if (this.#closed) throw HUB_FAILURE.draining;
     if (Date.now() > latest) throw HUB_FAILURE.busy;
-    const { tail, live, follow } = await openTail(this.#options, ref);
+    const { tail, live, follow } = await openTail(this.#options, ref, begun);
     const verdicts = await this.#watchVerdicts(tail).catch((error: unknown) => {
       live.unsubscribe();
       throw error;

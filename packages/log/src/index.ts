@@ -2,13 +2,7 @@ export { Appender, type AppenderOptions, type AppenderState } from "./appender.t
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkpoint.ts";
 export { BrokerAvailability, type BrokerAvailabilityOptions } from "./broker-availability.ts";
 export { type BrokerAccess, type BrokerAddress, hostsOf } from "./broker-access.ts";
-export {
-  type Broker,
-  type BrokerOptions,
-  connectBroker,
-  flushConnection,
-  watchConnection,
-} from "./connection.ts";
+export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-client.ts";
 export type { ArchivedEvent } from "./audit-client-answer.ts";
 export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-answers.ts";
@@ -45,6 +39,7 @@ export { readPolicy } from "./requested-policy.ts";
 export { type ReaderFeedOptions, subscribeReaders } from "./reader-feed.ts";
 export { type ErasureFeedOptions, subscribeErasures } from "./ops-erasures.ts";
 export { type OpsTopic, recordOps } from "./ops-recording.ts";
+export { type Begun, type Listening, listenTo } from "./open-tail.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,
@@ -84,6 +79,7 @@ export {
   type ShardFollowerOptions,
 } from "./shard-consumer.ts";
 export { ensureTopology, type TopologyOptions } from "./topology.ts";
+export { untilBegun } from "./until-begun.ts";
 export {
   publishLiveVerdict,
   type StoredVerdict,

@@ -33,7 +33,7 @@ export interface LogSnapshot {
 
 /**
  * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks
- * the leader, before it says that a log is empty or that a checkpoint is void.
+ * the leader, before it says that a log is empty or that a checkpoint is void, and `readFirst`.
  * All calls throw RepriseError `broker_unavailable` when no answer comes in time.
  */
 export interface LogReader {
@@ -44,6 +44,11 @@ export interface LogReader {
    *   `generation_erased` when it was erased, for as long as the marker of that is kept
    */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
+  /**
+   * The oldest event that is kept, as the leader knows it; undefined for a log that has none. One round trip.
+   * @throws RepriseError as `readLog` does
+   */
+  readFirst(ref: GenerationRef): Promise<StoredEvent | undefined>;
   /** What is stored after a stream sequence, oldest first. */
   readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
   /** One small batch of it; `more` says whether another would find more. */
@@ -90,6 +95,28 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
       return isHead(event, head);
     } catch (error) {
       if (shown.length > 0) return false;
+      throw error;
+    }
+  }
+
+  async function readFirst(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    const [checkpoint, first] = await Promise.all([
+      getLast(CHECKPOINTS_STREAM, checkpointSubject(ref)),
+      readOldest(ref),
+    ]);
+    if (checkpoint?.headers?.has(HEADER.erased)) throw generationErased();
+    if (checkpoint && !first) throw generationExpired();
+    return first;
+  }
+
+  /** Without a leader an event that a replica has will do; that there is none, only the leader can say. */
+  async function readOldest(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    try {
+      const [oldest] = await leader.readTail(ref, 0, 1);
+      return oldest;
+    } catch (error) {
+      const [oldest] = (await readBatch(ref, 0)).events;
+      if (oldest) return oldest;
       throw error;
     }
   }
@@ -172,7 +199,7 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     throw unavailable(reason);
   }
 
-  return { readLog, readTail, readBatch, readLast };
+  return { readLog, readFirst, readTail, readBatch, readLast };
 }
 
 const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };

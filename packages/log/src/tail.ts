@@ -19,7 +19,7 @@ import { LogAttempts } from "./log-attempts.ts";
 import { LogMarks, MARK_EVERY } from "./log-marks.ts";
 import { judgePlace, type Place } from "./judge-place.ts";
 import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
-import { readPolicy } from "./requested-policy.ts";
+import { readRequestFacts, type RequestFacts } from "./requested-policy.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
 /** What a live message was to a tail. `differs`: it has the place of a known event and is another one. */
@@ -36,6 +36,7 @@ export class Tail {
   /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
   readonly beginsWhole: boolean;
   /** What its seq 0 says; undefined for a log that has lost it. */
+  readonly requested: RequestFacts | undefined;
   readonly policy: EffectivePolicy | undefined;
   /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
@@ -62,7 +63,8 @@ export class Tail {
     this.#framing = framing;
     const firstSeq = peekSeq(snapshot.events[0]!);
     this.beginsWhole = firstSeq === 0;
-    this.policy = this.beginsWhole ? readPolicy(snapshot.events[0]!) : undefined;
+    this.requested = this.beginsWhole ? readRequestFacts(snapshot.events[0]!) : undefined;
+    this.policy = this.requested?.policy;
     this.#lastSeq = firstSeq - 1;
     const moderation = holdingModeration(this.policy);
     this.#visibility = moderation && new Visibility(moderation);
@@ -259,7 +261,7 @@ export class Tail {
   #note(seq: number, type: string, payload: Uint8Array): void {
     const decode = () => decodeEvent(payload) as KnownEvent;
     if (type === "generation.started") {
-      const { attempt, nonce, reason } = decode() as StartedEvent;
+      const { attempt, nonce, reason } = decode() as Extract<KnownEvent, { type: "generation.started" }>;
       this.#attempts.add({ attempt, nonce, fromSeq: seq, afterLoss: reason === "log_lost" });
     } else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
     else if (isTerminal(type)) this.ended = true;
@@ -295,5 +297,3 @@ export class Tail {
     this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
 }
-
-type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;

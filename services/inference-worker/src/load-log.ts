@@ -1,7 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Broker, createWriterName, type GenerationLog, type Job, type LogSnapshot } from "@reprise/log";
-import { logSubject, peekSeq, RepriseError } from "@reprise/protocol";
-import { awaitBeginning } from "./await-beginning.ts";
+import {
+  type Broker,
+  createWriterName,
+  type GenerationLog,
+  type Job,
+  type LogSnapshot,
+  untilBegun,
+} from "@reprise/log";
+import { type GenerationRef, logSubject, peekSeq, RepriseError } from "@reprise/protocol";
 
 export interface LoadLogContext {
   /** Carries the live feed. */
@@ -18,26 +24,40 @@ const NO_LEADER_PAUSE_MS = 50;
  * A generation's log, with its seq 0: written from the job if delivery died before it could.
  *
  * Delivery queues the job before it stores seq 0, so the worker often has the job first, and its own seq 0 loses to delivery's. That
- * conflict says that seq 0 is stored, or about to be: the leader has it, or the live feed brings it. Only a log without a leader
- * is waited for by time, because no event tells of a new leader.
+ * conflict says that seq 0 is stored, or about to be: the leader has it, or the live feed tells when it has. Only a log without a
+ * leader is waited for by time, because no event tells of a new leader.
  * @throws RepriseError `broker_unavailable`
  */
 export async function loadLog(context: LoadLogContext, job: Job): Promise<LogSnapshot> {
-  const { reader, publish } = context.log;
+  const { connection, log, onError } = context;
   const giveUpAt = performance.now() + BUDGET_MS;
   do {
-    // A generation that has only been requested, the usual case, is read whole with one request.
-    const last = await reader.readLast(job.ref);
-    if (last && peekSeq(last.payload) === 0) return { events: [last.payload], streamSeq: last.streamSeq };
-    if (last) return reader.readLog(job.ref);
-    const outcome = await publish(logSubject(job.ref), job.payload, {
+    const known = await readBegun(log, log.reader, job.ref);
+    if (known) return known;
+    const outcome = await log.publish(logSubject(job.ref), job.payload, {
       expectedLast: 0,
       writer: createWriterName(),
     });
     if (outcome.kind === "stored") return { events: [job.payload], streamSeq: outcome.streamSeq };
-    const begun = outcome.kind === "conflict" ? await awaitBeginning(context, job.ref) : undefined;
-    if (begun) return begun;
+    if (outcome.kind === "conflict") {
+      const read = () => readBegun(log, log.leader, job.ref);
+      const begun = await untilBegun(job.ref, { connection, onError, read });
+      if (begun) return begun;
+    }
     await pause(NO_LEADER_PAUSE_MS);
   } while (performance.now() < giveUpAt);
   throw new RepriseError("broker_unavailable", "The generation's log can't be read or begun.");
+}
+
+/** A log that has begun. One that has only been requested, the usual case, is read whole with one request. */
+async function readBegun(
+  { reader }: LoadLogContext["log"],
+  source: Pick<LoadLogContext["log"]["reader"], "readLast">,
+  ref: GenerationRef,
+): Promise<LogSnapshot | undefined> {
+  const last = await source.readLast(ref);
+  if (!last) return undefined;
+  return peekSeq(last.payload) === 0
+    ? { events: [last.payload], streamSeq: last.streamSeq }
+    : reader.readLog(ref);
 }

@@ -1,7 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { createWriterName, enqueueJob, type GenerationLog, type RuleSetStore } from "@reprise/log";
+import {
+  type Broker,
+  createWriterName,
+  enqueueJob,
+  type GenerationLog,
+  type RuleSetStore,
+  type StoredEvent,
+  untilBegun,
+} from "@reprise/log";
 import {
   createGenerationId,
   deriveGenerationId,
@@ -32,6 +40,11 @@ export interface CreateOptions {
   joinOnly: boolean;
   traceparent: string | undefined;
   now: Date;
+  /** Carries the live feed. */
+  connection: Broker["main"];
+  onError: (error: unknown) => void;
+  /** Called before anything of a new generation is sent to the broker. */
+  onCreating?: ((ref: GenerationRef) => void) | undefined;
 }
 
 export interface Created {
@@ -39,10 +52,13 @@ export interface Created {
   requested: RequestedEvent;
   /** Whether the generation existed before this call. */
   joined: boolean;
+  /** Its seq 0, as it is stored. */
+  first: Pick<StoredEvent, "payload" | "streamSeq">;
 }
 
-const PAUSE_MS = 50;
-/** How long another create of the same generation may take between its job and its seq 0. */
+/** How long to wait while the log has no leader: no event tells of a new one. */
+const NO_LEADER_PAUSE_MS = 50;
+/** How long another create of the same generation may take between its job and its seq 0, or the broker to replicate it. */
 const OTHERS_MS = 1_000;
 
 /**
@@ -63,8 +79,9 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
       : await deriveGenerationId(tenant, idempotencyKey, shards);
   const ref: GenerationRef = { tenant, generation };
   if (idempotencyKey !== undefined) {
-    const existing = await readRequested(log, ref);
-    if (existing) return { ref, requested: assertSameRequest(existing, request), joined: true };
+    const first = await log.reader.readFirst(ref);
+    if (first)
+      return { ref, requested: assertSameRequest(toRequested(first.payload), request), joined: true, first };
   }
   if (joinOnly) {
     throw new RepriseError(
@@ -79,38 +96,49 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {} };
   const moderation = await keepModeration(ruleSets, tenant, policies);
   const { requested, payload } = encodeRequested(ref, options, moderation);
+  options.onCreating?.(ref);
   const { duplicate } = await enqueueJob(log.publish, {
     model: request.model,
     ref,
     payload,
     budgetMs: log.budgetMs,
   });
-  const existing = await writeRequested(log, ref, payload, duplicate);
-  return { ref, requested: existing ? assertSameRequest(existing, request) : requested, joined: duplicate };
+  const first = await writeRequested(options, ref, payload, duplicate);
+  const isOurs = first.payload === payload;
+  return {
+    ref,
+    requested: isOurs ? requested : assertSameRequest(toRequested(first.payload), request),
+    joined: duplicate,
+    first,
+  };
 }
 
 /**
- * Writes seq 0, unless somebody has: a worker that was faster, another create with the same key, or our own publish whose answer
+ * Writes seq 0, unless it is there: a worker was faster, or another create with the same key, or it is our own publish whose answer
  * was lost. Where the job was another create's, that one gets the time to write the seq 0 that belongs to it.
- * @returns what is there instead of ours
+ * @returns what is there, ours or another's
  */
 async function writeRequested(
-  log: GenerationLog,
+  { log, connection, onError }: CreateOptions,
   ref: GenerationRef,
   payload: Uint8Array,
   isOthers: boolean,
-): Promise<RequestedEvent | undefined> {
+): Promise<Created["first"]> {
   const writer = createWriterName();
-  const startedAt = Date.now();
-  for (let sinceMs = 0; sinceMs < log.budgetMs; sinceMs = Date.now() - startedAt) {
-    if (!isOthers || sinceMs > OTHERS_MS) {
-      const outcome = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer });
-      if (outcome.kind === "stored") return undefined;
-    }
-    const existing = await readRequested(log, ref).catch(ignoreUnavailable);
-    if (existing) return existing;
-    await pause(PAUSE_MS);
-  }
+  const read = () => log.reader.readFirst(ref);
+  const begun = () =>
+    untilBegun(ref, { connection, onError, read, waitMs: OTHERS_MS }).catch(ignoreUnavailable);
+  const giveUpAt = Date.now() + log.budgetMs;
+  const others = isOthers && (await begun());
+  if (others) return others;
+  do {
+    const outcome = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer });
+    if (outcome.kind === "stored") return { payload, streamSeq: outcome.streamSeq };
+    // Unanswered, it may be stored all the same.
+    const there = await (outcome.kind === "conflict" ? begun() : read().catch(ignoreUnavailable));
+    if (there) return there;
+    await pause(NO_LEADER_PAUSE_MS);
+  } while (Date.now() < giveUpAt);
   throw new RepriseError("broker_unavailable", "The generation could not be written to the log.", {
     retryAfterMs: 1_000,
   });
@@ -146,11 +174,6 @@ function encodeRequested(
     );
   }
   return { requested: { seq: 0, ...draft }, payload };
-}
-
-async function readRequested(log: GenerationLog, ref: GenerationRef): Promise<RequestedEvent | undefined> {
-  const [first] = (await log.reader.readLog(ref)).events;
-  return first && toRequested(first);
 }
 
 /** Compared as it would be stored: JSON has no -0. */

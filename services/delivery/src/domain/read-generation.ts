@@ -1,12 +1,36 @@
-import { createWriterName, appendDecision } from "@reprise/log";
-import { type Generation, type GenerationRef, generationNotFound } from "@reprise/protocol";
-import { type ReadSources, showAfter, showGeneration } from "./shown-generation.ts";
+import { appendDecision, createWriterName, type Tail } from "@reprise/log";
+import {
+  type Generation,
+  generationNotFound,
+  type GenerationRef,
+  isTerminal,
+  peekSeq,
+  peekType,
+} from "@reprise/protocol";
+import { type ReadSources, showAfter, showGeneration, showTail } from "./shown-generation.ts";
 
-/** @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable` */
-export async function readGeneration({ log, hub }: ReadSources, ref: GenerationRef): Promise<Generation> {
+/**
+ * What the API says of a generation. One that goes on is asked for again, or followed: it is read from the hub's memory, which one
+ * request to the log proves to be up to date. One that has ended has its final checkpoint, and is read from the log.
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
+ */
+export async function readGeneration(sources: ReadSources, ref: GenerationRef): Promise<Generation> {
+  const { log, hub } = sources;
+  const tail = await openRunning(sources, ref);
+  const shown = tail && showTail(tail);
+  if (shown) return shown;
   const { events } = await log.reader.readLog(ref);
   if (events.length === 0) throw generationNotFound();
   return showGeneration(hub, ref, events);
+}
+
+/** Undefined for a generation of which a replica knows nothing, or the end. */
+async function openRunning({ log, hub }: ReadSources, ref: GenerationRef): Promise<Tail | undefined> {
+  const last = await log.reader.readLast(ref);
+  if (!last || isTerminal(peekType(last.payload))) return undefined;
+  const tail = await hub.open(ref);
+  if (tail.lastSeq < peekSeq(last.payload)) await hub.refresh(tail);
+  return tail;
 }
 
 /**

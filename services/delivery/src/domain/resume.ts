@@ -7,7 +7,7 @@ export interface ResumePoint {
   readonly param: "after" | "Last-Event-ID";
 }
 
-/** A replica that lags may not have an event yet that another node has shown: tries, and the pause between them. */
+/** Without a leader the replicas are asked: tries, and the pause between them. */
 const TRIES = 10;
 const PAUSE_MS = 50;
 
@@ -30,15 +30,29 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
 export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
   if (!tail.beginsWhole) throw expired();
   if (tail.hasLost(cursor)) throw lostCursor(param);
-  for (let tries = 1; cursor.seq > tail.lastSeq && tries <= TRIES; tries++) {
-    if (tries > 1) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    await hub.refresh(tail);
-  }
-  // That no node can have shown the event, only the leader can say.
-  if (cursor.seq > tail.lastSeq) await hub.refreshFromLeader(tail);
+  if (cursor.seq > tail.lastSeq) await hub.refresh(tail);
+  if (cursor.seq > tail.lastSeq) await catchUp(hub, tail, cursor);
   if (tail.has(cursor)) return cursor.seq + 1;
   // What is of the log's own attempts was issued for an event that it had.
   throw tail.hasLost(cursor) || tail.knowsAttemptOf(cursor) ? lostCursor(param) : strangeCursor(param);
+}
+
+/**
+ * A replica that lags may not have an event yet that another node has shown. The leader has it, and only the leader can say that no
+ * node has shown it; without one, as during an election, a replica may still have it soon.
+ * @throws RepriseError `broker_unavailable` when neither has
+ */
+async function catchUp(hub: Hub, tail: Tail, cursor: Cursor): Promise<void> {
+  try {
+    await hub.refreshFromLeader(tail);
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
+    for (let tries = 1; cursor.seq > tail.lastSeq; tries++) {
+      if (tries === TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await hub.refresh(tail);
+    }
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type GenerationLog, type Hub, readPolicy } from "@reprise/log";
+import { type GenerationLog, type Hub, readPolicy, type Tail } from "@reprise/log";
 import { decodeEvent, type Generation, type GenerationRef, Transcript } from "@reprise/protocol";
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";
@@ -34,6 +34,19 @@ function fold(events: readonly Uint8Array[]): Transcript {
   const transcript = new Transcript();
   for (const payload of events) transcript.apply(decodeEvent(payload));
   return transcript;
+}
+
+/**
+ * The same, given its tail: undefined where that does not have the whole log in memory, or has to be compared with it first, and for a
+ * moderated log, which says more than its readers may be shown.
+ */
+export function showTail(tail: Tail): Generation | undefined {
+  const { requested, frames, lastSeq } = tail;
+  if (!requested || requested.policy?.moderation || frames.firstSeq !== 1) return undefined;
+  if (tail.isDoubted || tail.ended || tail.failure) return undefined;
+  const transcript = new Transcript();
+  for (let seq = 1; seq <= lastSeq; seq++) transcript.apply(decodeEvent(tail.payloadAt(seq)!));
+  return toGeneration(tail.ref.generation, requested, transcript);
 }
 
 async function toShown(

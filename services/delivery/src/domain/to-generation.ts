@@ -2,6 +2,7 @@ import {
   encodeCursor,
   type Generation,
   type GenerationId,
+  type GenerationRequest,
   type RequestedEvent,
   type Transcript,
 } from "@reprise/protocol";
@@ -12,7 +13,9 @@ import {
  */
 export function toGeneration(
   id: GenerationId,
-  requested: RequestedEvent,
+  requested: Pick<RequestedEvent, "created_at"> & {
+    readonly request: Pick<GenerationRequest, "model" | "metadata">;
+  },
   transcript: Transcript,
   shown = transcript,
 ): Generation {

@@ -1,3 +1,4 @@
+import type { Begun } from "@reprise/log";
 import { encodeCursor, type GenerationRef, LIMITS, parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -90,10 +91,10 @@ async function sendLivePage(
 export async function streamEvents(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, status, caller }: LiveAnswer & { status: number },
+  { ref, resume, status, caller, begun }: LiveAnswer & { status: number; begun?: Begun | undefined },
 ): Promise<FastifyReply> {
   const { hub, readers, presence, delivered, logger } = context;
-  const tail = await hub.open(ref);
+  const tail = await hub.open(ref, begun);
   const nextSeq = await resumeFrom(hub, tail, resume);
   await assertKept(hub, tail, nextSeq);
   if (tail.isOver && nextSeq > tail.lastSeq) return reply.code(204).send();

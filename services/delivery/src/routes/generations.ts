@@ -12,6 +12,7 @@ import {
   START,
   Transcript,
 } from "@reprise/protocol";
+import { type Listening, listenTo } from "@reprise/log";
 import type { Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
@@ -41,7 +42,8 @@ const readQuery = z.strictObject({ original: flag });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authentication, log, audit, ruleSets, shards, hasModel } = context;
+  const { authentication, log, audit, ruleSets, shards, hasModel, logger } = context;
+  const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
 
   app.post("/v1/generations", { config: { roles: ["create"] } }, async (request, reply) => {
     const principal = authentication.principalOf(request);
@@ -63,7 +65,11 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
     }
     const resume = requestedCursor(lastEventId, undefined);
-    const { ref, requested, joined } = await createGeneration({
+    const isStream = type === "text/event-stream";
+    const { main: connection } = context.broker;
+    using expected = new DisposableStack();
+    let listening: Listening | undefined;
+    const { ref, requested, joined, first } = await createGeneration({
       log,
       ruleSets,
       shards,
@@ -74,10 +80,20 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       joinOnly: lastEventId !== undefined,
       traceparent: traceparentOf(request),
       now: new Date(),
+      connection,
+      onError,
+      // So that the log of a generation that is streamed from its beginning need not be read.
+      onCreating: isStream
+        ? (created) => (listening = expected.use(listenTo({ connection, onError }, created)))
+        : undefined,
     });
     const status = joined ? 200 : 201;
     void reply.header(GENERATION_ID_HEADER, ref.generation);
-    if (type === "text/event-stream") return streamEvents(context, reply, { ref, resume, status, caller });
+    if (isStream) {
+      const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
+      const begun = listening && !joined ? { listening, snapshot } : undefined;
+      return await streamEvents(context, reply, { ref, resume, status, caller, begun });
+    }
     const generation: Generation = joined
       ? await readGeneration(context, ref)
       : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };

@@ -1,0 +1,92 @@
+import { createRuleSetStore, type GenerationLog, type LogReader } from "@reprise/log";
+import { encodeEvent, type EventDraft, logSubject, parseTenantId } from "@reprise/protocol";
+import { requested } from "@reprise/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
+import { createGeneration, type CreateOptions } from "./create-generation.ts";
+
+const { pauses } = vi.hoisted(() => ({ pauses: vi.fn<(ms?: number) => void>() }));
+vi.mock("node:timers/promises", async (original) => {
+  const timers = await original<{
+    setTimeout: (ms?: number, value?: unknown, options?: object) => unknown;
+  }>();
+  const setTimeout = (ms?: number, value?: unknown, options?: object) => {
+    // The background work of a node waits too; it says so by its options.
+    if (!options) pauses(ms);
+    return timers.setTimeout(ms, value, options);
+  };
+  return { ...timers, setTimeout };
+});
+
+let platform: Platform;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+afterAll(() => platform[Symbol.asyncDispose]());
+beforeEach(() => pauses.mockClear());
+
+function create(log: GenerationLog, options: Partial<CreateOptions> = {}) {
+  return createGeneration({
+    log,
+    ruleSets: createRuleSetStore(log.publish, 3_600_000),
+    shards: 2,
+    tenant: parseTenantId("acme"),
+    tenantPolicy: {},
+    request: REQUEST,
+    idempotencyKey: undefined,
+    joinOnly: false,
+    traceparent: undefined,
+    now: new Date(0),
+    connection: platform.broker.main,
+    onError: (error) => expect.unreachable(String(error)),
+    ...options,
+  });
+}
+
+test("a seq 0 that a faster worker writes is taken when the live feed shows it, whatever the clock says", async () => {
+  const { log } = platform;
+  let reads = 0;
+  const slow: GenerationLog = {
+    ...log,
+    // The broker refuses ours while it replicates the worker's, which readers see only later.
+    publish: async (subject, payload, options) =>
+      subject.startsWith("gen.") ? { kind: "conflict" } : log.publish(subject, payload, options),
+    reader: {
+      ...log.reader,
+      async readFirst(ref) {
+        if (++reads > 2) return log.reader.readFirst(ref);
+        if (reads === 2)
+          await log.publish(
+            logSubject(ref),
+            encodeEvent(0, { ...requested(ref), request: REQUEST } as EventDraft),
+            {
+              expectedLast: 0,
+            },
+          );
+        return undefined;
+      },
+    },
+  };
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  const created = await create(slow).finally(() => vi.useRealTimers());
+  expect([created.joined, created.requested.request, reads]).toEqual([false, REQUEST, 3]);
+  expect(pauses).not.toHaveBeenCalled();
+});
+
+test("a create with a key asks once whether there is something to join, and says what it has stored", async () => {
+  const { log } = platform;
+  const unread = async () => expect.unreachable("the log was read");
+  const reader = {
+    ...log.reader,
+    readFirst: vi.fn<LogReader["readFirst"]>((ref) => log.reader.readFirst(ref)),
+    readLog: unread,
+    readTail: unread,
+  };
+  const own = { ...log, reader };
+  const created = await create(own, { idempotencyKey: "once" });
+  const joined = await create(own, { idempotencyKey: "once" });
+  expect([created.joined, joined.joined, reader.readFirst.mock.calls.length]).toEqual([false, true, 2]);
+  expect(joined.first).toMatchObject({ streamSeq: created.first.streamSeq });
+  expect(joined.requested).toEqual(created.requested);
+  expect(pauses).not.toHaveBeenCalled();
+});

@@ -1,0 +1,35 @@
+import { Hub, type LogReader } from "@reprise/log";
+import { completed } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { append, createGeneration, deltas, openPlatform, started, toolCall } from "../testing/platform.ts";
+import { readGeneration } from "./read-generation.ts";
+import { showGeneration } from "./shown-generation.ts";
+
+test("a generation that goes on is read once, and from memory from then on, with what its log says at every length", async () => {
+  await using platform = await openPlatform();
+  const { broker, log } = platform;
+  const { ref, worker } = await createGeneration(platform, {
+    body: { model: "sim", input: "x", metadata: { team: "a" } },
+  });
+  const readLog = vi.fn<LogReader["readLog"]>((each) => log.reader.readLog(each));
+  const own = { ...log, reader: { ...log.reader, readLog } };
+  const hub = new Hub({
+    connection: broker.main,
+    ...own,
+    framing: httpSseFraming,
+    onError: (error) => expect.unreachable(String(error)),
+  });
+  using closing = new DisposableStack();
+  closing.defer(() => hub.close());
+  const drafts = [started(), ...deltas(70), toolCall("call-1")];
+  for (const draft of drafts) {
+    await append(worker, draft);
+    const { events } = await log.reader.readLog(ref);
+    expect(await readGeneration({ log: own, hub }, ref)).toEqual(await showGeneration(hub, ref, events));
+  }
+  expect(readLog).toHaveBeenCalledTimes(1);
+  await append(worker, completed());
+  expect(await readGeneration({ log: own, hub }, ref)).toMatchObject({ status: "completed" });
+  expect(readLog).toHaveBeenCalledTimes(2);
+});
