@@ -143,7 +143,7 @@ describe("what is pending and settled", () => {
     expect(scanner.settle()).toMatchObject([{ rule: "cards.card", from: 3, to: 22 }]);
     expect(scanner.push(" and 4111 1111")).toEqual([]);
     expect(scanner.settle()).toEqual([]);
-    expect(scanner.push(" 1111 1111.")).toMatchObject([{ rule: "cards.card", from: 27, to: 46 }]);
+    expect(scanner.push(" 1111 1111,")).toMatchObject([{ rule: "cards.card", from: 27, to: 46 }]);
     expect(scanner.end()).toEqual([]);
   });
 });
