@@ -41,6 +41,8 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     type: "moderation.review",
     from_seq: 6,
     to_seq: 6,
+    from_offset: 9,
+    to_offset: 12,
     channel: "tool",
     expires_at: "2026-11-21T03:00:00.000Z",
     ...FOUND,

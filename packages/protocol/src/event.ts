@@ -171,6 +171,10 @@ const review = z.object({
   review_id: z.string(),
   from_seq: seq,
   to_seq: seq,
+  /** Where the match lies in the texts of these events, joined, in UTF-16 code units. Default: all of them are in question. */
+  from_offset: count.optional(),
+  /** The first that is no part of it. */
+  to_offset: count.optional(),
   rule: z.string(),
   category: z.string(),
   channel,

@@ -14,6 +14,7 @@ const REVIEW = {
   fromSeq: 2,
   toSeq: 3,
   expiresAtMs: 1_000_000,
+  offsets: undefined,
   place: undefined,
 };
 

@@ -58,6 +58,11 @@ describe("what a reviewer is shown", () => {
     });
   });
 
+  test("of a range that a rewind has cut is what counts: its offsets name the match in that", () => {
+    const events = log(text("one dou"), text("lost"), rewind(1), text("bt two"));
+    expect(passageOf(events, { from_seq: 1, to_seq: 4 })).toMatchObject({ text: "one doubt two" });
+  });
+
   test("is never half a character", () => {
     const events = log(text(`😀${"a".repeat(199)}`), text("x"), text(`${"b".repeat(199)}😀`));
     expect(passageOf(events, { from_seq: 2, to_seq: 2 })).toEqual({

@@ -18,20 +18,23 @@ export function passageOf(
   { from_seq, to_seq, channel = "0" }: Pick<ReviewEvent, "from_seq" | "to_seq" | "channel">,
 ): ReviewPassage {
   const withdrawals = new Withdrawals();
-  const inside: string[] = [];
+  let inside: (KnownEvent | UnknownEvent)[] = [];
   let around: (KnownEvent | UnknownEvent)[] = [];
   for (const event of events) {
     withdrawals.apply(event);
     const known = event as KnownEvent;
-    if (known.type === "output.rewind") around = around.filter(({ seq }) => seq <= known.to_seq);
-    else if (channelOf(event) !== channel) continue;
-    else if (event.seq >= from_seq && event.seq <= to_seq) inside.push(textOf(event));
+    if (known.type === "output.rewind") {
+      around = around.filter(({ seq }) => seq <= known.to_seq);
+      // One that lies in the range has cut what the range goes on behind; one behind it has cut the range itself, which is asked about.
+      if (event.seq <= to_seq) inside = inside.filter(({ seq }) => seq <= known.to_seq);
+    } else if (channelOf(event) !== channel) continue;
+    else if (event.seq >= from_seq && event.seq <= to_seq) inside.push(event);
     else around.push(event);
   }
   const shown = (part: typeof around) =>
     part.map((event) => withdrawals.replacementOf(event.seq, channel) ?? textOf(event)).join("");
   return {
-    text: inside.join(""),
+    text: inside.map(textOf).join(""),
     before: lastChars(shown(around.filter(({ seq }) => seq < from_seq))),
     after: firstChars(shown(around.filter(({ seq }) => seq > to_seq))),
   };

@@ -24,6 +24,9 @@ export interface Review {
   readonly channel: string;
   readonly from_seq: number;
   readonly to_seq: number;
+  /** Where in the text of these events the match begins and ends, in UTF-16 code units. Absent of those that ask about all of it. */
+  readonly from_offset?: number;
+  readonly to_offset?: number;
   readonly expires_at: string;
 }
 
@@ -41,9 +44,30 @@ export interface ReviewHistory {
 }
 
 export function toReview(generation: GenerationId, event: ReviewEvent): Review {
-  const { review_id, rule, category, channel = "0", from_seq, to_seq, expires_at } = event;
-  const id = `${generation}.${review_id}`;
-  return { id, object: "review", generation, rule, category, channel, from_seq, to_seq, expires_at };
+  const {
+    review_id,
+    rule,
+    category,
+    channel = "0",
+    from_seq,
+    to_seq,
+    from_offset,
+    to_offset,
+    expires_at,
+  } = event;
+  return {
+    id: `${generation}.${review_id}`,
+    object: "review",
+    generation,
+    rule,
+    category,
+    channel,
+    from_seq,
+    to_seq,
+    ...(from_offset !== undefined && { from_offset }),
+    ...(to_offset !== undefined && { to_offset }),
+    expires_at,
+  };
 }
 
 /** @throws RepriseError `review_not_found`: an id that we did not make is an id that nobody has */

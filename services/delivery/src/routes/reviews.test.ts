@@ -15,6 +15,8 @@ import {
 } from "../testing/platform.ts";
 
 const RANGE = { from_seq: 3, to_seq: 4, rule: "weapons", category: "violence" } as const;
+/** "bomb", in "the bomb ". */
+const OFFSETS = { from_offset: 4, to_offset: 8 } as const;
 const EXPIRES_AT = "2026-11-21T13:00:00.000Z";
 const RECORD: ReviewRecord = {
   ...RANGE,
@@ -27,6 +29,7 @@ const reviewDraft = (seq: number): EventDraft => ({
   type: "moderation.review",
   review_id: reviewIdOf(seq),
   ...RANGE,
+  ...OFFSETS,
   expires_at: EXPIRES_AT,
 });
 
@@ -77,6 +80,7 @@ describe("the list of reviews", () => {
           object: "review",
           generation: generation.id,
           ...RECORD,
+          ...OFFSETS,
           text: "the bomb ",
           before: "Hide ",
           after: "well.",
@@ -152,6 +156,7 @@ describe("a reviewer's decision", () => {
       object: "review",
       generation: generation.id,
       ...review,
+      ...OFFSETS,
       ...body,
       reviewer: "bob",
     });

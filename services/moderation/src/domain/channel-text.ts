@@ -97,6 +97,12 @@ export class ChannelText {
     return { fromSeq: first?.seq ?? 0, toSeq: last?.seq ?? first?.seq ?? 0 };
   }
 
+  /** Where a stretch of text lies in that of some events. */
+  offsetsIn(range: SeqRange, { from, to }: { from: number; to: number }): { from: number; to: number } {
+    const start = this.#events[this.#indexOf(range.fromSeq)]?.start ?? from;
+    return { from: from - start, to: to - start };
+  }
+
   /** The text that whole events have; undefined when they are not kept any more. */
   stretchOf({ fromSeq, toSeq }: SeqRange): { from: number; to: number } | undefined {
     const first = this.#events[this.#indexOf(fromSeq)];

@@ -271,14 +271,6 @@ test("what an early decision has left standing is told to nobody once a later on
   expect(told.filter((one) => one.includes(" poison"))).toEqual([]);
 });
 
-test("who decides one of two findings in the same events decides both", () => {
-  const log = new JudgedLog(RULES);
-  log.append(delta("a doubt, a doubt."));
-  expect(log.decisions).toEqual(["moderation.review"]);
-  log.append({ ...ANSWER, decision: "edit", replacement: "#" });
-  expect(found(log.shown())).toBeUndefined();
-});
-
 test("what was told of rewound text together with kept text is told anew, without it", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("a se"), delta("cret"), delta(" hus"), delta("h and se"));

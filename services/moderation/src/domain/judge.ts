@@ -16,7 +16,7 @@ import { findEscaped } from "./escaped-text.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./kept-texts.ts";
 import { judgeRest } from "./judge-rest.ts";
-import { Reviews } from "./reviews.ts";
+import { type ReviewEvent, Reviews, within } from "./reviews.ts";
 import { divided, draftDecision, type LateFinding, reachOf, type Wanted } from "./wanted.ts";
 
 /** An attempt, and its first event. */
@@ -156,9 +156,15 @@ export class Judge {
     return wanted && draftDecision(wanted, { ...state, moderation: this.#options.moderation });
   }
 
-  #isDecided({ action, channel, rule, range }: Wanted): boolean {
+  #isDecided({ action, channel, rule, range, from, to }: Wanted): boolean {
     if (range.fromSeq >= this.#haltedFrom) return true;
-    if (action === "review") return this.reviews.wasAsked(channel.name, { rule, range });
+    if (action === "review") {
+      return this.reviews.wasAsked(channel.name, {
+        rule,
+        range,
+        offsets: channel.offsetsIn(range, { from, to }),
+      });
+    }
     if (action === "halt") return false;
     const wide = reachOf({ range, channel }, this.#withdrawals);
     return channel.masked(wide) === channel.shown(wide, this.#withdrawals);
@@ -194,7 +200,8 @@ export class Judge {
     this.findings.add({ rule, category, action, from_seq: range.fromSeq, to_seq: range.toSeq });
     if (action === "flag" || this.#options.moderation.mode === "observe") return;
     if (action === "redact") channel.mask({ from, to, replacement: this.#options.moderation.replacement });
-    if (action === "review" && this.reviews.extend({ rule, range }, { channel, from, to })) return;
+    const offsets = action === "review" ? channel.offsetsIn(range, finding) : undefined;
+    if (offsets && this.reviews.take({ rule, range, offsets }, { channel, from, to })) return;
     this.#wanted.push({ action, channel, rule, category, from, to, range });
   }
 
@@ -227,19 +234,14 @@ export class Judge {
     this.#settle(() => true);
   }
 
-  /** The event tells which events are asked about; this judge, which has found it too, knows which characters. */
-  #asked(event: Extract<KnownEvent, { type: "moderation.review" }>): void {
-    const isAsked = ({ action, channel, rule, range }: Wanted) =>
-      action === "review" &&
-      channel.name === (event.channel ?? "0") &&
-      rule === event.rule &&
-      range.fromSeq === event.from_seq &&
-      range.toSeq === event.to_seq;
-    const found = this.#wanted.filter(isAsked);
-    this.#wanted = this.#wanted.filter((wanted) => !isAsked(wanted));
+  /** This judge, which has found it too, knows which text is asked about, though a rewind has put another one in its place. */
+  #asked(event: ReviewEvent): void {
     this.reviews.asked(event);
-    for (const { channel, rule, range, from, to } of found)
-      this.reviews.extend({ rule, range }, { channel, from, to });
+    this.#wanted = this.#wanted.filter((wanted) => {
+      if (wanted.action !== "review") return true;
+      const { channel, rule, range } = wanted;
+      return !this.reviews.take({ rule, range, offsets: channel.offsetsIn(range, wanted) }, wanted);
+    });
   }
 
   #reviewed({ review_id: reviewId, decision, replacement }: ReviewedEvent): void {
@@ -248,7 +250,7 @@ export class Judge {
     const channel = review.place?.channel ?? this.#channels.get(review.channelName);
     const stretch = review.place ?? channel?.stretchOf(review);
     if (!channel || !stretch) return;
-    const { from, to } = stretch;
+    const { from, to } = review.place ?? within(stretch, review.offsets);
     const { rule, category } = review;
     const range = { fromSeq: review.fromSeq, toSeq: review.toSeq };
     if (decision === "edit") {

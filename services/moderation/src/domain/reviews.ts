@@ -1,9 +1,17 @@
 import type { KnownEvent, SeqRange } from "@reprise/protocol";
 import type { ChannelText } from "./channel-text.ts";
 
+export type ReviewEvent = Extract<KnownEvent, { type: "moderation.review" }>;
+
 /** Exactly what was found, in UTF-16 offsets of its channel's text. */
 export interface Place {
   readonly channel: ChannelText;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A stretch of the joined text of some events, in UTF-16 offsets of that. */
+export interface Offsets {
   readonly from: number;
   readonly to: number;
 }
@@ -14,9 +22,18 @@ export interface Review extends SeqRange {
   readonly rule: string;
   readonly category: string;
   readonly channelName: string;
+  /** Undefined for one of an older log: that asks about all matches of its rule in its events. */
+  readonly offsets: Offsets | undefined;
   readonly expiresAtMs: number;
   /** Undefined when the rules of today don't find it any more. */
   readonly place: Place | undefined;
+}
+
+/** What a finding is about, as a review tells it. */
+interface Subject {
+  readonly rule: string;
+  readonly range: SeqRange;
+  readonly offsets: Offsets | undefined;
 }
 
 /** The reviews of one generation: those that the log asks for, and which of them wait. */
@@ -32,10 +49,11 @@ export class Reviews {
     return this.#list;
   }
 
-  asked(event: Extract<KnownEvent, { type: "moderation.review" }>): void {
+  asked(event: ReviewEvent): void {
     const { review_id: reviewId, from_seq: fromSeq, to_seq: toSeq, rule, category } = event;
     const channelName = event.channel ?? "0";
-    this.#ids.set(keyOf(channelName, { rule, range: { fromSeq, toSeq } }), reviewId);
+    const offsets = offsetsOf(event);
+    this.#ids.set(keyOf(channelName, { rule, range: { fromSeq, toSeq }, offsets }), reviewId);
     this.#put({
       reviewId,
       fromSeq,
@@ -43,19 +61,22 @@ export class Reviews {
       rule,
       category,
       channelName,
+      offsets,
       expiresAtMs: Date.parse(event.expires_at),
       place: undefined,
     });
   }
 
   /**
-   * Takes a finding into the review that asks about its rule in just its events, if one is open: who decides that, decides all of it.
+   * Takes a finding into the open review that asks about it. One without offsets asks about everything of its rule in just its events: who
+   * decides that, decides all of it.
    * @returns whether there is one
    */
-  extend({ rule, range }: { rule: string; range: SeqRange }, { channel, from, to }: Place): boolean {
-    const review = this.#open.get(this.#ids.get(keyOf(channel.name, { rule, range })) ?? "");
+  take(subject: Subject, { channel, from, to }: Place): boolean {
+    const review = this.#open.get(this.#idOf(channel.name, subject) ?? "");
     if (!review) return false;
-    const place = review.place?.channel === channel ? review.place : { channel, from, to };
+    const isMore = review.offsets === undefined && review.place?.channel === channel;
+    const place = isMore ? review.place : { from, to };
     this.#put({
       ...review,
       place: { channel, from: Math.min(place.from, from), to: Math.max(place.to, to) },
@@ -72,8 +93,13 @@ export class Reviews {
   }
 
   /** Whether the log has asked about this before. */
-  wasAsked(channelName: string, { rule, range }: { rule: string; range: SeqRange }): boolean {
-    return this.#ids.has(keyOf(channelName, { rule, range }));
+  wasAsked(channelName: string, subject: Subject): boolean {
+    return this.#idOf(channelName, subject) !== undefined;
+  }
+
+  #idOf(channelName: string, subject: Subject): string | undefined {
+    const exact = this.#ids.get(keyOf(channelName, subject));
+    return exact ?? this.#ids.get(keyOf(channelName, { ...subject, offsets: undefined }));
   }
 
   #put(review: Review): void {
@@ -82,6 +108,16 @@ export class Reviews {
   }
 }
 
-function keyOf(channelName: string, { rule, range }: { rule: string; range: SeqRange }): string {
-  return `${channelName} ${rule} ${range.fromSeq} ${range.toSeq}`;
+/** The stretch that offsets name within another one; all of that where there are none. */
+export function within(stretch: Offsets, offsets: Offsets | undefined): Offsets {
+  return offsets ? { from: stretch.from + offsets.from, to: stretch.from + offsets.to } : stretch;
+}
+
+function offsetsOf({ from_offset: from, to_offset: to }: ReviewEvent): Offsets | undefined {
+  return from === undefined || to === undefined ? undefined : { from, to };
+}
+
+function keyOf(channelName: string, { rule, range, offsets }: Subject): string {
+  const place = offsets ? `${offsets.from} ${offsets.to}` : "all";
+  return `${channelName} ${rule} ${range.fromSeq} ${range.toSeq} ${place}`;
 }

@@ -105,17 +105,21 @@ export function draftDecision(
       const place = { from_seq: fromSeq, to_seq: toSeq, replacement: channel.masked({ fromSeq, toSeq }) };
       return { type: "moderation.redacted", ...place, ...said, ...ofChannel };
     }
-    case "review":
+    case "review": {
+      const offsets = channel.offsetsIn(range, wanted);
       return {
         type: "moderation.review",
         review_id: reviewIdOf(nextSeq),
         from_seq: range.fromSeq,
         to_seq: range.toSeq,
+        from_offset: offsets.from,
+        to_offset: offsets.to,
         rule,
         category,
         ...ofChannel,
         expires_at: new Date(nowMs + moderation.review.after_ms).toISOString(),
       };
+    }
   }
 }
 
