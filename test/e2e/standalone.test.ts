@@ -1,7 +1,23 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createFileStore, openArchive, parseNoteKey } from "@reprise/archive";
 import { createClient } from "@reprise/client";
 import { createTempDir, startService } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { readCommandLine, readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
+
+const COMMAND = fileURLToPath(new URL("../../services/audit-log/src/cli/main.ts", import.meta.url));
+
+/** The exit code of `reprise-audit verify` on the archive of a platform. */
+async function verify(dataDir: string, ...args: string[]): Promise<number | null> {
+  const env = { PATH: process.env["PATH"], REPRISE_DATA_DIR: dataDir };
+  const child = spawn(process.execPath, [COMMAND, "verify", ...args], { env, stdio: "ignore" });
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code;
+}
 
 const ENV = { REPRISE_ACK_WAIT_MS: "500" };
 const REQUEST = { model: "sim", input: "Tell me a story." };
@@ -53,6 +69,31 @@ describe("the platform in one process", () => {
       const statuses = [ops, platform.url].map(async (url) => (await fetch(`${String(url)}${path}`)).status);
       expect(await Promise.all(statuses)).toEqual([200, 404]);
     }
+  });
+
+  test("its witness is a process of its own, and remembers an archive that is replaced with all its keys", async () => {
+    await using dir = await createTempDir("platform");
+    await using platform = await startPlatform(dir.path, { REPRISE_WITNESS: "on" });
+    const { vkey } = await platform.logged("listening");
+    expect((await platform.logged("witnessing"))["vkey"]).toMatch(/^witness\+/);
+    await createClient(platform)
+      .generations.run({ ...REQUEST, options: { tokens: 1 } })
+      .done();
+    const seen = () => readdir(join(dir.path, "witness", "seen")).catch(() => []);
+    await expect.poll(seen, { timeout: 60_000 }).not.toEqual([]);
+    expect((await platform.stop()).code).toBe(0);
+    expect(await verify(dir.path)).toBe(0);
+
+    const signer = parseNoteKey(await readFile(join(dir.path, "audit-keys", "signing.key"), "utf8"));
+    expect(signer.vkey).toBe(vkey);
+    const folder = join(dir.path, "audit");
+    await rm(folder, { recursive: true });
+    const writer = { name: "insider", signer, onError: () => {} };
+    const forged = await openArchive({ store: createFileStore(folder), name: "reprise", writer });
+    await forged.append(() => ({ tenants: [] }));
+    forged.close();
+    expect(await verify(dir.path, "--vkey", signer.vkey)).toBe(0);
+    expect(await verify(dir.path)).toBe(2);
   });
 
   test("a second one on the same folder is refused in one line that says who has it", async () => {

@@ -142,6 +142,11 @@ export const ENVIRONMENT_VARIABLES = {
     list(url("http", "https")),
     "Witnesses that cosign checkpoints, separated by commas.",
   ),
+  REPRISE_WITNESS: defaulted(
+    "on",
+    oneOf(["on", "off"]),
+    "Whether `npm start` runs a witness of its audit log, as a process of its own, where no other witnesses are named: on or off.",
+  ),
   REPRISE_WITNESS_DIR: optional(
     text(),
     "Folder of a witness: its key, and what it has seen; without it `witness` in the data folder. Not on the archive's disk.",

@@ -13,6 +13,8 @@ export interface SupervisedExit {
 export interface SupervisedProcess {
   /** What the command says, when `output` is "pipe". */
   readonly stdout: Readable | null;
+  /** The same of what it says on stderr. */
+  readonly stderr: Readable | null;
   /** Resolves, never rejects, when the command has ended for whatever reason. */
   readonly exited: Promise<SupervisedExit>;
   /** TERM, and KILL after the grace. Idempotent; resolves when the command has ended. */
@@ -26,6 +28,8 @@ export interface SupervisedProcessOptions {
   output?: number | "pipe" | "ignore";
   /** Environment variables that the command gets beside this process's own, which win. */
   environment?: Readonly<Record<string, string>>;
+  /** Whether the command gets this process's own environment. Default true. */
+  inherit?: boolean;
 }
 
 const SUPERVISOR = fileURLToPath(new URL("./supervisor.sh", import.meta.url));
@@ -37,13 +41,13 @@ const SUPERVISOR = fileURLToPath(new URL("./supervisor.sh", import.meta.url));
  */
 export async function spawnSupervised(
   command: readonly [string, ...string[]],
-  { stopGraceS = 10, output = "ignore", environment = {} }: SupervisedProcessOptions = {},
+  { stopGraceS = 10, output = "ignore", environment = {}, inherit = true }: SupervisedProcessOptions = {},
 ): Promise<SupervisedProcess> {
   const supervisor: ChildProcess = spawn("/bin/sh", [SUPERVISOR, String(stopGraceS), ...command], {
     stdio: ["pipe", output, output],
     detached: true,
     // oxlint-disable-next-line node/no-process-env -- it is handed on whole, not read
-    env: { ...environment, ...process.env },
+    env: inherit ? { ...environment, ...process.env } : { ...environment },
   });
   const exit = once(supervisor, "exit");
   await Promise.race([once(supervisor, "spawn"), exit]);
@@ -58,6 +62,7 @@ export async function spawnSupervised(
   }));
   return {
     stdout: supervisor.stdout,
+    stderr: supervisor.stderr,
     exited,
     async stop() {
       stopping = true;

@@ -19,6 +19,7 @@ import { startWitnessing } from "./witness/start-witnessing.ts";
 
 export { AUDIT_NAMES } from "./config.ts";
 export { type AuditStorage, openAuditStorage } from "./storage.ts";
+export { type OwnWitness, startOwnWitness } from "./witness/own-witness.ts";
 
 /** A tenant, as far as the audit log has to know it. */
 export type KeptTenant = Pick<TenantConfig, "id" | "audit">;
@@ -32,7 +33,7 @@ export interface AuditLogOptions {
   shards: number;
   storage: AuditStorage;
   /** Witnesses that are asked to cosign. Default: none. */
-  witnessUrls?: readonly string[] | undefined;
+  witnessUrls?: readonly (string | Promise<string>)[] | undefined;
   /** How long to keep what of whom. */
   tenants: readonly KeptTenant[];
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */

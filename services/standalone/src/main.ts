@@ -10,8 +10,8 @@ await runService(
     const logger = createLogger({ service: "reprise", level: env.REPRISE_LOG_LEVEL });
     const models = await loadEngines(env, process.env);
     const platform = await startPlatform(env, { models, processEnv: process.env, logger });
-    const { url, opsUrl: ops, nats } = platform;
-    logger.info({ url, ops, nats, dataDir: env.REPRISE_DATA_DIR }, "listening");
+    const { url, opsUrl: ops, nats, vkey } = platform;
+    logger.info({ url, ops, nats, vkey, dataDir: env.REPRISE_DATA_DIR }, "listening");
     return {
       logger,
       drainMs: env.REPRISE_DRAIN_MS,

@@ -1,6 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
-import { type AuditLog, openAuditStorage, startAuditLog } from "@reprise/audit-log";
+import {
+  type AuditLog,
+  type AuditStorage,
+  openAuditStorage,
+  startAuditLog,
+  startOwnWitness,
+} from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker } from "@reprise/inference-worker";
 import { connectBroker, hostsOf, openBroker } from "@reprise/log";
@@ -35,6 +41,8 @@ export interface Platform extends AsyncDisposable {
   readonly nats: string;
   /** The key of the tenant `demo`, when no tenants are configured. */
   readonly apiKey: string | undefined;
+  /** What checks the archive's signatures; undefined without an audit log. */
+  readonly vkey: string | undefined;
   /** Is no longer ready, and goes on serving. */
   announceStop(): void;
   /** Rejects when the platform's own nats-server ends by itself. */
@@ -54,7 +62,7 @@ export interface PlatformOptions {
 
 /**
  * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery, a worker, moderation and
- * the audit log.
+ * the audit log, which has a witness as another child.
  * Everything that outlives the process is in the data folder, which one platform at a time can use.
  * @throws RepriseError `config_invalid`, `broker_unavailable`, `broker_incompatible`
  */
@@ -71,6 +79,22 @@ export async function startPlatform(
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
   const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
   const tenants = createTenantDirectory(tenancy);
+
+  const isAudited = env.REPRISE_AUDIT === "on";
+  const storage = isAudited ? await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir }) : undefined;
+  const isWitnessed = env.REPRISE_WITNESS === "on" && env.REPRISE_AUDIT_WITNESS_URLS === undefined;
+  const witness =
+    storage && isWitnessed
+      ? stack.use(
+          startOwnWitness({
+            dir: env.REPRISE_WITNESS_DIR ?? join(dataDir, "witness"),
+            name: env.REPRISE_WITNESS_NAME,
+            logs: vkeysOf(storage),
+            path: processEnv["PATH"] ?? "",
+            logger,
+          }),
+        )
+      : undefined;
 
   const given = brokerAddressOf(env);
   const nats = given
@@ -90,8 +114,7 @@ export async function startPlatform(
     await startModeration({ broker, brokerWatch, shards, classifiers, logger, metrics }),
   );
   let auditLog: AuditLog | undefined;
-  if (env.REPRISE_AUDIT === "on") {
-    const storage = await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir });
+  if (storage) {
     const own = stack.use(await connectBroker({ ...address, name: "audit-log" }));
     auditLog = stack.use(
       await startAuditLog({
@@ -99,7 +122,7 @@ export async function startPlatform(
         brokerWatch,
         shards,
         storage,
-        witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS,
+        witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS ?? (witness && [witness.url]),
         tenants: tenancy.tenants,
         logger,
         metrics,
@@ -126,6 +149,7 @@ export async function startPlatform(
     opsUrl: ops?.url,
     nats: hostsOf(address.url),
     apiKey: dev?.apiKey,
+    vkey: storage?.signer.vkey,
     announceStop: () => delivery.announceStop(),
     failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
     async reload(next) {
@@ -141,6 +165,10 @@ export async function startPlatform(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function vkeysOf({ signer, earlier }: AuditStorage): string[] {
+  return [signer, ...earlier].map(({ vkey }) => vkey);
 }
 
 /** A nats-server that lets in who has the credentials of this start, and nobody else on the machine. */

@@ -13,6 +13,7 @@ import {
   type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { SEEN_DIR, seenKey } from "../witness/seen.ts";
 
 /** What every command that reads an archive may be told. */
 export const ARCHIVE_OPTIONS = {
@@ -102,6 +103,28 @@ export async function verifierKeys(
   if (values.vkey) return values.vkey.map(parseVerifierKey);
   const own = await readFile(signingKeyFile(values, env), "utf8").catch(() => undefined);
   return own === undefined ? [] : [parseNoteKey(own)];
+}
+
+/** What the witness of `npm start` has: its key, and its memory. */
+export interface WitnessCopy {
+  readonly key: VerifierKey;
+  /** The newest checkpoint of a tree that it has cosigned, and where that lies; undefined when it has seen none. */
+  newest(origin: string): Promise<{ where: string; note: string } | undefined>;
+}
+
+/** Undefined when there is no witness in the data folder. @throws RepriseError `config_invalid` */
+export async function findWitnessCopy(env: Env): Promise<WitnessCopy | undefined> {
+  const dir = env["REPRISE_WITNESS_DIR"] ?? join(dataDir(env), "witness");
+  const key = await readFile(join(dir, "witness.key"), "utf8").catch(() => undefined);
+  if (key === undefined) return undefined;
+  return {
+    key: parseNoteKey(key),
+    async newest(origin) {
+      const where = join(dir, SEEN_DIR, seenKey(origin));
+      const note = await readFile(where, "utf8").catch(() => undefined);
+      return note === undefined ? undefined : { where, note };
+    },
+  };
 }
 
 function dataDir(env: Env): string {

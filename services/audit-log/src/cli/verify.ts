@@ -1,14 +1,23 @@
 import { readFile } from "node:fs/promises";
-import { createFileStore, parseVerifierKey, type VerifyReport, verifyArchive } from "@reprise/archive";
+import {
+  ARCHIVE_TREE,
+  createFileStore,
+  parseVerifierKey,
+  type VerifyOptions,
+  type VerifyReport,
+  verifyArchive,
+} from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type Command, EXIT, writeLine } from "./command.ts";
+import { type Command, type CommandIo, EXIT, writeLine } from "./command.ts";
 import {
   ARCHIVE_OPTIONS,
   ARCHIVE_USAGE,
   archiveDir,
   archiveName,
   findKeyringCopy,
+  findWitnessCopy,
   parseOptions,
+  type ValuesOf,
   verifierKeys,
 } from "./options.ts";
 
@@ -37,6 +46,7 @@ export const verify: Command = {
   --vkey <key>                of the archive's signatures, once for each key it has had; default: the one whose signing key is with the keys
   --witness <key>             of a witness that must have cosigned
   --witnessed <file|url>      a checkpoint that somebody else has kept: a cut end shows by nothing else
+                              without --witness, --witnessed, --archive and --vkey: the witness in the data folder, and what it remembers
   --tenant <id>               only the files of this tenant; all commits
   --since <n>                 only files that commit n or a later one has named; all commits
   --no-keys                   opens nothing, as when there are no keys: all else is verified without them
@@ -44,14 +54,13 @@ export const verify: Command = {
 
   async run(args, { out, env }) {
     const { values } = parseOptions(args, OPTIONS);
-    const witnessed = await Promise.all(
-      (values.witnessed ?? []).map(async (where) => ({ where, note: await readNote(where) })),
-    );
+    const name = archiveName(values, env);
+    const { witnesses, witnessed } = await findWitnesses(values, env, name);
     const report = await verifyArchive({
       store: createFileStore(archiveDir(values, env)),
-      name: archiveName(values, env),
+      name,
       vkeys: await verifierKeys(values, env),
-      witnesses: (values.witness ?? []).map(parseVerifierKey),
+      witnesses,
       witnessed,
       tenant: values.tenant,
       since: parseSince(values.since),
@@ -62,6 +71,30 @@ export const verify: Command = {
     return VERDICTS[report.verdict];
   },
 };
+
+/**
+ * The witnesses that are named; else, of the archive in the data folder, the one that lies beside it: its key, and what it remembers.
+ * @throws RepriseError `config_invalid`, `archive_unavailable`
+ */
+async function findWitnesses(
+  values: ValuesOf<typeof OPTIONS>,
+  env: CommandIo["env"],
+  name: string,
+): Promise<Pick<VerifyOptions, "witnesses" | "witnessed">> {
+  const { witness, witnessed, archive, vkey } = values;
+  const isNamed = [witness, witnessed, archive, vkey].some((value) => value !== undefined);
+  const own = isNamed ? undefined : await findWitnessCopy(env);
+  if (own) {
+    const newest = await own.newest(`${name}/${ARCHIVE_TREE}`);
+    return { witnesses: [own.key], witnessed: newest ? [newest] : [] };
+  }
+  return {
+    witnesses: (witness ?? []).map(parseVerifierKey),
+    witnessed: await Promise.all(
+      (witnessed ?? []).map(async (where) => ({ where, note: await readNote(where) })),
+    ),
+  };
+}
 
 /** @throws RepriseError `invalid_request` */
 function parseSince(text: string | undefined): number | undefined {

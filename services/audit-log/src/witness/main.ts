@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { createFileStore } from "@reprise/archive";
 import { createLogger, runService } from "@reprise/service";
 import { openWitnessIdentity, parseWitnessEnvironment } from "./config.ts";
+import { SEEN_DIR } from "./seen.ts";
 import { createWitness } from "./witness.ts";
 import { startWitnessServer } from "./witness-server.ts";
 
@@ -12,7 +13,7 @@ await runService(
     const { dir, key, logs } = await openWitnessIdentity(env);
     const logger = createLogger({ service: "witness", level: env.REPRISE_LOG_LEVEL });
     const server = await startWitnessServer({
-      witness: createWitness({ store: createFileStore(join(dir, "seen")), key, logs }),
+      witness: createWitness({ store: createFileStore(join(dir, SEEN_DIR)), key, logs }),
       host: env.REPRISE_HOST,
       port: env.REPRISE_PORT,
       onError: (error) => logger.error({ err: error }, "a checkpoint could not be dealt with"),

@@ -9,8 +9,11 @@ import { submitCheckpoint } from "./submit-checkpoint.ts";
 
 export interface WitnessingOptions {
   archive: Archive;
-  /** Of the witnesses. Each is dealt with by itself: one that is away holds up no other, and no archiving. */
-  urls: readonly string[];
+  /**
+   * Of the witnesses, some perhaps known only once they run. Each is dealt with by itself: one that is away holds up no other, and no
+   * archiving.
+   */
+  urls: readonly (string | Promise<string>)[];
   /** Told what is tried again; and, with `archive_corrupt`, that a witness has seen another history: somebody must look. */
   onError: (error: unknown) => void;
   /** How often it is looked whether trees have grown. Default: 1,000 ms. */
@@ -32,9 +35,11 @@ export function startWitnessing(options: WitnessingOptions): AsyncDisposable {
   const stop = new AbortController();
   const current = new CurrentCheckpoints(archive);
   const cosigned = new CosignedNotes(archive.store);
-  const over = Promise.all(
-    urls.map((url) => new Witnessing(url, options, current, cosigned, stop.signal).run()),
-  );
+  const run = async (given: string | Promise<string>) => {
+    const url = await orAborted(Promise.resolve(given), stop.signal).catch(() => undefined);
+    if (url !== undefined) await new Witnessing(url, options, current, cosigned, stop.signal).run();
+  };
+  const over = Promise.all(urls.map(run));
   return {
     async [Symbol.asyncDispose]() {
       stop.abort();

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import {
   type BlobStore,
   type Checkpoint,
@@ -14,6 +13,7 @@ import {
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { type AddCheckpoint, parseAddCheckpoint } from "./add-checkpoint.ts";
+import { seenKey } from "./seen.ts";
 
 export type AddOutcome =
   /** Signature lines, with their newlines. */
@@ -60,7 +60,7 @@ export function createWitness({ store, key, logs, now = Date.now }: WitnessOptio
     logs.filter(({ name }) => origin === name || origin.startsWith(`${name}/`));
 
   const readNewest = async (origin: string): Promise<string | undefined> => {
-    const bytes = await store.get(keyOf(origin));
+    const bytes = await store.get(seenKey(origin));
     return bytes && Buffer.from(bytes).toString();
   };
   /** The empty tree where it has seen none. A memory that can't be read is never taken for that. */
@@ -80,7 +80,7 @@ export function createWitness({ store, key, logs, now = Date.now }: WitnessOptio
     if (!verifyConsistency(claim)) return { kind: "inconsistent" };
     const lines = cosign(text, key, Math.floor(now() / 1_000));
     const signed = keepSignatures(request.note, keysOf(next.origin));
-    await store.put(keyOf(next.origin), Buffer.from(`${signed}${lines}`));
+    await store.put(seenKey(next.origin), Buffer.from(`${signed}${lines}`));
     return { kind: "cosigned", lines };
   };
 
@@ -144,11 +144,6 @@ async function takeTurn<T>(
   } finally {
     if (turns.get(name) === settled) turns.delete(name);
   }
-}
-
-/** Origins may hold characters that no key of a store has. */
-function keyOf(origin: string): string {
-  return hash("sha256", origin, "hex");
 }
 
 /** Undefined for what is no part of a URL. */

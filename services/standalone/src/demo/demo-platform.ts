@@ -32,7 +32,12 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
 
   const platform = stack.use(
     await startPlatform(
-      parsePlatformEnvironment({ REPRISE_PORT: "0", REPRISE_DATA_DIR: dataDir, REPRISE_LOG_LEVEL: "error" }),
+      parsePlatformEnvironment({
+        REPRISE_PORT: "0",
+        REPRISE_DATA_DIR: dataDir,
+        REPRISE_WITNESS: "off",
+        REPRISE_LOG_LEVEL: "error",
+      }),
       {
         models: new Map([...engines, [model, { engine: watched, slots }]]),
         processEnv: env,

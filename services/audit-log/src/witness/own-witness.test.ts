@@ -1,0 +1,51 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createLogger } from "@reprise/service";
+import { createTempDir } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { LOG } from "./history.fixture.ts";
+import { startOwnWitness } from "./own-witness.ts";
+
+/** The processes that have this folder for their witness's: the witness, not what supervises it. */
+async function witnessesOf(dir: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const [environment, command] = await Promise.all(
+      ["environ", "cmdline"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
+    );
+    if (environment!.includes(`REPRISE_WITNESS_DIR=${dir}\0`) && command!.includes("witness/main.ts"))
+      if (!command!.includes("supervisor.sh")) found.push(Number(pid));
+  }
+  return found;
+}
+
+const isThere = async (url: string) =>
+  fetch(`${url}/healthz`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+test("a witness that has died is told and started again where it was, and ends with whoever started it", async () => {
+  await using folder = await createTempDir("own-witness");
+  const dir = join(folder.path, "witness");
+  const told: string[] = [];
+  const logger = createLogger({
+    service: "test",
+    level: "info",
+    destination: { write: (line) => told.push(line) },
+  });
+  const path = process.env["PATH"] ?? "";
+  const witness = startOwnWitness({ dir, name: "w", logs: [LOG.vkey], path, logger, retryMs: 1 });
+  const url = await witness.url;
+  expect(await isThere(url)).toBe(true);
+  const [first] = await witnessesOf(dir);
+  process.kill(first!, "SIGKILL");
+  await expect.poll(() => told.join(""), { timeout: 60_000 }).toContain("has ended by itself");
+  await expect.poll(() => isThere(url), { timeout: 60_000 }).toBe(true);
+  const again = await witnessesOf(dir);
+  expect([again.length, again.includes(first!)]).toEqual([1, false]);
+
+  await witness[Symbol.asyncDispose]();
+  expect(await witnessesOf(dir)).toEqual([]);
+  expect(told.filter((line) => line.includes("has ended by itself"))).toHaveLength(1);
+});
