@@ -81,6 +81,8 @@ const outputDelta = z.object({
   output: count.optional(),
   /** How many of the engine's tokens are merged in `text`. Default 1. */
   tokens: count.optional(),
+  /** Of the generation, said with the first delta of a run by an engine that counts as it goes: `tokens` are its own count then. */
+  input_tokens: count.optional(),
 });
 
 /** What a model says to itself before it answers. Not part of the text. */
@@ -89,6 +91,7 @@ const reasoningDelta = z.object({
   type: z.literal("reasoning.delta"),
   text: z.string(),
   tokens: count.optional(),
+  input_tokens: count.optional(),
 });
 
 /** What came after `to_seq` from an earlier attempt no longer counts. */

@@ -40,14 +40,32 @@ describe("the attempts of a transcript", () => {
   });
 
   it("count no more than there are, and at least one", () => {
-    const reasons = ["worker_lost", "timeout", "handover", "fallback", "log_lost"];
+    const reasons = ["worker_lost", "timeout", "engine_failed", "handover", "fallback", "log_lost"];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...reasons)), (later) => {
         const { countedAttempts } = fold(started(1), ...later.map((reason, i) => started(i + 2, { reason })));
         expect(countedAttempts).toBe(
-          1 + later.filter((reason) => ["worker_lost", "timeout"].includes(reason)).length,
+          1 + later.filter((reason) => ["worker_lost", "timeout", "engine_failed"].includes(reason)).length,
         );
       }),
     );
+  });
+});
+
+describe("the input of a transcript", () => {
+  const counted = (input_tokens: number): Draft => ({
+    type: "output.delta",
+    text: "a",
+    tokens: 2,
+    input_tokens,
+  });
+
+  it("is what an engine has said of it first", () => {
+    expect(fold(started(), counted(7), started(2), counted(9)).usage).toEqual({
+      input_tokens: 7,
+      output_tokens: 4,
+    });
+    expect(fold(started(1, { input_tokens: 3 }), counted(7)).usage.input_tokens).toBe(3);
+    expect(fold(started(), delta("a")).usage.input_tokens).toBeNull();
   });
 });

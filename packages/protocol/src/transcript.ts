@@ -1,13 +1,5 @@
 import { type Cursor, START } from "./cursor.ts";
-import type {
-  AttemptEnd,
-  Failure,
-  FinishReason,
-  KnownEvent,
-  TakeoverReason,
-  UnknownEvent,
-  Usage,
-} from "./event.ts";
+import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
 import { Segments } from "./segments.ts";
 import { WithdrawnText } from "./withdrawn-text.ts";
@@ -21,9 +13,6 @@ export type GenerationStatus =
   | "cancelled";
 
 type Said<T extends KnownEvent["type"]> = Extract<KnownEvent, { type: T }>;
-
-/** Why an attempt began that counts against `max_attempts`. */
-const COUNTED: ReadonlySet<TakeoverReason> = new Set(["worker_lost", "timeout", "engine_failed"] as const);
 
 export interface TranscriptOptions {
   /** Whether `text` and `output` are what was produced, for workers and auditors, not what may be shown. Default false. */
@@ -146,16 +135,14 @@ export class Transcript {
         if (known.attempt === attempt) this.attemptEnd = known.reason;
         return;
       case "output.delta":
-        this.#outputTokens += known.tokens ?? 1;
-        this.#shownSeq = known.seq;
-        if ((known.output ?? 0) === 0) {
-          this.#segments.add(known.seq, { type: "text", text: known.text, tokens: known.tokens ?? 1 });
-        }
+      case "reasoning.delta": {
+        const { seq, type, text, tokens = 1, input_tokens: inputTokens = null } = known;
+        this.#inputTokens ??= inputTokens;
+        this.#outputTokens += tokens;
+        this.#shownSeq = seq;
+        if (type === "output.delta" && !known.output) this.#segments.add(seq, { type: "text", text, tokens });
         return;
-      case "reasoning.delta":
-        this.#outputTokens += known.tokens ?? 1;
-        this.#shownSeq = known.seq;
-        return;
+      }
       case "output.rewind":
         this.#rewind(known.to_seq);
         return;
@@ -203,7 +190,7 @@ export class Transcript {
 
   #begin(started: Said<"generation.started">): void {
     const { attempt, reason = "worker_lost" } = started;
-    if (attempt === 1 || COUNTED.has(reason)) this.countedAttempts++;
+    if (attempt === 1 || ["worker_lost", "timeout", "engine_failed"].includes(reason)) this.countedAttempts++;
     this.#phase = "in_progress";
     this.attemptEnd = undefined;
     this.worker = started.worker;

@@ -1,5 +1,5 @@
 import type { Job } from "@reprise/log";
-import type { RequestedEvent, Transcript, WorkerId } from "@reprise/protocol";
+import type { RequestedEvent, WorkerId } from "@reprise/protocol";
 import { createNonce } from "./attempt-nonce.ts";
 import {
   afterTimeout,
@@ -17,6 +17,7 @@ import {
   planNext,
   toTurn,
 } from "./domain/plan-attempt.ts";
+import type { RunTranscript } from "./domain/run-transcript.ts";
 import { toCallDrafts } from "./domain/tool-calls.ts";
 import { UsageTally } from "./domain/usage.ts";
 import type { EngineReport } from "./engine-report.ts";
@@ -111,7 +112,7 @@ async function runTurns(
 async function takeTurn(
   context: AttemptsContext,
   engine: EngineChoice,
-  { transcript, tally }: { transcript: Transcript; tally: UsageTally },
+  { transcript, tally }: { transcript: RunTranscript; tally: UsageTally },
 ): Promise<Next> {
   const { requested, model, plans, log, pace, stop, job, onEngineReport } = context;
   const { attempt, servedModel } = transcript;
@@ -167,13 +168,13 @@ async function awaitTools(context: AttemptsContext, engine: EngineChoice, tally:
 }
 
 /** What the log says once everything that was appended is in it; undefined when the work is to stop. */
-async function readSettled({ log, stop }: AttemptsContext): Promise<Transcript | undefined> {
+async function readSettled({ log, stop }: AttemptsContext): Promise<RunTranscript | undefined> {
   const transcript = await readOpen(log);
   return stop.aborted ? undefined : transcript;
 }
 
 /** The same; undefined when the log is no longer this worker's to write. */
-async function readOpen(log: RunLog): Promise<Transcript | undefined> {
+async function readOpen(log: RunLog): Promise<RunTranscript | undefined> {
   return (await log.settled()).kind === "open" ? log.transcript() : undefined;
 }
 

@@ -141,8 +141,9 @@ function toWait(
 }
 
 function say(sink: EngineSink, event: Extract<EngineEvent, { type: "text" | "reasoning" }>): number {
-  const { text, tokens = 1 } = event;
+  const { text, tokens = 1, inputTokens } = event;
   const type = event.type === "reasoning" ? "reasoning.delta" : "output.delta";
-  sink.append(tokens === 1 ? { type, text } : { type, text, tokens });
+  if (inputTokens !== undefined) sink.append({ type, text, tokens, input_tokens: inputTokens });
+  else sink.append(tokens === 1 ? { type, text } : { type, text, tokens });
   return tokens;
 }

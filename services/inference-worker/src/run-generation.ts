@@ -25,6 +25,7 @@ import { runAttempts } from "./attempts.ts";
 import { type EndDraft, failed } from "./domain/after-turn.ts";
 import type { EngineReport } from "./engine-report.ts";
 import { type EngineChoice, type Plan, planAttempt, type PlanContext } from "./domain/plan-attempt.ts";
+import type { RunTranscript } from "./domain/run-transcript.ts";
 import { loadLog } from "./load-log.ts";
 import type { ServedModel } from "./model-queues.ts";
 import { createPace } from "./pace.ts";
@@ -134,7 +135,7 @@ interface PlannedRun {
   readonly model: ServedModel;
   readonly snapshot: LogSnapshot;
   readonly requested: RequestedEvent;
-  readonly transcript: Transcript;
+  readonly transcript: RunTranscript;
   readonly plans: PlanContext;
 }
 
@@ -225,12 +226,12 @@ function toPlanContext({ request, policy }: RequestedEvent, { engine, fallback }
   return {
     policy,
     fallbackModel: fallback?.model,
-    canContinue: (choice) => engineOf(choice).canContinue(request),
+    canContinue: (choice, seam) => engineOf(choice).canContinue(request, seam),
     servers: (choice) => engineOf(choice).servers ?? 1,
   };
 }
 
-function toPlan(job: Job, requested: RequestedEvent, transcript: Transcript, plans: PlanContext): Plan {
+function toPlan(job: Job, requested: RequestedEvent, transcript: RunTranscript, plans: PlanContext): Plan {
   if (transcript.ended) return { kind: "done" };
   if (requested.seq !== 0) {
     return {

@@ -18,9 +18,9 @@ import {
   isTerminal,
   type KnownEvent,
   peekSeq,
-  Transcript,
   type UnknownEvent,
 } from "@reprise/protocol";
+import { RunTranscript } from "./domain/run-transcript.ts";
 
 export interface RunLogOptions {
   readonly connection: Broker["main"];
@@ -115,7 +115,7 @@ export class RunLog implements Disposable {
   }
 
   /** What the log says, as far as it is stored. */
-  async transcript(): Promise<Transcript> {
+  async transcript(): Promise<RunTranscript> {
     return foldLog(this.held() ?? (await this.#readBack()).events);
   }
 
@@ -164,8 +164,8 @@ export class RunLog implements Disposable {
 }
 
 /** What a log says to whoever goes on with it: what was produced, withdrawn from readers or not. */
-export function foldLog(events: readonly Uint8Array[]): Transcript {
-  const transcript = new Transcript({ original: true });
+export function foldLog(events: readonly Uint8Array[]): RunTranscript {
+  const transcript = new RunTranscript({ original: true });
   for (const payload of events) transcript.apply(decodeEvent(payload));
   return transcript;
 }

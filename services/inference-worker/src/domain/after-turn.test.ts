@@ -5,13 +5,13 @@ import {
   type EventDraft,
   RepriseError,
   type TakeoverReason,
-  Transcript,
 } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
 import type { EngineOutcome } from "../run-engine.ts";
 import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
 import type { EngineChoice } from "./plan-attempt.ts";
+import { RunTranscript } from "./run-transcript.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2 };
 const started = (attempt: number, reason?: TakeoverReason): EventDraft => ({
@@ -39,7 +39,7 @@ interface Circumstances {
 function toFacts(circumstances: Circumstances = {}): TurnFacts {
   const { log = [started(1)], engine = "primary", fallbackModel, continues = true } = circumstances;
   const { maxAttempts = 3, timeouts, servers = 3 } = circumstances;
-  const transcript = new Transcript();
+  const transcript = new RunTranscript();
   for (const [i, draft] of log.entries()) transcript.apply({ seq: i + 1, ...draft });
   const policy = {
     ...DEFAULT_POLICY,

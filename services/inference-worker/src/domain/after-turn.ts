@@ -3,12 +3,12 @@ import {
   type RepriseError,
   timeoutError,
   type TimeoutName,
-  type Transcript,
   type Usage,
 } from "@reprise/protocol";
 import type { EngineOutcome } from "../run-engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { type EngineChoice, mayAskAgain, mayRetry, type PlanContext } from "./plan-attempt.ts";
+import type { RunTranscript } from "./run-transcript.ts";
 
 /** What follows a turn of an engine, or a wait for tools. */
 export type Next =
@@ -29,7 +29,7 @@ export type EndDraft = Extract<EventDraft, { type: "generation.completed" | "gen
 export interface TurnFacts {
   readonly context: PlanContext;
   /** What the log says, the turn's own events included. */
-  readonly transcript: Transcript;
+  readonly transcript: RunTranscript;
   readonly engine: EngineChoice;
   /** What the generation has used so far. */
   readonly usage: Usage;

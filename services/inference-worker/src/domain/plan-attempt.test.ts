@@ -1,7 +1,8 @@
-import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft, Transcript } from "@reprise/protocol";
+import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { NO_PREFIX } from "../engines/engine.ts";
+import { NO_PREFIX, type Seam } from "../engines/engine.ts";
 import { type EngineChoice, planAttempt, planNext, toTurn } from "./plan-attempt.ts";
+import { RunTranscript } from "./run-transcript.ts";
 
 const usage = { input_tokens: 1, output_tokens: 2 };
 const started = (attempt: number, more: object = {}): EventDraft => ({
@@ -30,8 +31,8 @@ const LOST = { kind: "fail", error: { code: "worker_lost", retryable: true } };
 const TAKEOVER = { kind: "begin", reason: "worker_lost", engine: "primary", rewindTo: undefined };
 
 /** What a log says that holds these events behind its request. */
-function after(...drafts: EventDraft[]): Transcript {
-  const transcript = new Transcript();
+function after(...drafts: EventDraft[]): RunTranscript {
+  const transcript = new RunTranscript();
   for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft });
   return transcript;
 }
@@ -52,7 +53,8 @@ function toContext({ policy, fallbackModel, continuing = ["primary", "fallback"]
   };
 }
 
-const plan = (log: Transcript, circumstances?: Circumstances) => planAttempt(log, toContext(circumstances));
+const plan = (log: RunTranscript, circumstances?: Circumstances) =>
+  planAttempt(log, toContext(circumstances));
 
 describe("what a worker does with a job", () => {
   test("it runs a generation that nobody has begun, from nothing, however strict the policy", () => {
@@ -66,7 +68,11 @@ describe("what a worker does with a job", () => {
   test("it goes on behind what earlier attempts have shown, where the engine can", () => {
     const log = after(started(1), delta("Once ", 2), started(2), delta("upon"));
     expect(plan(log)).toEqual({ ...TAKEOVER, attempt: 3 });
-    expect(toTurn(log)).toEqual({ turns: [], prefix: { text: "Once upon", tokens: 3 } });
+    expect(toTurn(log)).toEqual({
+      turns: [],
+      prefix: { text: "Once upon", tokens: 3 },
+      reasoningTokens: 0,
+    });
   });
 
   test("what was rewound is no part of the prefix", () => {
@@ -97,6 +103,34 @@ describe("what a worker does with a job", () => {
 
   test("reasoning that was shown is withdrawn too, for no engine goes on behind it", () => {
     expect(plan(after(started(1), reasoning("Hm.")))).toMatchObject({ attempt: 2, rewindTo: 0 });
+  });
+
+  test("an engine is told whether the model has reasoned, and who has counted, since the last tool's answer", () => {
+    const seams: Seam[] = [];
+    const canContinue = (_engine: EngineChoice, seam: Seam) => seams.push(seam) > 0;
+    const counted: EventDraft = { type: "output.delta", text: "It", tokens: 2, input_tokens: 7 };
+    const told = [started(1), reasoning("Hm."), delta("See."), call("a"), result("a")];
+    for (const log of [
+      [started(1), reasoning("Hm."), counted],
+      [started(1), counted],
+      [...told, delta("It")],
+      [...told, reasoning("So."), counted],
+    ]) {
+      planAttempt(after(...log), { ...toContext(), canContinue });
+    }
+    expect(seams.map((seam) => [seam.prefix.tokens, seam.reasoned, seam.counted])).toEqual([
+      [2, true, true],
+      [2, false, true],
+      [1, false, false],
+      [2, true, true],
+    ]);
+  });
+
+  test("what the model has said to itself counts against the limit until it is withdrawn", () => {
+    expect(toTurn(after(started(1), reasoning("Hm."), reasoning("So."), delta("a"))).reasoningTokens).toBe(2);
+    expect(
+      toTurn(after(started(1), reasoning("Hm."), started(2), rewind, reasoning("a"))).reasoningTokens,
+    ).toBe(1);
   });
 
   test("it ends the generation where the policy wants no second attempt", () => {
@@ -161,6 +195,7 @@ describe("behind tools", () => {
         { type: "tool_result", call_id: "a", output: "42" },
       ],
       prefix: { text: "It is 42.", tokens: 1 },
+      reasoningTokens: 0,
     });
     expect(toTurn(after(...turn)).prefix).toEqual(NO_PREFIX);
   });

@@ -1,11 +1,6 @@
-import {
-  type EffectivePolicy,
-  type OutputItem,
-  RepriseError,
-  type TakeoverReason,
-  type Transcript,
-} from "@reprise/protocol";
-import { NO_PREFIX, type Prefix } from "../engines/engine.ts";
+import { type EffectivePolicy, type OutputItem, RepriseError, type TakeoverReason } from "@reprise/protocol";
+import { NO_PREFIX, type Prefix, type Seam } from "../engines/engine.ts";
+import type { RunTranscript } from "./run-transcript.ts";
 
 /** Which of a model's engines: its own, or the one that stands in for it. */
 export type EngineChoice = "primary" | "fallback";
@@ -36,13 +31,13 @@ export interface PlanContext {
   /** The model that stands in, where the one that was asked for names one. */
   readonly fallbackModel: string | undefined;
   /** Whether an engine goes on behind a text of this request. */
-  readonly canContinue: (engine: EngineChoice) => boolean;
+  readonly canContinue: (engine: EngineChoice, seam: Seam) => boolean;
   /** How many servers an engine is, of which each request may meet another one. */
   readonly servers: (engine: EngineChoice) => number;
 }
 
 /** What a worker does that has taken a job: whether it is the first, takes over, or finds that nothing is left to try. */
-export function planAttempt(transcript: Transcript, context: PlanContext): Plan {
+export function planAttempt(transcript: RunTranscript, context: PlanContext): Plan {
   if (transcript.ended) return { kind: "done" };
   if (transcript.halted) return { kind: "halt" };
   if (transcript.attempt === 0) {
@@ -58,7 +53,7 @@ export function planAttempt(transcript: Transcript, context: PlanContext): Plan 
 
 /** The attempt that follows the last one for a reason that allows it. A takeover stays with the engine that has spoken. */
 export function planNext(
-  transcript: Transcript,
+  transcript: RunTranscript,
   { policy, fallbackModel, canContinue }: PlanContext,
   reason: TakeoverReason,
 ): AttemptPlan {
@@ -70,17 +65,22 @@ export function planNext(
     attempt: transcript.attempt + 1,
     reason,
     engine,
-    rewindTo: goesOn(transcript, mayContinue && canContinue(engine)) ? undefined : transcript.turnSeq,
+    rewindTo: goesOn(transcript, (seam) => mayContinue && canContinue(engine, seam))
+      ? undefined
+      : transcript.turnSeq,
   };
 }
 
 /** Whether a timeout may be followed by a further attempt: one is left, and nothing that was shown has to be withdrawn. */
 export function mayRetry(
-  transcript: Transcript,
+  transcript: RunTranscript,
   { policy, canContinue }: PlanContext,
   engine: EngineChoice,
 ): boolean {
-  return transcript.countedAttempts < policy.max_attempts && goesOn(transcript, canContinue(engine));
+  return (
+    transcript.countedAttempts < policy.max_attempts &&
+    goesOn(transcript, (seam) => canContinue(engine, seam))
+  );
 }
 
 /**
@@ -89,7 +89,7 @@ export function mayRetry(
  * server may be faster, so each gets it once.
  */
 export function mayAskAgain(
-  { countedAttempts }: Transcript,
+  { countedAttempts }: RunTranscript,
   { servers }: PlanContext,
   engine: EngineChoice,
 ): boolean {
@@ -100,23 +100,27 @@ export function mayAskAgain(
  * Whether an engine can go on from what the log says. It can where nothing was shown since the last tool's answer, where it waits
  * for tools, and where it takes up the text behind that; reasoning alone, which readers have seen too, no engine goes on behind.
  */
-function goesOn(transcript: Transcript, canContinue: boolean): boolean {
+function goesOn(transcript: RunTranscript, canContinue: (seam: Seam) => boolean): boolean {
   if (!transcript.turnShown || transcript.pendingCalls.length > 0) return true;
-  return canContinue && toTurn(transcript).prefix.text !== "";
+  const { prefix } = toTurn(transcript);
+  const { turnReasoned: reasoned, turnCounted: counted } = transcript;
+  return prefix.text !== "" && canContinue({ prefix, reasoned, counted });
 }
 
 export interface Turn {
   readonly turns: readonly OutputItem[];
   readonly prefix: Prefix;
+  readonly reasoningTokens: number;
 }
 
 /** What the engine is told of what came before: the turns up to the last tool's answer, and the text behind it. */
-export function toTurn({ output }: Transcript): Turn {
+export function toTurn({ output, reasoningTokens }: RunTranscript): Turn {
   const begin = output.findLastIndex(({ type }) => type === "tool_result") + 1;
   const [last] = output.slice(begin);
   return {
     turns: output.slice(0, begin),
     prefix: last?.type === "text" ? { text: last.text, tokens: last.tokens } : NO_PREFIX,
+    reasoningTokens,
   };
 }
 

@@ -7,11 +7,11 @@ import {
   type KnownEvent,
   parseWorkerId,
   textOf,
-  Transcript,
   Withdrawals,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { RunTranscript } from "./run-transcript.ts";
 import { toRestoration } from "./restore-log.ts";
 
 const worker = parseWorkerId("worker-survivor");
@@ -38,8 +38,8 @@ const result = (id: string): EventDraft => ({ type: "tool.result", call_id: id, 
 const toLog = (drafts: readonly EventDraft[]): KnownEvent[] =>
   drafts.map((draft, seq) => ({ ...draft, seq }) as KnownEvent);
 
-function fold(events: readonly KnownEvent[]): Transcript {
-  const transcript = new Transcript();
+function fold(events: readonly KnownEvent[]): RunTranscript {
+  const transcript = new RunTranscript();
   for (const event of events) transcript.apply(event);
   return transcript;
 }
@@ -118,6 +118,8 @@ test("whatever the store has lost, the log says afterwards what it said before, 
       expect(after.text).toBe(before.text);
       expect(after.output).toEqual(before.output);
       expect(after.pendingCalls).toEqual(before.pendingCalls);
+      expect(after.turnReasoned).toBe(before.turnReasoned);
+      expect(after.reasoningTokens).toBe(before.reasoningTokens);
       expect(after.servedModel).toBe(before.servedModel);
       expect(after.attemptEnd).toBe("handover");
       expect(after.worker).toBe(worker);

@@ -4,10 +4,10 @@ import {
   type KnownEvent,
   type OutputItem,
   type RequestedEvent,
-  Transcript,
   Withdrawals,
   type WorkerId,
 } from "@reprise/protocol";
+import { RunTranscript } from "./run-transcript.ts";
 
 export interface Restoration {
   /** The log as its writer knows it, every event acknowledged, from seq 0 on. */
@@ -29,11 +29,12 @@ export interface Restoration {
  */
 export function toRestoration({ held, kept, worker, nonce }: Restoration): EventDraft[] {
   const shown = toShown(held);
-  const transcript = new Transcript();
+  const transcript = new RunTranscript();
   for (const event of shown) transcript.apply(event);
   const requested = shown[0] as RequestedEvent;
   const lost = shown.slice(Math.max(kept, 1));
   const attempt = transcript.attempt + 1;
+  const { input_tokens: inputTokens } = transcript.usage;
   const drafts: EventDraft[] = [
     ...(kept === 0 ? [withoutSeq(requested)] : []),
     {
@@ -42,6 +43,7 @@ export function toRestoration({ held, kept, worker, nonce }: Restoration): Event
       worker,
       model: transcript.servedModel ?? requested.request.model,
       nonce,
+      ...(inputTokens !== null && { input_tokens: inputTokens }),
       reason: "log_lost",
     },
     ...lost.flatMap((event) => toRedaction(event, kept)),
@@ -79,9 +81,18 @@ function toHalt(event: KnownEvent, kept: number, seq: number): EventDraft[] {
   return [withoutSeq(event.from_seq < kept ? event : { ...event, from_seq: seq, replacement: "" })];
 }
 
-/** Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning. */
-function retold({ output }: Transcript): EventDraft[] {
-  return [{ type: "output.rewind", to_seq: 0, reason: "log_lost" }, ...output.map(toDraft)];
+/**
+ * Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning.
+ * Of reasoning only that there was some: an engine does not go on behind it, and its tokens count against the limit.
+ */
+function retold({ output, reasoningTokens, turnReasoned }: RunTranscript): EventDraft[] {
+  const reasoning: EventDraft[] =
+    reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
+  const told = output.map(toDraft);
+  return [
+    { type: "output.rewind", to_seq: 0, reason: "log_lost" },
+    ...(turnReasoned ? [...told, ...reasoning] : [...reasoning, ...told]),
+  ];
 }
 
 function toDraft(item: OutputItem): EventDraft {

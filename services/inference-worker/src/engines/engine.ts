@@ -15,12 +15,28 @@ export interface Progress {
   /** What came before the prefix, in order: texts, tool calls and their answers, the last of which is its end. Empty without tools. */
   readonly turns: readonly OutputItem[];
   readonly prefix: Prefix;
+  /** What of it was reasoning, which no later run is told of, but which counts against the limit. Default 0. */
+  readonly reasoningTokens?: number;
 }
 
-export const NO_PROGRESS: Progress = { turns: [], prefix: NO_PREFIX };
+/** Where a run would go on. */
+export interface Seam {
+  readonly prefix: Prefix;
+  /** Whether the model has said something to itself in the run that is to be continued, before the prefix or behind it. */
+  readonly reasoned: boolean;
+  /** Whether the tokens of the prefix are the engine's own count. */
+  readonly counted: boolean;
+}
 
-/** How many tokens of text have been produced, of which `max_output_tokens` is the limit. What a tool call takes is known to nobody. */
-export function countProduced({ turns, prefix }: Progress): number {
+export const NO_PROGRESS: Required<Progress> = { turns: [], prefix: NO_PREFIX, reasoningTokens: 0 };
+
+/** How many tokens have been produced, of which `max_output_tokens` is the limit. What a tool call takes is not in the log. */
+export function countProduced(progress: Progress): number {
+  return countText(progress) + (progress.reasoningTokens ?? 0);
+}
+
+/** How many of them are text, which a further run is told of as part of its input. */
+export function countText({ turns, prefix }: Progress): number {
   return turns.reduce((sum, item) => sum + (item.type === "text" ? item.tokens : 0), prefix.tokens);
 }
 
@@ -84,10 +100,11 @@ export interface Engine {
   readonly servers?: number;
 
   /**
-   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, whatever turns came before it.
-   * Never throws; a request whose options are wrong can't be continued. Behind a tool's answer without a prefix every engine goes on.
+   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, whatever turns came before it, and
+   * stay within the request's limit. Never throws; a request whose options are wrong can't be continued. Behind a tool's answer without
+   * a prefix every engine goes on.
    */
-  canContinue(request: EngineRequest): boolean;
+  canContinue(request: EngineRequest, seam: Seam): boolean;
 
   /** How many tokens the input has; absent where only the engine's answer can tell. Never throws. */
   countInput?(request: EngineRequest): number;

@@ -47,6 +47,8 @@ const MODEL = "fake";
 export interface Submission {
   options?: NonNullable<RequestedEvent["request"]["options"]>;
   policy?: Partial<EffectivePolicy>;
+  /** Further fields of the request. */
+  request?: Partial<RequestedEvent["request"]>;
   /** What the log holds already behind the request, as if an earlier worker had died. */
   history?: readonly EventDraft[];
   /** False leaves the log empty, as a creator does that dies once the job is queued. Default true. */
@@ -208,14 +210,14 @@ export const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) 
 
 async function submit(
   log: GenerationLog,
-  { options, policy, history = [], requested = true }: Submission,
+  { options, policy, request, history = [], requested = true }: Submission,
 ): Promise<GenerationRef> {
   const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
   const payload = encodeEvent(0, {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
-    request: { model: MODEL, input: "Say something.", ...(options && { options }) },
+    request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
     policy: { ...DEFAULT_POLICY, ...policy },
   });
   if (requested) await log.publish(logSubject(ref), payload, { expectedLast: 0, timeoutMs: 60_000 });

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { type EngineRequest, NO_PREFIX, NO_PROGRESS, type Progress } from "../engine.ts";
+import { type EngineRequest, NO_PREFIX, NO_PROGRESS, type Progress, type Seam } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./chat-request.ts";
 
 const MODEL: UpstreamModel = { upstreamModel: "org/m", continuation: "none", maxTokensField: "max_tokens" };
@@ -78,6 +78,30 @@ describe("the body for the upstream", () => {
       max_tokens: 6,
       continue_final_message: true,
       add_generation_prompt: false,
+    });
+  });
+
+  test.each(["continue_final_message", "assistant_prefill"] as const)(
+    "of a run that may be continued asks for a count with every piece: %s",
+    (continuation) => {
+      expect(toChatRequest(REQUEST, NO_PROGRESS, { ...MODEL, continuation })).toMatchObject({
+        stream_options: { include_usage: true, continuous_usage_stats: true },
+        timings_per_token: true,
+      });
+    },
+  );
+
+  test("of a run that can't be continued holds nothing that only some servers know", () => {
+    const body = toChatRequest(REQUEST, NO_PROGRESS, MODEL);
+    expect(body).toMatchObject({ stream_options: { include_usage: true } });
+    expect(body).not.toHaveProperty("timings_per_token");
+    expect(body["stream_options"]).not.toHaveProperty("continuous_usage_stats");
+  });
+
+  test("counts reasoning against the limit", () => {
+    const progress = { ...ANSWERED, reasoningTokens: 1 };
+    expect(toChatRequest({ ...REQUEST, max_output_tokens: 9 }, progress, MODEL)).toMatchObject({
+      max_tokens: 1,
     });
   });
 
@@ -172,22 +196,23 @@ describe("the body for the upstream", () => {
   });
 });
 
+const SEAM: Seam = { prefix: { text: "Hello, I", tokens: 3 }, reasoned: false, counted: true };
+
 describe("a request", () => {
   const continuing = { ...MODEL, continuation: "continue_final_message" } as const;
 
   test.each(["continue_final_message", "assistant_prefill"] as const)(
     "can be continued where the model's setting is %s",
     (continuation) => {
-      expect(canContinueRequest(REQUEST, { ...MODEL, continuation })).toBe(true);
+      expect(canContinueRequest(REQUEST, { ...MODEL, continuation }, SEAM)).toBe(true);
     },
   );
 
   test.each([{}, { tool_choice: "auto" }, { tool_choice: "none" }, { tool_choice: ALLOWED }])(
     "with tools and the options %j can be continued",
     (options) => {
-      expect(canContinueRequest({ ...REQUEST, tools: [{ name: "get_time" }], options }, continuing)).toBe(
-        true,
-      );
+      const request = { ...REQUEST, tools: [{ name: "get_time" }], options };
+      expect(canContinueRequest(request, continuing, SEAM)).toBe(true);
     },
   );
 
@@ -202,7 +227,30 @@ describe("a request", () => {
     ],
     ["a tool call is forced", { options: { tool_choice: "required" } }, continuing],
     ["its options are wrong", { options: { stream: false } }, continuing],
+    ["its own tokens are penalised", { options: { presence_penalty: 0.5 } }, continuing],
+    ["it has a least length", { options: { min_tokens: 5 } }, continuing],
   ])("can't be continued where %s", (_, fields, model) => {
-    expect(canContinueRequest({ ...REQUEST, ...fields }, model)).toBe(false);
+    expect(canContinueRequest({ ...REQUEST, ...fields }, model, SEAM)).toBe(false);
+  });
+
+  const limited = { ...REQUEST, max_output_tokens: 9 };
+
+  test.each<[string, EngineRequest, Partial<Seam>]>([
+    ["the model has said something to itself", REQUEST, { reasoned: true }],
+    ["it has a limit, and the server has not counted the prefix", limited, { counted: false }],
+    ["the prefix has bytes that are not known", REQUEST, { prefix: { text: "caf\uFFFD", tokens: 2 } }],
+  ])("can't be continued where %s", (_, request, seam) => {
+    expect(canContinueRequest(request, continuing, { ...SEAM, ...seam })).toBe(false);
+  });
+
+  test("with a limit can be continued where the server has counted the prefix, and without one where it has not", () => {
+    expect(canContinueRequest(limited, continuing, SEAM)).toBe(true);
+    expect(canContinueRequest(REQUEST, continuing, { ...SEAM, counted: false })).toBe(true);
+  });
+
+  test("can't be continued behind a blank by a server that may trim it", () => {
+    const seam = { ...SEAM, prefix: { text: "Hello, ", tokens: 2 } };
+    expect(canContinueRequest(REQUEST, { ...MODEL, continuation: "assistant_prefill" }, seam)).toBe(false);
+    expect(canContinueRequest(REQUEST, continuing, seam)).toBe(true);
   });
 });

@@ -1,6 +1,12 @@
 import type { Tool } from "@reprise/protocol";
-import { countProduced, type EngineRequest, type Progress } from "../engine.ts";
-import { isForcingCall, isStructured, type OpenaiOptions, parseOpenaiOptions } from "./openai-options.ts";
+import { countProduced, type EngineRequest, type Progress, type Seam } from "../engine.ts";
+import {
+  isForcingCall,
+  isStructured,
+  looksBack,
+  type OpenaiOptions,
+  parseOpenaiOptions,
+} from "./openai-options.ts";
 import { toInput, toRequestMessages } from "./request-messages.ts";
 
 /**
@@ -35,6 +41,8 @@ export function toChatRequest(
   model: UpstreamModel,
 ): Record<string, unknown> {
   const continued = progress.prefix.text !== "";
+  // A run that may be continued has to be counted by the server itself, up to wherever it may break off.
+  const counts = model.continuation !== "none";
   const { max_output_tokens: maxTokens, temperature, stop, seed, tools } = request;
   return {
     ...releaseToolChoice(parseOpenaiOptions(request.options), progress),
@@ -52,26 +60,44 @@ export function toChatRequest(
         add_generation_prompt: false,
       }),
     stream: true,
-    stream_options: { include_usage: true },
+    stream_options: { include_usage: true, ...(counts && { continuous_usage_stats: true }) },
+    ...(counts && { timings_per_token: true }),
   };
 }
 
 /**
  * Whether a continued run of the request is as good as an uninterrupted one. It is not where the upstream looks at what it
- * produces as a whole: a stop sequence across the seam is seen by nobody, and a grammar, that of a forced tool call too, begins
- * anew. A trailing assistant message in the input leaves open where the model's own text began. Tools that the model may call as
- * it likes are no hindrance: a prefix is text, and a call that was begun behind it is begun again.
+ * produces as a whole: a stop sequence across the seam is seen by nobody, a grammar, that of a forced tool call too, begins
+ * anew, and so does what penalises or counts the run's own tokens. A trailing assistant message in the input leaves open where the
+ * model's own text began. What the model has said to itself can't be told to it as such, and it would think again, or not at all. A limit
+ * needs the upstream's own count of the prefix. Tools that the model may call as it likes are no hindrance: a prefix is text, and a call
+ * that was begun behind it is begun again.
  */
-export function canContinueRequest(request: EngineRequest, { continuation }: UpstreamModel): boolean {
-  if (continuation === "none" || request.stop !== undefined) return false;
+export function canContinueRequest(
+  request: EngineRequest,
+  { continuation }: UpstreamModel,
+  { prefix, reasoned, counted }: Seam,
+): boolean {
+  if (continuation === "none" || request.stop !== undefined || reasoned) return false;
+  if (request.max_output_tokens !== undefined && !counted) return false;
+  if (!isExact(prefix.text, continuation)) return false;
   if (toInput(request).at(-1)?.role === "assistant") return false;
   try {
     const options = parseOpenaiOptions(request.options);
-    return !isStructured(options) && !isForcingCall(options);
+    return !isStructured(options) && !isForcingCall(options) && !looksBack(options);
   } catch {
     // Wrong options are answered by `generate`, where an error ends the generation.
     return false;
   }
+}
+
+/**
+ * Whether the upstream gets a prefix as the model has said it. A replacement character stands for bytes that are not known; blanks at
+ * the end are trimmed by TGI, and by templates that don't know that a message is to be continued.
+ */
+function isExact(prefix: string, continuation: Continuation): boolean {
+  if (prefix.includes("\uFFFD")) return false;
+  return continuation !== "assistant_prefill" || prefix === prefix.trimEnd();
 }
 
 function toTool({ name, description, parameters = NO_PARAMETERS }: Tool): object {

@@ -1,5 +1,6 @@
 import {
   countProduced,
+  countText,
   type Engine,
   type EngineEvent,
   type EngineRequest,
@@ -29,7 +30,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   return {
     name: "openai",
     servers,
-    canContinue: (request) => canContinueRequest(request, model),
+    canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) => generate({ upstream, model, leftOut }, request, generateOptions),
     close: () => upstream.close(),
   };
@@ -50,8 +51,7 @@ async function* generate(
   const { upstream, model, leftOut } = target;
   signal.throwIfAborted();
   const body = JSON.stringify(toChatRequest(request, progress, model));
-  const producedTokens = countProduced(progress);
-  if (request.max_output_tokens !== undefined && producedTokens >= request.max_output_tokens) {
+  if (request.max_output_tokens !== undefined && countProduced(progress) >= request.max_output_tokens) {
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     yield { type: "finish", reason: "length", usage: { input_tokens: null, output_tokens: 0 } };
     return;
@@ -64,7 +64,7 @@ async function* generate(
       if (!leftOut.has(part)) onLeftOut?.(part);
       leftOut.add(part);
     };
-    const options = { signal, producedTokens, onPiece, onFinished, onLeftOut: tellOnce };
+    const options = { signal, producedTokens: countText(progress), onPiece, onFinished, onLeftOut: tellOnce };
     for await (const event of readChatStream(answer.body, options)) {
       complete = event.type === "finish";
       yield event;

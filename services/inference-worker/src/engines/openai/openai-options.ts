@@ -20,6 +20,20 @@ const STRUCTURED = [
   "structural_tag",
 ];
 
+/** Penalties for the run's own tokens, its least length, samplers with a memory, limits to its reasoning, and what hides that. */
+const LOOKING_BACK = [
+  "frequency_penalty",
+  "presence_penalty",
+  "min_tokens",
+  "min_new_tokens",
+  "mirostat",
+  "adaptive_target",
+  "thinking_token_budget",
+  "thinking_budget_tokens",
+  "reasoning_budget",
+  "include_reasoning",
+];
+
 /** What is not reserved goes to the upstream as it is, which is the judge of it. */
 const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
   for (const [key, value] of Object.entries(options)) {
@@ -38,6 +52,11 @@ export type OpenaiOptions = z.infer<typeof openaiOptionsSchema>;
 /** @throws RepriseError `invalid_request` */
 export function parseOpenaiOptions(options: EngineRequest["options"]): OpenaiOptions {
   return parseOptions(openaiOptionsSchema, options);
+}
+
+/** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */
+export function looksBack(options: OpenaiOptions): boolean {
+  return LOOKING_BACK.some((key) => Object.hasOwn(options, key) && options[key] !== 0);
 }
 
 export function isStructured(options: OpenaiOptions): boolean {

@@ -84,10 +84,12 @@ describe("the simulator", () => {
     expect(error).toMatchObject({ code: "engine_failed" });
   });
 
+  const SEAM = { prefix: { text: "a", tokens: 1 }, reasoned: false, counted: false };
+
   test("can be continued unless it is told that it can't, or its options are wrong", () => {
-    expect(instant.canContinue(requestOf(undefined))).toBe(true);
-    expect(instant.canContinue(requestOf({ continuable: false }))).toBe(false);
-    expect(instant.canContinue(requestOf({ tokens: -1 }))).toBe(false);
+    expect(instant.canContinue(requestOf(undefined), SEAM)).toBe(true);
+    expect(instant.canContinue(requestOf({ continuable: false }), SEAM)).toBe(false);
+    expect(instant.canContinue(requestOf({ tokens: -1 }), SEAM)).toBe(false);
   });
 });
 

@@ -1,5 +1,5 @@
 import {
-  countProduced,
+  countText,
   type Engine,
   type EngineEvent,
   type EngineRequest,
@@ -57,7 +57,7 @@ async function* simulate(
   const callAt = turns.some(({ type }) => type === "tool_result")
     ? undefined
     : options.tool_call_after_tokens;
-  const begin = countProduced({ turns, prefix });
+  const begin = countText({ turns, prefix });
   const end = Math.min(source.count, request.max_output_tokens ?? source.count);
   const firstMs = startMs + options.first_token_ms;
   const intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;

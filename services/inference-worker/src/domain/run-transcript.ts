@@ -1,0 +1,40 @@
+import { type KnownEvent, Transcript, type UnknownEvent } from "@reprise/protocol";
+
+/** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and who has counted. */
+export class RunTranscript extends Transcript {
+  /** Of reasoning that counts: where it came, and how many tokens it is. */
+  #reasoning: { readonly seq: number; readonly tokens: number }[] = [];
+  /** The last delta that had the engine's own count. */
+  #countedSeq = 0;
+
+  /** Whether the model has said anything to itself since the last tool's answer, which was not rewound. */
+  get turnReasoned(): boolean {
+    return (this.#reasoning.at(-1)?.seq ?? 0) > this.turnSeq;
+  }
+
+  /** Whether the engine itself has counted the tokens of what was produced since then. */
+  get turnCounted(): boolean {
+    return this.#countedSeq > this.turnSeq;
+  }
+
+  /** How many tokens of reasoning count: were not rewound. */
+  get reasoningTokens(): number {
+    return this.#reasoning.reduce((sum, { tokens }) => sum + tokens, 0);
+  }
+
+  override apply(event: KnownEvent | UnknownEvent): void {
+    if (event.seq > this.cursor.seq) this.#follow(event as KnownEvent);
+    super.apply(event);
+  }
+
+  #follow(event: KnownEvent): void {
+    if (event.type === "output.rewind") {
+      const { to_seq: toSeq } = event;
+      this.#countedSeq = Math.min(this.#countedSeq, toSeq);
+      this.#reasoning = this.#reasoning.filter(({ seq }) => seq <= toSeq);
+    }
+    if (event.type !== "output.delta" && event.type !== "reasoning.delta") return;
+    if (event.input_tokens !== undefined) this.#countedSeq = event.seq;
+    if (event.type === "reasoning.delta") this.#reasoning.push({ seq: event.seq, tokens: event.tokens ?? 1 });
+  }
+}
