@@ -12,14 +12,19 @@ export class EarlyEvents {
     return this.#events.size;
   }
 
-  /** The newest event that came too early, kept or not; -1 for none. */
+  /** The newest event that came too early, kept or not, or is expected; -1 for none. */
   get newestSeq(): number {
     return this.#newestSeq;
   }
 
+  /** An event is stored that has not come. */
+  expect(seq: number): void {
+    this.#newestSeq = Math.max(this.#newestSeq, seq);
+  }
+
   /** Copies the payload, if it fits. */
   add(seq: number, payload: Uint8Array): void {
-    this.#newestSeq = Math.max(this.#newestSeq, seq);
+    this.expect(seq);
     if (this.#events.has(seq) || this.#events.size === MAX_EVENTS) return;
     if (this.#bytes + payload.length > MAX_BYTES) return;
     this.#events.set(seq, Uint8Array.from(payload));

@@ -168,3 +168,18 @@ test("nobody is told of moderation that keeps up", async () => {
   await eventually(() => expect(told).toHaveLength(1));
   expect(told[0]!.ref).toEqual(late);
 });
+
+test("text that is withdrawn from a log which this node has stopped following is gone as soon as the node is told", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { probeMs: 600_000 });
+  const ref = newRef();
+  const appender = appenderOf(world.log, ref);
+  for (const draft of [moderatedRequest(ref, { mode: "observe" }), delta("a"), delta("b"), completed()])
+    await appendOne(appender, draft);
+  const tail = await opened.hub.open(ref);
+  expect([shownText(tail), tail.isOver]).toEqual(["ab", true]);
+  await annotate(world, ref, 4, redacted(1, 2, "***"));
+  opened.hub.expect(ref, 4);
+  await eventually(() => expect(shownText(tail)).toBe("***"));
+  expect(await opened.hub.open(ref)).toBe(tail);
+});

@@ -140,6 +140,13 @@ export class Hub {
     this.#drop(key, HUB_FAILURE.erased);
   }
 
+  /** Reads on in a log that this node may not follow any more, because it has ended: it goes on up to an event. */
+  expect(ref: GenerationRef, seq: number): void {
+    const entry = this.#entries.get(logSubject(ref));
+    entry?.tail.expect(seq);
+    if (entry?.tail.hasGap) this.#repair(entry);
+  }
+
   /** Of generations that have not ended. */
   get openTails(): Tail[] {
     return [...this.#entries.values()].flatMap(({ tail }) => (tail.ended ? [] : [tail]));

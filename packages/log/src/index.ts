@@ -20,6 +20,7 @@ export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export { holdLeases, type Leases, type LeasesOptions } from "./leases.ts";
 export type { LeaderReader } from "./leader-reader.ts";
 export { EMPTY_LOG, headOf, type LogHead } from "./log-head.ts";
+export { announceLateEvent, type LateEventFeedOptions, subscribeLateEvents } from "./late-events.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
 export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";

@@ -173,6 +173,11 @@ export class Tail {
     return "next";
   }
 
+  /** The log is known to go on up to an event: unless the tail has it, that is a gap. */
+  expect(seq: number): void {
+    this.#early.expect(seq);
+  }
+
   /**
    * Takes what was read from the log. Where that shows the last event, there is no doubt about it any more; where it shows another
    * one in a place that is known, there is.
@@ -209,7 +214,7 @@ export class Tail {
     return this.#doubted;
   }
 
-  /** Whether the live feed has shown an event that the tail does not reach yet, kept or not. */
+  /** Whether the log is known to have an event that the tail does not reach yet. */
   get hasGap(): boolean {
     return this.#early.newestSeq > this.#lastSeq;
   }

@@ -169,6 +169,18 @@ export function ruleSetSubject(tenant: TenantId, id: string): string {
   return `rules.${tenant}.${id}`;
 }
 
+/** Where nodes hear of an event that was appended behind the end of a log which they may not follow any more. */
+export function lateEventSubject({ tenant, generation }: GenerationRef): string {
+  return `late.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export const LATE_EVENT_SUBJECTS = "late.*.*.*";
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `lateEventSubject` makes */
+export function parseLateEventSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "late", "a late event's subject");
+}
+
 /** @throws RepriseError `protocol_violation` when the subject is not one that `logSubject` makes */
 export function parseLogSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "gen", "a log's subject");

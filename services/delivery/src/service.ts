@@ -8,6 +8,7 @@ import {
   Gate,
   Hub,
   subscribeErasures,
+  subscribeLateEvents,
 } from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
 import {
@@ -134,6 +135,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
+  const lateEvents = subscribeLateEvents(broker.main, {
+    onLate: (ref, seq) => hub.expect(ref, seq),
+    onError,
+  });
   const audit = createAuditClient(broker.reads, onError);
   const draining = new AbortController();
 
@@ -216,6 +221,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     clearInterval(sweep);
     await Promise.all([presence.close(), delivered.close(), reaper.close(), lostJobs.close()]);
     erasures.unsubscribe();
+    lateEvents.unsubscribe();
     hub.close();
     audit.close();
     log.close();

@@ -17,7 +17,7 @@ import {
 import type { RuleSet } from "@reprise/rules";
 import { type Rejudgement, rejudge } from "../domain/rejudge.ts";
 
-/** For logs whose own policy had moderation off. */
+/** For logs whose own policy had moderation off; its mode counts for one that was only observed, too: to apply is to withdraw. */
 const DEFAULTS: Omit<EffectiveModeration, "rule_set"> = {
   mode: "retract",
   replacement: "[redacted]",
@@ -26,6 +26,12 @@ const DEFAULTS: Omit<EffectiveModeration, "rule_set"> = {
 };
 const TRIES = 20;
 
+export interface RejudgeOptions {
+  readonly ruleSet: RuleSet;
+  /** Told the last event that was appended, once it is stored. Undefined: nothing is appended. */
+  readonly apply: ((ref: GenerationRef, lastSeq: number) => void) | undefined;
+}
+
 /**
  * Judges a log by other rules. Unless told to apply what they decide, it changes nothing.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `broker_unavailable`
@@ -33,16 +39,19 @@ const TRIES = 20;
 export async function rejudgeLog(
   log: GenerationLog,
   ref: GenerationRef,
-  { ruleSet, apply }: { ruleSet: RuleSet; apply: boolean },
+  { ruleSet, apply }: RejudgeOptions,
 ): Promise<Rejudgement> {
   for (let tries = 0; tries < TRIES; tries++) {
     const snapshot = await log.reader.readLog(ref);
     const [first] = snapshot.events;
     const own = first && readPolicy(first)?.moderation;
-    const moderation = { ...DEFAULTS, ...own, rule_set: ruleSet.id };
+    const mode = own === undefined || own.mode === "observe" ? DEFAULTS.mode : own.mode;
+    const moderation = { ...DEFAULTS, ...own, mode, rule_set: ruleSet.id };
     const result = rejudge(snapshot.events, { moderation, ruleSet, nowMs: Date.now() });
     if (!apply) return result;
-    if (await appendAll(log, ref, { snapshot, decisions: result.decisions })) {
+    const last = await appendAll(log, ref, { snapshot, decisions: result.decisions });
+    if (last !== undefined) {
+      if (result.decisions.length > 0) apply(ref, last);
       await recordSpan(log, ref, { result, ruleSet: ruleSet.id });
       return result;
     }
@@ -50,21 +59,21 @@ export async function rejudgeLog(
   throw new RepriseError("broker_unavailable", "The log grows faster than it can be judged again.");
 }
 
-/** @returns whether all are stored, each behind the one before: else the log has become longer, and is to be judged anew */
+/** @returns the last event when all are stored, each behind the one before; else the log has become longer, and is to be judged anew */
 async function appendAll(
   log: GenerationLog,
   ref: GenerationRef,
   { snapshot, decisions }: { snapshot: LogSnapshot; decisions: readonly EventDraft[] },
-): Promise<boolean> {
+): Promise<number | undefined> {
   let expectedLast = snapshot.streamSeq;
   let seq = peekSeq(snapshot.events.at(-1)!);
   const writer = createWriterName();
   for (const draft of decisions) {
     const outcome = await log.publish(logSubject(ref), encodeEvent(++seq, draft), { expectedLast, writer });
-    if (outcome.kind !== "stored") return false;
+    if (outcome.kind !== "stored") return undefined;
     expectedLast = outcome.streamSeq;
   }
-  return true;
+  return seq;
 }
 
 /** The verdict keeps what it said, and says as well that these rules have looked at everything. */

@@ -1,5 +1,12 @@
 import { readFile } from "node:fs/promises";
-import { type Broker, createGenerationLog, createRuleSetStore, listGenerations } from "@reprise/log";
+import {
+  announceLateEvent,
+  type Broker,
+  createGenerationLog,
+  createRuleSetStore,
+  flushConnection,
+  listGenerations,
+} from "@reprise/log";
 import {
   type GenerationRef,
   moderationRuleSchema,
@@ -48,7 +55,10 @@ export async function runCli(
     if (apply) await createRuleSetStore(log.publish, retentionMs).keep(tenant, rules);
     let decided = 0;
     for await (const ref of refs) {
-      const { findingCount, decisions } = await rejudgeLog(log, ref, { ruleSet, apply });
+      const { findingCount, decisions } = await rejudgeLog(log, ref, {
+        ruleSet,
+        apply: apply ? (of, seq) => announceLateEvent(broker.main, of, seq) : undefined,
+      });
       count++;
       decided += decisions.length;
       if (findingCount > 0) print(`${ref.generation}: ${findingCount} found, ${decisions.length} to decide`);
@@ -57,6 +67,7 @@ export async function runCli(
     print(
       `${count} generations judged by ${ruleSet.id}; ${decided} decisions ${apply ? "appended" : "not appended (--apply)"}`,
     );
+    await flushConnection(broker.main);
     return true;
   } finally {
     log.close();

@@ -135,14 +135,21 @@ export class ChannelText {
     const end = Math.min(start + raw.length, until);
     let text = "";
     let at = start;
-    for (const { from, to, replacement } of this.#masks.within(start, end)) {
+    for (const { from, to, replacement, hasRest = false } of this.#masks.within(start, end)) {
       if (to <= at) continue;
       text += raw.slice(at - start, Math.max(at, from) - start);
       // What a mask replaces stands where it begins: of one that began before, only the rest lies here.
-      if (from >= at) text += replacement;
+      if (from >= at || (hasRest && from >= start)) text += replacement;
       at = to;
     }
     return text + raw.slice(at - start, Math.max(at, end) - start);
+  }
+
+  /** What a range said before anything of it was withdrawn. */
+  raw(range: SeqRange): string {
+    return this.#eventsIn(range)
+      .map(({ text }) => text)
+      .join("");
   }
 
   /** How a range reads by what the log says so far. */

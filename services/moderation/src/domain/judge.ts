@@ -15,6 +15,7 @@ import { Channels, type FoundIn } from "./channels.ts";
 import { findEscaped } from "./escaped-text.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./kept-texts.ts";
+import { alignReplacement } from "./align-replacement.ts";
 import { judgeRest } from "./judge-rest.ts";
 import { type ReviewEvent, Reviews, within } from "./reviews.ts";
 import { divided, draftDecision, type LateFinding, reachOf, type Wanted } from "./wanted.ts";
@@ -221,7 +222,11 @@ export class Judge {
     const stretch = channel.stretchOf(range);
     if (!stretch || channel.masked(range) === replacement) return;
     const { text, found } = judgeRest(replacement, this.#options);
-    channel.mask({ ...stretch, replacement: text });
+    const own = { raw: channel.raw(range), mark: this.#options.moderation.replacement };
+    const exact = found.length === 0 ? alignReplacement(replacement, own) : undefined;
+    for (const mask of exact ?? [])
+      channel.mask({ ...mask, from: stretch.from + mask.from, to: stretch.from + mask.to });
+    if (!exact) channel.mask({ ...stretch, replacement: text, hasRest: true });
     for (const { rule, category } of found) {
       this.#wanted.push({ action: "redact", channel, rule, category, ...stretch, range });
     }

@@ -5,6 +5,8 @@ export interface Mask {
   readonly from: number;
   readonly to: number;
   readonly replacement: string;
+  /** Whether the replacement has text of its own, which must not go with a mask that reaches into this one from before. */
+  readonly hasRest?: boolean;
 }
 
 /**

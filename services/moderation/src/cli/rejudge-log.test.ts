@@ -1,0 +1,35 @@
+import { announceLateEvent, subscribeLateEvents } from "@reprise/log";
+import { type EffectiveModeration, Transcript } from "@reprise/protocol";
+import { compileRuleSet } from "@reprise/rules";
+import { expect, test } from "vitest";
+import { COMPLETED, delta, STARTED } from "../testing/log-of.ts";
+import { openWorld } from "../testing/world.ts";
+import { rejudgeLog } from "./rejudge-log.ts";
+
+test.each(["observe", "retract", "gate", undefined] satisfies (EffectiveModeration["mode"] | undefined)[])(
+  "what new rules find in a log of mode %s is withdrawn, and every node is told of it",
+  async (mode) => {
+    await using world = await openWorld();
+    const written = mode
+      ? await world.create([{ terms: ["other"] }], { mode })
+      : await world.createUnmoderated();
+    await written.append(STARTED, delta("a se"), delta("cret and more"), COMPLETED);
+    const told = Promise.withResolvers<unknown>();
+    subscribeLateEvents(world.broker.reads, {
+      onLate: (ref, seq) => told.resolve([ref, seq]),
+      onError: told.reject,
+    });
+    await world.broker.reads.flush();
+    const ruleSet = compileRuleSet("x".repeat(26), [{ terms: ["secret"] }]);
+    const { findingCount, decisions } = await rejudgeLog(world.log, written.ref, {
+      ruleSet,
+      apply: (ref, seq) => announceLateEvent(world.broker.main, ref, seq),
+    });
+    expect([findingCount, decisions.length]).toEqual([1, 1]);
+    const events = await world.read(written.ref);
+    const transcript = new Transcript();
+    for (const event of events) transcript.apply(event);
+    expect(transcript.text).toBe(`a ${mode ? "***" : "[redacted]"} and more`);
+    expect(await told.promise).toEqual([written.ref, events.at(-1)!.seq]);
+  },
+);
