@@ -4,7 +4,6 @@ import {
   type Broker,
   createGenerationLog,
   createRuleSetStore,
-  flushConnection,
   listGenerations,
 } from "@reprise/log";
 import {
@@ -67,7 +66,7 @@ export async function runCli(
     print(
       `${count} generations judged by ${ruleSet.id}; ${decided} decisions ${apply ? "appended" : "not appended (--apply)"}`,
     );
-    await flushConnection(broker.main);
+    await broker.main.flush();
     return true;
   } finally {
     log.close();
