@@ -5,6 +5,8 @@ import {
   hasText,
   isTerminal,
   type KnownEvent,
+  NAME_CHANNEL,
+  textIn,
   textOf,
   type Verdict,
 } from "@reprise/protocol";
@@ -135,7 +137,7 @@ export class Visibility {
   /** The tail ends with this event now: acts upon what waited for decisions up to it. */
   reached(lastSeq: number, type: string, payload: Uint8Array): void {
     if (this.#lead) {
-      const textLength = hasText(type) ? textOf(decodeEvent(payload)).length : 0;
+      const textLength = hasText(type) ? lengthOf(decodeEvent(payload)) : 0;
       this.#lead.took(lastSeq, textLength, this.onLag ? performance.now() : Number.NaN);
     }
     if (!this.#waiting || this.#waiting.decided > lastSeq) return;
@@ -181,6 +183,11 @@ export class Visibility {
     if (lag) this.onLag?.(lag);
     this.#unavailable = this.#stillSo(this.#unavailable);
   }
+}
+
+/** Of all that an event says. */
+function lengthOf(event: ReturnType<typeof decodeEvent>): number {
+  return textOf(event).length + (textIn(event, NAME_CHANNEL)?.length ?? 0);
 }
 
 function latest(a: Verdict, b: Verdict): Verdict {

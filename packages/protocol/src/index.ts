@@ -59,5 +59,6 @@ export * from "./subject.ts";
 export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";
 export { timeoutError } from "./timeout-error.ts";
 export * from "./verdict.ts";
-export { channelOf, hasText, textOf, Withdrawals } from "./withdrawals.ts";
+export { channelOf, hasText, textIn, textOf, Withdrawals } from "./withdrawals.ts";
+export { NAME_CHANNEL } from "./withdrawn-text.ts";
 export type { SeqRange } from "./withdrawn-ranges.ts";

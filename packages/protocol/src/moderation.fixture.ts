@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import type { KnownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent } from "./event-codec.ts";
 import { answered, called, delta, type Draft, rewind, started } from "./transcript.fixture.ts";
-import { channelOf, Withdrawals } from "./withdrawals.ts";
+import { channelOf, textIn, Withdrawals } from "./withdrawals.ts";
+import { NAME_CHANNEL } from "./withdrawn-text.ts";
 
 const found = { rule: "cards", category: "cards" };
 
@@ -71,7 +72,9 @@ export const anyModeratedLog: fc.Arbitrary<KnownEvent[]> = fc
   });
 
 function nextOf(log: readonly KnownEvent[], kind: number, a: number, b: number, text: string): Draft[] {
-  const channels = log.flatMap((event) => channelOf(event) ?? []);
+  const channels = log.flatMap((event) =>
+    event.type === "tool.call" ? ["tool", NAME_CHANNEL] : (channelOf(event) ?? []),
+  );
   switch (kind) {
     case 0:
       return [{ type: "output.delta", text, output: 1 }];
@@ -88,8 +91,8 @@ function nextOf(log: readonly KnownEvent[], kind: number, a: number, b: number, 
     case 6:
     case 7: {
       const channel = channels[a % channels.length];
-      const seqs = log.flatMap((event) => (channelOf(event) === channel ? [event.seq] : []));
       if (channel === undefined) return [];
+      const seqs = log.flatMap((event) => (textIn(event, channel) === undefined ? [] : [event.seq]));
       const [from, to] = [a % seqs.length, b % seqs.length].toSorted((x, y) => x - y);
       return [redacted(seqs[from!]!, seqs[to!]!, text, channel)];
     }

@@ -2,7 +2,7 @@ import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { firstWhere } from "./first-where.ts";
 import type { OutputItem } from "./output-item.ts";
 import type { SeqRange } from "./withdrawn-ranges.ts";
-import type { WithdrawnText } from "./withdrawn-text.ts";
+import { NAME_CHANNEL, type WithdrawnText } from "./withdrawn-text.ts";
 
 /** A part of the output and the event that it came with. */
 interface Segment {
@@ -92,8 +92,10 @@ export class Segments {
   #shown(seq: number, item: OutputItem): OutputItem {
     if (!this.#withdrawals || item.type === "tool_result") return item;
     const text = this.#withdrawals.replacementOf(seq, item.type === "text" ? "0" : "tool");
-    if (text === undefined) return item;
-    return item.type === "text" ? { ...item, text } : { ...item, arguments: text };
+    if (item.type === "text") return text === undefined ? item : { ...item, text };
+    const name = this.#withdrawals.replacementOf(seq, NAME_CHANNEL);
+    if (text === undefined && name === undefined) return item;
+    return { ...item, name: name ?? item.name, arguments: text ?? item.arguments };
   }
 
   /** Joins the texts anew from this segment on. */

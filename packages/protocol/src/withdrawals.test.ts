@@ -5,6 +5,7 @@ import type { KnownEvent } from "./event.ts";
 import { anyModeratedLog, halted, projected, redacted, toLog } from "./moderation.fixture.ts";
 import { answered, called, completed, delta, started } from "./transcript.fixture.ts";
 import { channelOf, textOf, Withdrawals } from "./withdrawals.ts";
+import { NAME_CHANNEL } from "./withdrawn-text.ts";
 
 const said = [started(), delta("Call "), delta("555-"), delta("0199"), delta(" now.")];
 
@@ -118,11 +119,12 @@ describe("withdrawals", () => {
           const payload = encodeEvent(event.seq, event);
           const shown = one.project(event.seq, payload);
           expect(other.project(event.seq, payload.slice())).toEqual(shown);
-          const text = one.replacementOf(event.seq, channelOf(event) ?? "none");
+          const channels = event.type === "tool.call" ? ["tool", NAME_CHANNEL] : [channelOf(event) ?? "none"];
+          const isWithdrawn = channels.some((name) => one.replacementOf(event.seq, name) !== undefined);
           const tells = event.type === "moderation.redacted" || event.type === "moderation.halted";
-          expect(
-            tells || (shown === payload) === (text === undefined || channelOf(event) === undefined),
-          ).toBe(true);
+          expect(tells || (shown === payload) === (!isWithdrawn || channelOf(event) === undefined)).toBe(
+            true,
+          );
         }
       }),
     );

@@ -1,7 +1,7 @@
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent } from "./event-codec.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
-import { WithdrawnText } from "./withdrawn-text.ts";
+import { NAME_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
 
 /** Whether events of a type add to a text: those that have a channel. */
 export function hasText(type: string): boolean {
@@ -10,7 +10,7 @@ export function hasText(type: string): boolean {
 
 /**
  * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
- * Undefined for events without text.
+ * Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
  */
 export function channelOf(event: KnownEvent | UnknownEvent): string | undefined {
   const known = event as KnownEvent;
@@ -31,6 +31,13 @@ export function textOf(event: KnownEvent | UnknownEvent): string {
   const known = event as KnownEvent;
   if (known.type === "output.delta" || known.type === "reasoning.delta") return known.text;
   return known.type === "tool.call" ? known.arguments : "";
+}
+
+/** What an event adds to a channel; undefined where it is of another one. */
+export function textIn(event: KnownEvent | UnknownEvent, channel: string): string | undefined {
+  const known = event as KnownEvent;
+  if (channel === NAME_CHANNEL) return known.type === "tool.call" ? known.name : undefined;
+  return channelOf(event) === channel ? textOf(event) : undefined;
 }
 
 /**
@@ -56,26 +63,33 @@ export class Withdrawals extends WithdrawnText {
       const replacement = this.#retold(event);
       return replacement === event.replacement ? payload : encodeEvent(seq, { ...event, replacement });
     }
+    if (event.type === "tool.call") return this.#projectCall(event, payload);
     const channel = channelOf(event);
     const text = channel === undefined ? undefined : this.replacementOf(seq, channel);
     if (text === undefined) return payload;
-    const shown =
-      event.type === "tool.call"
-        ? { ...event, arguments: text, redacted: true }
-        : { ...event, text, redacted: true };
+    const shown = { ...event, text, redacted: true };
     return encodeEvent(seq, shown);
+  }
+
+  #projectCall(event: ToolCallEvent, payload: Uint8Array): Uint8Array {
+    const { seq } = event;
+    const name = this.replacementOf(seq, NAME_CHANNEL);
+    const text = this.replacementOf(seq, "tool");
+    if (name === undefined && text === undefined) return payload;
+    const shown = { name: name ?? event.name, arguments: text ?? event.arguments, redacted: true };
+    return encodeEvent(seq, { ...event, ...shown });
   }
 
   /** What an event that withdraws something may say of what stands there. */
   #retold({ seq, replacement, ...event }: WithdrawingEvent): string {
     const { from_seq: fromSeq } = event;
-    const last = this.lastAt(
-      fromSeq,
-      event.type === "moderation.redacted" ? (event.channel ?? "0") : undefined,
-    );
+    const channel = event.type === "moderation.redacted" ? (event.channel ?? "0") : undefined;
+    const last = this.lastAt(fromSeq, channel);
     if (!last || last.seq <= seq) return replacement;
+    if (channel === NAME_CHANNEL && last.channel === undefined) return "";
     return last.fromSeq === fromSeq ? last.replacement : "";
   }
 }
 
+type ToolCallEvent = Extract<KnownEvent, { type: "tool.call" }>;
 type WithdrawingEvent = Extract<KnownEvent, { type: "moderation.redacted" | "moderation.halted" }>;

@@ -2,6 +2,9 @@ import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { firstWhere } from "./first-where.ts";
 import { type SeqRange, type Withdrawal, WithdrawnRanges } from "./withdrawn-ranges.ts";
 
+/** The channel of the names that tool calls give, beside that of their arguments. */
+export const NAME_CHANNEL = "tool_name";
+
 /**
  * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
  * replacement and the others nothing, so whoever joins the texts of the events has what was not withdrawn. Where ranges overlap, the
@@ -29,7 +32,8 @@ export class WithdrawnText {
     const withdrawal = toWithdrawal(event as KnownEvent);
     if (!withdrawal) return NOTHING;
     const { fromSeq, toSeq, channel } = withdrawal;
-    for (const halt of this.#halts)
+    // A halt stands in the place of a call's arguments: what is told of names passes it by.
+    for (const halt of channel === NAME_CHANNEL ? [] : this.#halts)
       if (halt.fromSeq > fromSeq && halt.fromSeq <= toSeq) this.#passedOver.add(halt);
     if (channel === undefined) this.#halts.push(withdrawal);
     else this.#rangesOf(channel).lay(withdrawal);
@@ -48,15 +52,17 @@ export class WithdrawnText {
     if (seq < this.lowest) return undefined;
     const found = this.lastAt(seq, channel);
     if (!found) return undefined;
+    // What a halt puts in the place of its first event stands there once: a call says it with its arguments.
+    if (channel === NAME_CHANNEL && found.channel === undefined) return "";
     return seq === found.fromSeq && !this.#passedOver.has(found) ? found.replacement : "";
   }
 
-  /** The last withdrawal that takes the text of a channel at a place. @param channel undefined for that of any channel */
+  /** The last withdrawal that takes the text of a channel at a place. @param channel undefined for that which a halt replaces */
   protected lastAt(seq: number, channel: string | undefined): Withdrawal | undefined {
-    const covering = channel === undefined ? [...this.ranges.values()] : [this.ranges.get(channel)];
+    const channels = channel === undefined ? this.#channelsOfHalts() : [channel];
     let last = this.#halts.findLast(({ fromSeq }) => fromSeq <= seq);
-    for (const ranges of covering) {
-      const one = ranges?.at(seq);
+    for (const name of channels) {
+      const one = this.ranges.get(name)?.at(seq);
       if (one && (!last || one.seq > last.seq)) last = one;
     }
     return last;
@@ -65,6 +71,10 @@ export class WithdrawnText {
   /** Nothing before this event was withdrawn. */
   protected get lowest(): number {
     return this.#told[0]?.fromSeq ?? Number.POSITIVE_INFINITY;
+  }
+
+  #channelsOfHalts(): string[] {
+    return [...this.ranges.keys()].filter((channel) => channel !== NAME_CHANNEL);
   }
 
   #rangesOf(channel: string): WithdrawnRanges {

@@ -136,7 +136,8 @@ async function takeTurn(
   });
   if (outcome.kind === "failed") onEngineReport({ ...about, error: outcome.error });
   if (outcome.kind === "finished") {
-    for (const draft of toCallDrafts(outcome.calls, transcript)) log.append(draft);
+    const isModerated = requested.policy.moderation !== undefined;
+    for (const draft of toCallDrafts(outcome.calls, transcript, { isModerated })) log.append(draft);
   }
   // What the engine has said to its end is not given up because the worker is to stop: nothing but the end is left to append.
   const isWhole = outcome.kind === "finished" && outcome.calls.length === 0;

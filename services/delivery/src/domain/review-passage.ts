@@ -1,4 +1,4 @@
-import { channelOf, type KnownEvent, textOf, type UnknownEvent, Withdrawals } from "@reprise/protocol";
+import { type KnownEvent, textIn, type UnknownEvent, Withdrawals } from "@reprise/protocol";
 import type { ReviewEvent } from "./review.ts";
 
 /** What a reviewer is shown. */
@@ -27,14 +27,15 @@ export function passageOf(
       around = around.filter(({ seq }) => seq <= known.to_seq);
       // One that lies in the range has cut what the range goes on behind; one behind it has cut the range itself, which is asked about.
       if (event.seq <= to_seq) inside = inside.filter(({ seq }) => seq <= known.to_seq);
-    } else if (channelOf(event) !== channel) continue;
+    } else if (textIn(event, channel) === undefined) continue;
     else if (event.seq >= from_seq && event.seq <= to_seq) inside.push(event);
     else around.push(event);
   }
+  const said = (event: KnownEvent | UnknownEvent) => textIn(event, channel) ?? "";
   const shown = (part: typeof around) =>
-    part.map((event) => withdrawals.replacementOf(event.seq, channel) ?? textOf(event)).join("");
+    part.map((event) => withdrawals.replacementOf(event.seq, channel) ?? said(event)).join("");
   return {
-    text: inside.map(textOf).join(""),
+    text: inside.map(said).join(""),
     before: lastChars(shown(around.filter(({ seq }) => seq < from_seq))),
     after: firstChars(shown(around.filter(({ seq }) => seq > to_seq))),
   };

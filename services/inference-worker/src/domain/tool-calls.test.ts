@@ -20,41 +20,50 @@ function behind(ids: readonly string[]): Transcript {
   return transcript;
 }
 
-const idsOf = (calls: readonly ToolCallEvent[], transcript: Transcript) =>
-  toCallDrafts(calls, transcript).flatMap((draft) => (draft.type === "tool.call" ? [draft.call_id] : []));
+const idsOf = (calls: readonly ToolCallEvent[], transcript: Transcript, isModerated = false) =>
+  toCallDrafts(calls, transcript, { isModerated }).flatMap((draft) =>
+    draft.type === "tool.call" ? [draft.call_id] : [],
+  );
 
 test("a call keeps what the upstream calls it, and what it says", () => {
-  expect(toCallDrafts([call("call_abc")], behind([]))).toEqual([
+  expect(toCallDrafts([call("call_abc")], behind([]), { isModerated: false })).toEqual([
     { type: "tool.call", call_id: "call_abc", name: "look_up", arguments: '{"of":1}' },
   ]);
 });
 
 test("an upstream that counts from 0 in every turn gets other names for what it asks the second time", () => {
-  expect(idsOf([call("0"), call("1")], behind(["0"]))).toEqual(["call_1_0", "1"]);
+  expect(idsOf([call("0"), call("1")], behind(["0"]))).toEqual(["c00001000", "1"]);
 });
 
 test("two calls of one turn with the same name are two calls", () => {
-  expect(idsOf([call("0"), call("0")], behind([]))).toEqual(["0", "call_0_1"]);
+  expect(idsOf([call("0"), call("0")], behind([]))).toEqual(["0", "c00000001"]);
 });
 
 test("a name that is longer than an answer could repeat is replaced", () => {
   const longest = "x".repeat(LIMITS.toolCallIdLength);
-  expect(idsOf([call(longest), call(`${longest}x`)], behind([]))).toEqual([longest, "call_0_1"]);
+  expect(idsOf([call(longest), call(`${longest}x`)], behind([]))).toEqual([longest, "c00000001"]);
+});
+
+test("in a moderated generation no call has an upstream's name, which may be the model's text", () => {
+  expect(idsOf([call("4111 1111 1111 1111"), call("1")], behind(["0"]), true)).toEqual([
+    "c00001000",
+    "c00001001",
+  ]);
 });
 
 test("whatever an upstream calls its calls, each has a name of its own, and all names can be answered", () => {
   // Names like ours among them: an upstream may be another Reprise.
   const name = fc.option(
     fc.oneof(
-      fc.constantFrom("", "0", "1", "call_2_0", "call_2_1", "call_2_2"),
+      fc.constantFrom("", "0", "1", "c00002000", "c00002001", "c00002002"),
       fc.string({ maxLength: 300 }),
     ),
     { nil: undefined },
   );
-  const earlier = fc.constantFrom([], ["0"], ["call_2_1", "0"], ["call_2_2", "call_2_0"]);
+  const earlier = fc.constantFrom([], ["0"], ["c00002001", "0"], ["c00002002", "c00002000"]);
   fc.assert(
-    fc.property(fc.array(name, { maxLength: 5 }), earlier, (names, before) => {
-      const ids = idsOf(names.map(call), behind(before));
+    fc.property(fc.array(name, { maxLength: 5 }), earlier, fc.boolean(), (names, before, isModerated) => {
+      const ids = idsOf(names.map(call), behind(before), isModerated);
       expect(new Set([...before, ...ids]).size).toBe(before.length + names.length);
       for (const id of ids) {
         expect(id.length).toBeGreaterThan(0);

@@ -4,24 +4,33 @@ import type { ToolCallEvent } from "../engines/engine.ts";
 
 /**
  * An engine's tool calls as events. A call keeps the name that the upstream gave it, unless that is missing, too long, or stands for
- * another call of this generation: some upstreams count from 0 in every turn.
+ * another call of this generation: some upstreams count from 0 in every turn. In a moderated generation it never does, for there are
+ * upstreams that let the model make the name, and a name cannot be withdrawn: its call could not be answered any more.
  */
-export function toCallDrafts(calls: readonly ToolCallEvent[], transcript: Transcript): EventDraft[] {
+export function toCallDrafts(
+  calls: readonly ToolCallEvent[],
+  transcript: Transcript,
+  { isModerated }: { isModerated: boolean },
+): EventDraft[] {
   const taken = new Set<string>();
   return calls.map(({ callId, name, arguments: text }, i) => {
-    const usable = callId && callId.length <= LIMITS.toolCallIdLength && isFree(callId);
+    const usable = !isModerated && callId && callId.length <= LIMITS.toolCallIdLength && isFree(callId);
     const id = usable ? callId : nameOf(i);
     taken.add(id);
     return { type: "tool.call", call_id: id, name, arguments: text };
   });
 
-  /** Even a name like this may be taken: an upstream may make up its names in the same way. */
+  /** Even a name like this may be taken: an upstream may make up its names in the same way. Mistral takes nothing else. */
   function nameOf(i: number): string {
-    const id = `call_${transcript.cursor.seq}_${i}`;
+    const id = `c${base36(transcript.cursor.seq, 5)}${base36(i, 3)}`;
     return isFree(id) ? id : nameOf(i + calls.length);
   }
 
   function isFree(id: string): boolean {
     return !taken.has(id) && !transcript.hasCall(id);
   }
+}
+
+function base36(value: number, length: number): string {
+  return value.toString(36).padStart(length, "0");
 }

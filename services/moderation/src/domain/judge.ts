@@ -10,9 +10,9 @@ import {
   Withdrawals,
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
-import { ChannelText } from "./channel-text.ts";
+import type { ChannelText } from "./channel-text.ts";
 import { Channels, type FoundIn } from "./channels.ts";
-import { findEscaped } from "./escaped-text.ts";
+import { findInCall } from "./find-in-call.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./kept-texts.ts";
 import { alignReplacement } from "./align-replacement.ts";
@@ -51,6 +51,8 @@ export class Judge {
   #endSeq: number | undefined;
   #attempt: JudgedAttempt = { attempt: 0, nonce: undefined, fromSeq: 0 };
   #haltedFrom = Number.POSITIVE_INFINITY;
+  /** Those of the request: their names are not the model's words. */
+  #functions: ReadonlySet<string> = new Set();
   /** The first event that a classifier may still speak about. */
   keepFromSeq = Number.POSITIVE_INFINITY;
 
@@ -130,7 +132,12 @@ export class Judge {
     else if (known.type === "moderation.review") this.#asked(known);
     else if (known.type === "moderation.reviewed") this.#reviewed(known);
     else if (isTerminal(known.type)) this.#end(event.seq);
-    else if (channelOf(event) !== undefined) this.#scan(event);
+    else if (known.type === "tool.call") {
+      this.#foundIn(this.#channels.endTurn());
+      this.#foundIn(findInCall(known, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
+    } else if (known.type === "generation.requested") {
+      this.#functions = new Set(known.request.tools?.map(({ name }) => name));
+    } else if (channelOf(event) !== undefined) this.#scan(event);
     if (event.seq % FORGET_EVERY === 0) this.#forget();
   }
 
@@ -178,17 +185,7 @@ export class Judge {
 
   #scan(event: KnownEvent | UnknownEvent): void {
     const [name, text] = [channelOf(event)!, textOf(event)];
-    if (name === "tool") return this.#scanCall(event.seq, text);
     this.#foundIn(this.#channels.push(name, event.seq, text));
-  }
-
-  /** Each call's arguments are a text of their own, and end with it. */
-  #scanCall(seq: number, text: string): void {
-    this.#foundIn(this.#channels.endTurn());
-    const call = new ChannelText("tool", this.#options.ruleSet.createScanner());
-    const found = [...call.push(seq, text), ...call.end()];
-    found.push(...findEscaped(text, this.#options.ruleSet.createScanner(), found));
-    for (const finding of found) this.#found(call, finding);
   }
 
   #foundIn(all: readonly FoundIn[]): void {

@@ -1,0 +1,29 @@
+import { type KnownEvent, NAME_CHANNEL } from "@reprise/protocol";
+import type { RuleFinding, RuleSet } from "@reprise/rules";
+import { ChannelText } from "./channel-text.ts";
+import type { FoundIn } from "./channels.ts";
+import { findEscaped } from "./escaped-text.ts";
+
+interface CallRules {
+  readonly ruleSet: RuleSet;
+  /** The functions of the request. */
+  readonly functions: ReadonlySet<string>;
+}
+
+/**
+ * What rules find in a tool call. Its arguments are a text of their own, judged with JSON's escapes undone as well. So is its name, unless the
+ * request has such a function: then the client has said it, not the model.
+ */
+export function findInCall(
+  { seq, name, arguments: text }: Extract<KnownEvent, { type: "tool.call" }>,
+  { ruleSet, functions }: CallRules,
+): FoundIn[] {
+  const call = new ChannelText("tool", ruleSet.createScanner());
+  const found: RuleFinding[] = [...call.push(seq, text), ...call.end()];
+  found.push(...findEscaped(text, ruleSet.createScanner(), found));
+  const inArguments = found.map((finding) => ({ channel: call, finding }));
+  if (functions.has(name)) return inArguments;
+  const named = new ChannelText(NAME_CHANNEL, ruleSet.createScanner());
+  const inName = [...named.push(seq, name), ...named.end()].map((finding) => ({ channel: named, finding }));
+  return [...inName, ...inArguments];
+}
