@@ -1,16 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { KnownEvent, Policy } from "@reprise/protocol";
 import { decodeEvent } from "@reprise/protocol";
-import { type ClearedWatch, watchCleared, untilAnswered } from "@reprise/testkit";
+import { watchCleared, untilAnswered } from "@reprise/testkit";
 import { hitRunning } from "../trial/acked.ts";
+import { startLoad } from "../trial/load.ts";
 import { reportSilences } from "../trial/recovery.ts";
+import type { Reader } from "../readers/reader-record.ts";
 import type { TestedGeneration } from "../trial/tested-generation.ts";
 import type { Trial } from "../trial/trial.ts";
 import type { FaultRow } from "./row.ts";
 
-const GENERATIONS = 8;
-const LOAD = { tokens: 150, tokensPerSecond: 60 };
-const FEW_EVENTS = 5;
 const SPREAD = 60;
 const LONGEST_ABSENCE_MS = 500;
 const POLL_MS = 50;
@@ -26,6 +25,7 @@ const POLICY: Policy = {
   },
 };
 const masked = (text: string) => text.replaceAll(new RegExp(SOUGHT, "gi"), "[redacted]");
+const LOAD = { tokens: 150, tokensPerSecond: 60, policy: POLICY, shown: masked };
 
 export const moderationSigkill: FaultRow = {
   name: "moderation-sigkill",
@@ -37,10 +37,10 @@ export const moderationSigkill: FaultRow = {
   async run(trial) {
     const { random, world } = trial;
     await using watch = await watchCleared(world.connection);
-    const readers = await openReaders(trial, watch);
-    const enough = FEW_EVENTS + random.integer(0, SPREAD);
-    await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length >= enough)));
-
+    const onReader = ({ record }: Reader): void => {
+      record.onShown = (seq) => watch.shown(record.generation.id, seq);
+    };
+    const { readers } = await startLoad(trial, { ...LOAD, onReader }, SPREAD);
     const victims = random.chance(0.5) ? world.moderations : [random.pick(world.moderations)];
     const killedAt = performance.now();
     await Promise.all(victims.map((victim) => victim.kill()));
@@ -56,20 +56,8 @@ export const moderationSigkill: FaultRow = {
   },
 };
 
-async function openReaders(trial: Trial, watch: ClearedWatch) {
-  const create = () => trial.create({ ...LOAD, policy: POLICY, shown: masked });
-  const generations = await Promise.all(Array.from({ length: GENERATIONS }, create));
-  return generations.flatMap((generation) =>
-    (["raw", "sdk"] as const).map((kind) => {
-      const reader = trial.read(generation, kind);
-      reader.record.onShown = (seq) => watch.shown(generation.id, seq);
-      return reader;
-    }),
-  );
-}
-
 /** Waits until the whole log is judged: each event once, by one set of rules, and nothing decided twice. */
-async function judgeDecisions(trial: Trial, { id, ref }: TestedGeneration): Promise<void> {
+async function judgeDecisions(trial: Trial, { id, ref, undisturbed }: TestedGeneration): Promise<void> {
   for (;;) {
     const stored = await untilAnswered(() => trial.world.log.verdicts.readVerdictFromLeader(ref));
     const payloads = await trial.world.readLog(ref);
@@ -85,9 +73,13 @@ async function judgeDecisions(trial: Trial, { id, ref }: TestedGeneration): Prom
     const decisions = payloads
       .map((payload) => decodeEvent(payload) as KnownEvent)
       .flatMap((event) =>
-        event.type === "moderation.redacted" ? [`${event.from_seq}-${event.to_seq}`] : [],
+        event.type === "moderation.redacted"
+          ? [`${event.from_seq}-${event.to_seq} ${JSON.stringify(event.replacement)}`]
+          : [],
       );
-    if (new Set(decisions).size < decisions.length)
+    // An event may hold several matches, each with a decision of its own about the same range.
+    const matches = undisturbed.tokens.join("").match(new RegExp(SOUGHT, "gi")) ?? [];
+    if (new Set(decisions).size < decisions.length || decisions.length > matches.length)
       trial.blame("decisions", `${id}: withdrawn are ${decisions.join(", ")}`);
     return;
   }

@@ -9,6 +9,8 @@ export interface LoadOptions extends GenerationOptions {
   readonly generations?: number;
   /** What each is read with. Default one of each kind. */
   readonly readers?: readonly ReaderKind[];
+  /** Called with each reader before it is shown anything. */
+  readonly onReader?: (reader: Reader) => void;
 }
 
 export interface Load {
@@ -28,13 +30,14 @@ const MOST_LOADS = 5;
  * are under way: where they have come too far, others are begun.
  */
 export async function startLoad(trial: Trial, options: LoadOptions = {}, spread = 40): Promise<Load> {
-  const { generations: count = 8, readers: kinds = ["raw", "sdk"], ...generationOptions } = options;
-  const { tokens = 100 } = generationOptions;
+  const { generations: count = 8, readers: kinds = ["raw", "sdk"], onReader, ...rest } = options;
+  const { tokens = 100 } = rest;
   const enough = FEW + trial.random.integer(0, Math.min(spread, Math.floor(tokens / 2)));
   for (let loads = 1; ; loads++) {
-    const creating = Array.from({ length: count }, () => trial.create(generationOptions));
+    const creating = Array.from({ length: count }, () => trial.create(rest));
     const generations = await Promise.all(creating);
     const readers = generations.flatMap((generation) => kinds.map((kind) => trial.read(generation, kind)));
+    if (onReader) for (const reader of readers) onReader(reader);
     await Promise.all(readers.map(({ record }) => record.until(({ seen }) => seen.length >= FEW)));
     await untilProduced(trial, generations[0]!, enough);
     const isUnderWay = (generation: TestedGeneration) =>
