@@ -1,5 +1,14 @@
-import { decodeEvent, type EventDraft, type KnownEvent, type UnknownEvent } from "@reprise/protocol";
+import {
+  decodeEvent,
+  encodeEvent,
+  type EventDraft,
+  type KnownEvent,
+  peekSeq,
+  type UnknownEvent,
+} from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
+import { Appender } from "./appender.ts";
+import type { LeaderReader } from "./leader-reader.ts";
 import type { StoredEvent } from "./log-reader.ts";
 import type { Publish } from "./publisher.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "./testing/read-back.ts";
@@ -209,4 +218,38 @@ describe("an appender", () => {
     await appendOne(appender, delta("x".repeat(9 * 1_024 * 1_024)));
     expect(appender.state).toMatchObject({ kind: "failed" });
   });
+});
+
+test("nothing behind a fence is taken", async () => {
+  const ref = newRef();
+  const [first, second, third] = [started(), started(2), delta("of the second attempt")].map(
+    (draft, index): StoredEvent => ({
+      payload: encodeEvent(index + 1, draft),
+      streamSeq: index + 2,
+      writer: index === 0 ? "own" : "other",
+    }),
+  );
+  const request: StoredEvent = { payload: encodeEvent(0, requested(ref)), streamSeq: 1, writer: "other" };
+  const leader: LeaderReader = {
+    readLast: async () => third,
+    readTail: async (_ref, after) =>
+      [request, first!, second!, third!].filter(({ streamSeq }) => streamSeq > after),
+  };
+  const told: number[] = [];
+  const appender = new Appender({
+    ref,
+    leader,
+    writer: "own",
+    head: { seq: 1, streamSeq: 2, payload: first!.payload },
+    publish: async () => ({ kind: "conflict" }),
+    isFence: ({ type }) => type === "generation.started",
+    onStored: ({ payload }) => told.push(peekSeq(payload)),
+  });
+  appender.append(delta("of the first attempt"));
+  expect(await appender.settled()).toMatchObject({ kind: "fenced", by: { seq: 2 } });
+  expect([told, appender.head.seq]).toEqual([[2], 2]);
+  appender.append(delta("too late"));
+  appender.sync();
+  await appender.settled();
+  expect([told, appender.backlog]).toEqual([[2], 0]);
 });

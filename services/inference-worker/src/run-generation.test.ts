@@ -1,11 +1,18 @@
-import { peekSeq, RepriseError } from "@reprise/protocol";
+import type { GenerationLog } from "@reprise/log";
+import { type EventDraft, peekSeq, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "./engines/engine.ts";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { createFakeEngine, untilAborted } from "./testing/fake-engine.ts";
+import { started } from "./testing/drafts.ts";
 import { openWorld, textOf, typesOf } from "./testing/world.ts";
 
 const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
+const COMPLETED: EventDraft = {
+  type: "generation.completed",
+  finish_reason: "stop",
+  usage: { input_tokens: 2, output_tokens: 0 },
+};
 const FINISH: EngineEvent = { type: "finish", reason: "stop" };
 
 test("the first token is in the log before the engine has a second one", async () => {
@@ -231,4 +238,34 @@ test("all that readers are told live comes from the broker's store: a worker say
   await expect.poll(() => told.length).toBe(stored.length);
   await world.broker.main.flush();
   expect(told).toEqual(stored.map(({ payload, streamSeq }) => [peekSeq(payload), streamSeq]));
+});
+
+test.each([
+  ["that this worker has brought to its end", []],
+  ["whose last worker died behind its end", [started(1), COMPLETED]],
+])("the job of a generation %s is done only when the final checkpoint is stored", async (_, history) => {
+  await using world = await openWorld();
+  const ref = await world.submit({ history });
+  const order: string[] = [];
+  const stored = Promise.withResolvers<void>();
+  const log: GenerationLog = {
+    ...world.log,
+    async publishCheckpoint(...call) {
+      order.push("checkpoint begun");
+      // Long enough for an acknowledgement that does not wait to overtake it.
+      await world.queuedJobs();
+      const outcome = await world.log.publishCheckpoint(...call);
+      order.push("checkpoint stored");
+      stored.resolve();
+      return outcome;
+    },
+  };
+  const engine = createFakeEngine(async function* () {
+    yield text("all");
+    yield FINISH;
+  });
+  const job = { ack: async () => void order.push("job done") };
+  await world.run(ref, engine, { log, job });
+  await stored.promise;
+  expect(order).toEqual(["checkpoint begun", "checkpoint stored", "job done"]);
 });

@@ -245,3 +245,33 @@ test("a review that can't be listed at all is told of, and keeps nothing of its 
   judged.judging.take((await eventsOf(world, written)).slice(-1));
   await world.until(ref, judgedUpTo(4));
 });
+
+test("nothing is settled while a review that was asked for is not listed", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [{ terms: ["secret"], match: "anywhere", action: "review" }];
+  const written = await world.create(rules);
+  await written.append(STARTED, delta("a secret"), delta(" and more, which is clean"));
+  const events = await eventsOf(world, written);
+  let isAway = true;
+  const publish: GenerationLog["publish"] = (subject, ...rest) =>
+    isAway && subject.startsWith("review.")
+      ? Promise.reject(new RepriseError("broker_unavailable", "Nobody answers."))
+      : world.log.publish(subject, ...rest);
+  const refused = Promise.withResolvers<void>();
+  using judged = judge(world, {
+    rules,
+    log: { ...world.log, publish },
+    onError: () => refused.resolve(),
+  });
+  judged.judging.take(events);
+  await refused.promise;
+  const { events: log } = await world.until(written.ref, (_, verdict) => verdict?.judged === 4);
+  expect(log.at(-1)).toMatchObject({ type: "moderation.review" });
+  await judged.judging.sweep(Date.now());
+  const last = (await eventsOf(world, written)).at(-1)!;
+  judged.judging.take([last]);
+  await judged.judging.sweep(Date.now());
+  expect(judged.judging.settledStreamSeq).toBeLessThan(last.streamSeq);
+  isAway = false;
+  await expect.poll(() => judged.judging.settledStreamSeq).toBe(last.streamSeq);
+});

@@ -19,8 +19,10 @@ export const deliverySigkill: FaultRow = {
       {
         generations: GENERATIONS,
         readers: Array.from({ length: READERS_EACH }, () => "raw" as const),
-        tokens: 45,
+        // Under way for as long as it takes the machine to bring all readers back: then they are cancelled.
+        tokens: 3_000,
         tokensPerSecond: 15,
+        mayEnd: ["generation.cancelled"],
       },
       10,
     );
@@ -32,6 +34,10 @@ export const deliverySigkill: FaultRow = {
     await slot.kill();
     // Half of the time the node is back while its readers still look for another.
     if (random.chance(0.5)) await slot.start();
+    await Promise.all(
+      affected.map(({ record }, index) => record.until(() => reconnects[index]!() !== undefined)),
+    );
+    await trial.cancelAll();
     await trial.ended();
     for (const timeToReconnect of reconnects) {
       const ms = timeToReconnect();

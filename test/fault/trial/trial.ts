@@ -153,6 +153,12 @@ export class Trial {
     this.generations.splice(this.generations.indexOf(generation), 1);
   }
 
+  /** Ends the generations that may end so, at once: nothing more is to be learnt from them. */
+  async cancelAll(): Promise<void> {
+    const cancellable = this.generations.filter(({ mayEnd }) => mayEnd.includes("generation.cancelled"));
+    await Promise.all(cancellable.map(({ id, tenant }) => this.clientOf(tenant).cancel(id)));
+  }
+
   /** Resolves when every reading is over. */
   async ended(): Promise<void> {
     await Promise.all(this.readers.map(({ record }) => record.done));

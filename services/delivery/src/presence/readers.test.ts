@@ -1,5 +1,5 @@
 import { readReaders } from "@reprise/log";
-import { type GenerationRef, LIMITS } from "@reprise/protocol";
+import { encodeOpsRecord, type GenerationRef, LIMITS, opsSubject } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -89,4 +89,17 @@ test("nobody hears of the readers of a generation whose policy does not ask, and
   expect(await reader.ended).not.toBe("clean");
   expect(await said(platform, watched)).toEqual([{ readers: 1, seq: 0 }]);
   expect(await said(platform, ref)).toEqual([]);
+});
+
+test("somebody whose page fails while he waits for it has gone, too", async () => {
+  await using platform = await openPlatform();
+  const { ref, path, worker } = await createGeneration(platform, { body: WATCHED });
+  await append(worker, started());
+  const url = `${platform.node.url}${path}/events?after=1-1&wait=${LIMITS.pageWaitMs}`;
+  const waiting = call(url, { headers: { accept: "application/json" } });
+  await expect.poll(() => said(platform, ref)).toEqual([{ readers: 1, seq: 1 }]);
+  const erased = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure: "era_1" });
+  await platform.log.publish(opsSubject("erased", ref.tenant, ref.generation), erased, {});
+  expect((await waiting).status).toBe(410);
+  await expect.poll(() => said(platform, ref)).toEqual([{ readers: 0, seq: 1 }]);
 });

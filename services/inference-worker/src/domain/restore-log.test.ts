@@ -215,3 +215,26 @@ test("the fallback that has spoken goes on speaking", () => {
   const { drafts } = restore([requested, started(1), started(2, { model: "small" }), delta("a")], 2);
   expect(drafts[0]).toMatchObject({ type: "generation.started", attempt: 3, model: "small" });
 });
+
+test("a redaction is put back for what is left of its range, and never for none of it", () => {
+  const log = [requested, started(1), delta("a "), delta("b "), delta("c ")];
+  log.push({ type: "moderation.redacted", from_seq: 3, to_seq: 4, replacement: "***", ...found });
+  const rangesOf = (kept: number) =>
+    restore(log, kept).drafts.flatMap((draft) =>
+      draft.type === "moderation.redacted" ? [[draft.from_seq, draft.to_seq]] : [],
+    );
+  expect([5, 4, 3, 2].map(rangesOf)).toEqual([[[3, 4]], [[3, 3]], [], []]);
+});
+
+test("whatever the store has lost, no event that is put back names an empty range, or one that is not left", () => {
+  fc.assert(
+    fc.property(anyLog, fc.nat(), (log, at) => {
+      const kept = at % log.length;
+      for (const draft of restore(log, kept).drafts) {
+        if (draft.type !== "moderation.redacted") continue;
+        expect(draft.from_seq).toBeLessThanOrEqual(draft.to_seq);
+        expect(draft.to_seq).toBeLessThan(kept);
+      }
+    }),
+  );
+});
