@@ -8,9 +8,11 @@ import { plainFraming } from "./testing/plain-framing.ts";
 import { verifyTail } from "./verify-tail.ts";
 
 const REF = createRef();
-const LOG = [requested(REF), started(), delta("a"), delta("b")].map(
-  (draft, seq): StoredEvent => ({ payload: encodeEvent(seq, draft), streamSeq: seq + 1, writer: "w" }),
-);
+const LOG = [requested(REF), started(), delta("a"), delta("b")].map((draft, seq): StoredEvent => ({
+  payload: encodeEvent(seq, draft),
+  streamSeq: seq + 1,
+  writer: "w",
+}));
 const LOST = LOG.slice(0, 2);
 
 beforeEach(() => vi.useFakeTimers());

@@ -102,7 +102,10 @@ describe("a folder", () => {
   test("syncs the folder of a file again that an earlier try has left", async () => {
     const { store, done } = await openFolder();
     await done(store.create("data/k", Buffer.from("x")));
-    expect((await done(store.create("data/k", Buffer.from("x")))).slice(-2)).toEqual(["sync data", "resolved"]);
+    expect((await done(store.create("data/k", Buffer.from("x")))).slice(-2)).toEqual([
+      "sync data",
+      "resolved",
+    ]);
   });
 
   test("syncs each new folder into the one above it before a file in it is said to be stored", async () => {
