@@ -51,7 +51,7 @@ async function seal(plans: { keys?: FaultPlan; files?: FaultPlan } = {}) {
     () => "sealed",
     (error: { code?: string }) => error.code,
   );
-  await archive.close();
+  archive.close();
   return { outcome, calls };
 }
 
