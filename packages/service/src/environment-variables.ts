@@ -205,6 +205,11 @@ export const ENVIRONMENT_VARIABLES = {
     integer(0, 1_000_000),
     "How many connections delivery lets one address have open; 0 for no bound, as behind a proxy that bounds them itself.",
   ),
+  REPRISE_REQUEST_MEMORY_MB: defaulted(
+    "64",
+    integer(4, 1_048_576),
+    "How many MiB of request bodies delivery works on at a time; one tenant gets a third of it at most.",
+  ),
   REPRISE_CORS_ORIGINS: defaulted(
     "*",
     list(origin()),

@@ -22,6 +22,8 @@ export interface Authentication {
   admit(request: FastifyRequest): void;
   /** Whom the key of a request stands for that was let in. */
   principalOf(request: FastifyRequest): Principal;
+  /** The same; undefined where the route needs no key. */
+  findPrincipal(request: FastifyRequest): Principal | undefined;
 }
 
 export function createAuthentication(tenants: TenantDirectory): Authentication {
@@ -40,6 +42,7 @@ export function createAuthentication(tenants: TenantDirectory): Authentication {
       if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
       principals.set(request, caller);
     },
+    findPrincipal: (request) => principals.get(request),
     principalOf(request) {
       const principal = principals.get(request);
       if (!principal) throw new RepriseError("internal", "A route was entered without a key.");

@@ -17,6 +17,7 @@ const NAMES = [
   "REPRISE_TENANTS_FILE",
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
+  "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_DRAIN_NOTICE_MS",
 ] as const;
@@ -47,6 +48,8 @@ export interface DeliverySettings {
   hubBytes: number;
   /** The most connections that one address may have open; 0 for no bound. */
   maxConnectionsPerAddress: number;
+  /** Bytes of request bodies that this node works on at a time. */
+  requestBytes: number;
   /** Whether health and metrics are answered beside the API; otherwise they have a port of their own. */
   servesOps: boolean;
   /** Origins whose pages may call the API; `*` for any. */
@@ -61,6 +64,7 @@ type SettingName =
   | "RETENTION_HOURS"
   | "HUB_MEMORY_MB"
   | "MAX_CONNECTIONS_PER_ADDRESS"
+  | "REQUEST_MEMORY_MB"
   | "OPS_PORT"
   | "CORS_ORIGINS";
 
@@ -74,6 +78,7 @@ export function toDeliverySettings(
     retentionMs: topologyOf(env).retentionMs,
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
     maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
+    requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     servesOps: env.REPRISE_OPS_PORT === undefined,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
   };

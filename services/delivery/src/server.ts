@@ -10,7 +10,7 @@ import fastify, {
 } from "fastify";
 import { boundConnections, type ConnectionBounds } from "./bound-connections.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
-import { discardBody } from "./discard-body.ts";
+import { discardBody } from "./bodies/discard-body.ts";
 import { sendProblem, toProblem } from "./problem.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -86,9 +86,12 @@ export async function buildServer({
   app.removeContentTypeParser("text/plain");
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
   const parseJson = app.getDefaultJsonParser("error", "error");
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) =>
-    body === "" ? done(null) : parseJson(request, body, done),
-  );
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
+    if (body === "") return done(null);
+    const turn = context.bodies.turn(request.raw, body.length);
+    if (turn) void turn.then(() => parseJson(request, body, done));
+    else parseJson(request, body, done);
+  });
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = toProblem(thrown);
@@ -116,8 +119,10 @@ export async function buildServer({
     context.authentication.admit(request);
     if (request.is404) throw notFound(request);
   });
-  app.addHook("preParsing", async ({ headers }, { raw }) => {
-    if (headers.expect !== undefined) raw.writeContinue();
+  app.addHook("preParsing", async (request, { raw }) => {
+    const principal = context.authentication.findPrincipal(request);
+    if (principal) context.bodies.admit(request.raw, raw, principal.tenant);
+    if (request.headers.expect !== undefined) raw.writeContinue();
   });
   app.addHook("onSend", async (_request, reply) => {
     if (context.draining.aborted) void reply.header("connection", "close");

@@ -21,6 +21,7 @@ import {
 import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./auth.ts";
 import type { DeliverySettings } from "./config.ts";
+import { RequestBodies } from "./bodies/request-bodies.ts";
 import { Delivered } from "./delivered/delivered.ts";
 import { recordUnjudged } from "./domain/record-unjudged.ts";
 import { Presence } from "./presence/presence.ts";
@@ -81,6 +82,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
   const {
     maxConnectionsPerAddress,
+    requestBytes,
     servesOps,
     arrivalMs,
     retentionMs,
@@ -142,6 +144,9 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const audit = createAuditClient(broker.reads, onError);
   const draining = new AbortController();
 
+  const refusedRequests = metrics.counter("reprise_requests_refused_total");
+  const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
+  metrics.observe("reprise_request_bytes", () => bodies.bytes);
   const refusedConnections = metrics.counter("reprise_connections_refused_total");
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   const onRefused = () => {
@@ -179,6 +184,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       readers,
       presence,
       delivered,
+      bodies,
       shards,
       hasModel: (model) => served.has(model),
       logger,

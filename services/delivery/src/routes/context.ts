@@ -1,6 +1,7 @@
 import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { Authentication } from "../auth.ts";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { Delivered } from "../delivered/delivered.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Readers } from "../streaming/readers.ts";
@@ -16,6 +17,7 @@ export interface RouteContext {
   readonly readers: Readers;
   readonly presence: Presence;
   readonly delivered: Delivered;
+  readonly bodies: RequestBodies;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;

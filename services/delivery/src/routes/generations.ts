@@ -69,6 +69,8 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const { main: connection } = context.broker;
     using expected = new DisposableStack();
     let listening: Listening | undefined;
+    // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
+    request.body = undefined;
     const { ref, requested, joined, first } = await createGeneration({
       log,
       ruleSets,
@@ -87,6 +89,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         ? (created) => (listening = expected.use(listenTo({ connection, onError }, created)))
         : undefined,
     });
+    context.bodies.release(request.raw);
     const status = joined ? 200 : 201;
     void reply.header(GENERATION_ID_HEADER, ref.generation);
     if (isStream) {

@@ -90,6 +90,7 @@ export type NodeOptions = Partial<
     | "heartbeatMs"
     | "corsOrigins"
     | "maxConnectionsPerAddress"
+    | "requestBytes"
     | "servesOps"
     | "arrivalMs"
     | "models"
@@ -148,6 +149,7 @@ async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
       retentionMs: HOUR_MS,
       hubBytes: 64 * 1_024 * 1_024,
       maxConnectionsPerAddress: 0,
+      requestBytes: 64 * 1_024 * 1_024,
       servesOps: true,
       corsOrigins: ["*"],
       ...options,

@@ -1,0 +1,54 @@
+interface Waiting {
+  readonly bytes: number;
+  readonly begin: () => void;
+}
+
+/**
+ * Lets large requests in one behind the other, so many bytes of them at a time: each costs this process milliseconds in which nothing
+ * else runs, and the broker's time. Tenants take turns, however much one of them has waiting. Two never begin in the same turn of
+ * the event loop, so that all other work goes on between them.
+ */
+export class FairQueue {
+  readonly #maxBytes: number;
+  /** In the order of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #bytes = 0;
+  #isPausing = false;
+
+  /** @param maxBytes how much may be under way at a time; a larger one than that goes alone */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Resolves when it is this one's turn. `leave` is to be called for each that has begun. */
+  enter(tenant: string, bytes: number): Promise<void> {
+    return new Promise((begin) => {
+      const others = this.#waiting.get(tenant);
+      if (others) others.push({ bytes, begin });
+      else this.#waiting.set(tenant, [{ bytes, begin }]);
+      this.#beginNext();
+    });
+  }
+
+  leave(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#beginNext();
+  }
+
+  #beginNext(): void {
+    const [next] = this.#waiting;
+    if (!next || this.#isPausing) return;
+    const [tenant, [first, ...others]] = next;
+    const { bytes, begin } = first!;
+    if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) return;
+    this.#waiting.delete(tenant);
+    if (others.length > 0) this.#waiting.set(tenant, others);
+    this.#bytes += bytes;
+    this.#isPausing = true;
+    begin();
+    setImmediate(() => {
+      this.#isPausing = false;
+      this.#beginNext();
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LIMITS, RepriseError } from "@reprise/protocol";
+import { ByteBudget, type Reservation } from "./byte-budget.ts";
+import { FairQueue } from "./fair-queue.ts";
+
+export interface RequestBodiesOptions {
+  /** Bytes of request bodies that this process works on at a time, of all tenants together. */
+  maxBytes: number;
+  onRefused: () => void;
+}
+
+/** Above this size a body is read, checked and written apart from the small ones, which never wait for it. */
+const LARGE_BYTES = 64 * 1_024;
+const LARGE_BYTES_AT_A_TIME = 4 * 1_024 * 1_024;
+const RETRY_AFTER_MS = 1_000;
+
+/** The bodies that this process has in memory, from before their first byte until the call that they belong to is done with them. */
+export class RequestBodies {
+  readonly #budget: ByteBudget;
+  readonly #large = new FairQueue(LARGE_BYTES_AT_A_TIME);
+  readonly #onRefused: () => void;
+  readonly #held = new WeakMap<IncomingMessage, { tenant: string; parts: Reservation[] }>();
+
+  constructor({ maxBytes, onRefused }: RequestBodiesOptions) {
+    this.#budget = new ByteBudget(maxBytes);
+    this.#onRefused = onRefused;
+  }
+
+  /** Bytes that are reserved now. */
+  get bytes(): number {
+    return this.#budget.held;
+  }
+
+  /**
+   * Takes a body on, before it is read. What does not say how long it is counts as the longest that there may be.
+   * @throws RepriseError `body_too_large`; `overloaded`, when the tenant has its share of others under way
+   */
+  admit(request: IncomingMessage, response: ServerResponse, tenant: string): void {
+    const { "content-length": length, "transfer-encoding": encoding } = request.headers;
+    const bytes = encoding === undefined ? Number(length ?? 0) : LIMITS.bodyBytes;
+    if (bytes === 0) return;
+    if (bytes > LIMITS.bodyBytes)
+      throw new RepriseError("body_too_large", `The body is larger than ${LIMITS.bodyBytes} bytes.`, {
+        param: "body",
+      });
+    const reserved = this.#budget.reserve(tenant, bytes);
+    if (!reserved) {
+      this.#onRefused();
+      const message = "Too many bytes of requests with keys of this tenant are under way.";
+      throw new RepriseError("overloaded", message, { retryAfterMs: RETRY_AFTER_MS });
+    }
+    this.#held.set(request, { tenant, parts: [reserved] });
+    response.once("close", () => this.release(request));
+  }
+
+  /** Resolves when a body that has been read may be parsed; undefined where that is at once. */
+  turn(request: IncomingMessage, length: number): Promise<void> | undefined {
+    const held = this.#held.get(request);
+    if (length <= LARGE_BYTES || !held) return undefined;
+    return this.#large.enter(held.tenant, length).then(() => {
+      let isUnderWay = true;
+      const release = () => {
+        if (isUnderWay) this.#large.leave(length);
+        isUnderWay = false;
+      };
+      // The client may have left while it waited.
+      if (this.#held.has(request)) held.parts.push({ release });
+      else release();
+    });
+  }
+
+  /** The call is done with the body, though its answer may go on. */
+  release(request: IncomingMessage): void {
+    const held = this.#held.get(request);
+    this.#held.delete(request);
+    for (const part of held?.parts ?? []) part.release();
+  }
+}
