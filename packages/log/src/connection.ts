@@ -9,13 +9,15 @@ export interface BrokerOptions extends BrokerAddress {
 }
 
 /**
- * The two connections of a process. Appends, jobs and the live feed share `main`; history is read, and checkpoints are written, over
+ * The connections of a process. Appends and the live feed share `main`; history is read, and checkpoints are written, over
  * `reads`: nats-server answers a direct get inside the read loop of the connection that asked, and a large message holds back
- * what is sent behind it. On a shared connection one reader that catches up would delay every append.
+ * what is sent behind it. On a shared connection one reader that catches up would delay every append. What comes and goes in
+ * bulk, jobs and large publishes, has `bulk` for the same reason: megabytes of requests hold up no token of a running generation.
  */
 export interface Broker extends AsyncDisposable {
   readonly main: NatsConnection;
   readonly reads: NatsConnection;
+  readonly bulk: NatsConnection;
   close(): Promise<void>;
 }
 
@@ -32,10 +34,12 @@ export async function connectBroker({ name, ...address }: BrokerOptions): Promis
     open.push(main);
     const reads = await dial(options, `${name}:reads`);
     open.push(reads);
+    const bulk = await dial(options, `${name}:bulk`);
+    open.push(bulk);
     const close = async () => {
       await Promise.all(open.map((connection) => connection.close()));
     };
-    return { main, reads, close, [Symbol.asyncDispose]: close };
+    return { main, reads, bulk, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
     const why = describeConnectFailure(cause);

@@ -7,6 +7,7 @@ import { createVerdictReader, type VerdictReader } from "./verdicts.ts";
 
 /** What it takes to read and write logs over one broker's connections. */
 export interface GenerationLog {
+  /** Large messages go apart from small ones, which they would hold up. */
   readonly publish: Publish;
   /** For checkpoints: over the connection that history is read on, so that no append waits behind a large one. */
   readonly publishCheckpoint: Publish;
@@ -17,13 +18,14 @@ export interface GenerationLog {
   readonly maxCheckpointBytes: number;
   /** How long to go on with what changes a log while the broker does not answer. */
   readonly budgetMs: number;
-  /** Whether both connections stand at this moment. */
+  /** Whether all connections stand at this moment. */
   readonly connected: boolean;
   close(): void;
 }
 
 const MAX_CHECKPOINT_BYTES = 4 * 1_024 * 1_024;
 const HEADER_ROOM = 4_096;
+const LARGE_BYTES = 64 * 1_024;
 /** An election takes up to 10 s. */
 const BUDGET_MS = 20_000;
 
@@ -35,10 +37,14 @@ export function createGenerationLog(
 ): GenerationLog {
   const writes = new ReplyInbox(broker.main, onError);
   const reads = new ReplyInbox(broker.reads, onError);
+  const bulk = new ReplyInbox(broker.bulk, onError);
+  const publishSmall = createPublish(writes);
+  const publishLarge = createPublish(bulk);
   const leader = createLeaderReader(reads);
   const maxPayload = broker.main.info?.max_payload ?? 0;
   return {
-    publish: createPublish(writes),
+    publish: (subject, payload, options) =>
+      (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
     publishCheckpoint: createPublish(reads),
     reader: createLogReader(reads, leader),
     leader,
@@ -46,11 +52,12 @@ export function createGenerationLog(
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
     budgetMs,
     get connected() {
-      return writes.connected && reads.connected;
+      return writes.connected && reads.connected && bulk.connected;
     },
     close() {
       writes.close();
       reads.close();
+      bulk.close();
     },
   };
 }

@@ -16,6 +16,7 @@ export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
 export { listGenerations } from "./list-generations.ts";
 export { isNoLongerKept } from "./no-longer-kept.ts";
 export { answerHolders, isHeld } from "./job-holder.ts";
+export { JobMemory } from "./job-memory.ts";
 export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
 export { holdLeases, type Leases, type LeasesOptions } from "./leases.ts";
 export type { LeaderReader } from "./leader-reader.ts";

@@ -16,9 +16,9 @@ export class JobSlots {
     this.#onFree = onFree;
   }
 
-  /** A job has come. Returns its slot, or undefined when there is none. */
-  take(): JobSlot | undefined {
-    return this.#credit.take() ? new JobSlot(this) : undefined;
+  /** A job of this size has come. Returns its slot, or undefined when there is none. */
+  take(bytes = 0): JobSlot | undefined {
+    return this.#credit.take(bytes) ? new JobSlot(this) : undefined;
   }
 
   get isCrowded(): boolean {

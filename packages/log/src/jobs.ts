@@ -4,6 +4,7 @@ import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "
 import { deliveriesOf } from "./ack-subject.ts";
 import { watchConnection } from "./connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
+import { JobMemory } from "./job-memory.ts";
 import { type JobSlot, JobSlots } from "./job-slot.ts";
 import { PullCredit } from "./pull-credit.ts";
 import { subscribeGuarded } from "./subscribe-guarded.ts";
@@ -33,6 +34,8 @@ export interface PullOptions {
   model: string;
   /** The most jobs of this model that the process runs at a time. */
   slots: number;
+  /** What the requests of running jobs may take, parked ones included; while there is no room for one more, none is asked for. No bound by default. */
+  memory?: JobMemory;
   /** After how long without a sign of life the broker hands a job to another worker. */
   ackWaitMs: number;
   /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
@@ -60,6 +63,8 @@ const MOST_SILENT_RENEWALS = 3;
 /** Statuses of the broker's answers to a pull request. */
 const HEARTBEAT = 100;
 const EXPIRED = 408;
+/** With a count of what was not used: the next job has more bytes than the rest of the request. */
+const ENDED = 409;
 /** Nobody listens: the queue has no leader at the moment, or a store that was rolled back has lost the consumer. */
 const UNHEARD = 503;
 
@@ -70,6 +75,7 @@ const UNHEARD = 503;
  */
 export async function pullJobs(options: PullOptions): Promise<Puller> {
   const { connection, model, slots, ackWaitMs, run, onError } = options;
+  const { memory = new JobMemory(Number.POSITIVE_INFINITY) } = options;
   const consumer = await ensureJobConsumer(connection, model, ackWaitMs);
   const expiresMs = Math.min(PULL_EXPIRES_MS, ackWaitMs / 2);
   const running = new Set<Promise<void>>();
@@ -85,10 +91,11 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   }
 
   function pull(): void {
-    const batch = stopped ? 0 : credit.request(Date.now(), expiresMs);
-    if (batch === 0) return;
+    const share = stopped ? undefined : credit.request(Date.now(), expiresMs, memory.free);
+    if (!share) return;
     const request = JSON.stringify({
-      batch,
+      batch: share.batch,
+      max_bytes: share.maxBytes,
       expires: expiresMs * 1_000_000,
       // The broker refuses a request that would expire before its second heartbeat.
       idle_heartbeat: Math.min(HEARTBEAT_MS, expiresMs / 2) * 1_000_000,
@@ -104,9 +111,10 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     if (status === HEARTBEAT) return;
     if (status !== 0) {
       // Everything else ends a pull request and says how much of it was not used; 503 ends it unheard.
-      credit.unused(Number(msg.headers?.get("Nats-Pending-Messages") || Number.POSITIVE_INFINITY));
-      // What has merely expired is asked for again at once; after an error the next renewal is soon enough.
-      if (status === EXPIRED) pull();
+      const unused = msg.headers?.get("Nats-Pending-Messages");
+      credit.unused(Number(unused || Number.POSITIVE_INFINITY));
+      // What has expired, or was too small, is asked for again at once; after an error the next renewal is soon enough.
+      if (status === EXPIRED || (status === ENDED && unused)) pull();
       if (status === UNHEARD) void reopen();
       return;
     }
@@ -122,9 +130,11 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       pull();
       return;
     }
-    const slot = stopped ? undefined : jobSlots.take();
+    const slot = stopped ? undefined : jobSlots.take(msg.data.length);
     if (slot) start(delivered, slot);
     else delivered.release();
+    // One request may have held all bytes that can be under way.
+    pull();
   }
 
   async function reopen(): Promise<void> {
@@ -141,6 +151,8 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       park: () => slot.park(),
       unpark: (signal) => slot.unpark(signal),
     };
+    const bytes = delivered.payload.length;
+    memory.hold(bytes);
     const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
@@ -148,6 +160,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       })
       .finally(() => {
         running.delete(ended);
+        memory.release(bytes);
         slot.end();
       });
     running.add(ended);

@@ -6,17 +6,17 @@ const EXPIRES_MS = 30_000;
 
 test("a pull request asks for every free slot once", () => {
   const credit = new PullCredit(5);
-  expect(credit.request(0, EXPIRES_MS)).toBe(5);
-  expect(credit.request(1, EXPIRES_MS)).toBe(0);
+  expect(credit.request(0, EXPIRES_MS)?.batch).toBe(5);
+  expect(credit.request(1, EXPIRES_MS)).toBeUndefined();
 });
 
 test("a slot is asked for again when its job has ended, not when it came", () => {
   const credit = new PullCredit(2);
   credit.request(0, EXPIRES_MS);
   expect(credit.take()).toBe(true);
-  expect(credit.request(1, EXPIRES_MS)).toBe(0);
+  expect(credit.request(1, EXPIRES_MS)).toBeUndefined();
   credit.release();
-  expect(credit.request(2, EXPIRES_MS)).toBe(1);
+  expect(credit.request(2, EXPIRES_MS)?.batch).toBe(1);
 });
 
 test("what the broker reports as unused is asked for again", () => {
@@ -24,16 +24,16 @@ test("what the broker reports as unused is asked for again", () => {
   credit.request(0, EXPIRES_MS);
   credit.take();
   credit.unused(3);
-  expect(credit.request(1, EXPIRES_MS)).toBe(3);
+  expect(credit.request(1, EXPIRES_MS)?.batch).toBe(3);
 });
 
 test("a request that the broker never answers is given up after its time", () => {
   const credit = new PullCredit(4);
   credit.request(0, EXPIRES_MS);
   credit.expire(EXPIRES_MS);
-  expect(credit.request(EXPIRES_MS, EXPIRES_MS)).toBe(0);
+  expect(credit.request(EXPIRES_MS, EXPIRES_MS)).toBeUndefined();
   credit.expire(EXPIRES_MS + 501);
-  expect(credit.request(EXPIRES_MS + 501, EXPIRES_MS)).toBe(4);
+  expect(credit.request(EXPIRES_MS + 501, EXPIRES_MS)?.batch).toBe(4);
 });
 
 test("a job that comes when every slot is taken is refused", () => {
@@ -50,7 +50,7 @@ test("whatever happens, no more is asked for and taken together than there are s
       let asked = 0;
       let taken = 0;
       const act: Record<string, (now: number) => void> = {
-        request: (now) => (asked += credit.request(now, 1_000_000)),
+        request: (now) => (asked += credit.request(now, 1_000_000)?.batch ?? 0),
         take: () => asked > 0 && credit.take() && (asked--, taken++),
         release: () => taken > 0 && (credit.release(), taken--),
         unused: () => asked > 0 && (credit.unused(1), asked--),
@@ -62,4 +62,28 @@ test("whatever happens, no more is asked for and taken together than there are s
       });
     }),
   );
+});
+
+const MIB = 1_024 * 1_024;
+
+test("all that is asked for fits what may be under way, however large each job is", () => {
+  const credit = new PullCredit(256);
+  const asked = [];
+  for (let now = 0; now < 10; now++) {
+    asked.push(credit.request(now, EXPIRES_MS));
+    // Slots become free, and their jobs have not come yet.
+    credit.unused(1);
+  }
+  const bytes = asked.map((share) => share?.maxBytes ?? 0);
+  expect(bytes.slice(0, 3)).toEqual([8 * MIB, 4 * MIB, 2 * MIB]);
+  expect(bytes.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(16 * MIB);
+  // What has come is not under way any more.
+  for (let i = 0; i < 8; i++) credit.take(MIB);
+  expect(credit.request(10, EXPIRES_MS)?.maxBytes).toBeGreaterThanOrEqual(4 * MIB);
+});
+
+test("nothing is asked for while there is no room for a job of any size", () => {
+  const credit = new PullCredit(256);
+  expect(credit.request(0, EXPIRES_MS, MIB)).toBeUndefined();
+  expect(credit.request(1, EXPIRES_MS, 3 * MIB)).toMatchObject({ batch: 256 });
 });

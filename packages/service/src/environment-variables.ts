@@ -181,6 +181,11 @@ export const ENVIRONMENT_VARIABLES = {
     integer(1, 10_000),
     "How many generations of each model one inference-worker runs at once; a models file may say otherwise for one.",
   ),
+  REPRISE_WORKER_MEMORY_MB: defaulted(
+    "256",
+    integer(8, 1_048_576),
+    "How many MiB of requests one inference-worker runs at once, of all models; while it is full it takes no more jobs.",
+  ),
   REPRISE_ACK_WAIT_MS: defaulted(
     "5000",
     integer(500, 600_000),

@@ -44,6 +44,7 @@ export const METRICS = {
     kind: "counter",
     help: "Requests that were refused because their tenant had too many bytes of others under way.",
   },
+  reprise_job_bytes: { kind: "gauge", help: "Bytes of the requests of generations that this worker runs." },
   reprise_request_bytes: { kind: "gauge", help: "Bytes of request bodies that delivery works on now." },
   reprise_repairs_total: {
     kind: "counter",

@@ -5,6 +5,7 @@ const NAMES = [
   "REPRISE_OPS_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_WORKER_SLOTS",
+  "REPRISE_WORKER_MEMORY_MB",
   "REPRISE_ACK_WAIT_MS",
 ] as const;
 
@@ -13,4 +14,14 @@ export type WorkerEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NAT
 /** @throws RepriseError `config_invalid` */
 export function parseWorkerEnvironment(env: Readonly<Record<string, string | undefined>>): WorkerEnvironment {
   return parseEnvironment(env, NAMES, ["REPRISE_NATS_URL"]);
+}
+
+/** How a worker is set up. */
+export function toWorkerSettings(
+  env: Pick<WorkerEnvironment, "REPRISE_ACK_WAIT_MS" | "REPRISE_WORKER_MEMORY_MB">,
+): { ackWaitMs: number; memoryBytes: number } {
+  return {
+    ackWaitMs: env.REPRISE_ACK_WAIT_MS,
+    memoryBytes: env.REPRISE_WORKER_MEMORY_MB * 1_024 * 1_024,
+  };
 }

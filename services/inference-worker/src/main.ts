@@ -1,5 +1,5 @@
 import { runService, startBrokerService } from "@reprise/service";
-import { parseWorkerEnvironment } from "./config.ts";
+import { parseWorkerEnvironment, toWorkerSettings } from "./config.ts";
 import { loadEngines } from "./create-engines.ts";
 import { startWorker } from "./service.ts";
 
@@ -10,7 +10,7 @@ await runService(
     const load = () => loadEngines(env, process.env);
     const models = await load();
     return startBrokerService("inference-worker", env, async (context) => {
-      const worker = await startWorker({ ...context, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS });
+      const worker = await startWorker({ ...context, models, ...toWorkerSettings(env) });
       return {
         service: worker,
         does: "taking jobs",

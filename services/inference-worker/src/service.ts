@@ -4,6 +4,7 @@ import {
   type Broker,
   createGenerationLog,
   type Job,
+  JobMemory,
   pullJobs,
   watchConnection,
 } from "@reprise/log";
@@ -17,6 +18,7 @@ import type { RunLog } from "./run-log.ts";
 export type { Engine } from "./engines/engine.ts";
 export type { ServedModel } from "./model-queues.ts";
 export { createEngines, loadEngines } from "./create-engines.ts";
+export { toWorkerSettings } from "./config.ts";
 export { parseModelsFile } from "./models-file.ts";
 
 export interface WorkerOptions {
@@ -27,6 +29,8 @@ export interface WorkerOptions {
   models: ReadonlyMap<string, ServedModel>;
   /** After how long without a sign of life a job goes to another worker. */
   ackWaitMs: number;
+  /** What the requests of generations that run may take, in bytes: while it is used up no more jobs are taken. Default 256 MiB. */
+  memoryBytes?: number;
   logger: Logger;
   metrics: Metrics;
 }
@@ -42,9 +46,11 @@ export interface Worker extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const MEMORY_BYTES = 256 * 1_024 * 1_024;
+
 /** Starts to work off the queues of all models. The broker's streams must exist. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { broker, brokerWatch, models, ackWaitMs, logger, metrics } = options;
+  const { broker, brokerWatch, models, ackWaitMs, memoryBytes = MEMORY_BYTES, logger, metrics } = options;
   const onError = createErrorLog({
     logger,
     waits: "the worker waits",
@@ -88,11 +94,14 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   };
 
+  const memory = new JobMemory(memoryBytes);
+  metrics.observe("reprise_job_bytes", () => memory.held);
   const serve = (served: ServedModel, model: string) =>
     pullJobs({
-      connection: broker.main,
+      connection: broker.bulk,
       model,
       slots: served.slots,
+      memory,
       ackWaitMs,
       run: (job) => run(job, served),
       onError,

@@ -8,7 +8,7 @@ import {
   startOwnWitness,
 } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
-import { type ServedModel, startWorker } from "@reprise/inference-worker";
+import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
 import { connectBroker, hostsOf, openBroker } from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
 import { RepriseError } from "@reprise/protocol";
@@ -106,7 +106,7 @@ export async function startPlatform(
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
   const metrics = createMetrics();
   const worker = stack.use(
-    await startWorker({ broker, brokerWatch, models, ackWaitMs: env.REPRISE_ACK_WAIT_MS, logger, metrics }),
+    await startWorker({ broker, brokerWatch, models, logger, metrics, ...toWorkerSettings(env) }),
   );
   const classifiers = await loadClassifiers(env, processEnv);
   const shards = env.REPRISE_SHARDS;

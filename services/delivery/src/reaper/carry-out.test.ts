@@ -17,7 +17,7 @@ const { total } = DEFAULT_POLICY.timeouts;
 const LOST_MS = total.after_ms + 10_000;
 
 async function watchedOf({ broker }: Platform, ref: GenerationRef): Promise<Watched & { job: QueuedJob }> {
-  const job = await readJob(broker.main, { ref, model: "sim" });
+  const job = await readJob(broker.bulk, { ref, model: "sim" });
   return { ...watch(job!, DEFAULT_POLICY, job!.queuedAtMs), job: job! };
 }
 

@@ -46,7 +46,7 @@ export function carryOut(
 
 /** Writes seq 0. Lost against somebody else's is as good. A job that holds none has nothing that could be ended. */
 async function restore({ job }: Watched, looked: Looked, { log, broker }: CarryOutOptions): Promise<Looked> {
-  const queued = await readJob(broker.main, job);
+  const queued = await readJob(broker.bulk, job);
   if (queued?.streamSeq !== job.streamSeq) return { ...looked, phase: "gone" };
   if (peekSeq(queued.payload) !== 0) return { ...looked, phase: "ended" };
   const outcome = await log.publish(logSubject(job.ref), queued.payload, {
@@ -86,7 +86,7 @@ async function end(
 
 /** Its worker does so itself, mostly; and what it would do with a job whose generation has ended is nothing. */
 async function remove({ job }: Watched, looked: Looked, { broker }: CarryOutOptions): Promise<Looked> {
-  const queued = await readJob(broker.main, job);
+  const queued = await readJob(broker.bulk, job);
   if (queued?.streamSeq === job.streamSeq) await deleteJob(broker.main, job);
   return { ...looked, phase: "gone" };
 }

@@ -65,7 +65,7 @@ async function follow({ broker, log }: Platform, refs: readonly GenerationRef[])
 }
 
 const jobOf = ({ broker }: Platform, ref: GenerationRef) =>
-  readJob(broker.main, { ref, model: REQUEST.model });
+  readJob(broker.bulk, { ref, model: REQUEST.model });
 
 test("a generation that is read, and whose job the broker has lost, is queued again with its request", async () => {
   await using platform = await openPlatform();

@@ -110,7 +110,7 @@ async function requeueLostJob(
   if (!first || peekSeq(first.payload) !== 0) return false;
   const requested = decodeEvent(first.payload) as Extract<KnownEvent, { type: "generation.requested" }>;
   const { model } = requested.request;
-  if (await readJob(broker.main, { ref, model })) return false;
+  if (await readJob(broker.bulk, { ref, model })) return false;
   // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker a look.
   const behind = await log.leader.readTail(ref, lastKnownStreamSeq);
   if (behind.some(({ payload }) => isTerminal(peekType(payload)))) return false;

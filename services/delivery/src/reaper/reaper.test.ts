@@ -71,7 +71,7 @@ async function ended(platform: Platform, ref: GenerationRef): Promise<Generation
 }
 
 const isQueued = async ({ broker }: Platform, ref: GenerationRef) =>
-  (await readJob(broker.main, { ref, model: REQUEST.model })) !== undefined;
+  (await readJob(broker.bulk, { ref, model: REQUEST.model })) !== undefined;
 
 async function reaped(platform: Platform, reason: string, { url } = platform.node): Promise<number> {
   const { text } = await call(`${url}/metrics`);

@@ -120,7 +120,7 @@ export class Reaper {
       let met = 0, more = this.#walkedTo < endSeq;
       more && met < MAX_MET && this.#watched.size < MAX_WATCHED && !this.#closed.signal.aborted;
     ) {
-      const part = await readJobsAfter(this.#options.broker.reads, this.#walkedTo);
+      const part = await readJobsAfter(this.#options.broker.bulk, this.#walkedTo);
       for (const job of part.jobs) this.#meet(job, nowMs);
       met += part.jobs.length;
       this.#walkedTo = part.streamSeq;
