@@ -90,7 +90,7 @@ export async function buildServer({
     if (body === "") return done(null);
     const turn = context.bodies.turn(request.raw, body.length);
     if (turn) void turn.then(() => parseJson(request, body, done));
-    else parseJson(request, body, done);
+    else void parseJson(request, body, done);
   });
 
   app.setErrorHandler(async (thrown, request, reply) => {
