@@ -14,6 +14,7 @@ export const SCENARIOS = [
   "RULES",
   "AUDIT",
   "ARCHIVE",
+  "FLOOD",
 ] as const;
 
 /** What fits in a minute and a half. */
@@ -38,7 +39,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               a minute and a half, without STALLED, SCALE, RULES and AUDIT; its figures are a hint
+  --quick               a minute and a half, without STALLED, SCALE, RULES, AUDIT and FLOOD; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

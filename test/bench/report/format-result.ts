@@ -2,6 +2,7 @@ import type { ScenarioResult } from "../scenarios/all.ts";
 import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace.ts";
 import { formatArchive, formatAudit } from "./format-audit.ts";
+import { formatFlood } from "./format-flood.ts";
 import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
@@ -70,6 +71,8 @@ export function formatResult(result: ScenarioResult): string {
       return formatAudit(result);
     case "ARCHIVE":
       return formatArchive(result);
+    case "FLOOD":
+      return formatFlood(result);
     case "TRACE":
       return formatTrace(result);
   }

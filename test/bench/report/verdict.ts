@@ -4,6 +4,7 @@ import type { ScenarioResult } from "../scenarios/all.ts";
 import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
+import { judgeFlood } from "./format-flood.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
 import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
 
@@ -44,6 +45,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeAudit(result);
       case "ARCHIVE":
         return judgeArchive(result);
+      case "FLOOD":
+        return judgeFlood(result);
       case "TRACE":
         return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
     }

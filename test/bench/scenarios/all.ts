@@ -4,6 +4,7 @@ import { type ArchiveResult, runArchive } from "./archive.ts";
 import { type AuditResult, runAudit } from "./audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
+import { type FloodResult, runFlood } from "./flood.ts";
 import { type IdleResult, runIdle } from "./idle.ts";
 import { type ModerationResult, runModeration } from "./moderation.ts";
 import { type RetractLagResult, runRetractLag } from "./retract-lag.ts";
@@ -25,6 +26,7 @@ export type ScenarioResult =
   | RulesResult
   | AuditResult
   | ArchiveResult
+  | FloodResult
   | TraceResult;
 
 /** The scenarios of DESIGN.md §8 by name. */
@@ -41,4 +43,5 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   RULES: runRules,
   AUDIT: runAudit,
   ARCHIVE: runArchive,
+  FLOOD: runFlood,
 };

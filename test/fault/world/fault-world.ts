@@ -105,6 +105,8 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     const slot = await addSlot(`delivery-${index}`, "delivery", {
       REPRISE_PORT: String(port),
       REPRISE_TENANTS_FILE: tenantsFile,
+      // All readers of a trial have one address.
+      REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
     });
     const toClients = options.clientProxies
       ? stack.use(await startTcpProxy({ target: { port } }))

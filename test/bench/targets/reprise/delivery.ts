@@ -11,9 +11,10 @@ export interface BenchDelivery extends AsyncDisposable {
   readonly url: string;
   readonly tenant: string;
   readonly apiKey: string;
+  readonly otherKey: string;
 }
 
-/** Delivery's own main.ts as a process, with one tenant. */
+/** Delivery's own main.ts as a process, with two tenants: the one that is measured, and one to disturb it. */
 export async function startBenchDelivery(
   natsUrl: string,
   profileDir: string | undefined,
@@ -22,14 +23,23 @@ export async function startBenchDelivery(
   const dir = stack.use(await createTempDir("bench-delivery"));
   const { tenant, secret: apiKey, file } = createDevTenant(randomBytes(24));
   const tenantsFile = join(dir.path, "tenants.json");
-  await writeFile(tenantsFile, file);
+  const otherKey = `rk_other_${randomBytes(24).toString("base64url")}`;
+  const { tenants } = JSON.parse(file) as { tenants: object[] };
+  const other = { id: "other", keys: [{ secret: otherKey, roles: ["create", "read"] }] };
+  await writeFile(tenantsFile, JSON.stringify({ tenants: [...tenants, other] }));
   const { child, url } = await startService({
     name: "delivery",
     readyMessage: "listening",
-    env: { REPRISE_NATS_URL: natsUrl, REPRISE_TENANTS_FILE: tenantsFile, REPRISE_PORT: "0" },
+    env: {
+      REPRISE_NATS_URL: natsUrl,
+      REPRISE_TENANTS_FILE: tenantsFile,
+      REPRISE_PORT: "0",
+      // All readers of a run have one address.
+      REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
+    },
     profileDir,
   });
   stack.use(child);
   const running = stack.move();
-  return { child, url: url!, tenant, apiKey, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { child, url: url!, tenant, apiKey, otherKey, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }
