@@ -3,16 +3,16 @@ import { expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { openBroker } from "./open-broker.ts";
 import { eventually } from "./testing/eventually.ts";
-import { openWorld } from "./testing/world.ts";
+import { openWorld, SHARDS } from "./testing/world.ts";
 
 const EVERY_MS = 100;
 
 test("a broker that is away and comes back is told once each, and counts as back when it stores again", async () => {
   await using world = await openWorld();
   const told: (readonly string[])[] = [];
-  using availability = new BrokerAvailability({
+  await using availability = new BrokerAvailability({
     broker: world.broker,
-    shards: 1,
+    shards: SHARDS,
     everyMs: EVERY_MS,
     onChange: (because) => told.push(because),
   });
@@ -27,7 +27,11 @@ test("a broker that is away and comes back is told once each, and counts as back
 
 test("a broker that is connected and does not answer is not available", async () => {
   await using world = await openWorld();
-  using availability = new BrokerAvailability({ broker: world.broker, shards: 1, everyMs: EVERY_MS });
+  await using availability = new BrokerAvailability({
+    broker: world.broker,
+    shards: SHARDS,
+    everyMs: EVERY_MS,
+  });
   await world.server.kill("SIGSTOP");
   await eventually(() =>
     expect(availability.because().join()).toMatch(/LEASES stores nothing|GENERATIONS_0/),
@@ -38,7 +42,7 @@ test("a broker that is connected and does not answer is not available", async ()
 
 test("a shard without its stream is named", async () => {
   await using world = await openWorld();
-  using availability = new BrokerAvailability({ broker: world.broker, shards: 20, everyMs: EVERY_MS });
+  await using availability = new BrokerAvailability({ broker: world.broker, shards: 20, everyMs: EVERY_MS });
   await eventually(() => expect(availability.because().join()).toMatch(/GENERATIONS_19/));
 });
 
@@ -47,7 +51,7 @@ test("a cluster that has lost its quorum is not available though it is connected
   const topology = { shards: 2, replicas: 3, retentionMs: 3_600_000 };
   const [first, ...others] = cluster.nodes;
   await using broker = await openBroker({ url: first!.url, name: "test", ...topology });
-  using availability = new BrokerAvailability({ broker, shards: 2, everyMs: EVERY_MS });
+  await using availability = new BrokerAvailability({ broker, shards: 2, everyMs: EVERY_MS });
   for (const node of others) await node.kill("SIGKILL");
   await eventually(() => expect(availability.because()).not.toEqual([]));
   expect(availability.because()).not.toContain("not connected to NATS");

@@ -1,6 +1,8 @@
-import { generationsStream, LEASES_STREAM, leaseSubject, toRepriseError } from "@reprise/protocol";
+import { generationsStream, LEASES_STREAM, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { type Broker, watchConnection } from "./connection.ts";
+import { encodeShardWord, otherShards, readShardCount, shardMemberSubject } from "./shard-count.ts";
 import { askStream, type StreamPeers } from "./stream-api.ts";
+import { createWriterName } from "./writer-name.ts";
 
 export interface BrokerAvailabilityOptions {
   readonly broker: Broker;
@@ -8,6 +10,8 @@ export interface BrokerAvailabilityOptions {
   readonly shards: number;
   /** Told when appends are no longer possible, with the reasons, and when they are again, without any. */
   readonly onChange?: (because: readonly string[]) => void;
+  /** Told, once, that the broker's logs are spread over another number of streams by now: this process must end. */
+  readonly onOtherShards?: (error: RepriseError) => void;
   /** Between two probes. Default 1 s. */
   readonly everyMs?: number;
 }
@@ -18,24 +22,24 @@ const TIMEOUT_MS = 2_000;
 const STREAMS_PER_PROBE = 16;
 /** A replica that its leader has not heard of for as long counts as gone: nodes exchange signs of life every second. */
 const SILENT_NS = 5_000 * 1_000_000;
-/** One message for all processes, replaced each time. */
-const PROBE_SUBJECT = leaseSubject("availability", "probe");
 
 /**
  * Whether an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost their
- * quorum keep it, and take no message. So every second the leaders of the logs' streams are asked for their replicas, and a message of
- * no content is stored like an event is.
+ * quorum keep it, and take no message. So every second the leaders of the logs' streams are asked for their replicas, and a message is
+ * stored like an event is: this process's word that it is there, and over how many shards it spreads logs.
  */
-export class BrokerAvailability implements Disposable {
+export class BrokerAvailability implements AsyncDisposable {
   readonly #options: BrokerAvailabilityOptions;
   readonly #down = new Set<Broker["main"]>();
   readonly #everyMs: number;
+  readonly #subject = shardMemberSubject(createWriterName());
   #timer: NodeJS.Timeout | undefined;
   #probed: readonly string[] = [];
   #wasAway = false;
   #backAtMs = Number.NEGATIVE_INFINITY;
   #nextShard = 0;
   #isClosed = false;
+  #isOther = false;
 
   /** Until the first probe the broker counts as available: it has just been asked for its streams. */
   constructor(options: BrokerAvailabilityOptions) {
@@ -47,7 +51,7 @@ export class BrokerAvailability implements Disposable {
         onDown: () => this.#note(() => this.#down.add(connection)),
         onUp: () => this.#returned(connection),
       });
-    this.#schedule();
+    this.#schedule(0);
   }
 
   /** Why no append would be stored now, in words for people: empty when it would. */
@@ -60,13 +64,16 @@ export class BrokerAvailability implements Disposable {
     return this.#wasAway || performance.now() - this.#backAtMs < ms;
   }
 
-  close(): void {
+  /** Also says that this process is gone, if the broker hears it within 2 s. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    if (this.#down.size === 0) await this.#store(0);
   }
 
-  [Symbol.dispose](): void {
-    this.close();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   /** A connection that is back says nothing of the streams behind it: they are asked before the broker counts as available. */
@@ -100,15 +107,31 @@ export class BrokerAvailability implements Disposable {
     const asked = Array.from({ length: count }, (_, i) => (this.#nextShard + i) % shards);
     this.#nextShard = (this.#nextShard + count) % shards;
     const problems = await Promise.all([
-      this.#store(),
+      this.#store(shards).then((problem) => problem ?? this.#compareShards()),
       ...asked.map((shard) => askLeader(broker, generationsStream(shard))),
     ]);
     return problems.filter((problem) => problem !== undefined);
   }
 
-  async #store(): Promise<string | undefined> {
+  /** Behind this process's own word: one that raises the number looks for others behind its own. */
+  async #compareShards(): Promise<string | undefined> {
+    const { broker, shards, onOtherShards } = this.#options;
     try {
-      const reply = await this.#options.broker.main.request(PROBE_SUBJECT, "", { timeout: TIMEOUT_MS });
+      const kept = await readShardCount(broker.main);
+      if (kept === undefined || kept === shards) return undefined;
+      const error = otherShards(kept, shards);
+      if (!this.#isOther) onOtherShards?.(error);
+      this.#isOther = true;
+      return error.message;
+    } catch (error) {
+      return toRepriseError(error).message;
+    }
+  }
+
+  async #store(shards: number): Promise<string | undefined> {
+    try {
+      const word = encodeShardWord(shards);
+      const reply = await this.#options.broker.main.request(this.#subject, word, { timeout: TIMEOUT_MS });
       const { error } = reply.json<{ error?: { description?: string } }>();
       return error && `${LEASES_STREAM} stores nothing: ${error.description}`;
     } catch (error) {

@@ -42,6 +42,7 @@ export { type ReaderFeedOptions, subscribeReaders } from "./reader-feed.ts";
 export { type ErasureFeedOptions, subscribeErasures } from "./ops-erasures.ts";
 export { type OpsTopic, recordOps } from "./ops-recording.ts";
 export { type Begun, type Listening, listenTo } from "./open-tail.ts";
+export { readShardCount } from "./shard-count.ts";
 export { openBroker } from "./open-broker.ts";
 export {
   deleteJob,

@@ -5,9 +5,10 @@ import {
   type StreamConfig,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { LIMITS, RepriseError, toRepriseError } from "@reprise/protocol";
+import { LEASES_STREAM, LIMITS, RepriseError, shardSubjects, toRepriseError } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
 import { assertNotWeakened } from "./assert-not-weakened.ts";
+import { agreeOnShards } from "./shard-count.ts";
 import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
 import { STREAM_NOT_FOUND } from "./stream-existence.ts";
 
@@ -25,16 +26,37 @@ const UNAVAILABLE = 503;
 /**
  * Creates the streams, or brings existing ones in line, but never weakens one. Any number of processes may do it at once.
  * @throws RepriseError `broker_incompatible` when the server is too old, has no JetStream or allows payloads that are too small,
- *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for;
+ *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for, or when the
+ *   logs are spread over another number of shards;
  *   `broker_unavailable` when JetStream does not answer for 20 s
  */
 export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
   assertCompatible(connection);
   const manager = await jetstreamManager(connection, { timeout: REQUEST_MS, checkAPI: false });
   const deadline = Date.now() + BUDGET_MS;
-  await Promise.all(
-    streamConfigs(options).map((config) => insist(() => ensureStream(manager, config), deadline)),
+  const ensure = (config: Config) => insist(() => ensureStream(manager, config), deadline);
+  const configs = streamConfigs(options);
+  // Before any other stream is made: that of a shard too many would stay.
+  const leases = configs.filter(({ name }) => name === LEASES_STREAM);
+  await Promise.all(leases.map(ensure));
+  await insist(
+    async () =>
+      agreeOnShards(connection, { shards: options.shards, existing: await countShardStreams(manager) }),
+    deadline,
   );
+  await Promise.all(configs.filter((config) => !leases.includes(config)).map(ensure));
+}
+
+/** How many streams of logs there are. */
+async function countShardStreams(manager: JetStreamManager): Promise<number> {
+  try {
+    const names: string[] = [];
+    for await (const name of manager.streams.names(shardSubjects(0).stored.replace(".0.", ".*.")))
+      names.push(name);
+    return names.length;
+  } catch (cause) {
+    throw new RepriseError("broker_unavailable", "The broker does not list its streams.", { cause });
+  }
 }
 
 /** A cluster that has just begun leaves requests unanswered until it has leaders: asked again soon, it answers soon. */

@@ -68,5 +68,5 @@ export async function startBrokerService(
   const opsServer = port === undefined ? undefined : stack.use(await startOpsServer(ops, { host, port }));
   logger.info({ ...details, ops: opsServer?.url }, does);
   const running = stack.move();
-  return { logger, drainMs, stop: () => running.disposeAsync(), ...calls };
+  return { logger, drainMs, failed: brokerWatch.failed, stop: () => running.disposeAsync(), ...calls };
 }

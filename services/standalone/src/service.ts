@@ -151,7 +151,7 @@ export async function startPlatform(
     apiKey: dev?.apiKey,
     vkey: storage?.signer.vkey,
     announceStop: () => delivery.announceStop(),
-    failed: nats ? untilCrash(nats) : new Promise<never>(() => {}),
+    failed: Promise.race([brokerWatch.failed, ...(nats ? [untilCrash(nats)] : [])]),
     async reload(next) {
       if (tenantsFile !== undefined) {
         const changed = await loadTenantsFile(tenantsFile);

@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { userInfo } from "node:os";
 import type { ParseArgsConfig } from "node:util";
 import { openArchive, probeStore } from "@reprise/archive";
-import { connectBroker, createGenerationLog } from "@reprise/log";
+import { connectBroker, createGenerationLog, readShardCount } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { findBrokerAddress, parseEnvironment } from "@reprise/service";
 import { createBrokerFencedStore } from "../archiving/broker-fenced-store.ts";
@@ -110,9 +110,10 @@ async function openLive(
   onError: (error: unknown) => void,
 ): Promise<LifecycleContext["live"]> {
   if (url === undefined) return undefined;
-  const { REPRISE_SHARDS: shards } = parseEnvironment(env, ["REPRISE_SHARDS"]);
+  const { REPRISE_SHARDS: configured } = parseEnvironment(env, ["REPRISE_SHARDS"]);
   const address = (await findBrokerAddress(env, url))!;
   const broker = stack.use(await connectBroker({ ...address, name: "reprise-audit" }));
+  const shards = (await readShardCount(broker.main)) ?? configured;
   const log = createGenerationLog(broker, onError);
   stack.defer(() => log.close());
   return { broker, log, shards };

@@ -1,4 +1,4 @@
-import { openBroker } from "@reprise/log";
+import { connectBroker, readShardCount } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { findBrokerAddress, parseEnvironment, topologyOf } from "@reprise/service";
 import { parseCliOptions, USAGE } from "./options.ts";
@@ -17,10 +17,12 @@ try {
       "No `npm start` runs on the data folder, and REPRISE_NATS_URL is missing.",
     );
   const topology = topologyOf(parseEnvironment(process.env, TOPOLOGY_NAMES));
-  await using broker = await openBroker({ ...address, name: "moderation-cli", ...topology });
+  await using broker = await connectBroker({ ...address, name: "moderation-cli" });
+  const shards = (await readShardCount(broker.main)) ?? topology.shards;
   const isWell = await runCli(options, {
     broker,
     ...topology,
+    shards,
     print: (line) => process.stdout.write(`${line}\n`),
   });
   if (!isWell) process.exitCode = 1;
