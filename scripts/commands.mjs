@@ -11,6 +11,7 @@ export const COMMANDS = {
   test: { args: ["node_modules/vitest/vitest.mjs", "run"], needsBroker: () => true },
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
+  soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },

@@ -1,0 +1,35 @@
+import type { MemoryBounds } from "./judge-memory.ts";
+import type { SoakOptions } from "./run-soak.ts";
+
+/**
+ * What is kept on purpose is to be full, or gone, before the first look that counts: logs expire within seconds, and of the generations
+ * that no client reads any more the hub keeps 8 MiB.
+ */
+export const SETTINGS = {
+  REPRISE_RETENTION_HOURS: "0.003",
+  REPRISE_HUB_MEMORY_MB: "8",
+} as const;
+
+export interface SoakPlan extends Pick<SoakOptions, "generations" | "warmUp" | "clients" | "looks"> {
+  readonly bounds: MemoryBounds;
+}
+
+export const LONG: SoakPlan = {
+  generations: 24_000,
+  warmUp: 4_000,
+  clients: 24,
+  looks: 40,
+  bounds: { heapBytes: 2_000, externalBytes: 1_000, brokerBytes: 2_000, descriptors: 10 },
+};
+
+/**
+ * For CI: half a minute at most on a quiet machine, and long enough to see a leak of 20 KB per generation. In so short a time the broker's memory says nothing:
+ * its garbage collector lets it double first.
+ */
+export const SHORT: SoakPlan = {
+  generations: 1_100,
+  warmUp: 300,
+  clients: 24,
+  looks: 16,
+  bounds: { heapBytes: 10_000, externalBytes: 10_000, descriptors: 15 },
+};
