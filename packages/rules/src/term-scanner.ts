@@ -10,9 +10,8 @@ import { BACKSLASH, codePointOf, isEscape, SIGN } from "./side.ts";
 import type { TermAutomaton } from "./term-automaton.ts";
 import type { TermEnd } from "./term-trie.ts";
 
-/** What a symbol is a part of: a sign beside a word is no part of that word. */
-const WORDS = { none: 0, plain: 1, sign: 2 } as const;
-type Word = (typeof WORDS)[keyof typeof WORDS];
+/** What a symbol is a part of, 1 for a plain word: a sign beside a word is no part of that word. */
+const WORDS = { none: 0, sign: 2 } as const;
 
 /** Runs one text through the automaton. Its state is a number; a small ring remembers where the last symbols began. */
 export class TermScanner implements Detector {
@@ -25,7 +24,7 @@ export class TermScanner implements Detector {
   #state = 0;
   /** Whether the last symbol ended a term that waits for what comes next. */
   #waits = false;
-  #lastWord: Word = WORDS.none;
+  #lastWord: number = WORDS.none;
   #last = 0;
   #lastEnd = 0;
 
@@ -50,16 +49,13 @@ export class TermScanner implements Detector {
       const bits = wordBits(symbol);
       if (bits >= WORD.mark && takesNoMarks(this.#last)) continue;
       if (canonicalOf(symbol) === BLANK && canonicalOf(this.#last) === BLANK) continue;
-      const word =
-        (bits & WORD.part) === 0 || (this.#last === BACKSLASH && isEscape(symbol))
-          ? WORDS.none
-          : read >= SIGN
-            ? WORDS.sign
-            : WORDS.plain;
-      const goesOn = word !== WORDS.none && word === this.#lastWord;
+      let word = bits & WORD.part;
+      if (read >= SIGN) word *= WORDS.sign;
+      else if (this.#last === BACKSLASH && isEscape(symbol)) word = WORDS.none;
+      const goesOn = word !== WORDS.none && word === this.#lastWord ? 1 : 0;
       this.#last = symbol;
-      if (this.#waits) this.#judgeWaiting(goesOn);
-      ring[this.#count++ & mask] = (starts[at] as number) * 2 + (goesOn ? 1 : 0);
+      if (this.#waits) this.#judgeWaiting(goesOn === 1);
+      ring[this.#count++ & mask] = (starts[at] as number) * 2 + goesOn;
       this.#lastWord = word;
       this.#lastEnd = ends[at] as number;
       const next = automaton.step(this.#state, symbol);
