@@ -4,7 +4,13 @@ import { MODERATION_ACTIONS } from "./moderation-policy.ts";
 const seq = z.int().min(0);
 
 /** Consecutive events that were judged by the same rules. */
-const spanSchema = z.object({ from_seq: seq, to_seq: seq, rule_set: z.string() });
+const spanSchema = z.object({
+  from_seq: seq,
+  to_seq: seq,
+  rule_set: z.string(),
+  /** The version of the built-in sets, where the rules name one: a rule set's id says which they are, not what is in them. */
+  built_in: z.int().min(1).optional(),
+});
 
 /** What a rule has found. Never the text itself. */
 export const findingSchema = z.object({
@@ -46,6 +52,8 @@ export const verdictSchema = z.object({
 
 export type Verdict = z.infer<typeof verdictSchema>;
 export type Finding = z.infer<typeof findingSchema>;
+/** Which rules judge. */
+export type JudgedBy = Pick<z.infer<typeof spanSchema>, "rule_set" | "built_in">;
 export type JudgedSpan = z.infer<typeof spanSchema>;
 
 export const MAX_FINDINGS = 100;

@@ -1,9 +1,13 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { BUILT_IN_RULES } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { builtInShapes } from "./built-in-shapes.ts";
+import { BUILT_IN_VERSION, builtInShapes } from "./built-in-shapes.ts";
+import { CARDS } from "./cards.ts";
+import { PERSONAL_DATA } from "./personal-data.ts";
 import { compileRuleSet } from "./rule-set.ts";
 import { found } from "./scanning.fixture.ts";
+import { SECRETS } from "./secrets.ts";
 
 const SET = compileRuleSet("built-in", ["cards", "secrets", "personal-data"]);
 const letters = (count: number): string => "aB3dE6gH9k".repeat(Math.ceil(count / 10)).slice(0, count);
@@ -162,6 +166,16 @@ const CLEAN = [
 
 test.for(CLEAN)("the built-in sets find nothing in %j", (text) => {
   expect(found(SET, text)).toEqual([]);
+});
+
+test("what the sets judge is recorded with their version, which goes up when they change", () => {
+  expect(SET.judgedBy).toEqual({ rule_set: "built-in", built_in: BUILT_IN_VERSION });
+  expect(compileRuleSet("terms", [{ terms: ["a"] }]).judgedBy).toEqual({ rule_set: "terms" });
+  const sources = [...CARDS, ...SECRETS, ...PERSONAL_DATA];
+  const said = sources.map(({ name, maxLength, pattern }) => `${name} ${maxLength} ${pattern}`).join("\n");
+  const digest = createHash("sha256").update(said).digest("hex").slice(0, 16);
+  // A change of a check alone does not show here: it raises the version as well.
+  expect([BUILT_IN_VERSION, digest]).toEqual([2, "720b17f52d21c925"]);
 });
 
 test("of a token that is longer than 1,024 characters the first 1,024 are found", () => {

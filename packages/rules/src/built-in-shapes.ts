@@ -6,6 +6,9 @@ import { SECRETS } from "./secrets.ts";
 import type { Shape } from "./pattern-bank.ts";
 import type { ShapeSource } from "./shape-source.ts";
 
+/** Counts the changes of what the sets find. A rule set's id does not tell them: it names the sets. */
+export const BUILT_IN_VERSION = 2;
+
 const SETS: Record<BuiltInRules, readonly ShapeSource[]> = {
   cards: CARDS,
   secrets: SECRETS,

@@ -1,6 +1,6 @@
-import type { ModerationAction, ModerationRule } from "@reprise/protocol";
+import type { JudgedBy, ModerationAction, ModerationRule } from "@reprise/protocol";
 import { assertRules } from "./assert-rules.ts";
-import { builtInShapes } from "./built-in-shapes.ts";
+import { BUILT_IN_VERSION, builtInShapes } from "./built-in-shapes.ts";
 import { DEFAULT_ACTION, type Detector, type RuleFinding, type RuleLabel, type Scanner } from "./finding.ts";
 import { BANK_SIZE, PatternBank, type Shape } from "./pattern-bank.ts";
 import { PatternScanner } from "./pattern-scanner.ts";
@@ -26,6 +26,8 @@ export interface ClassifierRule {
 /** Rules made ready for any number of texts. */
 export interface RuleSet {
   readonly id: string;
+  /** What its verdicts say of it. */
+  readonly judgedBy: JudgedBy;
   readonly classifiers: readonly ClassifierRule[];
   /** The memory that its terms take, roughly. */
   readonly bytes: number;
@@ -54,7 +56,8 @@ export function compileRuleSet(id: string, rules: readonly ModerationRule[]): Ru
       const overFolded = [...terms, ...builtInBanks.map(overBank)];
       return { folded, plain, overFolded, overPlain: patternBanks.map(overBank) };
     });
-  return { id, classifiers, bytes: automaton?.bytes ?? 0, createScanner };
+  const judgedBy = { rule_set: id, ...(builtInBanks.length > 0 && { built_in: BUILT_IN_VERSION }) };
+  return { id, judgedBy, classifiers, bytes: automaton?.bytes ?? 0, createScanner };
 }
 
 /** Rules sorted by how they are judged. */

@@ -81,7 +81,7 @@ export class JudgedGeneration {
     const ruleSet = await context.readRules(ref.tenant, moderation.rule_set);
     if (!ruleSet)
       throw new RepriseError("internal", `The rules ${moderation.rule_set} are not kept any more.`);
-    const record = await VerdictRecord.open(context.log, ref, moderation.rule_set);
+    const record = await VerdictRecord.open(context.log, ref, ruleSet.judgedBy);
     const whole = record.isAheadOf(snapshot.events) ? await readWholeLog(context.log, ref) : snapshot;
     if (whole !== snapshot) record.forgetLostOf(whole.events);
     return new JudgedGeneration({ context, ref, moderation, ruleSet, record }, whole);

@@ -25,7 +25,7 @@ test("a verdict that the client does not send counts as not stored, is no end of
   const publish = vi.fn<Publish>().mockRejectedValueOnce(tooLarge).mockRejectedValueOnce(tooLarge);
   publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
   const log = { publish, verdicts: { readVerdictFromLeader: async () => undefined } };
-  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
   record.folded(7);
   record.say(HALT);
   await expect(record.store()).rejects.toBe(tooLarge);
@@ -39,7 +39,7 @@ test("what was stored of an attempt that the broker has lost does not count for 
   const publish = vi.fn<Publish>().mockResolvedValue({ kind: "stored", streamSeq: 2, duplicate: false });
   const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "0000ff" };
   const log = { publish, verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
   record.folded(7);
   record.say(HALT);
   await record.store();
@@ -50,7 +50,7 @@ test("what is stored of an attempt that the log's leader does not have is forgot
   const spans = [{ from_seq: 1, to_seq: 90, rule_set: "rules" }];
   const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 3, nonce: "00000c", spans };
   const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+  const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
   const events = [1, 2].map((attempt) => {
     const started = { ...STARTED, attempt, nonce: "00000a" };
     return encodeEvent(10 * attempt, started);
@@ -76,7 +76,7 @@ test.each([
   async (_, nonce, seq, attempt, isLost) => {
     const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, ...(nonce && { nonce }) };
     const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-    const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, "rules");
+    const record = await VerdictRecord.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
     const started = { ...STARTED, attempt, nonce: "00000a" };
     expect(record.forgetLost([encodeEvent(seq, started)])).toBe(isLost);
     expect(record.stored?.judged).toBe(isLost ? 0 : 90);

@@ -3,6 +3,7 @@ import {
   decodeEvent,
   type Finding,
   type GenerationRef,
+  type JudgedBy,
   type KnownEvent,
   peekType,
   type Verdict,
@@ -41,7 +42,7 @@ const MAX_UNJUDGED = 100;
 export class VerdictRecord {
   readonly #log: GenerationLog;
   readonly #ref: GenerationRef;
-  readonly #ruleSet: string;
+  readonly #by: JudgedBy;
   #stored: Verdict | undefined;
   #streamSeq: number;
   #word: Word | undefined;
@@ -57,19 +58,19 @@ export class VerdictRecord {
   private constructor(
     log: GenerationLog,
     ref: GenerationRef,
-    ruleSet: string,
+    by: JudgedBy,
     stored?: { verdict: Verdict; streamSeq: number },
   ) {
     this.#log = log;
     this.#ref = ref;
-    this.#ruleSet = ruleSet;
+    this.#by = by;
     this.#stored = stored?.verdict;
     this.#streamSeq = stored?.streamSeq ?? 0;
   }
 
   /** @throws RepriseError `broker_unavailable` */
-  static async open(log: GenerationLog, ref: GenerationRef, ruleSet: string): Promise<VerdictRecord> {
-    return new VerdictRecord(log, ref, ruleSet, await log.verdicts.readVerdictFromLeader(ref));
+  static async open(log: GenerationLog, ref: GenerationRef, by: JudgedBy): Promise<VerdictRecord> {
+    return new VerdictRecord(log, ref, by, await log.verdicts.readVerdictFromLeader(ref));
   }
 
   /** What was stored before, by this process or another one, and was not forgotten. */
@@ -214,7 +215,7 @@ export class VerdictRecord {
       decided: Math.max(decided, stored?.decided ?? 0),
       attempt: Math.max(attempt, stored?.attempt ?? 0),
       nonce: (stored?.attempt ?? 0) > attempt ? stored?.nonce : nonce,
-      spans: addSpan(spans, judged, this.#ruleSet),
+      spans: addSpan(spans, judged, this.#by),
       findings: findings.length >= (stored?.findings?.length ?? 0) ? [...findings] : stored!.findings!,
       finding_count: Math.max(findingCount, stored?.finding_count ?? 0),
       ...(classified > 0 && { classified: Math.max(classified, stored?.classified ?? 0) }),

@@ -1,5 +1,5 @@
 import { type GenerationLog, readPolicy } from "@reprise/log";
-import { type GenerationRef, peekSeq } from "@reprise/protocol";
+import { type GenerationRef, type JudgedSpan, peekSeq } from "@reprise/protocol";
 import { uncovered } from "../domain/coverage.ts";
 
 /** @returns whether every event was looked at; undefined for a generation that nobody moderates */
@@ -14,7 +14,7 @@ export async function checkCoverage(
   const found = await log.verdicts.readVerdictFromLeader(ref);
   const { spans = [], finding_count: findings = 0, unjudged = [] } = found?.verdict ?? {};
   const gaps = uncovered(spans, peekSeq(last));
-  const covered = spans.map((span) => `${span.from_seq}-${span.to_seq} by ${span.rule_set}`).join(", ");
+  const covered = spans.map((span) => `${span.from_seq}-${span.to_seq} by ${nameOf(span)}`).join(", ");
   const missing = gaps.map((gap) => `${gap.from_seq}-${gap.to_seq}`).join(", ");
   const parts = [
     `${ref.generation}: ${covered || "nothing judged"}`,
@@ -24,4 +24,8 @@ export async function checkCoverage(
   ];
   print(parts.join("; "));
   return gaps.length === 0;
+}
+
+function nameOf({ rule_set, built_in }: JudgedSpan): string {
+  return built_in === undefined ? rule_set : `${rule_set} (built-in sets ${built_in})`;
 }

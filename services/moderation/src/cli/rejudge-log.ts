@@ -10,6 +10,7 @@ import {
   encodeEvent,
   type EventDraft,
   type GenerationRef,
+  type JudgedBy,
   logSubject,
   peekSeq,
   RepriseError,
@@ -52,7 +53,7 @@ export async function rejudgeLog(
     const last = await appendAll(log, ref, { snapshot, decisions: result.decisions });
     if (last !== undefined) {
       if (result.decisions.length > 0) apply(ref, last);
-      await recordSpan(log, ref, { result, ruleSet: ruleSet.id });
+      await recordSpan(log, ref, { result, by: ruleSet.judgedBy });
       return result;
     }
   }
@@ -80,12 +81,12 @@ async function appendAll(
 async function recordSpan(
   log: GenerationLog,
   ref: GenerationRef,
-  { result, ruleSet }: { result: Rejudgement; ruleSet: string },
+  { result, by }: { result: Rejudgement; by: JudgedBy },
 ): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     const present = await log.verdicts.readVerdictFromLeader(ref);
     const said = present?.verdict ?? { judged: 0, cleared: 0, decided: 0 };
-    const span = { from_seq: 1, to_seq: result.judged, rule_set: ruleSet };
+    const span = { from_seq: 1, to_seq: result.judged, ...by };
     const verdict = { ...said, spans: [...(said.spans ?? []), span] };
     const outcome = await storeVerdict(log.publish, ref, verdict, { expectedLast: present?.streamSeq ?? 0 });
     if (outcome.kind === "stored") return;

@@ -2,13 +2,25 @@ import { expect, test } from "vitest";
 import { addSpan, clipSpans, uncovered } from "./coverage.ts";
 
 test("events that the same rules have judged are one span, others begin a new one", () => {
-  const first = addSpan([], 5, "a");
-  const second = addSpan(addSpan(first, 9, "a"), 12, "b");
+  const [a, b, c] = [{ rule_set: "a" }, { rule_set: "b" }, { rule_set: "c" }];
+  const first = addSpan([], 5, a);
+  const second = addSpan(addSpan(first, 9, a), 12, b);
   expect(second).toEqual([
     { from_seq: 1, to_seq: 9, rule_set: "a" },
     { from_seq: 10, to_seq: 12, rule_set: "b" },
   ]);
-  expect(addSpan(second, 12, "c")).toEqual(second);
+  expect(addSpan(second, 12, c)).toEqual(second);
+});
+
+test("events that other built-in sets have judged begin a new span, though the rules name the same", () => {
+  const first = addSpan([], 5, { rule_set: "a" });
+  expect(
+    addSpan(addSpan(first, 7, { rule_set: "a", built_in: 2 }), 9, { rule_set: "a", built_in: 3 }),
+  ).toEqual([
+    { from_seq: 1, to_seq: 5, rule_set: "a" },
+    { from_seq: 6, to_seq: 7, rule_set: "a", built_in: 2 },
+    { from_seq: 8, to_seq: 9, rule_set: "a", built_in: 3 },
+  ]);
 });
 
 test("what nobody has judged is told", () => {

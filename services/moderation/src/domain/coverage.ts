@@ -1,12 +1,13 @@
-import type { JudgedSpan } from "@reprise/protocol";
+import type { JudgedBy, JudgedSpan } from "@reprise/protocol";
 
 /** Adds the events up to `judged` to what was judged before: those that nobody has judged yet, by these rules. */
-export function addSpan(spans: readonly JudgedSpan[], judged: number, ruleSet: string): JudgedSpan[] {
+export function addSpan(spans: readonly JudgedSpan[], judged: number, by: JudgedBy): JudgedSpan[] {
   const last = spans.at(-1);
   const fromSeq = last ? last.to_seq + 1 : 1;
   if (judged < fromSeq) return [...spans];
-  if (last?.rule_set === ruleSet) return [...spans.slice(0, -1), { ...last, to_seq: judged }];
-  return [...spans, { from_seq: fromSeq, to_seq: judged, rule_set: ruleSet }];
+  if (last && last.rule_set === by.rule_set && last.built_in === by.built_in)
+    return [...spans.slice(0, -1), { ...last, to_seq: judged }];
+  return [...spans, { from_seq: fromSeq, to_seq: judged, ...by }];
 }
 
 /** Without what was said of events from a place on: others have taken theirs. */

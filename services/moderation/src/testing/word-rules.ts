@@ -3,7 +3,13 @@ import type { RuleFinding, RuleSet, Scanner } from "@reprise/rules";
 
 /** Rules of plain words, found anywhere: slow, and simple enough to be right at sight. */
 export function wordRules(words: Readonly<Record<string, ModerationAction>>): RuleSet {
-  return { id: "words", classifiers: [], bytes: 0, createScanner: () => createScanner(words) };
+  return {
+    id: "words",
+    judgedBy: { rule_set: "words" },
+    classifiers: [],
+    bytes: 0,
+    createScanner: () => createScanner(words),
+  };
 }
 
 function createScanner(words: Readonly<Record<string, ModerationAction>>): Scanner {
