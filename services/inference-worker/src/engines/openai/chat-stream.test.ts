@@ -338,7 +338,13 @@ describe("an upstream that counts as it goes", () => {
     expect(events).toEqual([{ ...text("a"), inputTokens: 20 }, end("stop", 20, 1)]);
   });
 
-  test.each([{ prompt_tokens: "20" }, { completion_tokens: -1 }, [], "none", { prompt_tokens: 1.5 }])(
+  test.each([
+    [{ prompt_tokens: "20" }],
+    [{ completion_tokens: -1 }],
+    [[]],
+    ["none"],
+    [{ prompt_tokens: 1.5 }],
+  ])(
     "in a field that is malformed, such as %j, has counted nothing, and loses no text",
     async (malformed) => {
       const { events, error } = await read([
@@ -350,4 +356,10 @@ describe("an upstream that counts as it goes", () => {
       expect(events).toEqual([text("a"), end("stop", null, 1)]);
     },
   );
+
+  test("loses no count because of another one that is malformed", async () => {
+    const said = { prompt_tokens: "9", completion_tokens: 5 };
+    const { events } = await read([content("a"), finish(), frame({ choices: [], usage: said }), DONE]);
+    expect(events.at(-1)).toEqual(end("stop", null, 5));
+  });
 });

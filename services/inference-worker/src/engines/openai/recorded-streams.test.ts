@@ -64,7 +64,10 @@ const STREAMS: Record<string, Expected> = {
   "lm-studio": { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 5] },
   "lm-studio-error": { text: "Hel", failure: { retry: "broken", said: "The model has crashed without …" } },
   mistral: { text: "Hello.", reasoning: "Hm. So.", end: ["stop", 9, 6], leftOut: ["other content"] },
-  "mistral-error": { text: "Hel", failure: { retry: "broken" } },
+  "mistral-error": {
+    text: "Hel",
+    failure: { retry: "broken", said: "service … capacity exceeded … Service … capacity exceeded for …" },
+  },
   "mistral-finish-error": { text: "Hel", failure: { retry: "broken" } },
 };
 
