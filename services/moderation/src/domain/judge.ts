@@ -18,7 +18,7 @@ import type { KeptText } from "./kept-texts.ts";
 import { alignReplacement } from "./align-replacement.ts";
 import { judgeRest } from "./judge-rest.ts";
 import { type ReviewEvent, Reviews, within } from "./reviews.ts";
-import { divided, draftDecision, type LateFinding, reachOf, type Wanted } from "./wanted.ts";
+import { divided, draftDecision, type LateFinding, overlap, reachOf, type Wanted } from "./wanted.ts";
 
 /** An attempt, and its first event. */
 export interface JudgedAttempt {
@@ -47,6 +47,7 @@ export class Judge {
   readonly findings = new Findings();
   #wanted: Wanted[] = [];
   #judged = -1;
+  #cleared = -1;
   #decided = 0;
   #endSeq: number | undefined;
   #attempt: JudgedAttempt = { attempt: 0, nonce: undefined, fromSeq: 0 };
@@ -98,10 +99,15 @@ export class Judge {
   }
 
   /**
-   * The last event that may be shown. It may lie before what was cleared earlier, where a match reaches back into text that was
-   * settled: what was shown stays so, and nothing behind it is until the match is decided.
+   * The last event that may be shown. Where a match reaches back into text that was settled, what was cleared stays so, and nothing behind it is
+   * until the match is decided.
    */
   get cleared(): number {
+    this.#cleared = Math.max(this.#cleared, this.#firstHeld() - 1);
+    return this.#cleared;
+  }
+
+  #firstHeld(): number {
     let first = this.#judged + 1;
     const hold = (range: SeqRange, channel: string) => {
       // Of events that were withdrawn together the first one tells what is left of all.
@@ -113,7 +119,7 @@ export class Judge {
     if (this.#options.moderation.mode === "gate") {
       for (const review of this.reviews.open) hold(review, review.channelName);
     }
-    return first - 1;
+    return first;
   }
 
   /**
@@ -284,10 +290,6 @@ export class Judge {
       channel.forget(this.#withdrawals.widened({ fromSeq, toSeq: needed }, channel.name).fromSeq);
     }
   }
-}
-
-function overlap(a: SeqRange, b: SeqRange): boolean {
-  return a.fromSeq <= b.toSeq && b.fromSeq <= a.toSeq;
 }
 
 type RedactedEvent = Extract<KnownEvent, { type: "moderation.redacted" }>;

@@ -75,6 +75,10 @@ export function divided(
   ];
 }
 
+export function overlap(a: SeqRange, b: SeqRange): boolean {
+  return a.fromSeq <= b.toSeq && b.fromSeq <= a.toSeq;
+}
+
 /** A range that earlier withdrawals would make longer than this is cut where the finding begins. */
 const LONGEST_WIDENED = 16;
 
