@@ -21,6 +21,7 @@ describe("the environment", () => {
       REPRISE_AUDIT: "on",
       REPRISE_AUDIT_NAME: "reprise",
       REPRISE_AUDIT_S3_REGION: "us-east-1",
+      REPRISE_WITNESS: "on",
       REPRISE_WITNESS_NAME: "witness",
       REPRISE_LOG_LEVEL: "info",
       REPRISE_SHARDS: 4,

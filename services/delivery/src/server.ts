@@ -10,7 +10,7 @@ import fastify, {
 } from "fastify";
 import { boundConnections, type ConnectionBounds } from "./bound-connections.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
-import { discardBody } from "./bodies/discard-body.ts";
+import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { sendProblem, toProblem } from "./problem.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -99,7 +99,7 @@ export async function buildServer({
     if (hasLeft) context.logger.debug({ request: request.id }, "a client left before its request was whole");
     else if (error.code === "internal")
       context.logger.error({ err: error.cause, request: request.id }, "a request failed");
-    discardBody(request.raw);
+    discardBody(request.raw, Math.min(DISCARD_MS, arrivalMs));
     await sendProblem(reply, error);
   });
   app.setNotFoundHandler((request) => {

@@ -40,7 +40,8 @@ describe("a body is read for nobody but a key that may make the call: the answer
   });
 
   test("and one that goes on sending a refused body is cut off", async () => {
-    await using connection = await openRawConnection(platform.node.url);
+    await using node = await platform.addNode({ arrivalMs: 500 });
+    await using connection = await openRawConnection(node.url);
     connection.send(createHead({ "content-length": `${LIMITS.bodyBytes}` }));
     expect(await statusOf(connection)).toBe("HTTP/1.1 401");
     connection.send("{");

@@ -1,6 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue, restAsLongAsBusy } from "./fair-queue.ts";
+
+/** A turn of the event loop, in which nothing takes time. */
+const rest = (next: () => void) => void setImmediate(next);
 
 /** Enters so many of one byte each, and notes when they begin. */
 function enter(queue: FairQueue, begun: string[], tenant: string, count: number): void {
@@ -12,7 +15,7 @@ async function turns(count: number): Promise<void> {
 }
 
 test("so many bytes are under way at a time, and the next begins when one has left", async () => {
-  const queue = new FairQueue(2);
+  const queue = new FairQueue(2, rest);
   const begun: string[] = [];
   enter(queue, begun, "a", 5);
   await turns(10);
@@ -23,7 +26,7 @@ test("so many bytes are under way at a time, and the next begins when one has le
 });
 
 test("tenants take turns, however many one of them has waiting", async () => {
-  const queue = new FairQueue(1);
+  const queue = new FairQueue(1, rest);
   const begun: string[] = [];
   enter(queue, begun, "flood", 100);
   enter(queue, begun, "other", 2);
@@ -36,7 +39,7 @@ test("tenants take turns, however many one of them has waiting", async () => {
 });
 
 test("no two begin in one turn of the event loop", async () => {
-  const queue = new FairQueue(100);
+  const queue = new FairQueue(100, rest);
   const begun: string[] = [];
   enter(queue, begun, "a", 10);
   await turn();
@@ -48,7 +51,7 @@ test("no two begin in one turn of the event loop", async () => {
 });
 
 test("one that is larger than all that may be under way goes alone", async () => {
-  const queue = new FairQueue(2);
+  const queue = new FairQueue(2, rest);
   const begun: string[] = [];
   enter(queue, begun, "a", 1);
   void queue.enter("b", 5).then(() => begun.push("b"));
@@ -57,4 +60,14 @@ test("one that is larger than all that may be under way goes alone", async () =>
   queue.leave(1);
   await turns(5);
   expect(begun).toEqual(["a", "b"]);
+});
+
+test("a rest is as long as what ran before it", async () => {
+  const begunAt = performance.now();
+  const rested = new Promise<void>((resolve) => restAsLongAsBusy(resolve));
+  while (performance.now() < begunAt + 20);
+  const busyMs = performance.now() - begunAt;
+  await rested;
+  // Timers count whole milliseconds.
+  expect(performance.now() - begunAt).toBeGreaterThanOrEqual(2 * busyMs - 2);
 });

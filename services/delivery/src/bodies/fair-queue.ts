@@ -3,21 +3,35 @@ interface Waiting {
   readonly begin: () => void;
 }
 
+/** Calls back later. */
+export type Rest = (next: () => void) => void;
+
+/**
+ * Calls back when as much time has gone by as this turn of the event loop takes: what rests like this between its parts has half of
+ * the loop at most, however much there is of it.
+ */
+export function restAsLongAsBusy(next: () => void): void {
+  const begunAt = performance.now();
+  setImmediate(() => setTimeout(next, performance.now() - begunAt));
+}
+
 /**
  * Lets large requests in one behind the other, so many bytes of them at a time: each costs this process milliseconds in which nothing
- * else runs, and the broker's time. Tenants take turns, however much one of them has waiting. Two never begin in the same turn of
- * the event loop, so that all other work goes on between them.
+ * else runs, and the broker's time. Tenants take turns, however much one of them has waiting. Between two that begin there is a
+ * rest, in which all other work goes on.
  */
 export class FairQueue {
   readonly #maxBytes: number;
   /** In the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   #bytes = 0;
-  #isPausing = false;
+  readonly #rest: Rest;
+  #isResting = false;
 
   /** @param maxBytes how much may be under way at a time; a larger one than that goes alone */
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, rest: Rest = restAsLongAsBusy) {
     this.#maxBytes = maxBytes;
+    this.#rest = rest;
   }
 
   /** Resolves when it is this one's turn. `leave` is to be called for each that has begun. */
@@ -37,17 +51,17 @@ export class FairQueue {
 
   #beginNext(): void {
     const [next] = this.#waiting;
-    if (!next || this.#isPausing) return;
+    if (!next || this.#isResting) return;
     const [tenant, [first, ...others]] = next;
     const { bytes, begin } = first!;
     if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) return;
     this.#waiting.delete(tenant);
     if (others.length > 0) this.#waiting.set(tenant, others);
     this.#bytes += bytes;
-    this.#isPausing = true;
+    this.#isResting = true;
     begin();
-    setImmediate(() => {
-      this.#isPausing = false;
+    this.#rest(() => {
+      this.#isResting = false;
       this.#beginNext();
     });
   }

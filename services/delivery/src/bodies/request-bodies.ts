@@ -11,7 +11,7 @@ export interface RequestBodiesOptions {
 
 /** Above this size a body is read, checked and written apart from the small ones, which never wait for it. */
 const LARGE_BYTES = 64 * 1_024;
-const LARGE_BYTES_AT_A_TIME = 4 * 1_024 * 1_024;
+const LARGE_BYTES_AT_A_TIME = 2 * 1_024 * 1_024;
 const RETRY_AFTER_MS = 1_000;
 
 /** The bodies that this process has in memory, from before their first byte until the call that they belong to is done with them. */
