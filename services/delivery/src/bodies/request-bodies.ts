@@ -11,7 +11,8 @@ export interface RequestBodiesOptions {
 
 /** Above this size a body is read, checked and written apart from the small ones, which never wait for it. */
 const LARGE_BYTES = 64 * 1_024;
-const LARGE_BYTES_AT_A_TIME = 2 * 1_024 * 1_024;
+/** As large as the largest body: one of those, or several smaller ones. */
+const LARGE_BYTES_AT_A_TIME = LIMITS.bodyBytes;
 const RETRY_AFTER_MS = 1_000;
 
 /** The bodies that this process has in memory, from before their first byte until the call that they belong to is done with them. */

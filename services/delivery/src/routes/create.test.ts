@@ -37,6 +37,8 @@ describe("a create", () => {
       error: null,
       finish_reason: null,
       tool_calls: [],
+      reviews: [],
+      settled: false,
       cursor: "0-0",
       created_at,
       metadata: { user: "ü" },
