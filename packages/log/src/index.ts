@@ -34,6 +34,8 @@ export {
   type PurgeTarget,
   type StreamPlaces,
 } from "./purge-generation.ts";
+export { moveCheckpoints } from "./move-checkpoints.ts";
+export { clearTextStretches, readTextStretches } from "./text-stretch.ts";
 export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";
 export { Tail } from "./tail.ts";
 export type { Remains } from "./rollback.ts";

@@ -30,6 +30,7 @@ import type { StoredEvent } from "./log-reader.ts";
 import { isNoLongerKept } from "./no-longer-kept.ts";
 import { askNext, askStream, type StoredMessage } from "./stream-api.ts";
 import { readPlaces } from "./stream-places.ts";
+import { encodeTextStretch } from "./text-stretch.ts";
 import { createWriterName } from "./writer-name.ts";
 
 /*
@@ -117,7 +118,7 @@ export interface ClosedGeneration {
  */
 export async function closeGeneration(target: PurgeTarget): Promise<ClosedGeneration> {
   const { broker, log, ref } = target;
-  if (!(await isMarked(broker, ref))) await mark(log, ref);
+  if (!(await isMarked(broker, ref))) await mark(target);
   const end = await appendEnd(log, ref);
   return { end, places: await readGenerationPlaces(target) };
 }
@@ -159,7 +160,7 @@ function add(ranges: [number, number][], streamSeq: number): void {
 
 /**
  * Takes a generation that has ended out of every live stream, and leaves a marker by which its id is known as one that was. Its bytes may
- * stay in the broker's files for a while: `fillStream` bounds that. May be repeated.
+ * stay in the broker's files for a while: `fillStream` and `moveCheckpoints` bound that. May be repeated.
  * @param closed as `closeGeneration` has found it; closed here by default
  * @throws RepriseError `broker_unavailable`
  */
@@ -213,11 +214,21 @@ function isEnd({ payload }: StoredEvent): boolean {
   return isTerminal(peekType(payload));
 }
 
-async function mark(log: GenerationLog, ref: GenerationRef): Promise<void> {
-  const outcome = await log.publishCheckpoint(checkpointSubject(ref), new Uint8Array(), {
-    extra: { [HEADER.erased]: "1" },
-  });
-  if (outcome.kind !== "stored") throw unavailable("The marker of an erased generation could not be stored.");
+/** By compare-and-set: the marker says where the checkpoint lay that it takes the place of. */
+async function mark({ broker, log, ref }: PurgeTarget): Promise<void> {
+  const subject = checkpointSubject(ref);
+  const beginning = { afterStreamSeq: 0, subject: logSubject(ref) };
+  const first = await askNext(broker.main, streamOf(ref.generation), beginning);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const last = await readLast(broker, CHECKPOINTS_STREAM, subject);
+    const outcome = await log.publishCheckpoint(subject, new Uint8Array(), {
+      expectedLast: last?.seq ?? 0,
+      extra: { [HEADER.erased]: encodeTextStretch(first, last) },
+    });
+    if (outcome.kind === "stored") return;
+    if (outcome.kind === "unavailable") break;
+  }
+  throw unavailable("The marker of an erased generation could not be stored.");
 }
 
 function unavailable(message: string): RepriseError {

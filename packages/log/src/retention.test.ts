@@ -5,7 +5,9 @@ import { expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
 import { connectBroker } from "./connection.ts";
 import { appendDecision } from "./decision.ts";
+import { moveCheckpoints } from "./move-checkpoints.ts";
 import { purgeGeneration } from "./purge-generation.ts";
+import { readStreamFacts } from "./stream-places.ts";
 import { eventually } from "./testing/eventually.ts";
 import { openHub } from "./testing/open-hub.ts";
 import {
@@ -73,6 +75,16 @@ test("a generation that has expired says so for as long as it was kept, and then
   await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
   expect(Date.now() - writtenAt).toBeGreaterThan(2 * RETENTION_MS - 1_000);
   await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
+});
+
+test("a checkpoint that was moved, as an erasure of others does, expires and leaves its marker all the same", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = await writeEnded(world);
+  const { lastStreamSeq } = await readStreamFacts(world.broker.main, CHECKPOINTS_STREAM);
+  expect(await moveCheckpoints(world, [{ sinceUs: 0, untilUs: 0, lastStreamSeq }])).toBe(1);
+  expect((await world.log.reader.readLog(ref)).events).toHaveLength(5);
+  expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
+  await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
 });
 
 test("a generation that was erased says so for as long as logs are kept, and then is like any other that was", async () => {

@@ -103,7 +103,7 @@ const MICRO_DIGITS = 6;
 let lastSecond = { text: "", us: 0 };
 
 /** Of a time as the broker writes it: RFC 3339, UTC, with up to nine digits of a second. */
-function toMicroseconds(time: string): number {
+export function toMicroseconds(time: string): number {
   const text = time.slice(0, SECOND_CHARS);
   // Nearly all messages share their second with the one before, and parsing dates is slow.
   if (text !== lastSecond.text) lastSecond = { text, us: Date.parse(`${text}Z`) * 1_000 };

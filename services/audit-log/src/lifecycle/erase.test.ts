@@ -1,4 +1,11 @@
-import { decodeOpsRecord, encodeEvent, OPS_STREAM, type GenerationRef } from "@reprise/protocol";
+import {
+  checkpointSubject,
+  CHECKPOINTS_STREAM,
+  decodeOpsRecord,
+  encodeEvent,
+  OPS_STREAM,
+  type GenerationRef,
+} from "@reprise/protocol";
 import { enqueueJob, readPlaces } from "@reprise/log";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -67,6 +74,35 @@ test("a subject is erased while it streams and is archived: no store holds its t
     await expect(log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect((await log.reader.readLog(other)).events).toHaveLength(3);
   expect(world.errors).toEqual([]);
+});
+
+test("text in a file of checkpoints that was full before, and is mostly of others, is gone with the certificate", async () => {
+  await using world = await openLifecycleWorld();
+  const { log } = world.live;
+  const ref = createRef();
+  const store = async (of: GenerationRef, text: string, bytes: number) => {
+    const payload = Buffer.alloc(bytes, `${text} `);
+    const outcome = await log.publishCheckpoint(checkpointSubject(of), payload, {});
+    expect(outcome.kind).toBe("stored");
+  };
+  const storeOthers = async (count: number) => {
+    for (let i = 0; i < count; i++) await store(createRef(), PUBLIC, 512 * 1_024);
+  };
+  await writeLog(log, ref, { ...SUBJECT, input: SECRET }, [completed()]);
+  await storeOthers(6);
+  // Once more and once for the last time: the broker keeps the second, and the bytes of both.
+  for (let i = 0; i < 2; i++) await store(ref, SECRET, 1_024);
+  await storeOthers(14);
+  const inCheckpoints = async () =>
+    (await filesWith(world.server.storeDir, SECRET)).filter((path) => path.includes(CHECKPOINTS_STREAM));
+  expect(await inCheckpoints()).toHaveLength(1);
+
+  await using archiver = await world.startArchiver();
+  await archivedUpTo(world, SECRET);
+  expect(await eraseSubject(await world.openContext(), request, options)).toMatchObject({ kind: "erased" });
+  expect(await inCheckpoints()).toEqual([]);
+  await archiver.stop();
+  expect(await findingsIn(world)).toEqual([]);
 });
 
 test("nodes are told of every generation that was erased", async () => {

@@ -1,13 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ArchiveState, PlacesByStream } from "@reprise/archive";
 import {
+  clearTextStretches,
   type FilledStream,
   fillStream,
+  moveCheckpoints,
   purgeFiller,
+  readTextStretches,
   type StreamPlaces,
   streamsWithTextOf,
 } from "@reprise/log";
-import { parseGenerationId, RepriseError, type TenantId } from "@reprise/protocol";
+import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
 import { laneStreams } from "../archiving/lane-kind.ts";
 import { EmptiedPlaces } from "./emptied-places.ts";
 import { type Erasure, generationsOf } from "./erasures.ts";
@@ -32,7 +35,8 @@ const TRIES = 3;
  * 1. Its keys are destroyed: what the archive holds is unreadable from here on, and in every copy of it.
  * 2. Its generations are purged from the live streams, once the places that become empty are recorded, and all nodes let go of them.
  * 3. After a while nobody has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
- *    them, and the places of that are recorded. Whoever sealed something meanwhile sees that record and seals anew.
+ *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. Whoever sealed
+ *    something meanwhile sees that record and seals anew.
  * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
  *    and so is what another process has taken into the erasure.
  * 5. The destruction is recorded.
@@ -63,7 +67,7 @@ export async function finishErasure(
     // Of a generation with a key of its own nothing more is sealed.
     if (erasure.tag !== undefined) await pause(settleMs, undefined, ends);
     signal?.throwIfAborted();
-    await fillFiles(live, erasure, record);
+    await clearFiles(live, refs, record);
     await purgeAll(live, refs, record);
     let further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
@@ -110,13 +114,16 @@ async function destroyKeys(
   }
 }
 
-/** @param record told of the places of what fills the files, before they become empty */
-async function fillFiles(
+/**
+ * Has the broker's files lose what was purged, as far as it depends on who erases.
+ * @param record told of the places of what fills the files, before they become empty
+ */
+export async function clearFiles(
   live: LiveStreams,
-  { generations }: Erasure,
+  refs: readonly GenerationRef[],
   record: (places: PlacesByStream) => Promise<unknown>,
 ): Promise<void> {
-  const streams = streamsWithTextOf(generations.map(parseGenerationId));
+  const streams = streamsWithTextOf(refs.map(({ generation }) => generation));
   const archived = laneStreams(live.shards);
   const places = await EmptiedPlaces.open(
     live,
@@ -129,7 +136,9 @@ async function fillFiles(
     if (archived.includes(stream.stream)) places.add(filled);
   }
   await record(places.byStream());
+  await moveCheckpoints(live, await readTextStretches(live.broker, refs));
   for (const [stream, filled] of fillers) await purgeFiller(live.broker, stream, filled);
+  await clearTextStretches(live, refs);
 }
 
 /** Generations that nobody can read any more because of an erasure, and those that others have taken into it, as far as it has not. */

@@ -1,5 +1,5 @@
-import { isPurged, storeCheckpoint } from "@reprise/log";
-import { encodeEvent, type EventDraft, logSubject, peekSeq } from "@reprise/protocol";
+import { isPurged, readTextStretches, storeCheckpoint } from "@reprise/log";
+import { CHECKPOINTS_STREAM, encodeEvent, type EventDraft, logSubject, peekSeq } from "@reprise/protocol";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -11,7 +11,7 @@ import {
   SETTLE_MS,
   writeLog,
 } from "../testing/lifecycle-world.ts";
-import { streamsWith } from "../testing/search-stores.ts";
+import { filesWith, streamsWith } from "../testing/search-stores.ts";
 import { eraseSubject } from "./erase.ts";
 import { openErasures } from "./erasures.ts";
 import { startMaintenance } from "./maintenance.ts";
@@ -47,6 +47,10 @@ test("an erasure that nobody goes on with is finished after two minutes", async 
   expect(maintenance.errors).toEqual([]);
 });
 
+async function checkpointFilesWith({ server }: LifecycleWorld, text: string): Promise<string[]> {
+  return (await filesWith(server.storeDir, text)).filter((path) => path.includes(CHECKPOINTS_STREAM));
+}
+
 test("what somebody who slept writes after an erasure is taken away again", async () => {
   await using world = await openLifecycleWorld();
   const ref = createRef();
@@ -58,6 +62,8 @@ test("what somebody who slept writes after an erasure is taken away again", asyn
   expect(await streamsWith(world.live.broker, "secret")).toHaveLength(1);
   await using maintenance = await maintenanceOf(world, Date.now);
   await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
+  await eventually(async () => expect(await readTextStretches(world.live.broker, [ref])).toEqual([]));
+  expect(await checkpointFilesWith(world, "secret")).toEqual([]);
   await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect(maintenance.errors).toEqual([]);
 });

@@ -1,10 +1,11 @@
-import { holdLeases } from "@reprise/log";
+import type { PlacesByStream } from "@reprise/archive";
+import { holdLeases, readTextStretches } from "@reprise/log";
 import { parseTenantId } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
 import { atMost, CLOSE_MS } from "../closing.ts";
 import { compact } from "./compaction.ts";
 import { type Erasure, erasuresIn, openErasures } from "./erasures.ts";
-import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
+import { clearFiles, type FinishOptions, finishErasure } from "./finish-erasure.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
 import { purgeAll, toRef } from "./live-generations.ts";
 import { nextCompaction } from "./next-compaction.ts";
@@ -151,9 +152,11 @@ async function purgeAgain({ archive, live, signal }: Round, tenant: string, eras
   const refs = erasure.generations.map((id) => toRef(parseTenantId(tenant), id));
   const at = new Date().toISOString();
   if (!live) return;
-  await purgeAll(live, refs, (purged) =>
-    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at }), { signal }),
-  );
+  const record = (purged: PlacesByStream) =>
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at }), { signal });
+  await purgeAll(live, refs, record);
+  // What was purged again, or before by somebody who died.
+  if ((await readTextStretches(live.broker, refs)).length > 0) await clearFiles(live, refs, record);
 }
 
 async function compactAll(options: Round, tenant: string): Promise<void> {

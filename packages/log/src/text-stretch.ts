@@ -1,0 +1,96 @@
+import { CHECKPOINTS_STREAM, checkpointSubject, type GenerationRef } from "@reprise/protocol";
+import type { Broker } from "./connection.ts";
+import type { GenerationLog } from "./generation-log.ts";
+import { HEADER } from "./header.ts";
+import { askStream, type StoredMessage } from "./stream-api.ts";
+import { toMicroseconds } from "./stream-places.ts";
+
+/*
+ * Where in `CHECKPOINTS` the text of an erased generation has lain. The broker knows of its last checkpoint only, but every earlier one
+ * was stored between its first event and that one. The marker that takes its place says so: whoever goes on with an erasure that was
+ * interrupted has nothing else to go by.
+ */
+export interface TextStretch {
+  /** When the first event was stored, and the last checkpoint: microseconds since 1970, by the broker's clock. */
+  readonly sinceUs: number;
+  readonly untilUs: number;
+  /** Where the last checkpoint lay. */
+  readonly lastStreamSeq: number;
+}
+
+/** What a marker says where there was no text. */
+const NO_TEXT = "1";
+const STRETCH = /^(\d+) (\d+) (\d+)$/;
+
+/**
+ * @param first the log's first event, where it has one
+ * @param last what the marker takes the place of
+ */
+export function encodeTextStretch(first: StoredMessage | undefined, last: StoredMessage | undefined): string {
+  if (!last?.data) return NO_TEXT;
+  return `${first ? toMicroseconds(first.time) : 0} ${toMicroseconds(last.time)} ${last.seq}`;
+}
+
+/**
+ * Of the erased generations those whose markers name a stretch that no `clearTextStretches` has cleared.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readTextStretches(
+  broker: Broker,
+  refs: readonly GenerationRef[],
+): Promise<TextStretch[]> {
+  const found = await Promise.all(refs.map((ref) => readMarker(broker, ref)));
+  return joinStretches(found.flatMap((marker) => marker?.stretch ?? []));
+}
+
+/** To be called once nothing of these generations is left in the stretches' files: the markers name them no more. */
+export async function clearTextStretches(
+  { broker, log }: { readonly broker: Broker; readonly log: GenerationLog },
+  refs: readonly GenerationRef[],
+): Promise<void> {
+  for (const ref of refs) {
+    const marker = await readMarker(broker, ref);
+    if (!marker) continue;
+    // Whoever has written here meanwhile is found, and taken away, by purging again; one that is not stored is cleared again.
+    await log.publishCheckpoint(checkpointSubject(ref), new Uint8Array(), {
+      expectedLast: marker.streamSeq,
+      extra: { [HEADER.erased]: NO_TEXT },
+    });
+  }
+}
+
+async function readMarker(
+  { main }: Broker,
+  ref: GenerationRef,
+): Promise<{ stretch: TextStretch; streamSeq: number } | undefined> {
+  const request = { last_by_subj: checkpointSubject(ref) };
+  const { message } = await askStream<{ message?: StoredMessage }>(
+    main,
+    CHECKPOINTS_STREAM,
+    "MSG.GET",
+    request,
+  );
+  const [, ...numbers] = STRETCH.exec(headerOf(message, HEADER.erased)) ?? [];
+  const [sinceUs, untilUs, lastStreamSeq] = numbers.map(Number);
+  if (!message || lastStreamSeq === undefined) return undefined;
+  return { stretch: { sinceUs: sinceUs!, untilUs: untilUs!, lastStreamSeq }, streamSeq: message.seq };
+}
+
+/** Those that overlap as one: what lies in both is gone through once. */
+export function joinStretches(stretches: readonly TextStretch[]): TextStretch[] {
+  const joined: TextStretch[] = [];
+  for (const next of stretches.toSorted((a, b) => a.sinceUs - b.sinceUs)) {
+    const before = joined.at(-1);
+    if (!before || next.sinceUs > before.untilUs) joined.push(next);
+    else if (next.untilUs > before.untilUs) joined[joined.length - 1] = { ...next, sinceUs: before.sinceUs };
+  }
+  return joined;
+}
+
+function headerOf(message: StoredMessage | undefined, name: string): string {
+  const lines = Buffer.from(message?.hdrs ?? "", "base64")
+    .toString()
+    .split("\r\n");
+  const line = lines.find((one) => one.startsWith(`${name}:`));
+  return line?.slice(name.length + 1).trim() ?? "";
+}
