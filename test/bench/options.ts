@@ -5,6 +5,7 @@ export const SCENARIOS = [
   "S1",
   "S2",
   "S3",
+  "FIRST",
   "IDLE",
   "APPEND",
   "STALLED",
@@ -18,7 +19,17 @@ export const SCENARIOS = [
 ] as const;
 
 /** What fits in a minute and a half. */
-const QUICK_SCENARIOS = ["S1", "S2", "S3", "IDLE", "APPEND", "MODERATION", "RETRACT-LAG", "ARCHIVE"] as const;
+const QUICK_SCENARIOS = [
+  "S1",
+  "S2",
+  "S3",
+  "FIRST",
+  "IDLE",
+  "APPEND",
+  "MODERATION",
+  "RETRACT-LAG",
+  "ARCHIVE",
+] as const;
 
 export type ScenarioName = (typeof SCENARIOS)[number];
 

@@ -3,6 +3,7 @@ import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace.ts";
 import { formatArchive, formatAudit } from "./format-audit.ts";
 import { formatFlood } from "./format-flood.ts";
+import { formatFirst } from "./format-first.ts";
 import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
@@ -24,6 +25,8 @@ export function formatResult(result: ScenarioResult): string {
       const title = `S3: ${result.readers} readers at once, ${result.events} events behind: ms until caught up`;
       return `${title}\n${formatTable(["", "p50", "p90", "p99", "max"], rows)}`;
     }
+    case "FIRST":
+      return formatFirst(result);
     case "IDLE": {
       const kb = (bytes: number | undefined) => (bytes === undefined ? "n/a" : (bytes / 1_024).toFixed(1));
       const rows = result.rows.map((row) => [

@@ -5,6 +5,7 @@ import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
 import { judgeFlood } from "./format-flood.ts";
+import { judgeFirst } from "./format-first.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
 import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
 
@@ -17,6 +18,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeFanOut(result);
       case "S3":
         return judgeBacklog(result);
+      case "FIRST":
+        return judgeFirst(result);
       case "IDLE": {
         const own = result.rows.find(({ target }) => target === "reprise");
         return own

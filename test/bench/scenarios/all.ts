@@ -5,6 +5,7 @@ import { type AuditResult, runAudit } from "./audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
 import { type FloodResult, runFlood } from "./flood.ts";
+import { type FirstResult, runFirst } from "./first.ts";
 import { type IdleResult, runIdle } from "./idle.ts";
 import { type ModerationResult, runModeration } from "./moderation.ts";
 import { type RetractLagResult, runRetractLag } from "./retract-lag.ts";
@@ -17,6 +18,7 @@ import type { TraceResult } from "./trace.ts";
 export type ScenarioResult =
   | FanOutResult
   | BacklogResult
+  | FirstResult
   | IdleResult
   | AppendResult
   | StalledResult
@@ -34,6 +36,7 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   S1: (context) => runFanOut("S1", context),
   S2: (context) => runFanOut("S2", context),
   S3: runBacklog,
+  FIRST: runFirst,
   IDLE: runIdle,
   APPEND: runAppend,
   STALLED: runStalled,

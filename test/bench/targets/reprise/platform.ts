@@ -6,6 +6,8 @@ import { type RepriseSettings, startService } from "./service-child.ts";
 export interface BenchPlatform extends AsyncDisposable {
   readonly url: string;
   readonly apiKey: string;
+  readonly tenant: string;
+  readonly natsUrl: string;
   /** Of another tenant. */
   readonly otherKey: string;
   readonly processes: readonly MeasuredProcess[];
@@ -24,12 +26,14 @@ export async function startPlatform({ natsServer, profileDir }: RepriseSettings)
   });
   stack.use(worker);
   const delivery = stack.use(await startBenchDelivery(server.url, profileDir));
-  const { url, apiKey, otherKey, child } = delivery;
+  const { url, tenant, apiKey, otherKey, child } = delivery;
   const running = stack.move();
   return {
     url,
     apiKey,
     otherKey,
+    tenant,
+    natsUrl: server.url,
     processes: [
       { role: "worker", pid: worker.pid },
       { role: "nats-server", pid: server.pid },
