@@ -18,6 +18,11 @@ export const HUB_FAILURE = {
     "The broker has lost events of this generation that were sent already. Read it again without a cursor.",
   ),
   erased: generationErased(),
+  /** Only a stranger among the broker's clients writes such a thing: nothing behind it can be trusted to be the platform's. */
+  malformed: new RepriseError(
+    "protocol_violation",
+    "The log of this generation holds a message that is no event at its place.",
+  ),
   /** Stream and republish disagree for longer than any replica lags. */
   hole: new RepriseError("broker_unavailable", "The log does not show events that the live feed did."),
 } as const;

@@ -1,4 +1,4 @@
-import { type GenerationRef, logSubject, peekSeq, toRepriseError } from "@reprise/protocol";
+import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import { Gate } from "./gate.ts";
 import type { HubEntry } from "./hub-entry.ts";
@@ -15,6 +15,8 @@ import type { Tail } from "./tail.ts";
 import { VerdictWatch } from "./verdict-watch.ts";
 import { verifyTail } from "./verify-tail.ts";
 
+/** The log has the last word: it is read to see whether it holds the same. */
+const MALFORMED_LIVE = new RepriseError("protocol_violation", "The live feed has shown what is no event.");
 const SWEEP_MS = 500;
 /** Whoever has just opened a tail is about to listen to it: for so long it counts as read. */
 const OPENED_MS = 1_000;
@@ -168,7 +170,10 @@ export class Hub {
     const key = logSubject(ref);
     if (this.#closed) throw HUB_FAILURE.draining;
     if (Date.now() > latest) throw HUB_FAILURE.busy;
-    const { tail, live, follow } = await openTail(this.#options, ref, begun);
+    const { tail, live, follow } = await openTail(this.#options, ref, begun).catch((error: unknown) => {
+      if (error === HUB_FAILURE.malformed) this.#options.onError(error);
+      throw error;
+    });
     const verdicts = await this.#watchVerdicts(tail).catch((error: unknown) => {
       live.unsubscribe();
       throw error;
@@ -188,6 +193,7 @@ export class Hub {
         return failure;
       },
       giveUp: (failure) => {
+        if (failure.code === "protocol_violation") this.#options.onError(failure);
         tail.failure ??= failure;
         // What the key names now may be another one.
         if (this.#entries.get(key)?.tail === tail) this.#drop(key, failure);
@@ -217,7 +223,10 @@ export class Hub {
     const judgement = entry.tail.acceptLive(payload, sequence);
     if (judgement === "next") this.#changes.add(entry.tail);
     else if (judgement === "gap") this.#repair(entry);
-    else if (judgement === "differs") this.#suspect(entry);
+    else if (judgement === "malformed") {
+      this.#options.onError(MALFORMED_LIVE);
+      this.#repair(entry);
+    } else if (judgement === "differs") this.#suspect(entry);
   }
 
   #tell(tail: Tail): void {

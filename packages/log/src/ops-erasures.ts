@@ -1,11 +1,17 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { ERASED_SUBJECTS, type GenerationRef, parseOpsSubject } from "@reprise/protocol";
+import {
+  decodeOpsRecord,
+  ERASED_SUBJECTS,
+  type GenerationRef,
+  parseOpsSubject,
+  RepriseError,
+} from "@reprise/protocol";
 import { subscribeGuarded } from "./subscribe-guarded.ts";
 
 export interface ErasureFeedOptions {
   /** Called for each generation that is erased, inside the connection's read loop: it has to be short. */
   onErased: (ref: GenerationRef) => void;
-  /** Told what `onErased` throws, and of messages that name no generation. */
+  /** Told what `onErased` throws, and of messages that are no such record. */
   onError: (error: unknown) => void;
 }
 
@@ -14,8 +20,10 @@ export function subscribeErasures(
   connection: NatsConnection,
   { onErased, onError }: ErasureFeedOptions,
 ): Subscription {
-  const onMessage = ({ subject }: Msg) => {
+  const onMessage = ({ subject, data }: Msg) => {
     const { tenant, generation } = parseOpsSubject(subject);
+    if (decodeOpsRecord(data)?.kind !== "erased")
+      throw new RepriseError("protocol_violation", "A record of an erasure is none.");
     if (generation !== undefined) onErased({ tenant, generation });
   };
   return subscribeGuarded(connection, ERASED_SUBJECTS, { onMessage, onError });

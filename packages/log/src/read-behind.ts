@@ -1,4 +1,6 @@
 import { peekSeq, RepriseError } from "@reprise/protocol";
+import { HUB_FAILURE } from "./hub-failure.ts";
+import { isEventAt } from "./is-event.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogReader } from "./log-reader.ts";
 import type { Tail } from "./tail.ts";
@@ -25,6 +27,7 @@ export async function readBehind(
       if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
       // Erased, for one, while it was read.
       if (tail.failure) throw tail.failure;
+      if (wanted.some(({ payload }, i) => !isEventAt(fromSeq + i, payload))) throw HUB_FAILURE.malformed;
       return tail.show(wanted.map(({ payload }) => payload));
     }
     after = events.at(-1)?.streamSeq ?? after;

@@ -15,6 +15,8 @@ import {
 } from "@reprise/protocol";
 import { EarlyEvents } from "./early-events.ts";
 import { FrameLog, type Framing } from "./frame-log.ts";
+import { HUB_FAILURE } from "./hub-failure.ts";
+import { isEventAt } from "./is-event.ts";
 import { LogAttempts } from "./log-attempts.ts";
 import { LogMarks, MARK_EVERY } from "./log-marks.ts";
 import { judgePlace, type Place } from "./judge-place.ts";
@@ -22,8 +24,8 @@ import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
 import { readRequestFacts, type RequestFacts } from "./requested-policy.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
-/** What a live message was to a tail. `differs`: it has the place of a known event and is another one. */
-export type LiveJudgement = Place | "differs";
+/** What a live message was to a tail. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
+export type LiveJudgement = Place | "differs" | "malformed";
 
 /**
  * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
@@ -57,7 +59,10 @@ export class Tail {
   readonly #listeners = new Set<() => void>();
   readonly #withdrawalListeners = new Set<(seq: number) => void>();
 
-  /** @param snapshot at least one event */
+  /**
+   * @param snapshot at least one event
+   * @throws RepriseError `protocol_violation` when it holds what is no event at its place
+   */
   constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
     this.ref = ref;
     this.#framing = framing;
@@ -69,7 +74,10 @@ export class Tail {
     const moderation = holdingModeration(this.policy);
     this.#visibility = moderation && new Visibility(moderation);
     this.#frames = new FrameLog(framing, Math.max(1, firstSeq));
-    for (const payload of snapshot.events) this.#append(payload);
+    for (const payload of snapshot.events) {
+      if (!isEventAt(this.#lastSeq + 1, payload)) throw HUB_FAILURE.malformed;
+      this.#append(payload);
+    }
     this.#isLoaded = true;
     if (this.#withdrawals) this.#rewrite({ fromSeq: 0, toSeq: this.#lastSeq });
     this.#mark(snapshot.streamSeq);
@@ -161,7 +169,9 @@ export class Tail {
    */
   acceptLive(payload: Uint8Array, sequence: () => number): LiveJudgement {
     const seq = peekSeq(payload);
+    if (seq < 0) return "malformed";
     const place = judgePlace(this.#lastSeq, seq);
+    if (place !== "known" && !isEventAt(seq, payload)) return "malformed";
     if (place === "known") return this.isKnown(payload) ? "known" : "differs";
     if (place === "gap" || this.#doubted) {
       this.#early.add(seq, payload);
@@ -181,8 +191,10 @@ export class Tail {
   /**
    * Takes what was read from the log. Where that shows the last event, there is no doubt about it any more; where it shows another
    * one in a place that is known, there is.
+   * @throws RepriseError `protocol_violation` for what is no event, and then the tail ends before it
    */
   acceptStored(events: readonly StoredEvent[]): void {
+    if (!areConsecutive(events)) throw HUB_FAILURE.malformed;
     if (events.some(({ payload }) => !this.isKnown(payload))) {
       this.#doubted = true;
       return;
@@ -190,7 +202,10 @@ export class Tail {
     for (const { payload, streamSeq } of events) {
       const seq = peekSeq(payload);
       if (seq === this.#lastSeq) this.#doubted = false;
-      if (!this.#doubted && judgePlace(this.#lastSeq, seq) === "next") this.#append(payload);
+      if (!this.#doubted && judgePlace(this.#lastSeq, seq) === "next") {
+        if (!isEventAt(seq, payload)) throw HUB_FAILURE.malformed;
+        this.#append(payload);
+      }
       if (seq === this.#lastSeq) this.#mark(streamSeq);
     }
     if (!this.#doubted) this.#appendEarly();
@@ -301,4 +316,15 @@ export class Tail {
   #mark(streamSeq: number): void {
     this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
+}
+
+/** As every stretch of a log is: each was appended behind the one before it. */
+function areConsecutive(events: readonly StoredEvent[]): boolean {
+  let next = -1;
+  for (const { payload } of events) {
+    const seq = peekSeq(payload);
+    if (seq < 0 || (next >= 0 && seq !== next)) return false;
+    next = seq + 1;
+  }
+  return true;
 }

@@ -124,7 +124,7 @@ export interface VerdictFeedOptions {
   onError: (error: unknown) => void;
 }
 
-/** Follows what moderation says of one generation, live or stored: a hint, at most once. What is no verdict is passed over. */
+/** Follows what moderation says of one generation, live or stored: a hint, at most once. What is none is told to `onError`. */
 export function subscribeVerdicts(
   connection: NatsConnection,
   ref: GenerationRef,
@@ -132,7 +132,8 @@ export function subscribeVerdicts(
 ): Subscription {
   const onMessage = ({ data }: Msg) => {
     const verdict = decodeVerdict(data);
-    if (verdict) onVerdict(verdict);
+    if (!verdict) throw new RepriseError("protocol_violation", "The live feed has shown what is no verdict.");
+    onVerdict(verdict);
   };
   return subscribeGuarded(connection, liveVerdictSubject(ref), { onMessage, onError });
 }

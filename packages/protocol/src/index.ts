@@ -62,3 +62,4 @@ export * from "./verdict.ts";
 export { channelOf, hasText, textIn, textOf, Withdrawals } from "./withdrawals.ts";
 export { NAME_CHANNEL } from "./withdrawn-text.ts";
 export type { SeqRange } from "./withdrawn-ranges.ts";
+export { eventSchema } from "./event.ts";

@@ -32,6 +32,7 @@ describe("a verdict", () => {
     "{}",
     '{"judged":1,"cleared":1}',
     '{"judged":-1,"cleared":0,"decided":0}',
+    '{"judged":1,"cleared":2,"decided":0}',
     '{"judged":1.5,"cleared":0,"decided":0}',
     '{"judged":"1","cleared":0,"decided":0}',
     '{"judged":1,"cleared":0,"decided":0,"findings":[{}]}',

@@ -61,7 +61,8 @@ export const MAX_FINDINGS = 100;
 /** Undefined for what is no verdict. */
 export function decodeVerdict(payload: Uint8Array): Verdict | undefined {
   try {
-    return verdictSchema.safeParse(JSON.parse(new TextDecoder().decode(payload))).data;
+    const { data } = verdictSchema.safeParse(JSON.parse(new TextDecoder().decode(payload)));
+    return data && data.cleared <= data.judged ? data : undefined;
   } catch {
     return undefined;
   }

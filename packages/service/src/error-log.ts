@@ -1,6 +1,7 @@
 import { toRepriseError } from "@reprise/protocol";
 import type { BrokerWatch } from "./broker-watch.ts";
 import type { Logger } from "./logger.ts";
+import type { Metrics } from "./metrics.ts";
 
 export interface ErrorLogOptions {
   readonly logger: Logger;
@@ -8,6 +9,8 @@ export interface ErrorLogOptions {
   readonly waits: string;
   /** What it says of all others. */
   readonly failed: string;
+  /** Counts what the broker holds and no part of the platform writes. */
+  readonly metrics?: Metrics | undefined;
   /** What the broker's absence explains has a line already, and gets no other. Default: nothing is explained. */
   readonly brokerWatch?: BrokerWatch | undefined;
 }
@@ -30,7 +33,9 @@ export function createErrorLog({
   waits,
   failed,
   brokerWatch,
+  metrics,
 }: ErrorLogOptions): (error: unknown) => void {
+  const malformed = metrics?.counter("reprise_malformed_messages_total");
   const gathered = new Map<string, Gathered>();
   const tell = (code: string) => {
     const { error, times } = gathered.get(code)!;
@@ -40,6 +45,7 @@ export function createErrorLog({
   };
   return (error) => {
     const { code, retryable } = toRepriseError(error);
+    if (code === "protocol_violation") malformed?.inc();
     if (!retryable) return logger.error({ err: error }, failed);
     const known = gathered.get(code);
     if (known) known.times++;

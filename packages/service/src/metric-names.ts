@@ -50,6 +50,10 @@ export const METRICS = {
     kind: "counter",
     help: "Times that the live feed was compared with the log and mended from it.",
   },
+  reprise_malformed_messages_total: {
+    kind: "counter",
+    help: "Messages of the broker that were refused because no part of the platform writes such. Each is an alarm.",
+  },
   reprise_hub_memory_bytes: { kind: "gauge", help: "Events that delivery keeps in memory." },
   reprise_hub_generations: { kind: "gauge", help: "Generations that delivery keeps in memory." },
   reprise_moderation_events_total: { kind: "counter", help: "Events that this process has judged." },

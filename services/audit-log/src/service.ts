@@ -65,6 +65,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     waits: "the audit log waits",
     failed: "the audit log has failed",
     brokerWatch,
+    metrics,
   });
   const holder = createWriterName();
   const log = createGenerationLog(broker, onError);

@@ -55,6 +55,7 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_connections_refused_total: 0,
     reprise_requests_refused_total: 0,
     reprise_request_bytes: 0,
+    reprise_malformed_messages_total: 0,
     reprise_repairs_total: expect.any(Number),
     reprise_hub_memory_bytes: expect.any(Number),
     reprise_hub_generations: 2,

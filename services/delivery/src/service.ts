@@ -96,6 +96,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     waits: "delivery waits",
     failed: "a callback failed",
     brokerWatch,
+    metrics,
   });
   const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");

@@ -56,6 +56,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     waits: "the worker waits",
     failed: "a callback failed",
     brokerWatch,
+    metrics,
   });
   const log = createGenerationLog(broker, onError);
   const worker = parseWorkerId(`worker-${randomUUID()}`);

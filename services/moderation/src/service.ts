@@ -53,6 +53,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     waits: "moderation waits for the broker",
     failed: "moderation has failed",
     brokerWatch,
+    metrics,
   });
   const log = createGenerationLog(broker, onError);
   const decisions = metrics.counter("reprise_moderation_decisions_total");

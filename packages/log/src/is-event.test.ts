@@ -1,0 +1,85 @@
+import { encodeEvent } from "@reprise/protocol";
+import { completed, delta, redacted, started } from "@reprise/testkit";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { isEventAt } from "./is-event.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const prefix = '{"seq":3,"type":"output.delta","text":"';
+
+test.each([
+  delta("Hi"),
+  delta('"\\\n\u0007 é 🙂'),
+  { ...delta("x"), tokens: 40 },
+  { type: "reasoning.delta", text: "x" } as const,
+  started(),
+  completed(),
+  redacted(1),
+])("%j is an event at its place, and at no other", (draft) => {
+  expect(isEventAt(3, encodeEvent(3, draft))).toBe(true);
+  expect(isEventAt(4, encodeEvent(3, draft))).toBe(false);
+});
+
+test("an event of a later version's type is one", () => {
+  expect(isEventAt(3, bytes('{"seq":3,"type":"output.image","url":"x"}'))).toBe(true);
+});
+
+test.each([
+  "",
+  "hello",
+  `${prefix}x`,
+  `${prefix}x"`,
+  `${prefix}x"}}`,
+  `${prefix}x"}\n`,
+  `${prefix}a"b"}`,
+  `${prefix}a\nb"}`,
+  `${prefix}x","tokens":}`,
+  `${prefix}x","tokens":-1}`,
+  `${prefix}x","tokens":01}`,
+  `${prefix}x","tokens":1,}`,
+  `${prefix}\\"}`,
+  `${prefix}\\x"}`,
+  `${prefix}\\u12"}`,
+  '{"seq":3,"type":"output.delta"}',
+  '{"seq":3,"type":"output.delta","text":7}',
+  '{"seq":3,"type":"output.delta","text":"x","seq":4}',
+  '{"seq":3,"type":"output.delta","text":"x","type":"generation.completed"}',
+  '{"seq":3,"type":"generation.started","attempt":0,"worker":"w","model":"m"}',
+  '{"seq":3,"type":"generation.completed"}',
+  '{"type":"output.delta","seq":3,"text":"x"}',
+])("%j is none", (text) => expect(isEventAt(3, bytes(text))).toBe(false));
+
+test("bytes that are not UTF-8 are none", () => {
+  const payload = bytes(`${prefix}x"}`);
+  payload[prefix.length] = 0xff;
+  expect(isEventAt(3, payload)).toBe(false);
+});
+
+test("the scan of plain deltas says what a parser says, of any text and of any byte that is changed", () => {
+  const isDelta = (payload: Uint8Array) => {
+    try {
+      const { seq, type, text } = JSON.parse(
+        new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload),
+      ) as Record<string, unknown>;
+      return seq === 3 && type === "output.delta" && typeof text === "string";
+    } catch {
+      return false;
+    }
+  };
+  fc.assert(
+    fc.property(
+      fc.string({ unit: "binary" }),
+      fc.nat(),
+      fc.integer({ min: 0, max: 255 }),
+      (text, at, byte) => {
+        const payload = encodeEvent(3, delta(text));
+        expect(isEventAt(3, payload)).toBe(true);
+        // What comes before the text is compared byte by byte.
+        const place = prefix.length + (at % (payload.length - prefix.length));
+        payload[place] = byte;
+        expect(isEventAt(3, payload)).toBe(isDelta(payload));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,84 @@
+import { isUtf8 } from "node:buffer";
+import { decodeEvent, eventSchema, peekSeq, peekType } from "@reprise/protocol";
+
+const encoder = new TextEncoder();
+const DELTA_TEXT = encoder.encode('"type":"output.delta","text":"');
+const REASONING_TEXT = encoder.encode('"type":"reasoning.delta","text":"');
+const TOKENS = encoder.encode(',"tokens":');
+const MAX_DIGITS = 15;
+const ZERO = 0x30;
+const NINE = 0x39;
+const LF = 0x0a;
+const CR = 0x0d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const CLOSE = 0x7d;
+const FIRST_PRINTABLE = 0x20;
+const FIRST_NON_ASCII = 0x80;
+
+/** By their second byte; what follows `\u` is left to the whole check. */
+const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'));
+
+/**
+ * Whether bytes are an event at this place, as any version of the platform writes one. Whoever can publish to the broker can also publish
+ * what is none, and readers are sent the bytes of a log as they are.
+ *
+ * Nearly all events are deltas with nothing but text and a number: those are scanned, which makes no garbage. All others are parsed.
+ */
+export function isEventAt(seq: number, payload: Uint8Array): boolean {
+  if (peekSeq(payload) !== seq) return false;
+  return isPlainDelta(payload) || isWholeEvent(payload);
+}
+
+/** Whether it is `{"seq":n,"type":"output.delta","text":"…"}`, or a `reasoning.delta`, perhaps with `"tokens":n`, and nothing else. */
+function isPlainDelta(payload: Uint8Array): boolean {
+  const type = payload.indexOf(COMMA) + 1;
+  const text = skip(payload, type, DELTA_TEXT) || skip(payload, type, REASONING_TEXT);
+  if (text === 0) return false;
+  let isAscii = true;
+  for (let at = text; at < payload.length; at++) {
+    const byte = payload[at]!;
+    if (byte >= FIRST_NON_ASCII) isAscii = false;
+    else if (byte === QUOTE) return isEnd(payload, at + 1) && (isAscii || isUtf8(payload));
+    else if (byte < FIRST_PRINTABLE) return false;
+    else if (byte === BACKSLASH && !SIMPLE_ESCAPES.has(payload[++at]!)) return false;
+  }
+  return false;
+}
+
+/** Where `expected` ends, which begins at `at`; 0 when it does not. */
+function skip(payload: Uint8Array, at: number, expected: Uint8Array): number {
+  for (let i = 0; i < expected.length; i++) if (payload[at + i] !== expected[i]) return 0;
+  return at + expected.length;
+}
+
+function isEnd(payload: Uint8Array, textEnd: number): boolean {
+  let at = textEnd;
+  const digits = skip(payload, at, TOKENS);
+  if (digits > 0) {
+    for (at = digits; payload[at]! >= ZERO && payload[at]! <= NINE; at++);
+    // A number in JSON does not begin with a 0, unless it is one.
+    if (at === digits || at > digits + MAX_DIGITS || payload[digits] === ZERO) return false;
+  }
+  return payload[at] === CLOSE && at === payload.length - 1;
+}
+
+/** Of a type that this version does not know, only what every event has is known. */
+function isWholeEvent(payload: Uint8Array): boolean {
+  try {
+    // Between its fields JSON may have line breaks. An event is a line, and is sent as one.
+    if (payload.includes(LF) || payload.includes(CR)) return false;
+    const event = decodeEvent(payload);
+    if (event.seq !== peekSeq(payload) || event.type !== peekType(payload)) return false;
+    // No reader is sent it, and what a later version allows in a request is for those who read that.
+    if (event.seq === 0) return event.type === "generation.requested";
+    return !KNOWN_TYPES.has(event.type) || eventSchema.safeParse(event).success;
+  } catch {
+    return false;
+  }
+}
+
+const KNOWN_TYPES: ReadonlySet<string> = new Set(
+  eventSchema.options.map((option) => option.shape.type.value),
+);
