@@ -53,7 +53,7 @@ export const cancelRaces: FaultRow = {
   about:
     "cancels at random moments, up to five at once at two nodes: before a worker has it, before the first token, in mid-stream, at the completion, while tools are awaited; from the cancel's append until the engine's request is closed",
   proof: "a generation ends by a cancel",
-  together: 4,
+  together: 2,
   world: { upstream: true },
   async run(trial) {
     const racing = Array.from({ length: EACH }, () => MOMENTS.map((moment) => race(trial, moment)));

@@ -21,7 +21,7 @@ export const deliverySigkill: FaultRow = {
         readers: Array.from({ length: READERS_EACH }, () => "raw" as const),
         // Under way for as long as it takes the machine to bring all readers back: then they are cancelled.
         tokens: 3_000,
-        tokensPerSecond: 15,
+        tokensPerSecond: 10,
         mayEnd: ["generation.cancelled"],
       },
       10,

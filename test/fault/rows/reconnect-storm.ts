@@ -26,7 +26,7 @@ export const reconnectStorm: FaultRow = {
         readers: Array.from({ length: READERS_EACH }, () => "raw" as const),
         // Under way for as long as it takes the machine to bring all readers back: then they are cancelled.
         tokens: 3_000,
-        tokensPerSecond: 5,
+        tokensPerSecond: 3,
         mayEnd: ["generation.cancelled"],
       },
       2,
