@@ -4,8 +4,8 @@ import { collect } from "../testing/collect.ts";
 import { readChatStream } from "./chat-stream.ts";
 
 /*
- * What each model server sends, and what becomes of it. llama.cpp's answers were recorded from version 0.7.0; the others are written
- * after the servers' sources and documents. The service's README has the table.
+ * What each model server sends, and what becomes of it. llama.cpp's answers, but for its error, were recorded from version 0.7.0; the
+ * others are written by hand in the form that each server is known to send. The service's README has the table.
  */
 
 const FOLDER = new URL("streams/", import.meta.url);
