@@ -26,26 +26,29 @@ const LEAST_SAMPLES = 3;
 /**
  * How a platform has grown once it was warm: the least of the second half of the samples against the least of the first, over half of
  * the generations. What is under way, as a commit, a checkpoint or a compaction, only ever adds to a sample; what is leaked is in all.
+ * Of the broker, whose garbage is collected when it likes, the peaks are compared instead.
  * @throws RangeError when there are too few samples
  */
 export function judgeMemory(samples: readonly MemorySample[], bounds: MemoryBounds): Growth[] {
   const half = Math.floor(samples.length / 2);
   if (half < LEAST_SAMPLES) throw new RangeError(`${samples.length} samples are too few to judge growth.`);
   const [first, second] = [samples.slice(0, half), samples.slice(-half)];
-  const grown = (read: (sample: MemorySample) => number) =>
-    Math.min(...second.map(read)) - Math.min(...first.map(read));
+  const grown = (figure: keyof MemorySample) => {
+    const extreme = figure === "brokerBytes" ? Math.max : Math.min;
+    return extreme(...second.map((each) => each[figure])) - extreme(...first.map((each) => each[figure]));
+  };
   const generations = second[0]!.generations - first[0]!.generations;
   const { descriptors, ...perGeneration } = bounds;
   const memory = Object.entries(perGeneration).map(([figure, bound]): Growth => {
     const name = figure as keyof typeof perGeneration;
     return {
       name: NAMES[name],
-      grown: grown((sample) => sample[name]) / generations,
+      grown: grown(name) / generations,
       bound,
       unit: "bytes/generation",
     };
   });
-  const opened = grown((sample) => sample.descriptors);
+  const opened = grown("descriptors");
   return [...memory, { name: "descriptors", grown: opened, bound: descriptors, unit: "descriptors" }];
 }
 

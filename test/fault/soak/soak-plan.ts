@@ -19,7 +19,7 @@ export const LONG: SoakPlan = {
   warmUp: 4_000,
   clients: 24,
   looks: 40,
-  bounds: { heapBytes: 2_000, externalBytes: 1_000, brokerBytes: 2_000, descriptors: 10 },
+  bounds: { heapBytes: 2_000, externalBytes: 1_000, brokerBytes: 4_000, descriptors: 10 },
 };
 
 /**
