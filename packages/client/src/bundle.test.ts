@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
  * budget by time and what wakes it; and 0.8 and 0.3 are what was decided behind the end, and the rest is the names of calls that were withdrawn.
  */
 const MAX_BYTES = 25 * 1_024;
-const MAX_GZIP_BYTES = 8.75 * 1_024;
+const MAX_GZIP_BYTES = 8.875 * 1_024;
 
 /** The SDK as a browser's page would load it: one minified module. */
 async function bundle() {
