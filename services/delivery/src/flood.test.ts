@@ -1,4 +1,6 @@
-import { openSseReader } from "@reprise/testkit";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { delta, openSseReader } from "@reprise/testkit";
 import { afterAll, expect, test } from "vitest";
 import {
   append,
@@ -70,4 +72,25 @@ test("what was refused is taken when it comes again later, and a stream that a l
   await using reader = await openSseReader(`${node.url}/v1/generations`, request);
   expect(reader.status).toBe(201);
   await expect.poll(reservedBytes).toBe(0);
+});
+
+test("a client that does not read its answer holds up no other tenant's large request", async () => {
+  const { path, worker } = await createGeneration(platform);
+  // More than the system keeps for a connection.
+  const texts = Array.from({ length: 16 }, () => delta("x".repeat(MIB)));
+  await append(worker, started(), ...texts);
+  const { hostname, port } = new URL(node.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  try {
+    const body = "{}".padEnd(100_000);
+    const fields = { host: "x", "content-type": "application/json", "content-length": `${body.length}` };
+    const headers = Object.entries({ ...fields, ...authorization() }).map((field) => field.join(": "));
+    socket.write([`POST ${path}/cancel HTTP/1.1`, ...headers, "", body].join("\r\n"));
+    await once(socket, "readable");
+    expect(socket.read(12)?.toString()).toBe("HTTP/1.1 200");
+    const { status } = await call(`${node.url}/v1/generations`, { body: LARGE, key: KEYS.beta });
+    expect(status).toBe(201);
+  } finally {
+    socket.destroy();
+  }
 });

@@ -89,8 +89,9 @@ export async function buildServer({
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
     if (body === "") return done(null);
     const turn = context.bodies.turn(request.raw, body.length);
-    if (turn) void turn.then(() => parseJson(request, body, done));
-    else void parseJson(request, body, done);
+    const begin = (isDue: boolean) => (isDue ? void parseJson(request, body, done) : done(clientHasLeft()));
+    if (turn) void turn.then(begin);
+    else begin(true);
   });
 
   app.setErrorHandler(async (thrown, request, reply) => {
@@ -172,6 +173,10 @@ function refuseOtherMethods(
     onRequest: async (_request, reply) => refuse(reply),
     handler: (_request, reply) => refuse(reply),
   });
+}
+
+function clientHasLeft(): RepriseError {
+  return new RepriseError("connection_lost", "The client left before its request had its turn.");
 }
 
 function notFound({ url }: FastifyRequest): RepriseError {

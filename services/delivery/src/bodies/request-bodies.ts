@@ -15,12 +15,23 @@ const LARGE_BYTES = 64 * 1_024;
 const LARGE_BYTES_AT_A_TIME = LIMITS.bodyBytes;
 const RETRY_AFTER_MS = 1_000;
 
-/** The bodies that this process has in memory, from before their first byte until the call that they belong to is done with them. */
+interface HeldBody {
+  readonly tenant: string;
+  readonly parts: Reservation[];
+  /** It is in memory, whether or not its client is there: it waits for its turn, or its call works on it. */
+  isInUse: boolean;
+  hasLeft: boolean;
+}
+
+/**
+ * The bodies that this process has in memory, from before their first byte until the call that they belong to is done with them. Neither
+ * a client that leaves early nor one that does not read its answer changes that.
+ */
 export class RequestBodies {
   readonly #budget: ByteBudget;
   readonly #large = new FairQueue(LARGE_BYTES_AT_A_TIME);
   readonly #onRefused: () => void;
-  readonly #held = new WeakMap<IncomingMessage, { tenant: string; parts: Reservation[] }>();
+  readonly #held = new WeakMap<IncomingMessage, HeldBody>();
 
   constructor({ maxBytes, onRefused }: RequestBodiesOptions) {
     this.#budget = new ByteBudget(maxBytes);
@@ -50,24 +61,31 @@ export class RequestBodies {
       const message = "Too many bytes of requests with keys of this tenant are under way.";
       throw new RepriseError("overloaded", message, { retryAfterMs: RETRY_AFTER_MS });
     }
-    this.#held.set(request, { tenant, parts: [reserved] });
-    response.once("close", () => this.release(request));
+    this.#held.set(request, { tenant, parts: [reserved], isInUse: false, hasLeft: false });
+    response.once("close", () => this.#leave(request));
   }
 
-  /** Resolves when a body that has been read may be parsed; undefined where that is at once. */
-  turn(request: IncomingMessage, length: number): Promise<void> | undefined {
+  /**
+   * Resolves when a body that has been read may be parsed, with false where its client has left meanwhile: it is to be dropped then.
+   * Undefined where it may be parsed at once.
+   */
+  turn(request: IncomingMessage, length: number): Promise<boolean> | undefined {
     const held = this.#held.get(request);
     if (length <= LARGE_BYTES || !held) return undefined;
+    held.isInUse = true;
     return this.#large.enter(held.tenant, length).then(() => {
-      let isUnderWay = true;
-      const release = () => {
-        if (isUnderWay) this.#large.leave(length);
-        isUnderWay = false;
-      };
-      // The client may have left while it waited.
-      if (this.#held.has(request)) held.parts.push({ release });
-      else release();
+      held.parts.push({ release: () => this.#large.leave(length) });
+      held.isInUse = false;
+      if (held.hasLeft) this.release(request);
+      return !held.hasLeft;
     });
+  }
+
+  /** For the call that works on a body: its bytes stay reserved until this is disposed of, or the body is released. */
+  keep(request: IncomingMessage): Disposable {
+    const held = this.#held.get(request);
+    if (held) held.isInUse = true;
+    return { [Symbol.dispose]: () => this.release(request) };
   }
 
   /** The call is done with the body, though its answer may go on. */
@@ -75,5 +93,12 @@ export class RequestBodies {
     const held = this.#held.get(request);
     this.#held.delete(request);
     for (const part of held?.parts ?? []) part.release();
+  }
+
+  #leave(request: IncomingMessage): void {
+    const held = this.#held.get(request);
+    if (!held) return;
+    held.hasLeft = true;
+    if (!held.isInUse) this.release(request);
   }
 }

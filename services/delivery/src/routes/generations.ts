@@ -46,6 +46,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
 
   app.post("/v1/generations", { config: { roles: ["create"] } }, async (request, reply) => {
+    using _ = context.bodies.keep(request.raw);
     const principal = authentication.principalOf(request);
     const { tenant, policy } = principal;
     const caller = callerOf(request, principal);
@@ -134,6 +135,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       url: `/v1/generations/:id${path}`,
       config: { roles: [role] },
       async handler(request, reply) {
+        using _ = context.bodies.keep(request.raw);
         const { tenant } = authentication.principalOf(request);
         parseWith(noQuery, request.query, "query");
         const ref = { tenant, generation: parseGenerationId(request.params.id) };

@@ -26,7 +26,10 @@ const answerSchema = z
   });
 
 /** What people see and decide of moderation. Nothing of it is to be kept on the way: it holds text that was withdrawn. */
-export function addReviewRoutes(app: FastifyInstance, { authentication, log, broker }: RouteContext): void {
+export function addReviewRoutes(
+  app: FastifyInstance,
+  { authentication, log, broker, bodies }: RouteContext,
+): void {
   const config = { roles: ["review"] } as const;
   app.get("/v1/reviews", { config }, async (request, reply) => {
     const { tenant } = authentication.principalOf(request);
@@ -36,6 +39,7 @@ export function addReviewRoutes(app: FastifyInstance, { authentication, log, bro
   });
 
   app.post<{ Params: { id: string } }>("/v1/reviews/:id", { config }, async (request, reply) => {
+    using _ = bodies.keep(request.raw);
     const { tenant, holder } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const { ref, reviewId } = parseReviewId(tenant, request.params.id);
