@@ -1,4 +1,6 @@
-import { startTestCluster } from "@reprise/testkit";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { generationsStream, LEASES_STREAM } from "@reprise/protocol";
+import { startTestBroker, startTestCluster } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { openBroker } from "./open-broker.ts";
@@ -44,6 +46,26 @@ test("a shard without its stream is named", async () => {
   await using world = await openWorld();
   await using availability = new BrokerAvailability({ broker: world.broker, shards: 20, everyMs: EVERY_MS });
   await eventually(() => expect(availability.because().join()).toMatch(/GENERATIONS_19/));
+});
+
+test("a stream that is missing stays named, and is told once, while others are asked", async () => {
+  await using server = await startTestBroker();
+  const topology = { shards: 32, replicas: 1, retentionMs: 3_600_000 };
+  await using broker = await openBroker({ url: server.url, name: "test", ...topology });
+  const manager = await jetstreamManager(broker.main);
+  await manager.streams.delete(generationsStream(31));
+  const told: (readonly string[])[] = [];
+  await using _ = new BrokerAvailability({
+    broker,
+    shards: 32,
+    everyMs: EVERY_MS,
+    onChange: (because) => told.push(because),
+  });
+  await eventually(() => expect(told).not.toEqual([]));
+  const probes = async () => (await manager.streams.info(LEASES_STREAM)).state.last_seq;
+  const probed = await probes();
+  await expect.poll(probes).toBeGreaterThan(probed + 4);
+  expect(told).toEqual([[expect.stringContaining("GENERATIONS_31")]]);
 });
 
 test("a cluster that has lost its quorum is not available though it is connected", async () => {

@@ -38,6 +38,8 @@ export class BrokerAvailability implements AsyncDisposable {
   #wasAway = false;
   #backAtMs = Number.NEGATIVE_INFINITY;
   #nextShard = 0;
+  /** What is wrong with streams, as of when each was asked last. */
+  readonly #problems = new Map<number, string>();
   #isClosed = false;
   #isOther = false;
 
@@ -102,15 +104,21 @@ export class BrokerAvailability implements AsyncDisposable {
   }
 
   async #ask(): Promise<string[]> {
-    const { broker, shards } = this.#options;
+    const { shards } = this.#options;
     const count = Math.min(shards, STREAMS_PER_PROBE);
     const asked = Array.from({ length: count }, (_, i) => (this.#nextShard + i) % shards);
     this.#nextShard = (this.#nextShard + count) % shards;
-    const problems = await Promise.all([
+    const [stored] = await Promise.all([
       this.#store(shards).then((problem) => problem ?? this.#compareShards()),
-      ...asked.map((shard) => askLeader(broker, generationsStream(shard))),
+      ...asked.map((shard) => this.#askLeader(shard)),
     ]);
-    return problems.filter((problem) => problem !== undefined);
+    return [...(stored === undefined ? [] : [stored]), ...this.#problems.values()];
+  }
+
+  async #askLeader(shard: number): Promise<void> {
+    const problem = await askLeader(this.#options.broker, generationsStream(shard));
+    if (problem === undefined) this.#problems.delete(shard);
+    else this.#problems.set(shard, problem);
   }
 
   /** Behind this process's own word: one that raises the number looks for others behind its own. */
