@@ -62,29 +62,46 @@ async function superviseWitness(
   const { logger, retryMs: firstRetryMs = 1_000 } = options;
   let port = "0";
   let retryMs = firstRetryMs;
+  const onUp = (url: string, vkey: string | undefined) => {
+    logger.info({ url, vkey }, "witnessing");
+    onUrl(url);
+    ({ port } = new URL(url));
+    retryMs = firstRetryMs;
+  };
   while (!stop.aborted) {
-    const witness = await spawnWitness(options, port);
-    const end = () => void witness.stop();
-    if (stop.aborted) end();
-    else stop.addEventListener("abort", end, { once: true });
-    const said = text(witness.stderr!);
-    for await (const line of createInterface({ input: witness.stdout! })) {
-      const { level, msg, url, vkey } = parseLine(line);
-      if (msg === "witnessing" && url !== undefined) {
-        logger.info({ url, vkey }, "witnessing");
-        onUrl(url);
-        ({ port } = new URL(url));
-        retryMs = firstRetryMs;
-      } else if (REPEATED.has(level)) logger.warn({ witness: line }, "the witness warns");
-    }
-    const { code } = await witness.exited;
-    stop.removeEventListener("abort", end);
+    // A machine that has no room for a process now may have some later.
+    const ended = await runWitness(options, { port, onUp, stop }).catch((err: unknown) => ({ err }));
     if (stop.aborted) return;
-    const stderr = (await said).trim();
-    logger.error({ code, stderr, retryMs }, "the witness has ended by itself; it is started again");
+    logger.error({ ...ended, retryMs }, "the witness has ended by itself; it is started again");
     await pause(retryMs, undefined, { signal: stop }).catch(() => {});
     retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
   }
+}
+
+interface WitnessRun {
+  readonly port: string;
+  readonly onUp: (url: string, vkey: string | undefined) => void;
+  readonly stop: AbortSignal;
+}
+
+/** Runs it once, until it has ended. */
+async function runWitness(
+  options: OwnWitnessOptions,
+  { port, onUp, stop }: WitnessRun,
+): Promise<{ code: number; stderr: string }> {
+  const witness = await spawnWitness(options, port);
+  const end = () => void witness.stop();
+  if (stop.aborted) end();
+  else stop.addEventListener("abort", end, { once: true });
+  const said = text(witness.stderr!);
+  for await (const line of createInterface({ input: witness.stdout! })) {
+    const { level, msg, url, vkey } = parseLine(line);
+    if (msg === "witnessing" && url !== undefined) onUp(url, vkey);
+    else if (REPEATED.has(level)) options.logger.warn({ witness: line }, "the witness warns");
+  }
+  const { code } = await witness.exited;
+  stop.removeEventListener("abort", end);
+  return { code, stderr: (await said).trim() };
 }
 
 /** It gets no more of the environment than it needs: what this process knows of the broker and of keys is not for it. */
