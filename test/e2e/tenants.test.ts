@@ -152,10 +152,10 @@ test("rules of moderation are read again on SIGHUP: new generations have them, a
   await delivery.logged("configuration read again");
   const after = await create();
   await reload({ mode: "gate", rules: ["cards", { pattern: "(" }] });
-  const { err } = await delivery.logged("configuration not read again; the old one stays");
+  const { problem } = await delivery.logged("configuration not read again; the old one stays");
   const last = await create();
 
-  expect(JSON.stringify(err)).toContain("tenants[0].policy.moderation.rules[1].pattern: ");
+  expect(problem).toContain("tenants[0].policy.moderation.rules[1].pattern: ");
   const observed = { mode: "observe", rule_set: await ruleSetId(["cards"]) };
   expect(await judging(before)).toMatchObject({ mode: "off", rule_set: null });
   expect(await judging(after)).toMatchObject(observed);

@@ -28,6 +28,7 @@ await runService("fixture", async () => {
     behaviour === "fails" ? delay(1).then(() => Promise.reject(new Error("the broker is gone"))) : undefined;
   const reload = async () => {
     if (behaviour === "reload-fails") throw new RepriseError("config_invalid", "tenants[0].id is missing");
+    if (behaviour === "reload-broken") throw new TypeError("a defect");
   };
   // Not before the signals are listened for.
   setImmediate(() => logger.info("started"));

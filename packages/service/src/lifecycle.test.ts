@@ -113,10 +113,20 @@ describe("a process that runs a service", () => {
     using run = startProcess("reload-fails");
     await run.logged("started");
     run.child.kill("SIGHUP");
+    // A mistake in a file is no defect: no stack.
     expect(await run.logged("configuration not read again; the old one stays")).toMatchObject({
-      err: { message: "tenants[0].id is missing" },
+      problem: "tenants[0].id is missing",
     });
     run.child.kill("SIGTERM");
     await run.logged("stopping");
+  });
+
+  test("logs a defect in reading the new configuration with its stack", async () => {
+    using run = startProcess("reload-broken");
+    await run.logged("started");
+    run.child.kill("SIGHUP");
+    expect(await run.logged("configuration not read again; the old one stays")).toMatchObject({
+      problem: expect.stringMatching(/^TypeError: a defect\n\s+at /),
+    });
   });
 });

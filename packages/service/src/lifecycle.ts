@@ -113,7 +113,8 @@ function onReload(service: RunningService): () => void {
     if (!service.reload) return logger.info("there is no configuration to read again");
     service.reload().then(
       () => logger.info("configuration read again"),
-      (error: unknown) => logger.error({ err: error }, "configuration not read again; the old one stays"),
+      (error: unknown) =>
+        logger.error({ problem: describeFailure(error) }, "configuration not read again; the old one stays"),
     );
   };
   process.on("SIGHUP", reload);
