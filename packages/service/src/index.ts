@@ -1,3 +1,4 @@
+export { boundPipelining, MAX_UNANSWERED } from "./bound-pipelining.ts";
 export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker-address.ts";
 export {
   BROKER_SERVICE_NAMES,

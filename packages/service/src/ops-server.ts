@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { boundPipelining } from "./bound-pipelining.ts";
 import { type HttpAddress, listenHttp } from "./listen-http.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -69,6 +70,7 @@ export async function startOpsServer(handler: OpsHandler, address: HttpAddress):
       () => response.writeHead(500).end(),
     );
   });
+  boundPipelining(server);
   const url = await listenHttp(server, address);
   const close = async (): Promise<void> => {
     if (!server.listening) return;

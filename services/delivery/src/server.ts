@@ -1,7 +1,7 @@
 import { METHODS } from "node:http";
 import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
-import { OPS_PATHS, type OpsHandler } from "@reprise/service";
+import { boundPipelining, OPS_PATHS, type OpsHandler } from "@reprise/service";
 import fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
@@ -77,6 +77,7 @@ export async function buildServer({
     frameworkErrors: (thrown, _request, reply) => void sendProblem(reply, toProblem(thrown)),
   });
   boundConnections(app.server, connections);
+  boundPipelining(app.server);
   app.server.on("connect", refuseConnect);
   // Node would ask every client for its body; here one is asked that may send it.
   app.server.on("checkContinue", (request, response) => app.server.emit("request", request, response));

@@ -1,4 +1,5 @@
 import { LIMITS } from "@reprise/protocol";
+import { MAX_UNANSWERED } from "@reprise/service";
 import { afterAll, describe, expect, test } from "vitest";
 import { call, KEYS, openPlatform, REQUEST } from "./testing/platform.ts";
 import { openRawConnection, rawGet, type RawConnection } from "./testing/raw-connection.ts";
@@ -67,6 +68,13 @@ describe("a body is read for nobody but a key that may make the call: the answer
     known.send(JSON.stringify(REQUEST));
     await known.until("HTTP/1.1 201");
   });
+});
+
+test("a connection that sends requests far ahead of their answers is broken off", async () => {
+  await using connection = await openRawConnection(platform.node.url);
+  connection.send(rawGet("/v1/generations/x", {}).repeat(5_000));
+  await connection.ended;
+  expect(connection.text.split("HTTP/1.1 401").length - 1).toBeLessThanOrEqual(MAX_UNANSWERED);
 });
 
 test("a malformed body of a stranger is not looked at", async () => {
