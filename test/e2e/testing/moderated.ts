@@ -77,7 +77,7 @@ export async function untilJudged(cluster: Cluster, id: string): Promise<Judged>
 
 /** The spans that say: each event was looked at. */
 export function wholly({ events, spans }: Judged): JudgedSpan[] {
-  return [{ from_seq: 1, to_seq: events.length - 1, rule_set: spans[0]?.rule_set ?? "" }];
+  return [{ rule_set: "", ...spans[0], from_seq: 1, to_seq: events.length - 1 }];
 }
 
 function sum(payloads: readonly string[], events: readonly KnownEvent[]) {
