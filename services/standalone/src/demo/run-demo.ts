@@ -4,6 +4,7 @@ import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
 import { showAudit } from "./show-audit.ts";
 import { showRedaction } from "./show-redaction.ts";
 import { openTcpRelay } from "./tcp-relay.ts";
+import { unfitAnswer } from "./unfit-answer.ts";
 import { addedLatency, compareReaders, type Verdict } from "./verdict.ts";
 
 interface Output {
@@ -36,6 +37,7 @@ export async function runDemo(
   );
   if (platform.simulated) await warmUp(platform);
   const resume = await showResume(platform, out);
+  if (resume === "unfit") return false;
   const cancel = await showCancel(platform, out);
   const redaction = await showRedaction(platform, out);
   const audit = await showAudit(platform, redaction, out);
@@ -52,7 +54,7 @@ async function warmUp({ url, apiKey, model, watch }: DemoPlatform): Promise<void
   watch.pieces.length = 0;
 }
 
-async function showResume(platform: DemoPlatform, out: Output): Promise<boolean> {
+async function showResume(platform: DemoPlatform, out: Output): Promise<boolean | "unfit"> {
   const { url, apiKey, model, simulated, watch } = platform;
   await using relay = await openTcpRelay(url);
   const direct = createClient({ url, apiKey });
@@ -80,6 +82,16 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean>
   out.write("\n\n");
   const theirs = await undisturbed!;
 
+  const { status, error } = await disturbed.done();
+  const unfit = unfitAnswer(
+    { status, error, events: mine.events.length },
+    { cutAfterEvents: CUT_AFTER_EVENTS },
+  );
+  if (unfit !== undefined) {
+    out.write(`${unfit}\n`);
+    return "unfit";
+  }
+
   const verdict = compareReaders(theirs.events, mine.events);
   const latency = addedLatency(watch.pieces[0]!, theirs.arrivals);
   const firstTokenMs = mine.arrivals[0]!.at - startedAt;
@@ -96,7 +108,7 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean>
     ["bytes", verdict.identical ? "the same for both" : "NOT the same"],
   ];
   for (const [name, value] of rows) out.write(`  ${name.padEnd(42)}${value}\n`);
-  return resumed && isFlawless(verdict) && disturbed.status === "completed";
+  return resumed && isFlawless(verdict);
 }
 
 async function showCancel(
