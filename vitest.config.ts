@@ -7,7 +7,7 @@ const NO_TESTS = [...configDefaults.exclude, "test/bench/**"];
 
 /** What a test imports that starts processes, opens sockets or changes what all tests of a process share. */
 const IMPURE =
-  /from "(@reprise\/testkit|.*\/testing\/.*|node:(child_process|net|http|https|tls|worker_threads))"|vi\.(stub|mock)/;
+  /from "(@reprise\/testkit|.*\/testing\/.*|node:(child_process|net|http|https|tls|worker_threads))"|\bvi\./;
 
 /** Tests of functions alone: they can share a process, and so load what they import once. */
 const PURE = globSync("{packages,services}/*/src/**/*.test.ts").filter(
