@@ -96,6 +96,22 @@ test("a tool call that is long in the making is no silence, as long as its piece
   expect(await outcome).toMatchObject({ kind: "finished", reason: "tool_calls", calls: [{ callId: "a" }] });
 });
 
+test("readers who set the pace hold up text, and no tool call behind the engine's last word", async () => {
+  const { outcome } = start(
+    async function* (_request, { onFinished }) {
+      onFinished?.();
+      yield { type: "tool_call", callId: "a", name: "look_up", arguments: "{}" };
+      yield { type: "finish", reason: "tool_calls" };
+    },
+    { hold: (signal) => untilAborted(signal).catch(() => undefined) },
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await Promise.race([outcome, "held"])).toMatchObject({
+    kind: "finished",
+    calls: [{ callId: "a" }],
+  });
+});
+
 test("an engine that stops in the middle of a tool call is silent", async () => {
   const { outcome } = start(async function* (_request, { onPiece, signal }) {
     await pause(500);

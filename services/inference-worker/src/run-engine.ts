@@ -96,7 +96,10 @@ interface Heard {
   last: Extract<EngineEvent, { type: "finish" }> | undefined;
 }
 
-/** @throws the engine's error, or the reason of the signal */
+/**
+ * Only text waits for readers: a call comes behind the engine's last word, where no timeout runs that could end the wait.
+ * @throws the engine's error, or the reason of the signal
+ */
 async function listen(
   { engine, request, turn, sink, onLeftOut }: EngineRun,
   heard: Heard,
@@ -117,9 +120,11 @@ async function listen(
       break;
     }
     if (event.type === "tool_call") heard.calls.push(event);
-    else heard.counted += say(sink, event);
-    const held = sink.hold(stop);
-    if (held) await held;
+    else {
+      heard.counted += say(sink, event);
+      const held = sink.hold(stop);
+      if (held) await held;
+    }
     stop.throwIfAborted();
     watch.waiting();
   }

@@ -1,5 +1,5 @@
 import { announceLateEvent, subscribeLateEvents } from "@reprise/log";
-import { type EffectiveModeration, Transcript } from "@reprise/protocol";
+import { type EffectiveModeration, logSubject, Transcript } from "@reprise/protocol";
 import { compileRuleSet } from "@reprise/rules";
 import { expect, test } from "vitest";
 import { COMPLETED, delta, STARTED } from "../testing/log-of.ts";
@@ -33,3 +33,23 @@ test.each(["observe", "retract", "gate", undefined] satisfies (EffectiveModerati
     expect(await told.promise).toEqual([written.ref, events.at(-1)!.seq]);
   },
 );
+
+test("what one try has withdrawn is told though another one appends what was left to do", async () => {
+  await using world = await openWorld();
+  const { ref, append } = await world.create([{ terms: ["other"] }], { mode: "retract" });
+  await append(STARTED, delta("a secret "), delta("and clean "), delta("and a secret"), COMPLETED);
+  const ruleSet = compileRuleSet("x".repeat(26), [{ terms: ["secret"] }]);
+  const told: number[] = [];
+  let published = 0;
+  const publish: typeof world.log.publish = async (subject, payload, options) => {
+    // The answer to the second decision is lost, so the next try finds nothing left to decide.
+    const outcome = await world.log.publish(subject, payload, options);
+    return subject === logSubject(ref) && ++published === 2
+      ? { kind: "conflict", lastStreamSeq: undefined }
+      : outcome;
+  };
+  await rejudgeLog({ ...world.log, publish }, ref, { ruleSet, apply: (_, seq) => told.push(seq) });
+  const events = await world.read(ref);
+  expect(events.filter(({ type }) => type === "moderation.redacted")).toHaveLength(2);
+  expect(told).toEqual([events.at(-1)!.seq]);
+});

@@ -42,6 +42,7 @@ export async function rejudgeLog(
   ref: GenerationRef,
   { ruleSet, apply }: RejudgeOptions,
 ): Promise<Rejudgement> {
+  let isAppended = false;
   for (let tries = 0; tries < TRIES; tries++) {
     const snapshot = await log.reader.readLog(ref);
     const [first] = snapshot.events;
@@ -50,9 +51,11 @@ export async function rejudgeLog(
     const moderation = { ...DEFAULTS, ...own, mode, rule_set: ruleSet.id };
     const result = rejudge(snapshot.events, { moderation, ruleSet, nowMs: Date.now() });
     if (!apply) return result;
-    const last = await appendAll(log, ref, { snapshot, decisions: result.decisions });
-    if (last !== undefined) {
-      if (result.decisions.length > 0) apply(ref, last);
+    const { stored, last } = await appendAll(log, ref, { snapshot, decisions: result.decisions });
+    isAppended ||= stored > 0;
+    if (stored === result.decisions.length) {
+      // What an earlier try has stored is in the log that the last one has read.
+      if (isAppended) apply(ref, last);
       await recordSpan(log, ref, { result, by: ruleSet.judgedBy });
       return result;
     }
@@ -60,21 +63,25 @@ export async function rejudgeLog(
   throw new RepriseError("broker_unavailable", "The log grows faster than it can be judged again.");
 }
 
-/** @returns the last event when all are stored, each behind the one before; else the log has become longer, and is to be judged anew */
+/**
+ * @returns how many are stored, each behind the one before, and the last event then; where it is not all of them the log has become
+ *   longer, and is to be judged anew
+ */
 async function appendAll(
   log: GenerationLog,
   ref: GenerationRef,
   { snapshot, decisions }: { snapshot: LogSnapshot; decisions: readonly EventDraft[] },
-): Promise<number | undefined> {
+): Promise<{ stored: number; last: number }> {
   let expectedLast = snapshot.streamSeq;
-  let seq = peekSeq(snapshot.events.at(-1)!);
+  const lastRead = peekSeq(snapshot.events.at(-1)!);
   const writer = createWriterName();
-  for (const draft of decisions) {
-    const outcome = await log.publish(logSubject(ref), encodeEvent(++seq, draft), { expectedLast, writer });
-    if (outcome.kind !== "stored") return undefined;
+  for (const [stored, draft] of decisions.entries()) {
+    const payload = encodeEvent(lastRead + stored + 1, draft);
+    const outcome = await log.publish(logSubject(ref), payload, { expectedLast, writer });
+    if (outcome.kind !== "stored") return { stored, last: lastRead + stored };
     expectedLast = outcome.streamSeq;
   }
-  return seq;
+  return { stored: decisions.length, last: lastRead + decisions.length };
 }
 
 /** The verdict keeps what it said, and says as well that these rules have looked at everything. */

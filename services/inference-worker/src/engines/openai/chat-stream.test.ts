@@ -316,6 +316,18 @@ describe("an upstream that counts as it goes", () => {
     ]);
   });
 
+  test("that counts only with its last piece has that count for all of them, not for the last", async () => {
+    const { events } = await read([
+      content("Hel"),
+      content("lo"),
+      frame({
+        choices: [{ index: 0, delta: { content: "!" }, finish_reason: "stop" }],
+        usage: { prompt_tokens: 20, completion_tokens: 3 },
+      }),
+    ]);
+    expect(events).toEqual([text("Hel"), text("lo"), text("!"), end("stop", 20, 3)]);
+  });
+
   test("does not count the pieces of a tool call as text", async () => {
     const piece = { tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: "{}" } }] };
     const { events } = await read([

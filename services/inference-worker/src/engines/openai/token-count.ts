@@ -12,7 +12,7 @@ export class TokenCount {
   /** Pieces of text and of tool calls. */
   #pieces = 0;
   #progress: ChatUsage | undefined;
-  /** Of the upstream's count, what belongs to pieces. */
+  /** What the pieces so far are taken for: by the upstream's count what of that belongs to them, else one each. */
   #attributed = 0;
   #begun = false;
 
@@ -53,8 +53,7 @@ export class TokenCount {
 
   #take(progress: ChatUsage | undefined): number {
     this.#pieces++;
-    const counted = progress?.completionTokens ?? null;
-    if (counted === null) return 1;
+    const counted = progress?.completionTokens ?? this.#attributed + 1;
     const tokens = Math.max(counted - this.#attributed, 0);
     this.#attributed += tokens;
     return tokens;
