@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { BlobStore } from "@reprise/archive";
+import type { Appender } from "@reprise/log";
 import { opsSubject, streamOf } from "@reprise/protocol";
 import { completed, createRef, delta, started } from "@reprise/testkit";
 import { createInterruptedStore } from "../testing/interrupted-store.ts";
@@ -68,8 +69,14 @@ test("a generation that begins while its subject is erased, and is sealed with t
   // This archiver has the key in memory, and does not look again for as long as the test runs.
   const stream = streamOf(before.generation);
   await using archiver = await world.startArchiver({ clockRate: 0, streams: [stream] });
-  await writeLog(live.log, before, subject, [delta("first"), completed()]);
-  await archivedUpTo(world, "first");
+  const watched = await world.openContext();
+  const archivedAll = ({ head }: Appender) =>
+    eventually(async () => {
+      await watched.archive.refresh();
+      expect(watched.archive.state.lanes.get(stream)?.last).toBeGreaterThanOrEqual(head.streamSeq);
+    });
+  // All of it, for a batch that was sealed and not committed before the erasure would tell the archiver that the key is gone.
+  await archivedAll(await writeLog(live.log, before, subject, [delta("first"), completed()]));
   // The key is gone, and the nodes are to be told of it: the erasure goes on once the archiver has sealed something more.
   const [gone, sealed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const publish: typeof live.log.publish = async (to, ...message) => {
@@ -82,12 +89,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   const held = { ...(await world.openContext()), live: { ...live, log: { ...live.log, publish } } };
   const erasing = eraseSubject(held, { ...who, ...subject }, settle);
   await gone.promise;
-  const { head } = await writeLog(live.log, meanwhile, subject, [delta("second"), completed()]);
-  const watched = await world.openContext();
-  await eventually(async () => {
-    await watched.archive.refresh();
-    expect(watched.archive.state.lanes.get(stream)?.last).toBeGreaterThanOrEqual(head.streamSeq);
-  });
+  await archivedAll(await writeLog(live.log, meanwhile, subject, [delta("second"), completed()]));
   sealed.resolve();
   const generations = [before, meanwhile].map(({ generation }) => generation).toSorted();
   expect(await erasing).toMatchObject({ certificate: { generations } });
