@@ -11,20 +11,22 @@ export interface ReviewWait {
   readonly policy: Pick<RetryPolicy, "reviewDelayMs">;
 }
 
-/** What no review has to decide any more is on its way; and a clock that is ahead must not make a client ask all the time. */
+/** What no review has to decide any more is on its way. */
 const LEAST_MS = 1_000;
 
 /**
  * How long a reader of a generation that has ended waits before it asks for what was decided since; undefined when it has everything. The
- * policy decides what people have not when the first review's time is up, so that is waited for no longer than until then.
+ * policy decides what people have not when the first review's time is up, so that is waited for no longer than until then. One whose time is
+ * up already is decided late, as while moderation is away, or this clock is ahead: it is asked for no more often than the others.
  */
 export function planReviewWait(
   { settled, cursor: lastCursor, reviews }: Generation,
   { cursor, nowMs, random, policy }: ReviewWait,
 ): RetryDelay | undefined {
   if (settled && lastCursor === cursor) return undefined;
-  const untilMs = reviews.map(({ expires_at }) => Date.parse(expires_at) - nowMs + LEAST_MS);
-  const mostMs = reviews.length === 0 ? LEAST_MS : Math.min(policy.reviewDelayMs, ...untilMs);
+  const untilMs = reviews.map(({ expires_at }) => Date.parse(expires_at) - nowMs).filter((ms) => ms > 0);
+  const dueMs = untilMs.map((ms) => ms + LEAST_MS);
+  const mostMs = reviews.length === 0 ? LEAST_MS : Math.min(policy.reviewDelayMs, ...dueMs);
   const backoffMs = Math.max(LEAST_MS, mostMs) * (1 + random / 4);
   return { serverMs: 0, backoffMs, wakeMs: random * LEAST_MS };
 }
