@@ -106,7 +106,7 @@ test("readers who set the pace hold up text, and no tool call behind the engine'
     { hold: (signal) => untilAborted(signal).catch(() => undefined) },
   );
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(await Promise.race([outcome, "held"])).toMatchObject({
+  expect(await Promise.race([outcome, Promise.resolve("held")])).toMatchObject({
     kind: "finished",
     calls: [{ callId: "a" }],
   });

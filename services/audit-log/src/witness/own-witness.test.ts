@@ -49,3 +49,17 @@ test("a witness that has died is told and started again where it was, and ends w
   expect(await witnessesOf(dir)).toEqual([]);
   expect(told.filter((line) => line.includes("has ended by itself"))).toHaveLength(1);
 });
+
+test("a witness whose process can't be made is tried again, and nothing else fails of it", async () => {
+  const told: string[] = [];
+  const logger = createLogger({
+    service: "test",
+    level: "error",
+    destination: { write: (line) => told.push(line) },
+  });
+  // No process takes a value like this.
+  const options = { dir: "\0", name: "w", logs: [LOG.vkey], path: "", logger, retryMs: 1 };
+  await using _ = startOwnWitness(options);
+  await expect.poll(() => told.length, { timeout: 60_000 }).toBeGreaterThan(1);
+  expect(told[0]).toContain("it is started again");
+});
