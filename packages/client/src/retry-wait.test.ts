@@ -71,6 +71,13 @@ describe("the wait before a retry", () => {
     expect(await waiting).toBe(true);
   });
 
+  it("takes a timer of a hidden page, which browsers delay by up to a minute, for no wake-up", async () => {
+    const device = createDevice();
+    const waiting = waitForRetry(delay, device.runtime, signal);
+    device.fireAt(68_000);
+    expect(await waiting).toBe(false);
+  });
+
   it("takes a timer that fires much too late for a wake-up: the device slept", async () => {
     const device = createDevice();
     const waiting = waitForRetry(delay, device.runtime, signal);

@@ -2,8 +2,8 @@ import { abortReason } from "./deadline.ts";
 import type { RetryDelay } from "./retry-policy.ts";
 import type { ClientRuntime } from "./runtime.ts";
 
-/** A timer that fires this much too late, in milliseconds, belongs to a device that slept. */
-const SLEPT_AFTER_MS = 10_000;
+/** A timer that fires this much too late, in milliseconds, belongs to a device that slept. Browsers delay those of hidden pages by up to a minute. */
+const SLEPT_AFTER_MS = 90_000;
 
 /**
  * Waits before the next try. A wake-up (the network is back, the page is visible, the device has slept) ends the backoff, and

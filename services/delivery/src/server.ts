@@ -91,7 +91,7 @@ export async function buildServer({
     if (body === "") return done(null);
     const turn = context.bodies.turn(request.raw, body.length);
     const begin = (isDue: boolean) => (isDue ? void parseJson(request, body, done) : done(clientHasLeft()));
-    if (turn) void turn.then(begin);
+    if (turn) turn.then(begin, done);
     else begin(true);
   });
 

@@ -71,3 +71,11 @@ test("a rest is three times as long as what ran before it", async () => {
   // Timers count whole milliseconds.
   expect(performance.now() - begunAt).toBeGreaterThanOrEqual(4 * busyMs - 2);
 });
+
+test("one whose turn does not come in time is refused, and leaves no place taken", async () => {
+  const queue = new FairQueue(1, rest, 20);
+  expect(await queue.enter("a", 1)).toBe(true);
+  expect(await Promise.all([queue.enter("a", 1), queue.enter("b", 1)])).toEqual([false, false]);
+  queue.leave(1);
+  expect(await queue.enter("b", 1)).toBe(true);
+});

@@ -3,6 +3,9 @@ interface Waiting {
   readonly begin: () => void;
 }
 
+/** How long a request may wait for its turn before it is refused, in milliseconds. */
+const MAX_WAIT_MS = 5_000;
+
 /** Calls back later. */
 export type Rest = (next: () => void) => void;
 
@@ -28,20 +31,34 @@ export class FairQueue {
   readonly #waiting = new Map<string, Waiting[]>();
   #bytes = 0;
   readonly #rest: Rest;
+  readonly #maxWaitMs: number;
   #isResting = false;
 
   /** @param maxBytes how much may be under way at a time; a larger one than that goes alone */
-  constructor(maxBytes: number, rest: Rest = restFromBusy) {
+  constructor(maxBytes: number, rest: Rest = restFromBusy, maxWaitMs = MAX_WAIT_MS) {
     this.#maxBytes = maxBytes;
     this.#rest = rest;
+    this.#maxWaitMs = maxWaitMs;
   }
 
-  /** Resolves when it is this one's turn. `leave` is to be called for each that has begun. */
-  enter(tenant: string, bytes: number): Promise<void> {
-    return new Promise((begin) => {
+  /**
+   * Resolves with true when it is this one's turn, and with false when that has not come in time. `leave` is to be called for each that
+   * has begun.
+   */
+  enter(tenant: string, bytes: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const giveUp = setTimeout(() => {
+        this.#remove(tenant, waiting);
+        resolve(false);
+      }, this.#maxWaitMs);
+      const begin = () => {
+        clearTimeout(giveUp);
+        resolve(true);
+      };
+      const waiting: Waiting = { bytes, begin };
       const others = this.#waiting.get(tenant);
-      if (others) others.push({ bytes, begin });
-      else this.#waiting.set(tenant, [{ bytes, begin }]);
+      if (others) others.push(waiting);
+      else this.#waiting.set(tenant, [waiting]);
       this.#beginNext();
     });
   }
@@ -49,6 +66,12 @@ export class FairQueue {
   leave(bytes: number): void {
     this.#bytes -= bytes;
     this.#beginNext();
+  }
+
+  #remove(tenant: string, waiting: Waiting): void {
+    const others = (this.#waiting.get(tenant) ?? []).filter((one) => one !== waiting);
+    if (others.length > 0) this.#waiting.set(tenant, others);
+    else this.#waiting.delete(tenant);
   }
 
   #beginNext(): void {

@@ -68,12 +68,20 @@ export class RequestBodies {
   /**
    * Resolves when a body that has been read may be parsed, with false where its client has left meanwhile: it is to be dropped then.
    * Undefined where it may be parsed at once.
+   * @throws RepriseError `overloaded`, when its turn has not come in time: those before it wait for the broker
    */
   turn(request: IncomingMessage, length: number): Promise<boolean> | undefined {
     const held = this.#held.get(request);
     if (length <= LARGE_BYTES || !held) return undefined;
     held.isInUse = true;
-    return this.#large.enter(held.tenant, length).then(() => {
+    return this.#large.enter(held.tenant, length).then((isDue) => {
+      if (!isDue) {
+        this.release(request);
+        this.#onRefused();
+        throw new RepriseError("overloaded", "Too many large requests wait for their turn.", {
+          retryAfterMs: RETRY_AFTER_MS,
+        });
+      }
       held.parts.push({ release: () => this.#large.leave(length) });
       held.isInUse = false;
       if (held.hasLeft) this.release(request);
