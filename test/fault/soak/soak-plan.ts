@@ -27,9 +27,9 @@ export const LONG: SoakPlan = {
  * its garbage collector lets it double first.
  */
 export const SHORT: SoakPlan = {
-  generations: 1_100,
-  warmUp: 300,
+  generations: 1_400,
+  warmUp: 600,
   clients: 24,
   looks: 16,
-  bounds: { heapBytes: 10_000, externalBytes: 10_000, descriptors: 15 },
+  bounds: { heapBytes: 12_000, externalBytes: 15_000, descriptors: 15 },
 };

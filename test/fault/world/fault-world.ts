@@ -105,6 +105,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     const slot = await addSlot(`delivery-${index}`, "delivery", {
       REPRISE_PORT: String(port),
       REPRISE_TENANTS_FILE: tenantsFile,
+      ...(options.directDeliveries && { REPRISE_NATS_URL: broker.url }),
       // All readers of a trial have one address.
       REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
     });
