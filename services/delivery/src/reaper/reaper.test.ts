@@ -101,7 +101,8 @@ describe("a generation that no worker takes", () => {
   test("ends though whoever created it has died before its log began", async () => {
     await using platform = await openPlatform();
     const { ref } = await create(platform, {});
-    const orphan = { ...ref, generation: ref.generation.replace(/.$/, "0") as GenerationRef["generation"] };
+    const other = ref.generation.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
+    const orphan = { ...ref, generation: other as GenerationRef["generation"] };
     const payload = encodeEvent(0, requestedOf(orphan, queueTimeout(300)));
     await enqueueJob(platform.log.publish, { model: "sim", ref: orphan, payload });
     expect(await ended(platform, orphan)).toMatchObject({ error: { code: "queue_timeout" } });
