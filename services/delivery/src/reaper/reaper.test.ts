@@ -80,6 +80,12 @@ async function reaped(platform: Platform, reason: string, { url } = platform.nod
   );
 }
 
+/** Another generation of the same shard. */
+function besides(ref: GenerationRef): GenerationRef {
+  const id = ref.generation.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
+  return { ...ref, generation: id as GenerationRef["generation"] };
+}
+
 describe("a generation that no worker takes", () => {
   test("fails in bounded time though nobody reads it, and leaves no job behind", async () => {
     await using platform = await openPlatform();
@@ -101,8 +107,7 @@ describe("a generation that no worker takes", () => {
   test("ends though whoever created it has died before its log began", async () => {
     await using platform = await openPlatform();
     const { ref } = await create(platform, {});
-    const other = ref.generation.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
-    const orphan = { ...ref, generation: other as GenerationRef["generation"] };
+    const orphan = besides(ref);
     const payload = encodeEvent(0, requestedOf(orphan, queueTimeout(300)));
     await enqueueJob(platform.log.publish, { model: "sim", ref: orphan, payload });
     expect(await ended(platform, orphan)).toMatchObject({ error: { code: "queue_timeout" } });
@@ -146,7 +151,7 @@ test("a generation ends though the broker has lost its job, and given the job's 
   await manager.streams.delete(JOBS_STREAM);
   await manager.streams.add(config);
   await broker.main.reconnect();
-  const second = { ...first, generation: first.generation.replace(/.$/, "0") as GenerationRef["generation"] };
+  const second = besides(first);
   const payload = encodeEvent(0, requestedOf(second, queueTimeout(3_000)));
   await enqueueJob(log.publish, { model: REQUEST.model, ref: second, payload });
   await expect.poll(() => endsOf(platform, second)).toEqual(["generation.failed"]);
