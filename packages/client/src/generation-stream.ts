@@ -20,7 +20,7 @@ import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts
 /** Text that a person is asked about. */
 export interface PendingReview {
   readonly reviewId: string;
-  /** When the policy decides if nobody has. RFC 3339, UTC. */
+  /** When the policy decides in a person's place. RFC 3339, UTC. */
   readonly expiresAt: string;
 }
 
@@ -114,7 +114,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * The reviews among what was handed out that nobody has decided: what they ask about may still be replaced, behind the end too. A stream with
+   * The undecided reviews among what was handed out: what they ask about may still be replaced, behind the end too. A stream with
    * `awaitReviews` waits for that.
    */
   get pendingReviews(): readonly PendingReview[] {

@@ -21,7 +21,7 @@ const FIRST_NON_ASCII = 0x80;
 const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'));
 
 /**
- * Whether bytes are an event at this place, as any version of the platform writes one. Whoever can publish to the broker can also publish
+ * Whether bytes are an event at this place, as any version of the platform writes one. A client that can publish to the broker can also publish
  * what is none, and readers are sent the bytes of a log as they are.
  *
  * Nearly all events are deltas with nothing but text and a number: those are scanned, which makes no garbage. All others are parsed.

@@ -16,7 +16,7 @@ import { askNext, askStream, type StoredMessage } from "./stream-api.ts";
 const GROUP = "shards";
 const COUNT_SUBJECT = leaseSubject(GROUP, "count");
 const MEMBER_SUBJECTS = memberSubject(GROUP, "*");
-/** Whoever says nothing for so long is gone. */
+/** A process that is silent for so long is gone. */
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;
 const WRONG_LAST_SEQUENCE = 10_071;

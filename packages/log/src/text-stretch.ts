@@ -7,7 +7,7 @@ import { toMicroseconds } from "./stream-places.ts";
 
 /*
  * Where in `CHECKPOINTS` the text of an erased generation has lain. The broker knows of its last checkpoint only, but every earlier one
- * was stored between its first event and that one. The marker that takes its place says so: whoever goes on with an erasure that was
+ * was stored between its first event and that one. The marker that takes its place says so: a process that goes on with an erasure that was
  * interrupted has nothing else to go by.
  */
 export interface TextStretch {
@@ -51,7 +51,7 @@ export async function clearTextStretches(
   for (const ref of refs) {
     const marker = await readMarker(broker, ref);
     if (!marker) continue;
-    // Whoever has written here meanwhile is found, and taken away, by purging again; one that is not stored is cleared again.
+    // What was written here meanwhile is found, and taken away, by purging again; one that is not stored is cleared again.
     await log.publishCheckpoint(checkpointSubject(ref), new Uint8Array(), {
       expectedLast: marker.streamSeq,
       extra: { [HEADER.erased]: NO_TEXT },

@@ -181,7 +181,7 @@ const review = z.object({
   rule: z.string(),
   category: z.string(),
   channel,
-  /** When the policy decides if nobody has. RFC 3339, UTC. */
+  /** When the policy decides in a person's place. RFC 3339, UTC. */
   expires_at: z.string(),
 });
 

@@ -1,11 +1,11 @@
 import type { Usage } from "./event.ts";
 import type { GenerationStatus } from "./transcript.ts";
 
-/** A review that nobody has decided: what it leads to follows in the log, behind the generation's end, too. */
+/** An undecided review: what it leads to follows in the log, behind the generation's end, too. */
 export interface WaitingReview {
   /** As the reviews API names it. */
   id: string;
-  /** When the policy decides if nobody has. RFC 3339, UTC. */
+  /** When the policy decides in a person's place. RFC 3339, UTC. */
   expires_at: string;
 }
 

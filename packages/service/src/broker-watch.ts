@@ -13,7 +13,7 @@ export interface OwnedBrokerWatch extends BrokerWatch, AsyncDisposable {
 /** Watches a process's broker, and logs in one line each that it is away and that it is back. */
 export function watchBroker(broker: Broker, shards: number, logger: Logger): OwnedBrokerWatch {
   const { promise: failed, reject } = Promise.withResolvers<never>();
-  // It may reject before anybody waits for it, or in a process that is ending anyway.
+  // It may reject before it is awaited, or in a process that is ending anyway.
   failed.catch(() => {});
   const availability = new BrokerAvailability({
     broker,

@@ -39,7 +39,7 @@ interface Waiting {
 }
 
 /**
- * Keeps what a broker has said that it stored, as it passes by between the broker and those who publish: independent of what anybody
+ * Keeps what a broker has said that it stored, as it passes by between the broker and its clients: independent of what a test
  * reads out of the broker later, and of whether the answer ever arrived.
  *
  * @param isKept whether a subject's messages are of interest
@@ -100,7 +100,7 @@ export function createAckLedger(isKept: (subject: string) => boolean): AckLedger
   };
 }
 
-/** A JetStream acknowledgement; undefined for a refusal, and for the broker's word that nobody listens. */
+/** A JetStream acknowledgement; undefined for a refusal, and for the broker's answer that the subject has no listener. */
 function parseAck(payload: Buffer): { stream: string; streamSeq: number } | undefined {
   if (payload.length === 0) return undefined;
   const { stream, seq, error } = JSON.parse(payload.toString()) as {

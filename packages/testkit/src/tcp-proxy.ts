@@ -42,7 +42,7 @@ export interface TcpProxy extends AsyncDisposable {
   setFaults(faults: ConnectionFaults | ((index: number) => ConnectionFaults)): void;
   /** Cuts every open connection, and returns how many. */
   cutNow(): number;
-  /** Whether this proxy, and nobody else, has ended the last connection that was made to it from this port. */
+  /** Whether this proxy, and neither of its peers, has ended the last connection that was made to it from this port. */
   hasCut(clientPort: number): boolean;
 }
 

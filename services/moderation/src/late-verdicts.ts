@@ -89,7 +89,7 @@ export class LateVerdicts {
         this.#look(channel, window);
       }
     }
-    // A call ends the model's turn: what it said before is looked at while somebody answers, not behind the answer.
+    // A call ends the model's turn: what it said before is looked at while the call is answered, not behind the answer.
     if (!isTerminal(event.type) && event.type !== "tool.call") return;
     for (const [name, windows] of this.#windows) for (const window of windows.end()) this.#look(name, window);
   }

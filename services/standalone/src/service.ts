@@ -171,7 +171,7 @@ function vkeysOf({ signer, earlier }: AuditStorage): string[] {
   return [signer, ...earlier].map(({ vkey }) => vkey);
 }
 
-/** A nats-server that lets in who has the credentials of this start, and nobody else on the machine. */
+/** A nats-server that lets in only clients with the credentials of this start. */
 async function startOwnNats(
   env: Readonly<Record<string, string | undefined>>,
   dataDir: string,

@@ -15,7 +15,7 @@ const worlds = new WorldPool();
 
 // A terminal's Ctrl-C reaches every process: the parent decides, and gives no further task.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => abort.abort());
-// Without its parent nobody would hear of the result. Its processes end with it.
+// Without its parent the result would have no reader. Its processes end with it.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 process.on("message", (message: ToJob) => void take(message));
 

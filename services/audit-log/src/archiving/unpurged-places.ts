@@ -6,7 +6,7 @@ import { toRanges } from "./places.ts";
 
 /**
  * Places of a batch that are left out because of erasures, of a stream that erasures purge nothing of: an erasure's own records, and the
- * last marks of connections that it has broken off. Nobody but the archiver knows these places, so its commit names them, as the erasure's
+ * last marks of connections that it has broken off. Only the archiver knows these places, so its commit names them, as the erasure's
  * further requests.
  */
 export class UnpurgedPlaces {

@@ -155,7 +155,7 @@ async function purgeAgain({ archive, live, signal }: Round, tenant: string, eras
   const record = (purged: PlacesByStream) =>
     archive.append((state) => requestDraft(state, tenant, erasure, { purged, at }), { signal });
   await purgeAll(live, refs, record);
-  // What was purged again, or before by somebody who died.
+  // What was purged again, or before by a process that died.
   if ((await readTextStretches(live.broker, refs)).length > 0) await clearFiles(live, refs, record);
 }
 

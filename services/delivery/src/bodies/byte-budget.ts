@@ -1,4 +1,4 @@
-/** Part of a budget that is somebody's until it is given back; giving it back again does nothing. */
+/** Part of a budget that is taken until it is given back; giving it back again does nothing. */
 export interface Reservation {
   release(): void;
 }

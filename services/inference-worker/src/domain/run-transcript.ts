@@ -1,6 +1,6 @@
 import { type KnownEvent, Transcript, type UnknownEvent } from "@reprise/protocol";
 
-/** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and who has counted. */
+/** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and how tokens were counted. */
 export class RunTranscript extends Transcript {
   /** Of reasoning that counts: where it came, and how many tokens it is. */
   #reasoning: { readonly seq: number; readonly tokens: number }[] = [];

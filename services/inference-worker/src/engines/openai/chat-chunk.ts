@@ -29,7 +29,7 @@ export interface ChatUsage {
 /** `error` is set when the upstream says in mid-stream that it has failed. */
 export type ChatMessage = { readonly chunk: ChatChunk } | { readonly error: unknown };
 
-/** A count that is no count is unknown: nobody loses text for it. */
+/** A malformed count is unknown; the text that comes with it counts. */
 const tokenCount = z.int().min(0).nullish().catch(null);
 const usageSchema = z
   .object({ prompt_tokens: tokenCount, completion_tokens: tokenCount })

@@ -67,7 +67,7 @@ export function toChatRequest(
 
 /**
  * Whether a continued run of the request is as good as an uninterrupted one. It is not where the upstream looks at what it
- * produces as a whole: a stop sequence across the seam is seen by nobody, a grammar, that of a forced tool call too, begins
+ * produces as a whole: the engine does not see a stop sequence across the seam; a grammar, that of a forced tool call too, begins
  * anew, and so does what penalises or counts the run's own tokens. A trailing assistant message in the input leaves open where the
  * model's own text began. What the model has said to itself can't be told to it as such, and it would think again, or not at all. A limit
  * needs the upstream's own count of the prefix. Tools that the model may call as it likes are no hindrance: a prefix is text, and a call
