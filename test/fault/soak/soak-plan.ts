@@ -23,8 +23,8 @@ export const LONG: SoakPlan = {
 };
 
 /**
- * For CI: half a minute at most on a quiet machine, and long enough to see a leak of 20 KB per generation. In so short a time the broker's memory says nothing:
- * its garbage collector lets it double first.
+ * For CI: about a minute beside the other tests on two cores, and long enough to see a leak of 30 KB per generation; a machine that starves
+ * it may hide one. In so short a time the broker's memory says nothing: its garbage collector lets it double first.
  */
 export const SHORT: SoakPlan = {
   generations: 1_400,
