@@ -25,6 +25,25 @@ test("an event of a later version's type is one", () => {
 });
 
 test.each([
+  '{"seq":3,"type":"generation.started","attempt":2,"worker":"w","model":"m","reason":"engine_moved","zone":"b"}',
+  '{"seq":3,"type":"attempt.ended","attempt":1,"reason":"engine_moved"}',
+  '{"seq":3,"type":"generation.completed","finish_reason":"refusal","usage":{"input_tokens":1,"output_tokens":1,"cached":1}}',
+  '{"seq":3,"type":"moderation.reviewed","review_id":"r","decision":"escalate","reviewer":"p"}',
+  '{"seq":3,"type":"moderation.unavailable","answer":"fail_slow","judged_seq":2}',
+])("%s, with what a later version adds, is one", (text) => {
+  expect(isEventAt(3, bytes(text))).toBe(true);
+});
+
+test.each(["", "Two words", "a\u2028b", "x".repeat(65), 7, null, ["stop"]])(
+  "an event with the finish reason %j is none: no version has such a name",
+  (reason) => {
+    const usage = { input_tokens: 1, output_tokens: 1 };
+    const event = { seq: 3, type: "generation.completed", finish_reason: reason, usage };
+    expect(isEventAt(3, bytes(JSON.stringify(event)))).toBe(false);
+  },
+);
+
+test.each([
   "",
   "hello",
   `${prefix}x`,

@@ -64,7 +64,7 @@ function isEnd(payload: Uint8Array, textEnd: number): boolean {
   return payload[at] === CLOSE && at === payload.length - 1;
 }
 
-/** Of a type that this version does not know, only what every event has is known. */
+/** Of a type that this version does not know, only what every event has is checked; fields and names that it does not know are taken. */
 function isWholeEvent(payload: Uint8Array): boolean {
   try {
     // Between its fields JSON may have line breaks. An event is a line, and is sent as one.

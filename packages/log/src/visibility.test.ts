@@ -1,4 +1,4 @@
-import { encodeEvent, type KnownEvent } from "@reprise/protocol";
+import { encodeEvent, type EventDraft, type KnownEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { ModerationLag } from "./moderation-lead.ts";
 import { MODERATION, unavailable, verdict } from "./testing/moderated.ts";
@@ -285,4 +285,11 @@ test("a verdict that has not seen an attempt clears nothing of it, though it is 
   visibility.took(6, started.type, () => ({ ...started, seq: 6 }));
   visibility.accept({ ...verdict(9), attempt: 1 }, 9);
   expect(visibility.shownSeq(9)).toBe(5);
+});
+
+test("an answer to moderation's absence that only a later version knows closes like fail_closed", () => {
+  const visibility = retract();
+  const later = { ...unavailable("fail_closed", 3), answer: "fail_slow" } as unknown as EventDraft;
+  tell(visibility, 5, later);
+  expect([visibility.isUnavailable, visibility.shownSeq(9)]).toEqual([true, 5]);
 });

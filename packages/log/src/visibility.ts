@@ -154,10 +154,10 @@ export class Visibility {
     return this.#lead.shownSeq(Math.min(lastSeq, heldFrom - 1, closedBehind));
   }
 
-  /** Whether nobody judges, and the policy has readers told so. */
+  /** Whether nobody judges, and the policy has readers told so. An answer of a later version opens nothing. */
   get isUnavailable(): boolean {
     const said = this.#unavailable;
-    return said?.answer === "fail_closed" && this.#judged <= said.judged_seq;
+    return said !== undefined && said.answer !== "fail_open" && this.#judged <= said.judged_seq;
   }
 
   /** Whether there are events that nobody has judged yet, and readers have not been told that nobody does. */

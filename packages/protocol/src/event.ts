@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { jsonValueSchema } from "./json-object.ts";
 import { NONCE } from "./cursor.ts";
+import { UNAVAILABLE_ANSWERS } from "./moderation-policy.ts";
 import { effectivePolicySchema } from "./policy.ts";
 import { generationRequestSchema, LIMITS } from "./request.ts";
 
@@ -11,6 +12,14 @@ import { generationRequestSchema, LIMITS } from "./request.ts";
 
 const seq = z.int().min(0);
 const count = z.int().min(0);
+
+/** As names are written. Anything else in the place of a name is text, which readers would be shown without a judgement. */
+const NAME = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** One of these names, or one that a later version adds: a log of a newer node stays readable on this one. */
+function nameLike<const Name extends string>(_known: readonly Name[]) {
+  return z.custom<Name>((value) => typeof value === "string" && NAME.test(value));
+}
 
 /** `input_tokens` is null while nobody has said it: an engine that reports it only at its end may have been stopped before. */
 export const usageSchema = z.object({ input_tokens: count.nullable(), output_tokens: count });
@@ -62,7 +71,7 @@ const started = z.object({
   /** Where the engine knows it beforehand. */
   input_tokens: count.optional(),
   /** For an attempt after the first. Default `worker_lost`. */
-  reason: z.enum(TAKEOVER_REASONS).optional(),
+  reason: nameLike(TAKEOVER_REASONS).optional(),
 });
 
 /** A worker's own word that its attempt is over and another one will follow. */
@@ -70,7 +79,7 @@ const attemptEnded = z.object({
   seq,
   type: z.literal("attempt.ended"),
   attempt: z.int().min(1),
-  reason: z.enum(ATTEMPT_ENDS),
+  reason: nameLike(ATTEMPT_ENDS),
 });
 
 const outputDelta = z.object({
@@ -117,7 +126,7 @@ const toolResult = z.object({
 const completed = z.object({
   seq,
   type: z.literal("generation.completed"),
-  finish_reason: z.enum(FINISH_REASONS),
+  finish_reason: nameLike(FINISH_REASONS),
   usage: usageSchema,
 });
 
@@ -190,7 +199,7 @@ const reviewed = z.object({
   seq,
   type: z.literal("moderation.reviewed"),
   review_id: z.string(),
-  decision: z.enum(REVIEW_DECISIONS),
+  decision: nameLike(REVIEW_DECISIONS),
   reviewer: z.string(),
   /** For `edit`: what stands in place of the range. */
   replacement: z.string().optional(),
@@ -200,7 +209,7 @@ const reviewed = z.object({
 const unavailable = z.object({
   seq,
   type: z.literal("moderation.unavailable"),
-  answer: z.enum(["fail_open", "fail_closed"]),
+  answer: nameLike(UNAVAILABLE_ANSWERS),
   judged_seq: seq,
 });
 

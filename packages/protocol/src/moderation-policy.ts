@@ -12,7 +12,7 @@ export type ModerationAction = (typeof MODERATION_ACTIONS)[number];
 export const BUILT_IN_RULES = ["cards", "secrets", "personal-data"] as const;
 export type BuiltInRules = (typeof BUILT_IN_RULES)[number];
 
-const UNAVAILABLE_ANSWERS = ["fail_open", "fail_closed"] as const;
+export const UNAVAILABLE_ANSWERS = ["fail_open", "fail_closed"] as const;
 const REVIEW_ANSWERS = ["approve", "redact", "halt"] as const;
 
 export const MODERATION_LIMITS = {
