@@ -27,6 +27,7 @@ export async function packClient({ root, folder }: PackOptions): Promise<string>
     await bundle(join(root, "packages/client/src/index.ts"), join(staging, "index.js"));
     await emitTypes(root, join(staging, "types"));
     await cp(join(root, "packages/client/README.md"), join(staging, "README.md"));
+    await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
     await writeFile(join(staging, "package.json"), JSON.stringify(await manifest(root), null, 2));
     const { stdout } = await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: staging });
     return join(folder, stdout.trim());
@@ -86,11 +87,12 @@ async function manifest(root: string): Promise<object> {
       string,
       unknown
     >;
-  const { name, version } = await read("client");
+  const { name, version, license } = await read("client");
   const { dependencies } = await read("protocol");
   return {
     name,
     version,
+    license,
     type: "module",
     exports: { ".": { types: "./types/client/src/index.d.ts", default: "./index.js" } },
     sideEffects: false,
