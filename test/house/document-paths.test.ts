@@ -1,0 +1,43 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { findMissingPaths, readWays } from "./document-paths.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const MOST_STEPS = 8;
+
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const documents = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT }).toSorted();
+
+describe("documents", () => {
+  test.each(documents)("%s names no file that does not exist", (document) => {
+    expect(findMissingPaths(read(document), ROOT)).toEqual([]);
+  });
+
+  test("a file that does not exist is reported by its path", () => {
+    const planted = "See `packages/log/src/no-such-file.ts`, `packages/log/src/hub.ts` and `test/house`.";
+    expect(findMissingPaths(planted, ROOT)).toEqual(["packages/log/src/no-such-file.ts"]);
+  });
+});
+
+describe("ARCHITECTURE.md", () => {
+  const ways = readWays(read("ARCHITECTURE.md"));
+
+  test("has the ways of a token, a create, a resume, a cancel, a takeover and a verdict", () => {
+    expect(ways.map(({ heading }) => heading)).toEqual([
+      "The way of a token",
+      "The way of a create",
+      "The way of a resume",
+      "The way of a cancel",
+      "The way of a takeover",
+      "The way of a verdict",
+    ]);
+  });
+
+  test.each(ways)("$heading takes at most eight steps, each with its files", ({ steps }) => {
+    expect(steps.length).toBeGreaterThan(1);
+    expect(steps.length).toBeLessThanOrEqual(MOST_STEPS);
+    expect(steps.filter((files) => files.length === 0)).toEqual([]);
+  });
+});
