@@ -34,10 +34,10 @@ module.exports = {
     ...layerRules,
     {
       name: "no-circular",
-      comment: "Cycles of types alone are gone before anything runs.",
+      comment: "Files of a circle can only be read together, whether it is of types alone or not.",
       severity: "error",
       from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+      to: { circular: true },
     },
     {
       name: "resolvable",

@@ -5,7 +5,8 @@ import type { FetchLike, HttpRequest, HttpSettings } from "./http.ts";
 import { assertIdempotencyKey, createIdempotencyKey } from "./idempotency-key.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./runtime.ts";
-import type { StreamSource, ToolResult } from "./stream-source.ts";
+import type { ToolResult } from "./tool-answers.ts";
+import type { StreamSource } from "./stream-source.ts";
 import type { ToolHandlers } from "./tool-answers.ts";
 
 export interface ClientOptions {

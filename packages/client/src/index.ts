@@ -12,7 +12,7 @@ export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http.t
 export type { GenerationOutcome } from "./outcome.ts";
 export type { RetryOptions } from "./retry-policy.ts";
 export type { ClientRuntime } from "./runtime.ts";
-export type { ToolResult } from "./stream-source.ts";
+export type { ToolResult } from "./tool-answers.ts";
 export type { ToolCall, ToolContext, ToolHandler, ToolHandlers } from "./tool-answers.ts";
 export { isKnownEvent, type StreamEvent } from "./stream-event.ts";
 export {

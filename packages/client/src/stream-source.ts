@@ -1,6 +1,6 @@
 import type { Generation } from "@reprise/protocol/wire";
 import type { HttpRequest } from "./http.ts";
-import type { ToolHandlers } from "./tool-answers.ts";
+import type { ToolHandlers, ToolResult } from "./tool-answers.ts";
 
 /** Where a stream gets its connections from and what else it can ask of the platform. */
 export interface StreamSource {
@@ -19,11 +19,4 @@ export interface StreamSource {
   get(id: string, signal: AbortSignal): Promise<Generation>;
   cancel(id: string, reason: string | undefined): Promise<Generation>;
   submitToolResult(id: string, result: ToolResult, signal: AbortSignal): Promise<Generation>;
-}
-
-/** The answer to one tool call. */
-export interface ToolResult {
-  callId: string;
-  /** Any JSON value. */
-  output: unknown;
 }

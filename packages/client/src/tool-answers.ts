@@ -1,5 +1,4 @@
 import { type Generation, RepriseError } from "@reprise/protocol/wire";
-import type { ToolResult } from "./stream-source.ts";
 
 /** A call that waits for its answer. `arguments` is the text that the model made: JSON, as a rule. */
 export type ToolCall = Generation["tool_calls"][number];
@@ -19,6 +18,13 @@ export type ToolHandler = (args: unknown, context: ToolContext) => unknown;
 
 /** By the name of the function. Calls of functions that are not here are left to others. */
 export type ToolHandlers = Readonly<Record<string, ToolHandler>>;
+
+/** The answer to one tool call. */
+export interface ToolResult {
+  callId: string;
+  /** Any JSON value. */
+  output: unknown;
+}
 
 export interface ToolAnswersOptions {
   readonly handlers: ToolHandlers;

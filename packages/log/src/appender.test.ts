@@ -9,7 +9,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { Appender } from "./appender.ts";
 import type { LeaderReader } from "./leader-reader.ts";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import type { Publish } from "./publisher.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "./testing/read-back.ts";
 import {

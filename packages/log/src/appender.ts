@@ -12,7 +12,7 @@ import {
 import { AppendQueue } from "./append-queue.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { isHead, type LogHead, toHead } from "./log-head.ts";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import type { Publish, PublishOutcome } from "./publisher.ts";
 import { findRemains, readBehindHead, type Remains } from "./rollback.ts";
 import { judgeTail } from "./tail-judgement.ts";

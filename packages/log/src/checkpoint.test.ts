@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer, decodeCheckpoint, isDue } from "./checkpoint.ts";
 import { HEADER } from "./header.ts";
-import type { LogSnapshot } from "./log-reader.ts";
+import type { LogSnapshot } from "./stored-event.ts";
 import type { Publish } from "./publisher.ts";
 import { encodeCheckpoint } from "./testing/encode-checkpoint.ts";
 import { delta, newRef } from "./testing/world.ts";

@@ -1,6 +1,6 @@
 import { checkpointSubject, type GenerationRef, peekSeq } from "@reprise/protocol";
 import { HEADER } from "./header.ts";
-import type { LogSnapshot } from "./log-reader.ts";
+import type { LogSnapshot } from "./stored-event.ts";
 import type { Publish } from "./publisher.ts";
 
 /*

@@ -11,7 +11,8 @@ import {
 import { storeCheckpoint } from "./checkpoint.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, type LogHead, toHead } from "./log-head.ts";
-import type { LogReader, StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
+import type { LogReader } from "./log-reader.ts";
 import type { Publish } from "./publisher.ts";
 import { findRemains, readBehindHead } from "./rollback.ts";
 import { judgeTail } from "./tail-judgement.ts";

@@ -23,7 +23,8 @@ export type { LeaderReader } from "./leader-reader.ts";
 export { EMPTY_LOG, headOf, type LogHead } from "./log-head.ts";
 export { announceLateEvent, type LateEventFeedOptions, subscribeLateEvents } from "./late-events.ts";
 export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
-export type { LogReader, LogSnapshot, StoredEvent } from "./log-reader.ts";
+export type { LogSnapshot, StoredEvent } from "./stored-event.ts";
+export type { LogReader } from "./log-reader.ts";
 export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
 export {
   closeGeneration,

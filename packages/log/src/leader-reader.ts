@@ -1,7 +1,7 @@
 import { type GenerationRef, logSubject, RepriseError, streamOf } from "@reprise/protocol";
 import { decodeBase64 } from "./decode-base64.ts";
 import { HEADER } from "./header.ts";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import type { ReplyInbox } from "./reply-inbox.ts";
 import { STREAM_NOT_FOUND } from "./stream-existence.ts";
 

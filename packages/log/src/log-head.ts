@@ -1,5 +1,5 @@
 import { peekSeq } from "@reprise/protocol";
-import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
+import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 
 /** The last event of a log: its own number, the broker's, and its bytes. */
 export interface LogHead {

@@ -14,22 +14,8 @@ import { headOf, isHead, type LogHead } from "./log-head.ts";
 import { generationErased, generationExpired } from "./no-longer-kept.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 import { readBehindHead } from "./rollback.ts";
+import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { isStreamAbsent } from "./stream-existence.ts";
-
-/** One event as it lies in the log. `payload` is the reader's own copy. */
-export interface StoredEvent {
-  readonly payload: Uint8Array;
-  readonly streamSeq: number;
-  /** The appender that wrote it; "" when unknown, as for events that came out of a checkpoint. */
-  readonly writer: string;
-}
-
-/** A generation's log as far as it is stored: `events[0]` is the oldest one kept. */
-export interface LogSnapshot {
-  readonly events: Uint8Array[];
-  /** The stream sequence of the last event; 0 when there is none. */
-  readonly streamSeq: number;
-}
 
 /**
  * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks

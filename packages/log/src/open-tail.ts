@@ -3,7 +3,8 @@ import { generationNotFound, type GenerationRef } from "@reprise/protocol";
 import { flushConnection } from "./connection.ts";
 import type { Framing } from "./frame-log.ts";
 import { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
-import type { LogReader, LogSnapshot } from "./log-reader.ts";
+import type { LogSnapshot } from "./stored-event.ts";
+import type { LogReader } from "./log-reader.ts";
 import { Tail } from "./tail.ts";
 
 type OnEvent = LiveFeedOptions["onEvent"];

@@ -3,7 +3,7 @@ import { createCheckpointer } from "./checkpoint.ts";
 import { enqueueJob } from "./enqueue-job.ts";
 import { type Job, pullJobs } from "./jobs.ts";
 import { EarlyEvents } from "./early-events.ts";
-import type { LogSnapshot } from "./log-reader.ts";
+import type { LogSnapshot } from "./stored-event.ts";
 import { readAllJobs, readJob, readJobsAfter } from "./open-jobs.ts";
 import { newRef, openWorld, type World, writeLog } from "./testing/world.ts";
 

@@ -26,7 +26,7 @@ import { appendDecision } from "./decision.ts";
 import type { GenerationLog } from "./generation-log.ts";
 import { HEADER } from "./header.ts";
 import { isHeld } from "./job-holder.ts";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import { isNoLongerKept } from "./no-longer-kept.ts";
 import { askNext, askStream, type StoredMessage } from "./stream-api.ts";
 import { readPlaces } from "./stream-places.ts";

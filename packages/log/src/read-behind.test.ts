@@ -1,6 +1,6 @@
 import { encodeEvent, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import { readBehind } from "./read-behind.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
 import { delta, newRef, requested, started } from "./testing/world.ts";

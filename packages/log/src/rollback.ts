@@ -1,8 +1,7 @@
-import { peekSeq } from "@reprise/protocol";
+import { type GenerationRef, peekSeq } from "@reprise/protocol";
 import type { LeaderReader } from "./leader-reader.ts";
 import { EMPTY_LOG, isHead, type LogHead, toHead } from "./log-head.ts";
-import type { LogReader, StoredEvent } from "./log-reader.ts";
-import type { GenerationRef } from "@reprise/protocol";
+import type { StoredEvent } from "./stored-event.ts";
 
 /*
  * A store that has lost its end, as after a power loss with a lazy fsync, forgets events that were acknowledged, and gives their
@@ -12,7 +11,7 @@ import type { GenerationRef } from "@reprise/protocol";
 
 /** What follows a head; undefined when the log that answered does not have the head at its place. */
 export async function readBehindHead(
-  source: Pick<LogReader, "readTail">,
+  source: Pick<LeaderReader, "readTail">,
   ref: GenerationRef,
   head: LogHead,
 ): Promise<StoredEvent[] | undefined> {

@@ -1,6 +1,6 @@
 import { encodeEvent } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import { judgeTail } from "./tail-judgement.ts";
 import { delta } from "./testing/world.ts";
 

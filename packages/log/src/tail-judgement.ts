@@ -1,5 +1,5 @@
 import { peekSeq } from "@reprise/protocol";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 
 /**
  * What the log's tail says about a publish with an unclear outcome.

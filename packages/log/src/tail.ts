@@ -20,7 +20,7 @@ import { isEventAt } from "./is-event.ts";
 import { LogAttempts } from "./log-attempts.ts";
 import { LogMarks, MARK_EVERY } from "./log-marks.ts";
 import { judgePlace, type Place } from "./judge-place.ts";
-import type { LogSnapshot, StoredEvent } from "./log-reader.ts";
+import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { readRequestFacts, type RequestFacts } from "./requested-policy.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 

@@ -2,7 +2,7 @@ import { encodeEvent } from "@reprise/protocol";
 import { createRef, delta, requested, started } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LeaderReader } from "./leader-reader.ts";
-import type { StoredEvent } from "./log-reader.ts";
+import type { StoredEvent } from "./stored-event.ts";
 import { Tail } from "./tail.ts";
 import { plainFraming } from "./testing/plain-framing.ts";
 import { verifyTail } from "./verify-tail.ts";

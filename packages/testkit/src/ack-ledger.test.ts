@@ -2,7 +2,7 @@ import { connect, headers } from "@nats-io/transport-node";
 import { expect, test } from "vitest";
 import { createAckLedger } from "./ack-ledger.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
-import { startStoredBroker } from "./test-broker.ts";
+import { startStoredBroker } from "./start-test-broker.ts";
 
 const CAP = { timeout: 30_000 };
 

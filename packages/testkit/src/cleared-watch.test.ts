@@ -1,7 +1,7 @@
 import { connect } from "@nats-io/transport-node";
 import { expect, test } from "vitest";
 import { watchCleared } from "./cleared-watch.ts";
-import { startTestBroker } from "./test-broker.ts";
+import { startTestBroker } from "./start-test-broker.ts";
 
 test("an event above what was cleared when it was shown is told, by whoever and however late that was cleared", async () => {
   await using broker = await startTestBroker();

@@ -39,12 +39,8 @@ export type { LogLine } from "./log-lines.ts";
 export { type ServiceExit, type ServiceProcess, startService } from "./service-process.ts";
 export { createTestCertificates, type TestCertificates } from "./test-certificates.ts";
 export type { StoredBroker } from "./test-broker-binary.ts";
-export {
-  startStoredBroker,
-  startTestBroker,
-  type TestBroker,
-  type TestBrokerOptions,
-} from "./test-broker.ts";
+export { startStoredBroker, startTestBroker } from "./start-test-broker.ts";
+export type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 export { startTestCluster, type TestCluster, type TestClusterOptions } from "./test-cluster.ts";
 export type { ClusterNode } from "./test-cluster-node.ts";
 export { untilAnswered } from "./until-answered.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { sendSignal } from "./send-signal.ts";
-import { startTestBroker } from "./test-broker.ts";
+import { startTestBroker } from "./start-test-broker.ts";
 
 /** What the kernel says of each thread, e.g. `T (stopped)`. */
 function threadStates(pid: number): readonly string[] {

@@ -5,7 +5,7 @@ import { connect } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
 import { findFreePort } from "./free-port.ts";
 import { createTempDir } from "./temp-dir.ts";
-import { startStoredBroker, startTestBroker } from "./test-broker.ts";
+import { startStoredBroker, startTestBroker } from "./start-test-broker.ts";
 
 const encode = (value: unknown) => JSON.stringify(value);
 

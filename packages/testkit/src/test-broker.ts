@@ -1,7 +1,4 @@
-import { fileURLToPath } from "node:url";
-import { findNatsServer, type SyncInterval } from "@reprise/service";
-import { startBrokerBinary, type StoredBroker } from "./test-broker-binary.ts";
-import { findBrokerImage, startBrokerContainer } from "./test-broker-container.ts";
+import type { SyncInterval } from "@reprise/service";
 
 export interface TestBrokerOptions {
   /** The largest message. Default 8 MiB. */
@@ -26,27 +23,4 @@ export interface TestBroker extends AsyncDisposable {
   restart(): Promise<void>;
   /** Ends the server and keeps its store: `restart()` brings it back. */
   stop(): Promise<void>;
-}
-
-/** Where `npm` set-up keeps what it fetches: the platform's default data folder at the root of the repository. */
-const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
-
-/**
- * Starts a broker for one test or one file of tests: from a container where a Docker engine answers and already has a fit
- * image (nothing is ever pulled), from the binary that `findNatsServer` finds elsewhere.
- *
- * @throws RepriseError `config_invalid` when there is neither
- */
-export async function startTestBroker(options: TestBrokerOptions = {}): Promise<TestBroker> {
-  const image = await findBrokerImage();
-  return image === undefined ? startStoredBroker(options) : startBrokerContainer(image, options);
-}
-
-/**
- * Starts a broker whose store can be rolled back: always a process of the machine itself.
- * @throws RepriseError `config_invalid` when there is no nats-server
- */
-export async function startStoredBroker(options: TestBrokerOptions = {}): Promise<StoredBroker> {
-  const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? DATA_DIR);
-  return startBrokerBinary(path, options);
 }

@@ -1,6 +1,6 @@
 import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/service";
 import { loadTenantsFile } from "@reprise/tenancy";
-import type { KeptTenant } from "./service.ts";
+import type { KeptTenant } from "./kept-tenant.ts";
 
 /** Where the archive and its keys are: what the commands need too. */
 const STORAGE_NAMES = [

@@ -1,7 +1,6 @@
 import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
-import type { TenantConfig } from "@reprise/tenancy";
 import { startAnswering } from "./answering/start-answering.ts";
 import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
 import { GenerationKeys } from "./archiving/generation-keys.ts";
@@ -14,15 +13,13 @@ import { ArchiveSearch } from "./search/archive-search.ts";
 import { openFetchedFiles } from "./search/fetched-files.ts";
 import { localFiles } from "./search/searchable-files.ts";
 import { startMaintenance } from "./lifecycle/maintenance.ts";
+import type { KeptTenant } from "./kept-tenant.ts";
 import type { AuditStorage } from "./storage.ts";
 import { startWitnessing } from "./witness/start-witnessing.ts";
 
 export { AUDIT_NAMES } from "./config.ts";
 export { type AuditStorage, openAuditStorage } from "./storage.ts";
 export { type OwnWitness, startOwnWitness } from "./witness/own-witness.ts";
-
-/** A tenant, as far as the audit log has to know it. */
-export type KeptTenant = Pick<TenantConfig, "id" | "audit">;
 
 export interface AuditLogOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */

@@ -1,18 +1,11 @@
 import { type Child, startChild } from "../children/child.ts";
-import type { Schedule } from "../children/schedule.ts";
 import type { ReaderSpec } from "../targets/target.ts";
-import type { Measured } from "./measurement.ts";
+import type { Measured, MeasureOrder } from "./measurement.ts";
 
 export interface ConnectOrder {
   specs: readonly ReaderSpec[];
   /** Readers per spec. */
   copies: number;
-}
-
-export interface MeasureOrder {
-  fromMicros: number;
-  /** By which the tokens of the streams read will come. */
-  schedule: Schedule;
 }
 
 export interface CollectOrder {

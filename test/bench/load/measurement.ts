@@ -1,8 +1,13 @@
 import { Histogram, type Percentiles } from "../measure/histogram.ts";
-import { dueMicrosOf } from "../children/schedule.ts";
+import { dueMicrosOf, type Schedule } from "../children/schedule.ts";
 import { nowMicros } from "../measure/clock.ts";
-import type { MeasureOrder } from "./load-client.ts";
-import type { ReaderEvents } from "./reader.ts";
+import type { ReaderEvents } from "./reader-events.ts";
+
+export interface MeasureOrder {
+  fromMicros: number;
+  /** By which the tokens of the streams read will come. */
+  schedule: Schedule;
+}
 
 export interface Measured {
   /** From a token's due time to its reader, in microseconds. */

@@ -1,16 +1,9 @@
 import { StampScanner } from "../measure/token.ts";
 import { TokenCounter } from "../measure/token-counter.ts";
 import type { ReaderSpec } from "../targets/target.ts";
+import type { ReaderEvents } from "./reader-events.ts";
 import { openSseConnection } from "./sse-connection.ts";
 import { openSocketIo } from "./socket-io.ts";
-
-export interface ReaderEvents {
-  /** A token's due time, as it stands in the token. */
-  onToken: (dueMicros: number) => void;
-  /** A token that does not say when it was due; the first one of the stream is 0. */
-  onCounted: (index: number) => void;
-  onLost: () => void;
-}
 
 /** Connects one reader over whatever its target speaks. Resolves when the server has taken it in. */
 export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promise<Disposable> {

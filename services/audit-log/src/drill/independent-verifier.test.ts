@@ -8,7 +8,8 @@ import { type IndependentVerdict, verifyIndependently } from "../testing/indepen
 import { FORGERIES, HIDDEN_GAP } from "./forgeries.ts";
 import { createOverlay } from "./overlay-store.ts";
 import { RESEALED } from "./resealed.ts";
-import { cosignEnd, type DrilledArchive, judge } from "./run-drill.ts";
+import type { DrilledArchive } from "./drilled-archive.ts";
+import { cosignEnd, judge } from "./run-drill.ts";
 import { makeSmallArchive, type SmallArchive } from "./small-archive.ts";
 import type { Tampering } from "./tamperings.ts";
 import { TAMPERINGS } from "./tamperings.ts";

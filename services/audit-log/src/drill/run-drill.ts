@@ -12,12 +12,13 @@ import {
   type VerifyReport,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import type { DrilledArchive } from "./drilled-archive.ts";
 import { NotApplicable } from "./forgery.ts";
 import { createOverlay } from "./overlay-store.ts";
 import { makeSmallArchive } from "./small-archive.ts";
 import { FORGERIES, HIDDEN_GAP } from "./forgeries.ts";
 import { RESEALED } from "./resealed.ts";
-import { type DrillKeys, TAMPERINGS } from "./tamperings.ts";
+import { TAMPERINGS } from "./tamperings.ts";
 
 /** What became of one tampering, or of an archive that was left alone. */
 export interface DrillResult {
@@ -27,13 +28,6 @@ export interface DrillResult {
   readonly verdict: VerifyReport["verdict"] | undefined;
   /** The first thing that verifying says of it. */
   readonly because: string;
-}
-
-/** With its owner's keys the drill also does what only the owner can. */
-export interface DrilledArchive extends DrillKeys {
-  readonly store: BlobStore;
-  readonly name: string;
-  readonly vkey: VerifierKey;
 }
 
 /**

@@ -17,7 +17,7 @@ import { compact } from "../lifecycle/compaction.ts";
 import { parseDataKey } from "../lifecycle/data-file-name.ts";
 import { eraseSubject } from "../lifecycle/erase.ts";
 import { createOverlay } from "./overlay-store.ts";
-import type { DrilledArchive } from "./run-drill.ts";
+import type { DrilledArchive } from "./drilled-archive.ts";
 
 const NAME = "drill";
 const STREAM = generationsStream(0);

@@ -2,24 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import { open, rename, rm } from "node:fs/promises";
 import { openNdjsonFile } from "./ndjson-file.ts";
 import { openParquetFile } from "./parquet-file.ts";
-
-/** One event of an export. */
-export interface ExportRow {
-  readonly tenant: string;
-  readonly generation: string;
-  readonly seq: number;
-  /** When the broker stored it, microseconds since 1970. */
-  readonly atUs: number;
-  /** JSON. */
-  readonly event: string;
-}
-
-/** A file that takes rows one by one, and holds few of them in memory. */
-export interface RowFile {
-  write(row: ExportRow): Promise<void>;
-  /** Writes what is left. */
-  close(): Promise<void>;
-}
+import type { RowFile } from "./row-file.ts";
 
 export const EXPORT_FORMATS = ["parquet", "ndjson"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];

@@ -2,7 +2,7 @@ import type { ArchiveReader } from "@reprise/archive";
 import { type AuditSearch, type GenerationRef, parseGenerationId } from "@reprise/protocol";
 import { shownEvents } from "../answering/shown-events.ts";
 import type { ArchiveSearch } from "../search/archive-search.ts";
-import type { RowFile } from "./export-file.ts";
+import type { RowFile } from "./row-file.ts";
 
 export interface ExportOptions {
   reader: ArchiveReader;

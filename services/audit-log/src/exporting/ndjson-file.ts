@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { once } from "node:events";
 import { finished } from "node:stream/promises";
 import { toIsoMicros } from "../replaying/replay-format.ts";
-import type { RowFile } from "./export-file.ts";
+import type { RowFile } from "./row-file.ts";
 
 /** One line per row: `tenant`, `generation`, `seq`, `at` (ISO 8601, microseconds) and `event`, which is the event itself. Appends to a file. */
 export async function openNdjsonFile(path: string): Promise<RowFile> {

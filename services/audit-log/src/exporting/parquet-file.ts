@@ -1,7 +1,7 @@
 import { appendFile } from "node:fs/promises";
 import { zstdCompressSync } from "node:zlib";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
-import type { ExportRow, RowFile } from "./export-file.ts";
+import type { ExportRow, RowFile } from "./row-file.ts";
 
 const REQUIRED = { repetition_type: "REQUIRED" } as const;
 const SCHEMA = [

@@ -1,0 +1,17 @@
+/** One event of an export. */
+export interface ExportRow {
+  readonly tenant: string;
+  readonly generation: string;
+  readonly seq: number;
+  /** When the broker stored it, microseconds since 1970. */
+  readonly atUs: number;
+  /** JSON. */
+  readonly event: string;
+}
+
+/** A file that takes rows one by one, and holds few of them in memory. */
+export interface RowFile {
+  write(row: ExportRow): Promise<void>;
+  /** Writes what is left. */
+  close(): Promise<void>;
+}
