@@ -1,4 +1,4 @@
-// Who may import whom (DESIGN.md §6). `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
+// Who may import whom. `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
 
 /** Libraries from the bottom up: each may import those before it. */
 const LAYERS = [
@@ -6,7 +6,6 @@ const LAYERS = [
   "rules",
   "archive",
   "log",
-  "telemetry",
   "service",
   "tenancy",
   "client",

@@ -4,23 +4,12 @@ import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { BOUNDARY_RULES, type Boundaries, cruiseBoundaries } from "../../scripts/check/cruise.ts";
 
-const LIBRARIES = [
-  "protocol",
-  "rules",
-  "archive",
-  "log",
-  "telemetry",
-  "service",
-  "tenancy",
-  "client",
-  "testkit",
-];
+const LIBRARIES = ["protocol", "rules", "archive", "log", "service", "tenancy", "client", "testkit"];
 
 /** One planted file per way to break a rule; `breaks` names the rules that must see it. */
 const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }[] = [
   { path: "packages/archive/src/up.ts", text: `import "@reprise/log";`, breaks: ["layers-archive"] },
   { path: "packages/log/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-log"] },
-  { path: "packages/telemetry/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-telemetry"] },
   { path: "packages/service/src/up.ts", text: `import "@reprise/tenancy";`, breaks: ["layers-service"] },
   { path: "packages/tenancy/src/up.ts", text: `import "@reprise/client";`, breaks: ["layers-tenancy"] },
   { path: "packages/protocol/src/reads.ts", text: `import "node:fs";`, breaks: ["protocol-is-pure"] },

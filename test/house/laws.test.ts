@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** DESIGN.md's laws. */
+/** The numbers of the laws. */
 const LAWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 
 const rows = [

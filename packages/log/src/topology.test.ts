@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection, ServerInfo } from "@nats-io/transport-node";
 import { generationsStream, JOBS_STREAM } from "@reprise/protocol";
@@ -140,6 +141,18 @@ describe("a server is refused", () => {
       code: "broker_incompatible",
       message: expect.stringContaining(told),
     });
+  });
+
+  test("below what the README names as the minimum", async () => {
+    const readme = await readFile(new URL("../../../README.md", import.meta.url), "utf8");
+    const [, version, bytes] =
+      /`nats-server` ([\d.]+) with JetStream and a `max_payload` of ([\d,]+) bytes/.exec(readme)!;
+    const maxPayload = Number(bytes!.replaceAll(",", ""));
+    const refusalOf = (info: Partial<ServerInfo>) => ensureTopology(connectionTo(info), OPTIONS);
+    await expect(refusalOf({ ...good, max_payload: maxPayload - 1 })).rejects.toThrow(
+      `at least ${maxPayload} are`,
+    );
+    await expect(refusalOf({ ...good, version: "2.0.0" })).rejects.toThrow(`${version} or later is needed`);
   });
 
   test("that has not introduced itself, for now", async () => {

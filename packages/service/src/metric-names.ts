@@ -15,12 +15,12 @@ export const METRICS = {
   reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
   reprise_generations_ended_total: {
     kind: "counter",
-    help: "Generations that this process has ended.",
+    help: "Generations that this worker has ended.",
     labels: ["status"],
   },
   reprise_generations_reaped_total: {
     kind: "counter",
-    help: "Generations that this process has ended because no worker did, or nobody read them.",
+    help: "Generations that this delivery node has ended because no worker ended them in time, or because they had no reader.",
     labels: ["reason"],
   },
   reprise_events_delivered_total: {
@@ -30,32 +30,41 @@ export const METRICS = {
   reprise_readers: { kind: "gauge", help: "Readers that are connected now." },
   reprise_readers_fallen_back_total: {
     kind: "counter",
-    help: "Times that a slow reader was left to read the log at its own pace.",
+    help: "Times that a slow reader fell behind the memory of its node and went on from the log at its own pace.",
   },
   reprise_reader_marks_lost_total: {
     kind: "counter",
-    help: "Readers of which it could not be recorded what they were handed last, because the broker was away for too long.",
+    help: "Readers whose last delivery mark could not be recorded because the broker was away for too long.",
   },
   reprise_connections_refused_total: {
     kind: "counter",
-    help: "Connections that were refused because their address had too many open.",
+    help: "Connections refused because their address had too many open connections.",
   },
   reprise_requests_refused_total: {
     kind: "counter",
-    help: "Requests that were refused because their tenant had too many bytes of others under way.",
+    help: "Requests refused because their tenant had too many bytes of requests under way.",
   },
-  reprise_job_bytes: { kind: "gauge", help: "Bytes of the requests of generations that this worker runs." },
-  reprise_request_bytes: { kind: "gauge", help: "Bytes of request bodies that delivery works on now." },
+  reprise_job_bytes: {
+    kind: "gauge",
+    help: "Bytes of the requests of the generations that this worker runs.",
+  },
+  reprise_request_bytes: {
+    kind: "gauge",
+    help: "Bytes of request bodies that this delivery node holds now.",
+  },
   reprise_repairs_total: {
     kind: "counter",
-    help: "Times that the live feed was compared with the log and mended from it.",
+    help: "Times that this process repaired the live feed from the log.",
   },
   reprise_malformed_messages_total: {
     kind: "counter",
-    help: "Messages of the broker that were refused because no part of the platform writes such. Each is an alarm.",
+    help: "Malformed messages from the broker that were refused: no part of the platform writes them. Each is an alarm.",
   },
-  reprise_hub_memory_bytes: { kind: "gauge", help: "Events that delivery keeps in memory." },
-  reprise_hub_generations: { kind: "gauge", help: "Generations that delivery keeps in memory." },
+  reprise_hub_memory_bytes: {
+    kind: "gauge",
+    help: "Bytes of events that this delivery node keeps in memory.",
+  },
+  reprise_hub_generations: { kind: "gauge", help: "Generations that this delivery node keeps in memory." },
   reprise_moderation_events_total: { kind: "counter", help: "Events that this process has judged." },
   reprise_moderation_decisions_total: {
     kind: "counter",
@@ -65,21 +74,21 @@ export const METRICS = {
   reprise_moderation_generations: { kind: "gauge", help: "Generations that this process judges now." },
   reprise_moderation_held_characters: {
     kind: "gauge",
-    help: "Characters that may still become part of a match, and are not cleared until they can't.",
+    help: "Characters that are not cleared yet because they could still become part of a match.",
   },
   reprise_moderation_unavailable_total: {
     kind: "counter",
-    help: "Times that this process has recorded that nobody judges.",
+    help: "Times that this delivery node recorded that moderation is unavailable.",
     labels: ["answer"],
   },
   reprise_moderation_lag_seconds: {
     kind: "histogram",
-    help: "For how long the oldest text of a read generation with retract had been here when it was judged.",
+    help: "Age of the oldest unjudged text on this delivery node when it was judged; of generations with mode retract that have a reader.",
     buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   reprise_moderation_lag_characters: {
     kind: "histogram",
-    help: "How much text of a read generation with retract could be seen here that nobody had judged until then.",
+    help: "Characters shown on this delivery node before they were judged; of generations with mode retract that have a reader.",
     buckets: [0, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000],
   },
   reprise_audit_events_total: { kind: "counter", help: "Messages that this process has archived." },
@@ -90,7 +99,7 @@ export const METRICS = {
   reprise_audit_lanes: { kind: "gauge", help: "Streams that this process archives now." },
   reprise_audit_lost_total: {
     kind: "counter",
-    help: "Messages that had expired before they were archived. Each gap is an alarm.",
+    help: "Messages that expired before they were archived. Each is an alarm.",
   },
   reprise_audit_lag_seconds: {
     kind: "gauge",

@@ -147,7 +147,7 @@ function refuseDuplicates({ tenants }: TenancyConfig, context: z.RefinementCtx):
 }
 
 /**
- * Parses the text of a tenants file (DESIGN.md §3.4).
+ * Parses the text of a tenants file.
  * @param source what to call the file in messages
  * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a secret
  */

@@ -88,7 +88,7 @@ function fileSchema(env: KeyEnvironment) {
 }
 
 /**
- * Parses the text of a models file (DESIGN.md §3.4).
+ * Parses the text of a models file.
  * @param source what to call the file in messages
  * @param env where the keys are that `api_key_env` names
  * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a key

@@ -1,4 +1,4 @@
-/** One sentence of DESIGN.md §8 or of the bench's own aims, against what was measured. */
+/** One aim of the bench against what was measured. */
 export interface Verdict {
   readonly scenario: string;
   readonly claim: string;

@@ -31,7 +31,7 @@ export type ScenarioResult =
   | FloodResult
   | TraceResult;
 
-/** The scenarios of DESIGN.md §8 by name. */
+/** The scenarios by name. */
 export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise<ScenarioResult>>> = {
   S1: (context) => runFanOut("S1", context),
   S2: (context) => runFanOut("S2", context),

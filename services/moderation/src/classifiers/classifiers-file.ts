@@ -26,7 +26,7 @@ const MAX_TIMEOUT_MS = 60_000;
 const MAX_CONCURRENCY = 1_000;
 
 /**
- * Parses the text of a classifiers file (DESIGN.md §3.4).
+ * Parses the text of a classifiers file.
  * @param source what to call the file in messages
  * @param env where the keys are that `api_key_env` names
  * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a key

@@ -18,7 +18,7 @@ const MAX_BURST_TOKENS = 256;
 const processClock = createClock();
 
 /**
- * The built-in simulator (DESIGN.md §3.3): an engine for load and tests, not a model. It pays no heed to what the input says,
+ * The built-in simulator: an engine for load and tests, not a model. It pays no heed to what the input says,
  * nor to `temperature` and `stop`.
  *
  * The i-th token is a function of the options and i alone, and is due i / tokens_per_second after the first; late ones catch
