@@ -161,6 +161,7 @@ describe("docs/audit.md", () => {
 
 test.each([
   "README.md",
+  "CONTRIBUTING.md",
   ...["configuration", "operations", "durability", "moderation", "audit"].map((name) => `docs/${name}.md`),
 ])("%s names no environment variable that does not exist", (path) => {
   const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));
