@@ -1,16 +1,7 @@
 // Who may import whom. `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
 
 /** Libraries from the bottom up: each may import those before it. */
-const LAYERS = [
-  "protocol",
-  "rules",
-  "archive",
-  "log",
-  "service",
-  "tenancy",
-  "client",
-  "testkit",
-];
+const LAYERS = ["protocol", "rules", "archive", "log", "service", "tenancy", "client", "testkit"];
 
 /** Files that only tests load. */
 const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
