@@ -17,7 +17,7 @@ test("an erased generation is in no memory any more, and its readers are told at
   const reading = follow(tail);
   opened.hub.erase(ref);
   await expect(reading).rejects.toMatchObject(ERASED);
-  expect([opened.hub.stats, tail.frames.bytes]).toMatchObject([{ tails: 0, bytes: 0 }, 0]);
+  expect([opened.hub.stats, tail.bytes]).toMatchObject([{ tails: 0, bytes: 0 }, 0]);
   expect([1, 2].map((seq) => tail.view(seq, 1_000))).toEqual([undefined, undefined]);
   await expect(opened.hub.readBehind(tail, 1)).rejects.toMatchObject(ERASED);
   expect([opened.isListening(), world.errors]).toEqual([false, []]);

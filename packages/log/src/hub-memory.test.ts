@@ -2,15 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { overBudget } from "./hub-memory.ts";
 
-interface FakeTail {
-  readonly frames: { readonly bytes: number; trim(maxBytes: number): void };
-}
-
 const KIB = 1_024;
 
 function candidate(key: string, bytes: number, readers: number, idleSince = 0) {
-  const tail: FakeTail = { frames: { bytes, trim: () => {} } };
-  return { key, tail, inUse: readers > 0, idleSince };
+  return { key, tail: { bytes, trim: () => {} }, inUse: readers > 0, idleSince };
 }
 
 test("nothing goes while all tails fit into the budget", () => {
@@ -47,10 +42,10 @@ test("whatever the tails, after the trims they fit, or nothing is left to trim",
         candidate(`${i}`, bytes, readers, idleSince),
       );
       const kept = new Map(overBudget(tails, maxBytes).map(({ key, keepBytes }) => [key, keepBytes]));
-      const sizes = tails.map(({ key, tail }) => kept.get(key) ?? tail.frames.bytes);
+      const sizes = tails.map(({ key, tail }) => kept.get(key) ?? tail.bytes);
       const left = sizes.reduce((sum, bytes) => sum + bytes, 0);
       const least = tails.reduce(
-        (sum, { tail, inUse }) => sum + (inUse ? Math.min(tail.frames.bytes, 64 * KIB) : 0),
+        (sum, { tail, inUse }) => sum + (inUse ? Math.min(tail.bytes, 64 * KIB) : 0),
         0,
       );
       expect(left).toBeLessThanOrEqual(Math.max(maxBytes, least));

@@ -1,6 +1,6 @@
 interface Candidate {
   readonly key: string;
-  readonly tail: { readonly frames: { readonly bytes: number; trim(maxBytes: number): void } };
+  readonly tail: { readonly bytes: number; trim(maxBytes: number): void };
   /** Whether it has readers, or is about to have one. */
   readonly inUse: boolean;
   readonly idleSince: number;
@@ -21,20 +21,18 @@ const KEPT_FOR_READERS = 64 * 1_024;
  * first; then the oldest events of the largest tails that are, whose readers read them from the log if they still need them.
  */
 export function overBudget<T extends Candidate>(tails: readonly T[], maxBytes: number): Trim<T>[] {
-  let excess = tails.reduce((sum, { tail }) => sum + tail.frames.bytes, 0) - maxBytes;
+  let excess = tails.reduce((sum, { tail }) => sum + tail.bytes, 0) - maxBytes;
   if (excess <= 0) return [];
   const trims: Trim<T>[] = [];
   const idle = tails.filter(({ inUse }) => !inUse).toSorted((a, b) => a.idleSince - b.idleSince);
-  const read = tails
-    .filter(({ inUse }) => inUse)
-    .toSorted((a, b) => b.tail.frames.bytes - a.tail.frames.bytes);
+  const read = tails.filter(({ inUse }) => inUse).toSorted((a, b) => b.tail.bytes - a.tail.bytes);
   for (const { key, tail } of idle) {
     if (excess <= 0) return trims;
     trims.push({ key, tail, keepBytes: 0 });
-    excess -= tail.frames.bytes;
+    excess -= tail.bytes;
   }
   for (const { key, tail } of read) {
-    const gain = tail.frames.bytes - KEPT_FOR_READERS;
+    const gain = tail.bytes - KEPT_FOR_READERS;
     if (excess <= 0 || gain <= 0) return trims;
     trims.push({ key, tail, keepBytes: KEPT_FOR_READERS });
     excess -= gain;

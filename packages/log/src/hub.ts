@@ -156,7 +156,7 @@ export class Hub {
 
   get stats(): HubStats {
     let bytes = 0;
-    for (const { tail } of this.#entries.values()) bytes += tail.frames.bytes;
+    for (const { tail } of this.#entries.values()) bytes += tail.bytes;
     return { tails: this.#entries.size, bytes, repairs: this.#repairs, probes: this.#probes };
   }
 
@@ -289,7 +289,7 @@ export class Hub {
     });
     for (const { key, tail, keepBytes } of overBudget(tails, this.#options.maxBytes)) {
       if (keepBytes === 0) this.#drop(key);
-      else tail.frames.trim(keepBytes);
+      else tail.trim(keepBytes);
     }
   }
 

@@ -176,7 +176,7 @@ describe("a tail", () => {
     const big = Array.from({ length: 50 }, () => delta("x".repeat(4_000)));
     const log = encode([...base, ...big, redacted(3)]);
     const tail = tailOf(log, log.length - 1);
-    tail.frames.trim(0);
+    tail.trim(0);
     const { firstSeq } = tail.frames;
     tail.acceptLive(log.at(-1)!, () => 0);
     expect([tail.frames.firstSeq, tail.view(3, 0)]).toEqual([firstSeq, undefined]);

@@ -10,6 +10,7 @@ import {
   peekType,
   type RepriseError,
   type SeqRange,
+  type Transcript,
   type Verdict,
   Withdrawals,
 } from "@reprise/protocol";
@@ -22,6 +23,7 @@ import { LogMarks, MARK_EVERY } from "./log-marks.ts";
 import { judgePlace, type Place } from "./judge-place.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { readRequestFacts, type RequestFacts } from "./requested-policy.ts";
+import { TailTranscript } from "./tail-transcript.ts";
 import { holdingModeration, Visibility } from "./visibility.ts";
 
 /** What a live message was to a tail. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
@@ -55,6 +57,7 @@ export class Tail {
   readonly #attempts = new LogAttempts();
   readonly #marks = new LogMarks();
   readonly #early = new EarlyEvents();
+  readonly #transcript = new TailTranscript();
   #doubted = false;
   readonly #listeners = new Set<() => void>();
   readonly #withdrawalListeners = new Set<(seq: number) => void>();
@@ -103,8 +106,27 @@ export class Tail {
   }
 
   /** What is kept in memory. The events themselves are had through `view` and `payloadAt`. */
-  get frames(): Pick<FrameLog, "bytes" | "firstSeq" | "trim"> {
+  get frames(): Pick<FrameLog, "bytes" | "firstSeq"> {
     return this.#frames;
+  }
+
+  /** Memory held, in bytes: the frames, and what was folded of them. */
+  get bytes(): number {
+    return this.#frames.bytes + this.#transcript.bytes;
+  }
+
+  /** Forgets what can be had again, until at most `maxBytes` are held: first what was folded, then the oldest events. */
+  trim(maxBytes: number): void {
+    if (this.bytes > maxBytes) this.#transcript.forget();
+    this.#frames.trim(maxBytes);
+  }
+
+  /**
+   * What the log says, as far as it may be shown; undefined where some of it has to be read from the log. The tail's own: it is
+   * brought forward by the next call, and not for keeping.
+   */
+  get transcript(): Transcript | undefined {
+    return this.#transcript.foldTo(this.shownSeq, (seq) => this.#frames.payloadAt(seq));
   }
 
   /** `FrameLog.view` of what readers may be sent. */
@@ -238,6 +260,7 @@ export class Tail {
   erase(failure: RepriseError): void {
     this.failure = failure;
     this.#frames = new FrameLog(this.#framing, this.#lastSeq + 1);
+    this.#transcript.forget();
     this.#early.forgetUpTo(Number.POSITIVE_INFINITY);
   }
 

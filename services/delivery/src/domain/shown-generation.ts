@@ -37,16 +37,15 @@ function fold(events: readonly Uint8Array[]): Transcript {
 }
 
 /**
- * The same, given its tail: undefined where that does not have the whole log in memory, or has to be compared with it first, and for a
+ * The same, given its tail: undefined where that does not have the log's events in memory, or has to be compared with it first, and for a
  * moderated log, which says more than its readers may be shown.
  */
 export function showTail(tail: Tail): Generation | undefined {
-  const { requested, frames, lastSeq } = tail;
-  if (!requested || requested.policy?.moderation || frames.firstSeq !== 1) return undefined;
+  const { requested } = tail;
+  if (!requested || requested.policy?.moderation) return undefined;
   if (tail.isDoubted || tail.ended || tail.failure) return undefined;
-  const transcript = new Transcript();
-  for (let seq = 1; seq <= lastSeq; seq++) transcript.apply(decodeEvent(tail.payloadAt(seq)!));
-  return toGeneration(tail.ref.generation, requested, transcript);
+  const { transcript } = tail;
+  return transcript && toGeneration(tail.ref.generation, requested, transcript);
 }
 
 async function toShown(
