@@ -34,7 +34,7 @@ const LOG = [
 ].map((draft, seq) => encodeEvent(seq, draft));
 
 test("a tail says what its log says at every length, and decodes each event once", () => {
-  const payloadOf = vi.fn<typeof plainFraming.payloadOf>(plainFraming.payloadOf);
+  const payloadOf = vi.fn<typeof plainFraming.payloadOf>((frame) => plainFraming.payloadOf(frame));
   const tail = new Tail(REF, { ...plainFraming, payloadOf }, { events: LOG.slice(0, 2), streamSeq: 1 });
   for (let seq = 2; seq < LOG.length; seq++) {
     tail.acceptLive(LOG[seq]!, () => seq);
