@@ -11,7 +11,7 @@ const storeAway = new RepriseError("archive_unavailable", "no store");
 
 function open() {
   const lines: { err: { code: string }; times: number }[] = [];
-  const state = { wasAway: false };
+  const state = { wasAway: false, archiveWasAway: false };
   const log = createErrorLog({
     logger: createLogger({
       service: "test",
@@ -23,6 +23,7 @@ function open() {
       because: () => [],
       wasAwayWithin: () => state.wasAway,
     },
+    archiveWatch: { wasAwayWithin: () => state.archiveWasAway },
   });
   return { lines, state, log };
 }
@@ -48,6 +49,10 @@ test("what the broker's absence explains gets no line, though it came before tha
   state.wasAway = true;
   vi.advanceTimersByTime(10_000);
   expect(lines.map(({ err }) => err.code)).toEqual(["archive_unavailable"]);
+  state.archiveWasAway = true;
+  log(storeAway);
+  vi.advanceTimersByTime(10_000);
+  expect(lines).toHaveLength(1);
 });
 
 test("a defect is told at once, each time", () => {

@@ -1,4 +1,4 @@
-import { toRepriseError } from "@reprise/protocol";
+import { type ErrorCode, toRepriseError } from "@reprise/protocol";
 import type { BrokerWatch } from "./broker-watch.ts";
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
@@ -13,6 +13,8 @@ export interface ErrorLogOptions {
   readonly metrics?: Metrics | undefined;
   /** What the broker's absence explains has a line already, and gets no other. Default: nothing is explained. */
   readonly brokerWatch?: BrokerWatch | undefined;
+  /** The same for the archive. */
+  readonly archiveWatch?: Pick<BrokerWatch, "wasAwayWithin"> | undefined;
 }
 
 interface Gathered {
@@ -33,14 +35,19 @@ export function createErrorLog({
   waits,
   failed,
   brokerWatch,
+  archiveWatch,
   metrics,
 }: ErrorLogOptions): (error: unknown) => void {
   const malformed = metrics?.counter("reprise_malformed_messages_total");
-  const gathered = new Map<string, Gathered>();
-  const tell = (code: string) => {
+  const gathered = new Map<ErrorCode, Gathered>();
+  const tell = (code: ErrorCode) => {
     const { error, times } = gathered.get(code)!;
     gathered.delete(code);
-    const isExplained = code === "broker_unavailable" && brokerWatch?.wasAwayWithin(EXPLAINED_MS) === true;
+    const watches: Partial<Record<ErrorCode, Pick<BrokerWatch, "wasAwayWithin"> | undefined>> = {
+      broker_unavailable: brokerWatch,
+      archive_unavailable: archiveWatch,
+    };
+    const isExplained = watches[code]?.wasAwayWithin(EXPLAINED_MS) === true;
     if (!isExplained) logger.warn({ err: error, times }, waits);
   };
   return (error) => {

@@ -88,3 +88,19 @@ test("what another process is to archive now is no lag of this one any more", as
   };
   await expect.poll(lagOnceTaken).toBe(0);
 });
+
+test("an archive that can't be written makes its process unready, with the cause, until it can be written again", async () => {
+  await using world = await openLaneWorld();
+  let isAway = false;
+  const plan: FaultPlan = ({ method }) => (isAway && method === "create" ? "before" : undefined);
+  await using auditLog = await start(world, createFaultyStore(world.store, plan));
+  await expect.poll(() => holderOf(world)).toMatch(/./);
+  isAway = true;
+  const ref = createRef();
+  await world.write(ref, 0, [requested(ref)]);
+  await expect
+    .poll(() => auditLog.notReadyBecause(), { timeout: 60_000 })
+    .toEqual([expect.stringContaining("the archive takes no commits: ")]);
+  isAway = false;
+  await expect.poll(() => auditLog.notReadyBecause(), { timeout: 60_000 }).toEqual([]);
+});

@@ -1,6 +1,7 @@
 import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
+import { ArchiveWatch } from "./archive-watch.ts";
 import { startAnswering } from "./answering/start-answering.ts";
 import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
 import { GenerationKeys } from "./archiving/generation-keys.ts";
@@ -57,13 +58,19 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const { broker, brokerWatch, shards, storage, limits = LIMITS, logger, metrics } = options;
   const { keyring, signer, earlier, dir, cacheDir } = storage;
   await using stack = new AsyncDisposableStack();
-  const onError = createErrorLog({
+  const archiveWatch = stack.use(new ArchiveWatch(logger));
+  const logError = createErrorLog({
     logger,
     waits: "the audit log waits",
     failed: "the audit log has failed",
     brokerWatch,
+    archiveWatch,
     metrics,
   });
+  const onError = (error: unknown) => {
+    archiveWatch.failed(error);
+    logError(error);
+  };
   const holder = createWriterName();
   const log = createGenerationLog(broker, onError);
   stack.defer(() => log.close());
@@ -111,6 +118,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       if (oldest && !waiting.has(stream)) waiting.set(stream, oldest.storedAtUs);
     },
     onCommitted({ lane }) {
+      archiveWatch.worked();
       if (!lane) return;
       commits.inc();
       events.inc({}, lane.events);
@@ -145,7 +153,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const running = stack.move();
   const close = () => running.disposeAsync();
   return {
-    notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),
+    notReadyBecause: () => [...(log.connected ? [] : ["not connected to NATS"]), ...archiveWatch.because()],
     reload: (next) => (tenants = next),
     close,
     [Symbol.asyncDispose]: close,
