@@ -18,6 +18,13 @@ await runService("fixture", async () => {
   if (behaviour === "port-taken") await listenTwice();
   if (behaviour === "broken") throw new TypeError("a defect");
   const logger = createLogger({ service: "fixture" });
+  if (behaviour === "starts-late") {
+    const hangUp = once(process, "SIGHUP");
+    logger.info("starting");
+    const waiting = setInterval(() => {}, FOREVER);
+    await hangUp;
+    clearInterval(waiting);
+  }
   const alive = setInterval(() => {}, FOREVER);
   const stop = async () => {
     if (behaviour === "stuck") await delay(FOREVER);

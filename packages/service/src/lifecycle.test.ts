@@ -109,6 +109,27 @@ describe("a process that runs a service", () => {
     await run.logged("configuration read again");
   });
 
+  test("reads its configuration again after its start when SIGHUP came during that", async () => {
+    using run = startProcess("starts-late");
+    await run.logged("starting");
+    run.child.kill("SIGHUP");
+    await run.logged("configuration read again");
+  });
+
+  test.each([
+    ["notices", "not ready"],
+    ["stuck", "stopping"],
+  ])("is not ended by SIGHUP once it is to stop: %s", async (behaviour, msg) => {
+    using run = startProcess(behaviour);
+    await run.logged("started");
+    run.child.kill("SIGTERM");
+    await run.logged(msg);
+    run.child.kill("SIGHUP");
+    await run.logged("stopping: the configuration is not read again");
+    run.child.kill("SIGTERM");
+    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
+  });
+
   test("keeps its configuration when the new one is wrong", async () => {
     using run = startProcess("reload-fails");
     await run.logged("started");

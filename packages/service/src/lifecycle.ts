@@ -17,7 +17,7 @@ export interface RunningService {
   stop(): Promise<void>;
   /** Rejects when the service can't go on, its broker's end for one; the process then ends with a failure. */
   readonly failed?: Promise<never>;
-  /** Reads the configuration files again, on SIGHUP. What it throws is logged, and the old configuration stays. */
+  /** Reads the configuration files again, on SIGHUP, until it is to stop. What it throws is logged, and the old configuration stays. */
   reload?(): Promise<void>;
 }
 
@@ -28,6 +28,7 @@ type StopSignal = "SIGTERM" | "SIGINT";
  *
  * - A start that fails is told on stderr in plain words, a defect with its stack. Both set exit code 1.
  * - Before the stop the service is not ready for `noticeMs` and serves on, where it can be asked.
+ * - SIGHUP never ends it: during the start it is kept until that is done, and from the stop signal on it does nothing.
  * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
  * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
@@ -40,6 +41,7 @@ export async function runService(
   env: Readonly<Record<string, string | undefined>> = {},
 ): Promise<void> {
   const stopSignal = nextStopSignal();
+  const reloads = listenForReloads();
   let service: RunningService;
   try {
     service = await create();
@@ -54,10 +56,10 @@ export async function runService(
   const links = serviceLinksIn(env);
   if (links.length > 0)
     logger.info({ variables: links }, "variables that Kubernetes or Docker has made are ignored");
-  const forgetReload = onReload(service);
+  reloads.answer(() => reload(service));
   const end = await Promise.race([stopSignal.arrived, failureOf(service)]);
   stopSignal.forget();
-  forgetReload();
+  reloads.answer(() => logger.info("stopping: the configuration is not read again"));
 
   const signal = end instanceof Failure ? "SIGTERM" : end;
   if (end instanceof Failure) {
@@ -107,18 +109,28 @@ function nextStopSignal(): { arrived: Promise<StopSignal>; forget(): void } {
   return { arrived, forget };
 }
 
-function onReload(service: RunningService): () => void {
-  const { logger } = service;
-  const reload = (): void => {
-    if (!service.reload) return logger.info("there is no configuration to read again");
-    service.reload().then(
-      () => logger.info("configuration read again"),
-      (error: unknown) =>
-        logger.error({ problem: describeFailure(error) }, "configuration not read again; the old one stays"),
-    );
+/** SIGHUP, which would end a process that does not listen for it. One that comes before there is an answer gets the first. */
+function listenForReloads(): { answer(next: () => void): void } {
+  let isMissed = false;
+  let answer = (): void => void (isMissed = true);
+  process.on("SIGHUP", () => answer());
+  return {
+    answer(next) {
+      answer = next;
+      if (isMissed) next();
+      isMissed = false;
+    },
   };
-  process.on("SIGHUP", reload);
-  return () => process.off("SIGHUP", reload);
+}
+
+function reload(service: RunningService): void {
+  const { logger } = service;
+  if (!service.reload) return logger.info("there is no configuration to read again");
+  service.reload().then(
+    () => logger.info("configuration read again"),
+    (error: unknown) =>
+      logger.error({ problem: describeFailure(error) }, "configuration not read again; the old one stays"),
+  );
 }
 
 /** The timer does not keep the process alive: it fires only where something else does. */
