@@ -230,3 +230,14 @@ test("messages name hosts, never credentials", () => {
   expect(hostsOf("nats://u:p@h:1, tls://token@[::1]:2,nats://x:p@ss@h3")).toBe("h:1,[::1]:2,h3");
   expect(hostsOf("nats://h:1,h2")).toBe("h:1,h2");
 });
+
+test.each(["reprise:hunter%zz2", "hunter%2", "reprise:hunter2%ff"])(
+  "credentials that are not percent-encoded are refused without being repeated: %s",
+  async (login) => {
+    const error: unknown = await toAccessOptions({ url: `nats://${login}@127.0.0.1:4222` }).catch(
+      (refused: unknown) => refused,
+    );
+    expect(error).toMatchObject({ code: "config_invalid", message: expect.stringContaining("%25") });
+    expect(String((error as Error).stack)).not.toContain("hunter");
+  },
+);

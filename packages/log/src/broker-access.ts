@@ -110,11 +110,20 @@ function waysInUrls(urls: readonly URL[]): Authenticator[] {
   const known = new Map<string, Authenticator>();
   for (const { username, password } of urls) {
     if (username === "") continue;
-    const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
+    const [user, pass] = [decodeCredential(username), decodeCredential(password)];
     const way = password === "" ? tokenAuthenticator(user) : usernamePasswordAuthenticator(user, pass);
     known.set(`${username}:${password}`, way);
   }
   return [...known.values()];
+}
+
+/** @throws RepriseError `config_invalid`, which does not repeat it */
+function decodeCredential(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid("The credentials in the broker's URL are not percent-encoded UTF-8: write a % as %25.");
+  }
 }
 
 function waysIn({ user, password, token, credsFile, nkeyFile }: BrokerAccess): Authenticator[] {
