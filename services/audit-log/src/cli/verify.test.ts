@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   ARCHIVE_TREE,
@@ -10,6 +10,7 @@ import {
   createFileStore,
   createNoteKey,
   type DataKey,
+  encodeCheckpoint,
   encodeSegmentFile,
   type Keyring,
   leafHashOf,
@@ -17,6 +18,7 @@ import {
   parseNote,
   parseVerifierKey,
   sealSegment,
+  signNote,
   verifyArchive,
   type VerifyReport,
 } from "@reprise/archive";
@@ -25,8 +27,9 @@ import { completed, createRef, delta, requested, started } from "@reprise/testki
 import { expect, test } from "vitest";
 import { describeFile } from "../archiving/describe-file.ts";
 import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
-import { runOn } from "../testing/run-command.ts";
+import { runCommand, runOn } from "../testing/run-command.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
+import { SEEN_DIR, seenKey } from "../witness/seen.ts";
 import { EXIT } from "./command.ts";
 import { verify } from "./verify.ts";
 
@@ -138,6 +141,42 @@ test("a cut end shows by what a witness has kept, and by nothing else", async ()
   await forged.append(() => ({ tenants: [] }));
   expect((await withKey(filled)).code).toBe(EXIT.fine);
   expect((await withKey(filled, ...asked, "--witnessed", first)).code).toBe(EXIT.tampered);
+});
+
+test("beside another archive's witness it says so, and how to name its own", async () => {
+  await using world = await openArchiveOf();
+  const { filled } = world;
+  const witnessDir = join(filled.dir, "..", "witness");
+  const remember = async (note: string) => {
+    await mkdir(join(witnessDir, SEEN_DIR), { recursive: true });
+    await writeFile(join(witnessDir, "witness.key"), witness.skey);
+    await writeFile(join(witnessDir, SEEN_DIR, seenKey("test/.archive")), note);
+  };
+  const keysDir = join(filled.dir, "..", "keys");
+  await mkdir(keysDir, { recursive: true });
+  await writeFile(join(keysDir, "signing.key"), signer.skey);
+  const env = {
+    REPRISE_AUDIT_DIR: filled.dir,
+    REPRISE_AUDIT_KEYS_DIR: keysDir,
+    REPRISE_WITNESS_DIR: witnessDir,
+  };
+  const verifyBeside = () => runCommand(verify, ["--name", "test", "--no-keys"], env);
+
+  const own = Buffer.from((await filled.archive.store.get(OWN))!).toString();
+  const cosigned = (note: string) => note + cosign(parseNote(note).text, witness, 1_795_000_000);
+  await remember(cosigned(own));
+  expect((await verifyBeside()).code).toBe(EXIT.fine);
+
+  const other = createNoteKey("test", Buffer.alloc(32, 11));
+  await remember(
+    cosigned(
+      signNote(encodeCheckpoint({ origin: "test/.archive", size: 7, root: Buffer.alloc(32) }), [other]),
+    ),
+  );
+  await expect(verifyBeside()).rejects.toMatchObject({
+    code: "config_invalid",
+    message: expect.stringContaining("belongs to another archive. Set REPRISE_WITNESS_DIR"),
+  });
 });
 
 test("a segment that does not hold what its header says is found, whoever has sealed it", async () => {

@@ -2,7 +2,9 @@ import { readFile } from "node:fs/promises";
 import {
   ARCHIVE_TREE,
   createFileStore,
+  parseNote,
   parseVerifierKey,
+  type VerifierKey,
   type VerifyOptions,
   type VerifyReport,
   verifyArchive,
@@ -55,11 +57,12 @@ export const verify: Command = {
   async run(args, { out, env }) {
     const { values } = parseOptions(args, OPTIONS);
     const name = archiveName(values, env);
-    const { witnesses, witnessed } = await findWitnesses(values, env, name);
+    const vkeys = await verifierKeys(values, env);
+    const { witnesses, witnessed } = await findWitnesses(values, env, { name, vkeys });
     const report = await verifyArchive({
       store: createFileStore(archiveDir(values, env)),
       name,
-      vkeys: await verifierKeys(values, env),
+      vkeys,
       witnesses,
       witnessed,
       tenant: values.tenant,
@@ -79,13 +82,14 @@ export const verify: Command = {
 async function findWitnesses(
   values: ValuesOf<typeof OPTIONS>,
   env: CommandIo["env"],
-  name: string,
+  { name, vkeys }: Pick<VerifyOptions, "name" | "vkeys">,
 ): Promise<Pick<VerifyOptions, "witnesses" | "witnessed">> {
   const { witness, witnessed, archive, vkey } = values;
   const isNamed = [witness, witnessed, archive, vkey].some((value) => value !== undefined);
   const own = isNamed ? undefined : await findWitnessCopy(env);
   if (own) {
     const newest = await own.newest(`${name}/${ARCHIVE_TREE}`);
+    if (newest && vkeys.length > 0 && !claimsOneOf(newest.note, vkeys)) throw foreignWitness(newest.where);
     return { witnesses: [own.key], witnessed: newest ? [newest] : [] };
   }
   return {
@@ -94,6 +98,25 @@ async function findWitnesses(
       (witnessed ?? []).map(async (where) => ({ where, note: await readNote(where) })),
     ),
   };
+}
+
+/** Whether a note has a signature that says it is of one of these keys: `verifyArchive` finds out whether it is. */
+function claimsOneOf(note: string, vkeys: readonly VerifierKey[]): boolean {
+  try {
+    const { signatures } = parseNote(note);
+    return signatures.some(({ keyId }) => vkeys.some((vkey) => vkey.keyId.equals(keyId)));
+  } catch {
+    // Malformed: a finding, and no other archive's.
+    return true;
+  }
+}
+
+function foreignWitness(where: string): RepriseError {
+  const message =
+    `The witness's ${where} is signed with a key that is none of this archive's: it belongs to another archive. ` +
+    "Set REPRISE_WITNESS_DIR to the folder of this archive's witness. If it is the right one, this archive was replaced, " +
+    "or signed with another key since: name all its keys with --vkey, and what the witness remembers with --witnessed.";
+  return new RepriseError("config_invalid", message, { param: "REPRISE_WITNESS_DIR" });
 }
 
 /** @throws RepriseError `invalid_request` */
