@@ -160,6 +160,12 @@ describe("the body for the upstream", () => {
     expect(body).not.toHaveProperty("continue_final_message");
   });
 
+  test("releases a forced call in whatever case it is written, and leaves no second choice behind", () => {
+    const body = toChatRequest({ ...REQUEST, options: { Tool_Choice: "required" } }, ANSWERED, MODEL);
+    expect(body).toMatchObject({ tool_choice: "auto" });
+    expect(body).not.toHaveProperty("Tool_Choice");
+  });
+
   test.each<[JsonValue, JsonValue]>([
     ["required", "auto"],
     ["any", "auto"],
@@ -229,6 +235,9 @@ describe("a request", () => {
     ["its options are wrong", { options: { stream: false } }, continuing],
     ["its own tokens are penalised", { options: { presence_penalty: 0.5 } }, continuing],
     ["it has a least length", { options: { min_tokens: 5 } }, continuing],
+    ["its own tokens are penalised, in any case", { options: { Presence_Penalty: 0.5 } }, continuing],
+    ["a grammar would begin anew, in any case", { options: { "Guided-JSON": {} } }, continuing],
+    ["a tool call is forced, in any case", { options: { Tool_Choice: "required" } }, continuing],
   ])("can't be continued where %s", (_, fields, model) => {
     expect(canContinueRequest({ ...REQUEST, ...fields }, model, SEAM)).toBe(false);
   });

@@ -6,6 +6,7 @@ import {
   looksBack,
   type OpenaiOptions,
   parseOpenaiOptions,
+  withoutForcedCall,
 } from "./openai-options.ts";
 import { toInput, toRequestMessages } from "./request-messages.ts";
 
@@ -109,5 +110,5 @@ function toTool({ name, description, parameters = NO_PARAMETERS }: Tool): object
 
 /** A choice that forces a call is for the first run: in every later one it would force another call, without end. */
 function releaseToolChoice(options: OpenaiOptions, { turns }: Progress): OpenaiOptions {
-  return turns.length > 0 && isForcingCall(options) ? { ...options, tool_choice: "auto" } : options;
+  return turns.length > 0 && isForcingCall(options) ? withoutForcedCall(options) : options;
 }

@@ -1,12 +1,13 @@
 import type { EngineRequest } from "../engine.ts";
 import * as z from "zod";
 import { parseOptions } from "../parse-options.ts";
-import { reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
+import { foldOptionName, reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
 
-const TEMPLATE_OPTION = "chat_template_kwargs";
+const TEMPLATE_OPTION = foldOptionName("chat_template_kwargs");
+const TOOL_CHOICE = foldOptionName("tool_choice");
 
 /** The upstream's grammar begins anew with a continued run and would contradict what the prefix has begun. */
-const STRUCTURED = [
+const STRUCTURED = namesOf([
   "response_format",
   "structured_outputs",
   "guided_json",
@@ -18,10 +19,10 @@ const STRUCTURED = [
   "regex",
   "ebnf",
   "structural_tag",
-];
+]);
 
 /** Penalties for the run's own tokens, its least length, samplers with a memory, limits to its reasoning, and what hides that. */
-const LOOKING_BACK = [
+const LOOKING_BACK = namesOf([
   "frequency_penalty",
   "presence_penalty",
   "min_tokens",
@@ -32,14 +33,14 @@ const LOOKING_BACK = [
   "thinking_budget_tokens",
   "reasoning_budget",
   "include_reasoning",
-];
+]);
 
 /** What is not reserved goes to the upstream as it is, which is the judge of it. */
 const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
   for (const [key, value] of Object.entries(options)) {
     const reason = reservedBecause(key);
     if (reason !== undefined) context.addIssue({ code: "custom", path: [key], message: reason });
-    if (key !== TEMPLATE_OPTION || !isObject(value)) continue;
+    if (foldOptionName(key) !== TEMPLATE_OPTION || !isObject(value)) continue;
     for (const name of Object.keys(value)) {
       const why = reservedInTemplateBecause(name);
       if (why !== undefined) context.addIssue({ code: "custom", path: [key, name], message: why });
@@ -56,18 +57,37 @@ export function parseOpenaiOptions(options: EngineRequest["options"]): OpenaiOpt
 
 /** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */
 export function looksBack(options: OpenaiOptions): boolean {
-  return LOOKING_BACK.some((key) => Object.hasOwn(options, key) && options[key] !== 0);
+  return Object.entries(options).some(([key, value]) => LOOKING_BACK.has(foldOptionName(key)) && value !== 0);
 }
 
 export function isStructured(options: OpenaiOptions): boolean {
-  return STRUCTURED.some((key) => Object.hasOwn(options, key));
+  return Object.keys(options).some((key) => STRUCTURED.has(foldOptionName(key)));
 }
 
 /** Whether the model has to call a tool: any, which is `required` or Mistral's `any`, or one of those that are named. */
-export function isForcingCall({ tool_choice: choice }: OpenaiOptions): boolean {
+export function isForcingCall(options: OpenaiOptions): boolean {
+  return Object.entries(options).some(([key, value]) => isToolChoice(key) && isForced(value));
+}
+
+/** The options with the choice left to the model. */
+export function withoutForcedCall(options: OpenaiOptions): OpenaiOptions {
+  const others = Object.entries(options).filter(([key]) => !isToolChoice(key));
+  return { ...Object.fromEntries(others), tool_choice: "auto" };
+}
+
+function isToolChoice(key: string): boolean {
+  return foldOptionName(key) === TOOL_CHOICE;
+}
+
+function isForced(choice: OpenaiOptions[string]): boolean {
   if (!isObject(choice)) return choice === "required" || choice === "any";
   const { allowed_tools: allowed } = choice;
   return !isObject(allowed) || allowed["mode"] !== "auto";
+}
+
+/** Some upstreams read a name in any case: see `foldOptionName`. */
+function namesOf(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.map(foldOptionName));
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

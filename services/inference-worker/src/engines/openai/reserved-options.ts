@@ -46,7 +46,7 @@ const RESERVED: Readonly<Record<string, string>> = {
 const TEMPLATE_ARGUMENTS = new Set(
   "messages conversation tools add_generation_prompt continue_final_message chat_template tokenize"
     .split(" ")
-    .map(fold),
+    .map(foldOptionName),
 );
 
 const REASONS: ReadonlyMap<string, string> = new Map(
@@ -54,22 +54,22 @@ const REASONS: ReadonlyMap<string, string> = new Map(
     names
       .trim()
       .split(/\s+/)
-      .map((name) => [fold(name), reason] as const),
+      .map((name) => [foldOptionName(name), reason] as const),
   ),
 );
 
 /** Why an option is refused; undefined for one that is the upstream's to judge. */
 export function reservedBecause(name: string): string | undefined {
-  return REASONS.get(fold(name));
+  return REASONS.get(foldOptionName(name));
 }
 
 /** The same for an entry of `chat_template_kwargs`. */
 export function reservedInTemplateBecause(name: string): string | undefined {
-  return TEMPLATE_ARGUMENTS.has(fold(name)) ? OWN_FIELD : undefined;
+  return TEMPLATE_ARGUMENTS.has(foldOptionName(name)) ? OWN_FIELD : undefined;
 }
 
 /** One name for all that some upstream reads as that name: Go's JSON finds a field in any case, with the letters ſ and K too. */
-function fold(name: string): string {
+export function foldOptionName(name: string): string {
   return name
     .replaceAll(/[\s_.-]/g, "")
     .toUpperCase()
