@@ -1,6 +1,6 @@
 import { generationsStream, LEASES_STREAM, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { type Broker, watchConnection } from "./connection.ts";
-import { encodeShardWord, otherShards, readShardCount, shardMemberSubject } from "./shard-count.ts";
+import { encodeShardAnnouncement, otherShards, readShardCount, shardMemberSubject } from "./shard-count.ts";
 import { askStream, type StreamPeers } from "./stream-api.ts";
 import { createWriterName } from "./writer-name.ts";
 
@@ -26,7 +26,7 @@ const SILENT_NS = 5_000 * 1_000_000;
 /**
  * Whether an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost their
  * quorum keep it, and take no message. So every second the leaders of the logs' streams are asked for their replicas, and a message is
- * stored like an event is: this process's word that it is there, and over how many shards it spreads logs.
+ * stored like an event is: this process's announcement that it is there, and over how many shards it spreads logs.
  */
 export class BrokerAvailability implements AsyncDisposable {
   readonly #options: BrokerAvailabilityOptions;
@@ -121,7 +121,7 @@ export class BrokerAvailability implements AsyncDisposable {
     else this.#problems.set(shard, problem);
   }
 
-  /** Behind this process's own word: one that raises the number looks for others behind its own. */
+  /** Behind this process's own announcement: one that raises the number looks for others behind its own. */
   async #compareShards(): Promise<string | undefined> {
     const { broker, shards, onOtherShards } = this.#options;
     try {
@@ -138,8 +138,10 @@ export class BrokerAvailability implements AsyncDisposable {
 
   async #store(shards: number): Promise<string | undefined> {
     try {
-      const word = encodeShardWord(shards);
-      const reply = await this.#options.broker.main.request(this.#subject, word, { timeout: TIMEOUT_MS });
+      const announcement = encodeShardAnnouncement(shards);
+      const reply = await this.#options.broker.main.request(this.#subject, announcement, {
+        timeout: TIMEOUT_MS,
+      });
       const { error } = reply.json<{ error?: { description?: string } }>();
       return error && `${LEASES_STREAM} stores nothing: ${error.description}`;
     } catch (error) {

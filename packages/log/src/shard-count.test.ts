@@ -1,11 +1,11 @@
-import { jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { type Broker, connectBroker } from "./connection.ts";
 import { openBroker } from "./open-broker.ts";
 import { agreeOnShards, readShardCount } from "./shard-count.ts";
-import { askNext } from "./stream-api.ts";
+import { askNext, askStream } from "./stream-api.ts";
 import { eventually } from "./testing/eventually.ts";
 
 const EVERY_MS = 50;
@@ -47,8 +47,8 @@ const REFUSED = { code: "broker_incompatible", param: "REPRISE_SHARDS" };
 /** Until some process has said that it is there. */
 const spoken = ({ main }: Broker) =>
   eventually(async () => {
-    const word = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
-    expect(await askNext(main, "LEASES", word)).toBeDefined();
+    const announcement = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
+    expect(await askNext(main, "LEASES", announcement)).toBeDefined();
   });
 
 test("a process with another number than those that run is refused, and makes no stream", async () => {
@@ -113,4 +113,25 @@ test("a broker that was used before it kept the number has the one of its stream
   await expect(open(2)).rejects.toMatchObject(REFUSED);
   await using same = await open(3);
   expect(await readShardCount(same.main)).toBe(3);
+});
+
+test("the number outlives the retention time, also while no process runs, and one that an older version has kept", async () => {
+  const stored = { url: server.url, name: "test", shards: 3, replicas: 1, retentionMs: 1_000 };
+  {
+    await using _ = await openBroker(stored);
+    await using broker = await connectBroker({ url: server.url, name: "test" });
+    const { seq } = await jetstream(broker.main).publish(
+      "lease.shards.work.count",
+      JSON.stringify({ shards: 3 }),
+    );
+    await using again = await openBroker(stored);
+    const kept = { last_by_subj: "lease.shards.work.count" };
+    const { message } = await askStream<{ message: { seq: number } }>(again.main, "LEASES", "MSG.GET", kept);
+    expect(message.seq).toBeGreaterThan(seq);
+  }
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  await jetstream(broker.main).publish("lease.shards.member.dead", JSON.stringify({ shards: 3 }));
+  const dead = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
+  await eventually(async () => expect(await askNext(broker.main, "LEASES", dead)).toBeUndefined());
+  expect(await readShardCount(broker.main)).toBe(3);
 });

@@ -20,8 +20,10 @@ const MEMBER_SUBJECTS = memberSubject(GROUP, "*");
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;
 const WRONG_LAST_SEQUENCE = 10_071;
+/** The number outlives the stream's `max_age`, also while no process runs; what processes announce of themselves does not. */
+const FOR_EVER = "never";
 
-interface ShardWord {
+interface ShardAnnouncement {
   readonly shards: number;
 }
 
@@ -31,8 +33,8 @@ export function shardMemberSubject(process: string): string {
 }
 
 /** What it says there. A process that leaves says 0. */
-export function encodeShardWord(shards: number): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify({ shards } satisfies ShardWord));
+export function encodeShardAnnouncement(shards: number): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ shards } satisfies ShardAnnouncement));
 }
 
 /**
@@ -61,7 +63,8 @@ export async function agreeOnShards(
 ): Promise<void> {
   const kept = await readCount(connection);
   const known = kept?.shards ?? existing;
-  if (shards === kept?.shards) return;
+  // One that was stored by an older version would expire.
+  if (shards === kept?.shards && kept.isForEver) return;
   if (shards < known) throw fewer(known, shards);
   if (shards > known && known > 0) await assertAlone(connection, shards, silenceMs);
   const seq = await writeCount(connection, shards, kept?.seq ?? 0);
@@ -111,29 +114,47 @@ async function assertAlone(connection: NatsConnection, shards: number, silenceMs
 async function readOthers(
   connection: NatsConnection,
   shards: number,
-): Promise<Map<string, ShardWord & { seq: number }>> {
-  const others = new Map<string, ShardWord & { seq: number }>();
+): Promise<Map<string, ShardAnnouncement & { seq: number }>> {
+  const others = new Map<string, ShardAnnouncement & { seq: number }>();
   for (let after = 0; ;) {
     const place = { afterStreamSeq: after, subject: MEMBER_SUBJECTS };
     const message = await askNext(connection, LEASES_STREAM, place);
     if (!message) return others;
     after = message.seq;
-    const theirs = decodeWord(message);
+    const theirs = decodeAnnouncement(message);
     if (theirs !== 0 && theirs !== shards) others.set(message.subject, { seq: message.seq, shards: theirs });
   }
 }
 
-async function readCount(connection: NatsConnection): Promise<(ShardWord & { seq: number }) | undefined> {
+interface KeptCount extends ShardAnnouncement {
+  readonly seq: number;
+  readonly isForEver: boolean;
+}
+
+async function readCount(connection: NatsConnection): Promise<KeptCount | undefined> {
   const request = { last_by_subj: COUNT_SUBJECT };
-  const answer = await askStream<{ message?: StoredMessage }>(connection, LEASES_STREAM, "MSG.GET", request);
-  return answer.message && { shards: decodeWord(answer.message), seq: answer.message.seq };
+  const { message } = await askStream<{ message?: StoredMessage }>(
+    connection,
+    LEASES_STREAM,
+    "MSG.GET",
+    request,
+  );
+  if (!message) return undefined;
+  const headers = Buffer.from(message.hdrs ?? "", "base64").toString();
+  const isForEver = headers.includes(`Nats-TTL: ${FOR_EVER}`);
+  return { shards: decodeAnnouncement(message), seq: message.seq, isForEver };
 }
 
 /** @returns the message's stream sequence */
 async function writeCount(connection: NatsConnection, shards: number, expectedLast: number): Promise<number> {
   try {
     const expect = { lastSubjectSequence: expectedLast };
-    return (await jetstream(connection).publish(COUNT_SUBJECT, encodeShardWord(shards), { expect })).seq;
+    return (
+      await jetstream(connection).publish(COUNT_SUBJECT, encodeShardAnnouncement(shards), {
+        expect,
+        ttl: FOR_EVER,
+      })
+    ).seq;
   } catch (cause) {
     const isRaced = cause instanceof JetStreamApiError && cause.code === WRONG_LAST_SEQUENCE;
     const why = isRaced ? "another process writes it too" : (cause as Error).message;
@@ -145,9 +166,9 @@ async function writeCount(connection: NatsConnection, shards: number, expectedLa
 }
 
 /** 0 for what is none. */
-function decodeWord({ data = "" }: StoredMessage): number {
+function decodeAnnouncement({ data = "" }: StoredMessage): number {
   try {
-    const { shards } = JSON.parse(Buffer.from(data, "base64").toString()) as ShardWord;
+    const { shards } = JSON.parse(Buffer.from(data, "base64").toString()) as ShardAnnouncement;
     return Number.isSafeInteger(shards) && shards > 0 ? shards : 0;
   } catch {
     return 0;

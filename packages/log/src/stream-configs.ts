@@ -102,7 +102,8 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     // Kept for longer than any log that was made by them: whoever makes one stores them again before half of this is over.
     { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
     { ...lastValues, name: COMMITS_STREAM, subjects: [COMMITS_SUBJECTS] },
-    { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS] },
+    // The number of shards is kept for ever: see `shard-count.ts`.
+    { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS], allow_msg_ttl: true },
     { ...lastValues, name: REVIEWS_STREAM, subjects: [REVIEWS_SUBJECTS] },
     {
       ...kept,
