@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type BlobStore,
@@ -40,7 +39,6 @@ export interface AuditStorage {
 export async function openAuditStorage(env: StorageEnvironment): Promise<AuditStorage> {
   const dataDir = env.REPRISE_DATA_DIR;
   const keysDir = env.REPRISE_AUDIT_KEYS_DIR ?? join(dataDir, "audit-keys");
-  await mkdir(keysDir, { recursive: true, mode: 0o700 });
   const masterKey = env.REPRISE_AUDIT_MASTER_KEY
     ? parseMasterKey(env.REPRISE_AUDIT_MASTER_KEY)
     : await openMasterKeyFile(env.REPRISE_AUDIT_MASTER_KEY_FILE ?? join(keysDir, "master.key"));

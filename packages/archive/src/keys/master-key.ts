@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, link, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, link, open, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { RepriseError } from "@reprise/protocol";
-import { syncFolder } from "../store/durable-folders.ts";
+import { makeDurableFolder, syncFolder } from "../store/durable-folders.ts";
 import { hasFileCode } from "../store/file-error.ts";
 import { KEY_BYTES } from "./wrap.ts";
 
 const OWNER_ONLY = 0o600;
-const OWNER_ONLY_FOLDER = 0o700;
 const OTHERS = 0o077;
 
 /**
@@ -67,7 +66,7 @@ async function readSecret(path: string): Promise<string | undefined> {
 
 async function makeSecret(path: string, secret: string): Promise<string> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: OWNER_ONLY_FOLDER });
+  await makeDurableFolder(folder);
   const temporary = `${path}.${randomBytes(6).toString("hex")}`;
   try {
     await writeFile(temporary, `${secret}\n`, { mode: OWNER_ONLY, flush: true });

@@ -1,5 +1,5 @@
 import { mkdir, open } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 
 /** Names of tenants and times stand in the clear there. */
 const OWNER_ONLY = 0o700;
@@ -34,7 +34,7 @@ export class DurableFolders {
   }
 
   async #make(path: string): Promise<void> {
-    if (path === this.#root) return makeRoot(path);
+    if (path === this.#root) return makeDurableFolder(path);
     const above = dirname(path);
     await this.make(above);
     await mkdir(path, { mode: OWNER_ONLY }).catch((error: NodeJS.ErrnoException) => {
@@ -44,7 +44,9 @@ export class DurableFolders {
   }
 }
 
-async function makeRoot(root: string): Promise<void> {
+/** Makes a folder, with all above it that are missing, there after a power loss. One that is there already stays as it is. */
+export async function makeDurableFolder(folder: string): Promise<void> {
+  const root = resolve(folder);
   const highest = await mkdir(root, { recursive: true, mode: OWNER_ONLY });
   if (highest === undefined) return;
   for (let path = root; path.startsWith(highest); path = dirname(path)) await syncFolder(dirname(path));
