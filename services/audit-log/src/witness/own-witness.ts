@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Logger, spawnSupervised, type SupervisedProcess } from "@reprise/service";
+import { readEnd } from "./read-end.ts";
 
 export interface OwnWitnessOptions {
   /** Its folder: its key, and what it has seen. */
@@ -27,6 +27,8 @@ export interface OwnWitness extends AsyncDisposable {
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
 const LAST_RETRY_MS = 60_000;
 const STOP_GRACE_S = 5;
+/** Of what it has said on stderr until it ended: room for a stack. */
+const STDERR_CHARS = 8_192;
 /** Levels of its log whose lines are repeated in this process's. */
 const REPEATED = new Set(["warn", "error", "fatal"]);
 
@@ -93,7 +95,7 @@ async function runWitness(
   const end = () => void witness.stop();
   if (stop.aborted) end();
   else stop.addEventListener("abort", end, { once: true });
-  const said = text(witness.stderr!);
+  const said = readEnd(witness.stderr!, STDERR_CHARS);
   for await (const line of createInterface({ input: witness.stdout! })) {
     const { level, msg, url, vkey } = parseLine(line);
     if (msg === "witnessing" && url !== undefined) onUp(url, vkey);
