@@ -49,7 +49,7 @@ describe("the README", () => {
     const project = join(dir.path, "project");
     await installClient(project);
     const programs = {
-      "program.ts": README.block("ts", "output.delta"),
+      "program.ts": README.block("ts", "createClient"),
       "tools.ts": CLIENT.block("ts", "look_up"),
     };
     for (const [file, code] of Object.entries(programs))
