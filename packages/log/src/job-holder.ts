@@ -34,22 +34,24 @@ export function answerHolders(
 
 /**
  * Whether a worker runs a generation at this moment. False when it does not answer within half a second.
- * @param connectedAtMs when the connection was last made anew, by `performance.now()`: right after that the other worker may not be
- *   back yet, so for a second it is asked again
+ * @param connectedAtMs when the connection was last made anew, by `performance.now()`, infinity while it is away. A question that is
+ *   asked while it is away reaches no worker, and right after that the other worker may not be back yet: what is asked before a second
+ *   is over is asked again
  */
 export async function isHeld(
   connection: NatsConnection,
   worker: WorkerId,
   generation: GenerationId,
-  connectedAtMs = Number.NEGATIVE_INFINITY,
+  connectedAtMs: () => number = () => Number.NEGATIVE_INFINITY,
 ): Promise<boolean> {
   for (;;) {
+    const askedAtMs = performance.now();
     try {
       const answer = await connection.request(workerSubject(worker), generation, { timeout: ASK_MS });
       return answer.string() === HELD;
     } catch {
-      // Nobody there, or nobody awake; of a broken connection the append that follows tells.
-      if (performance.now() > connectedAtMs + RECONNECTING_MS) return false;
+      // No such worker, or it does not answer; of a connection that is closed the append that follows tells.
+      if (connection.isClosed() || askedAtMs > connectedAtMs() + RECONNECTING_MS) return false;
       await pause(PAUSE_MS);
     }
   }

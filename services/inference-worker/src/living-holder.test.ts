@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { answerHolders } from "@reprise/log";
+import { answerHolders, connectBroker } from "@reprise/log";
 import { parseWorkerId, workerSubject } from "@reprise/protocol";
+import { startTcpProxy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { attemptEnded, attemptsIn, delta, started } from "./testing/drafts.ts";
@@ -14,6 +15,8 @@ import { openWorld, textOf, typesOf, type World } from "./testing/world.ts";
 
 const POLICY = { max_attempts: 1, on_worker_loss: "fail" } as const;
 const OTHER = parseWorkerId("worker-other");
+/** What `world.run` is. */
+const SELF = parseWorkerId("worker-test");
 const BEGUN = [{ ...started(1), worker: OTHER }, delta("mine ")];
 
 /** An engine that says its second word when it is told to. */
@@ -85,10 +88,49 @@ test.each([1, 2])(
     const stop = answerHolders(world.broker.main, OTHER, () => true);
     const { ref, result } = await runByHand(world, { policy: POLICY, history: BEGUN }, deliveries);
     stop();
-    expect(result).toBe("held_elsewhere");
+    expect(result).toBe("held");
     expect(await world.read(ref)).toHaveLength(3);
   },
 );
+
+test.each([
+  ["the worker itself", [{ ...started(1), worker: SELF }, delta("mine ")]],
+  ["a worker that is dead, for the store has lost the later attempt", BEGUN],
+  ["no worker, for the store has lost the whole attempt", []],
+])(
+  "a job that comes again to the worker that runs it is left to that run; last in its log: %s",
+  async (_, history) => {
+    await using world = await openWorld();
+    const ref = await world.submit({ policy: POLICY, history });
+    expect(await world.run(ref, createSimEngine(), { holding: [ref.generation] })).toBe("held");
+    expect(await world.read(ref)).toHaveLength(1 + history.length);
+  },
+);
+
+test("a worker whose connection is away asks when it is back, before it takes a generation over", async () => {
+  await using world = await openWorld();
+  await using way = await startTcpProxy({ target: { port: world.server.port } });
+  await using away = await connectBroker({ url: `nats://127.0.0.1:${way.port}`, name: "away" });
+  const { engine, go, asked } = slowEngine();
+  const ref = await world.submit({ policy: POLICY });
+  // With one slot it asks for no other job: the second worker gets this one each time.
+  await world.startWorker(engine, { slots: 1 });
+  await world.until(ref, (events) => events.length === 3);
+  await world.startWorker(engine, { ackWaitMs: 300, main: away.main });
+  way.setFaults({ toServer: { stalled: true }, toClient: { stalled: true } });
+  way.cutNow();
+  // The jobs go on coming, over another connection; a question takes half a second at most.
+  const before = await world.jobDeliveries();
+  await expect.poll(() => world.jobDeliveries()).toBeGreaterThan(before + 4);
+  way.setFaults({});
+  await away.main.flush();
+  go.resolve();
+  const events = await world.untilEnded(ref);
+  expect(textOf(events)).toBe("mine still");
+  expect(attemptsIn(events)).toEqual([[1, undefined]]);
+  expect(asked()).toBe(1);
+  await expect.poll(() => world.queuedJobs()).toBe(0);
+});
 
 test("a worker that lives but runs the generation no more is taken over", async () => {
   await using world = await openWorld();

@@ -41,7 +41,7 @@ export interface RunContext {
   readonly onEngineReport: (report: EngineReport) => void;
   /** Aborted when the worker is to hand its jobs over. */
   readonly handover: AbortSignal;
-  /** When the connection was last made anew, by `performance.now()`. */
+  /** When the connection was last made anew, by `performance.now()`; infinity while it is away. */
   readonly connectedAtMs: () => number;
   /** What this worker runs: to be synced when the connection comes back, and named to other workers that ask. */
   readonly running: Map<GenerationId, RunLog>;
@@ -49,8 +49,8 @@ export interface RunContext {
 
 /**
  * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by somebody else's terminal
- * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held_elsewhere`: another worker runs the
- * generation, though its signs of life have not come through. `nothing_to_do`: the generation had ended.
+ * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held`: the generation is run already, by this
+ * worker or by another one whose signs of life have not come through. `nothing_to_do`: the generation had ended.
  */
 export type RunResult =
   | "completed"
@@ -58,7 +58,7 @@ export type RunResult =
   | "stopped"
   | "superseded"
   | "handed_over"
-  | "held_elsewhere"
+  | "held"
   | "nothing_to_do";
 
 /** A plan that the log has overtaken, and the log as it is now; undefined where it has to be read again. */
@@ -125,7 +125,7 @@ async function runPlanned(
     await job.ack();
     return "nothing_to_do";
   }
-  if (await isHeldElsewhere(context, job, transcript)) return "held_elsewhere";
+  if (await isHeldAlready(context, job, transcript)) return "held";
   return carryOut({ context, job, model, snapshot, requested, transcript, plans }, plan);
 }
 
@@ -150,6 +150,9 @@ async function carryOut(
   using log = new RunLog({ ...options, snapshot, onStored: (event) => pace?.stored(event) });
   const { generation } = job.ref;
   running.set(generation, log);
+  const leave = () => {
+    if (running.get(generation) === log) running.delete(generation);
+  };
   const stopping = new AbortController();
   const onStop = () => stopping.abort();
   handover.addEventListener("abort", onStop);
@@ -167,12 +170,14 @@ async function carryOut(
     if (state.kind === "rolled_back") {
       const held = log.held();
       if (held) await restoreLog(options, worker, held, state);
+      // The new job may come to this worker too.
+      leave();
       return (await requeueLostJob(context, job)) ? "handed_over" : { snapshot: undefined };
     }
     return await finish({ state, end, log, job });
   } finally {
     handover.removeEventListener("abort", onStop);
-    if (running.get(generation) === log) running.delete(generation);
+    leave();
   }
 }
 
@@ -248,14 +253,16 @@ function toPlan(job: Job, requested: RequestedEvent, transcript: RunTranscript, 
 }
 
 /**
- * Whether the last attempt's worker is alive and at it. Asked wherever that worker has not let go of the generation: a broker that
- * has lost the end of its store has forgotten how often it has delivered a job, too.
+ * Whether a worker is at the generation already. This one knows by itself, whatever is left of the log: a store that has lost its end
+ * may have lost that this worker has begun. Another one is asked, wherever it has not let go of the generation: such a store has
+ * forgotten how often it has delivered a job, too.
  */
-async function isHeldElsewhere(
-  { connection, connectedAtMs }: RunContext,
+async function isHeldAlready(
+  { connection, connectedAtMs, running, worker: self }: RunContext,
   { ref }: Job,
   { attemptEnd, worker }: Transcript,
 ): Promise<boolean> {
-  if (attemptEnd === "handover" || worker === undefined) return false;
-  return isHeld(connection, parseWorkerId(worker), ref.generation, connectedAtMs());
+  if (running.has(ref.generation)) return true;
+  if (attemptEnd === "handover" || worker === undefined || worker === self) return false;
+  return isHeld(connection, parseWorkerId(worker), ref.generation, connectedAtMs);
 }

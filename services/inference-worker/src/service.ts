@@ -76,6 +76,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
   const stopAnswering = answerHolders(broker.main, worker, (generation) => running.has(generation));
   watchConnection(broker.main, {
+    onDown() {
+      connectedAtMs = Number.POSITIVE_INFINITY;
+    },
     onUp() {
       connectedAtMs = performance.now();
       for (const run of running.values()) run.sync();

@@ -82,6 +82,8 @@ interface StartWorker extends Pick<ServedModel, "fallback"> {
   slots?: number;
   /** The last worker that was started says it for all. */
   ackWaitMs?: number;
+  /** What it appends and asks over. By default one that waits for answers longer than it is told to. */
+  main?: Broker["main"];
 }
 
 const HOUR_MS = 3_600_000;
@@ -139,10 +141,10 @@ async function connectWorld<Server extends TestBroker>(
       return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
     run: (ref, engine, overrides) => runOne({ connection: patient, log, ref, engine, ...overrides }),
-    async startWorker(engine, { slots = 10, ackWaitMs = 60_000, fallback } = {}) {
+    async startWorker(engine, { slots = 10, ackWaitMs = 60_000, fallback, main = patient } = {}) {
       const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
-      const own = { broker: { ...broker, main: patient }, logger, metrics: createMetrics() };
+      const own = { broker: { ...broker, main }, logger, metrics: createMetrics() };
       return workers.use(await startWorker({ ...own, models, ackWaitMs }));
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -157,6 +159,8 @@ interface RunOverrides {
   onError?: (error: unknown) => void;
   onEngineReport?: (report: EngineReport) => void;
   handover?: AbortSignal;
+  /** Generations that the worker runs already. */
+  holding?: readonly GenerationId[];
   /** What is heard of the job: that it is worked on, done, given back, parked. */
   job?: Partial<Job>;
 }
@@ -170,7 +174,7 @@ interface OneRun extends RunOverrides {
 
 function runOne(run: OneRun): Promise<RunResult> {
   const { connection, log, ref, engine, model = MODEL, onError = rethrow } = run;
-  const { handover = new AbortController().signal, onEngineReport = () => undefined } = run;
+  const { handover = new AbortController().signal, onEngineReport = () => undefined, holding = [] } = run;
   const context = {
     connection,
     log,
@@ -179,7 +183,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     onError,
     onEngineReport,
     handover,
-    running: new Map<GenerationId, RunLog>(),
+    running: new Map(holding.map((generation) => [generation, {} as RunLog])),
     connectedAtMs: () => Number.NEGATIVE_INFINITY,
   };
   const nothing = () => undefined;
