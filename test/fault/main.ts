@@ -1,13 +1,14 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readFile } from "node:fs/promises";
 import { formatTable, formatViolations } from "./campaign/format-table.ts";
 import { formatTrial } from "./campaign/format-trial.ts";
 import { type CampaignOptions, parseCampaignOptions, USAGE } from "./campaign/options.ts";
-import { mergeRowResults, type RowResult } from "./campaign/row-result.ts";
+import { mergeCampaigns, mergeRowResults, type RowResult } from "./campaign/row-result.ts";
 import { runJobs } from "./campaign/run-jobs.ts";
 import { runTask, splitIntoTasks, type Task } from "./campaign/task.ts";
 import { WorldPool } from "./campaign/world-pool.ts";
-import { writeReport } from "./campaign/write-report.ts";
+import { type Report, writeReport } from "./campaign/write-report.ts";
 
 /* `npm run test:fault`: tries every fault, and exits with 1 when an invariant did not hold. */
 
@@ -22,14 +23,13 @@ try {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;
 }
-if (options) await run(options);
+if (options) await (options.merge.length > 0 ? merge(options) : run(options));
 
 /** A first Ctrl-C ends after the trials that run, with a report of those that were done. */
 async function run({ rows, trials, seed, out, jobs }: CampaignOptions): Promise<void> {
   const abort = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
-  const name = `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}.json`;
-  const file = resolve(out ?? join(ROOT, ".reprise/fault", name));
+  const file = toFile(out);
   const found = new Map<string, RowResult>();
   const results = () => rows.flatMap((row) => found.get(row.name) ?? []);
   let writing: Promise<readonly string[]> = Promise.resolve([]);
@@ -47,13 +47,30 @@ async function run({ rows, trials, seed, out, jobs }: CampaignOptions): Promise<
   if (jobs === 1) await runHere(tasks, note, abort.signal);
   else await runJobs(tasks, { jobs, say: console.log, onResult: note, signal: abort.signal });
 
-  const violations = formatViolations(results());
-  console.log(
-    `\n${formatTable(results())}\n\n${violations || "No violations."}\n\n${(await writing).join("\n")}`,
-  );
+  tell(results(), await writing);
   const isWhole = tasks.reduce((sum, task) => sum + task.trials, 0) === countTrials(results());
   if (!isWhole) console.log("The campaign was ended early.");
-  if (violations !== "" || !isWhole) process.exitCode = 1;
+  if (!isWhole) process.exitCode = 1;
+}
+
+async function merge({ merge: files, out }: CampaignOptions): Promise<void> {
+  const reports = await Promise.all(
+    files.map(async (file) => JSON.parse(await readFile(file, "utf8")) as Report),
+  );
+  const results = mergeCampaigns(reports.map((report) => report.results));
+  tell(results, await writeReport(toFile(out), { seed: reports.flatMap(({ seed }) => seed), results }));
+}
+
+function toFile(out: string | undefined): string {
+  const name = `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}.json`;
+  return resolve(out ?? join(ROOT, ".reprise/fault", name));
+}
+
+/** A violation is the exit code 1. */
+function tell(results: readonly RowResult[], written: readonly string[]): void {
+  const violations = formatViolations(results);
+  console.log(`\n${formatTable(results)}\n\n${violations || "No violations."}\n\n${written.join("\n")}`);
+  if (violations !== "") process.exitCode = 1;
 }
 
 async function runHere(

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { TrialResult } from "../trial/run-trial.ts";
 import { ROWS } from "../rows/all.ts";
-import { formatTable, formatViolations } from "./format-table.ts";
+import { formatPage, formatSum, formatTable, formatViolations } from "./format-table.ts";
 import { parseCampaignOptions } from "./options.ts";
-import { mergeRowResults, toRecovery, toRowResult } from "./row-result.ts";
+import { mergeCampaigns, mergeRowResults, toRecovery, toRowResult } from "./row-result.ts";
 import { splitIntoTasks } from "./task.ts";
 
 const ROW = { name: "worker-sigkill", about: "a worker is killed", proof: "it ran something" };
@@ -46,6 +46,8 @@ describe("a campaign's options", () => {
     [["--trials", "1.5"], '--trials: "1.5" is not'],
     [["--seed", ""], '--seed: "" is not'],
     [["--retry"], "--retry"],
+    [["a.json"], "a.json"],
+    [["--merge"], "--merge: names no file"],
   ])("%j is refused with what it may be", (args, message) => {
     expect(() => parseCampaignOptions(args)).toThrow(message);
   });
@@ -86,6 +88,21 @@ describe("a row's result", () => {
     const other = toRowResult(ROW, [trialResult(6, { recoveriesMs: [2], hits: 1 })], 4);
     const both = [trialResult(5, { recoveriesMs: [3, 1] }), trialResult(6, { recoveriesMs: [2], hits: 1 })];
     expect(mergeRowResults(one, other)).toEqual(toRowResult(ROW, both, 7));
+  });
+
+  test("of several campaigns is one line of the table of docs/faults.md", () => {
+    const earlier = toRowResult(ROW, [trialResult(5, { recoveriesMs: [1_200.4] })], 3);
+    const later = toRowResult(ROW, [trialResult(6, { recoveriesMs: [2], hits: 1 })], 4);
+    const other = toRowResult({ ...ROW, name: "pace" }, [trialResult(6)], 4);
+    const merged = mergeCampaigns([[earlier], [later, other]]);
+    expect(formatPage(merged).split("\n").slice(2)).toEqual([
+      "| `worker-sigkill` | A worker is killed | 2 | 0 | 1 | 2 | 1,200 | 1,200 |",
+      "| `pace` | A worker is killed | 1 | 0 | 4 | – | – | – |",
+    ]);
+    expect(formatSum(merged)).toBe(
+      "3 trials, 30 events stored, 60 shown to readers and compared byte for byte, 9 hits: 0 violations.",
+    );
+    expect(parseCampaignOptions(["--merge", "a.json", "b.json"]).merge).toEqual(["a.json", "b.json"]);
   });
 
   test("is a line of a table, with dashes where nothing had to recover", () => {

@@ -14,6 +14,10 @@ const HEADER = [
   "s/trial",
 ];
 
+const PAGE_HEADER = "| row | what happens; until when | trials | violations | fewest | p50 | p99 | max |";
+/** Of a row in which nothing has to recover. */
+const NO_TIMES = ["–", "–", "–"];
+
 /** The results as a table of Markdown, which reads as well on a terminal. */
 export function formatTable(results: readonly RowResult[]): string {
   const rows = results.map(({ row, trials, violations, hits, stored, shown, recoveriesMs, seconds }) => [
@@ -36,6 +40,30 @@ export function formatTable(results: readonly RowResult[]): string {
   return [line(HEADER), rule, ...rows.map(line)].join("\n");
 }
 
+/** What all rows together come to, in one sentence. */
+export function formatSum(results: readonly RowResult[]): string {
+  const sum = (of: (result: RowResult) => number) =>
+    count(results.reduce((total, result) => total + of(result), 0));
+  const shown = `${sum(({ shown: each }) => each)} shown to readers and compared byte for byte`;
+  const hits = `${sum(({ hits: { all } }) => all)} hits`;
+  const found = `${sum(({ violations }) => violations.length)} violations`;
+  return `${sum(({ trials }) => trials)} trials, ${sum(({ stored }) => stored)} events stored, ${shown}, ${hits}: ${found}.`;
+}
+
+/** The table of `docs/faults.md`: what was done, and recovery in milliseconds. */
+export function formatPage(results: readonly RowResult[]): string {
+  const rows = results.map(({ row, about, trials, violations, hits, recoveriesMs }) => {
+    const recovery = toRecovery(recoveriesMs);
+    const ms = recovery
+      ? [recovery.p50, recovery.p99, recovery.max].map((time) => count(Math.round(time)))
+      : NO_TIMES;
+    const what = about[0]!.toUpperCase() + about.slice(1);
+    const counts = [trials, violations.length, hits.fewest].map(count);
+    return `| \`${row}\` | ${[what, ...counts, ...ms].join(" | ")} |`;
+  });
+  return [PAGE_HEADER, "|---|---|--:|--:|--:|--:|--:|--:|", ...rows].join("\n");
+}
+
 /** Every violation, with what it takes to see it again. */
 export function formatViolations(results: readonly RowResult[]): string {
   return results
@@ -53,9 +81,9 @@ export function formatMs(ms: number): string {
       : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-function times(recoveriesMs: readonly number[]): string[] {
+function times(recoveriesMs: readonly number[]): readonly string[] {
   const recovery = toRecovery(recoveriesMs);
-  if (!recovery) return ["–", "–", "–"];
+  if (!recovery) return NO_TIMES;
   return [recovery.p50, recovery.p99, recovery.max].map(formatMs);
 }
 

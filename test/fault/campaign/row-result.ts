@@ -66,6 +66,16 @@ export function mergeRowResults(one: RowResult, other: RowResult): RowResult {
   };
 }
 
+/** The results of several campaigns, each row's together, in the order in which rows are met first. */
+export function mergeCampaigns(campaigns: readonly (readonly RowResult[])[]): readonly RowResult[] {
+  const merged = new Map<string, RowResult>();
+  for (const result of campaigns.flat()) {
+    const before = merged.get(result.row);
+    merged.set(result.row, before ? mergeRowResults(before, result) : result);
+  }
+  return [...merged.values()];
+}
+
 function toTenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }

@@ -1,14 +1,17 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { dirname } from "node:path";
-import { formatTable, formatViolations } from "./format-table.ts";
+import { formatPage, formatSum, formatTable, formatViolations } from "./format-table.ts";
 import type { RowResult } from "./row-result.ts";
 
-/** Writes the results as JSON, and as a page of Markdown under the same name. Returns both paths. */
-export async function writeReport(
-  file: string,
-  { seed, results }: { readonly seed: number; readonly results: readonly RowResult[] },
-): Promise<readonly string[]> {
+export interface Report {
+  /** Of each campaign that it is of, the first trial's. */
+  readonly seed: number | readonly number[];
+  readonly results: readonly RowResult[];
+}
+
+/** Writes the results as JSON, and as a page of Markdown under the same name, with the table of `docs/faults.md`. Returns both paths. */
+export async function writeReport(file: string, { seed, results }: Report): Promise<readonly string[]> {
   const machine = {
     cpu: cpus()[0]?.model ?? "unknown",
     cores: availableParallelism(),
@@ -23,15 +26,14 @@ export async function writeReport(
   );
   await writeFile(
     page,
-    toPage(seed, results, `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}`),
+    toPage({ seed, results }, `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}`),
   );
   return [file, page];
 }
 
-function toPage(seed: number, results: readonly RowResult[], machine: string): string {
-  const rows = results
-    .map(({ row, about, proof }) => `* \`${row}\`: ${about}. The fault hits where ${proof}.`)
-    .join("\n");
+function toPage({ seed, results }: Report, machine: string): string {
+  const proofs = results.map(({ row, proof }) => `* \`${row}\`: the fault hits where ${proof}.`).join("\n");
   const violations = formatViolations(results) || "No violations.";
-  return `Seed ${seed}; ${machine}.\n\n${formatTable(results)}\n\n${rows}\n\n${violations}\n`;
+  const parts = [formatSum(results), formatPage(results), formatTable(results), proofs, violations];
+  return `Seed ${[seed].flat().join(", ")}; ${machine}.\n\n${parts.join("\n\n")}\n`;
 }
