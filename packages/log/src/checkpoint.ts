@@ -20,7 +20,7 @@ const FIRST_BYTES = 4 * 1_024;
 export interface Checkpointer {
   /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
   add(payload: Uint8Array, streamSeq: number, now: number): void;
-  /** The payloads of the log so far, seq 0 first; undefined once it has outgrown its checkpoint. */
+  /** The payloads of the log so far, seq 0 first, as views of one memory; undefined once it has outgrown its checkpoint. */
   events(): Uint8Array[] | undefined;
   /** Writes a checkpoint if one is due: for a log that has stopped growing, no `add` will. */
   tick(now: number): void;
@@ -92,7 +92,8 @@ export function createCheckpointer({
       unwrittenBytes += payload.length + 1;
       tick(at);
     },
-    events: () => (bytes > maxBytes ? undefined : splitLines(Uint8Array.from(lines.subarray(0, bytes)))),
+    // What lies in it never changes, see above.
+    events: () => (bytes > maxBytes ? undefined : splitLines(lines.subarray(0, bytes))),
     tick,
     async flush() {
       if (unwritten > 0 && bytes <= maxBytes) write(writtenAt);

@@ -28,6 +28,8 @@ const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'))
  */
 export function isEventAt(seq: number, payload: Uint8Array): boolean {
   if (peekSeq(payload) !== seq) return false;
+  // No reader is sent the request, which may be large: it is checked by those who parse it.
+  if (seq === 0) return peekType(payload) === "generation.requested";
   return isPlainDelta(payload) || isWholeEvent(payload);
 }
 
@@ -71,8 +73,6 @@ function isWholeEvent(payload: Uint8Array): boolean {
     if (payload.includes(LF) || payload.includes(CR)) return false;
     const event = decodeEvent(payload);
     if (event.seq !== peekSeq(payload) || event.type !== peekType(payload)) return false;
-    // No reader is sent it, and what a later version allows in a request is for those who read that.
-    if (event.seq === 0) return event.type === "generation.requested";
     return !KNOWN_TYPES.has(event.type) || eventSchema.safeParse(event).success;
   } catch {
     return false;

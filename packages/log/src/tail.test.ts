@@ -227,3 +227,11 @@ describe("the policy of a tail", () => {
     expect([policyOf(encode([delta("a")], 5)), policyOf(encode([strange]))]).toEqual([undefined, undefined]);
   });
 });
+
+test.each(['{"seq":0,"type":"generation.requested"', '{"seq":0,"type":"generation.started"}'])(
+  "a log that begins with %j has no tail: its policy is not known",
+  (begin) => {
+    const events = [Buffer.from(begin)];
+    expect(() => new Tail(REF, plainFraming, { events, streamSeq: 1 })).toThrow("no event");
+  },
+);

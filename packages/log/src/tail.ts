@@ -72,6 +72,7 @@ export class Tail {
     const firstSeq = peekSeq(snapshot.events[0]!);
     this.beginsWhole = firstSeq === 0;
     this.requested = this.beginsWhole ? readRequestFacts(snapshot.events[0]!) : undefined;
+    if (this.beginsWhole && !this.requested) throw HUB_FAILURE.malformed;
     this.policy = this.requested?.policy;
     this.#lastSeq = firstSeq - 1;
     const moderation = holdingModeration(this.policy);

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { LIMITS, RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
 import type { FastifyError, FastifyReply } from "fastify";
 
@@ -23,10 +24,31 @@ export function toProblem(thrown: unknown): RepriseError {
   }
 }
 
-/** Answers with an error: its status, its body, and when to come back if that makes sense. */
-export async function sendProblem(reply: FastifyReply, error: RepriseError): Promise<void> {
+/**
+ * Answers with an error: its status, its body, and when to come back if that makes sense.
+ * @param rest resolves when the rest of the request has been dealt with; then the connection is closed
+ */
+export async function sendProblem(
+  reply: FastifyReply,
+  error: RepriseError,
+  rest?: Promise<void>,
+): Promise<void> {
   if (error.code === "unauthenticated") void reply.header("www-authenticate", "Bearer");
   if (error.retryAfterMs !== undefined)
     void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
-  await reply.code(toHttpStatus(error.code)).send(error.toBody());
+  void reply.code(toHttpStatus(error.code));
+  if (rest) await closeAfter(reply, JSON.stringify(error.toBody()), rest);
+  else await reply.send(error.toBody());
 }
+
+/** Node closes a connection as soon as its last answer ends. The client has this one whole before it ends. */
+async function closeAfter(reply: FastifyReply, body: string, rest: Promise<void>): Promise<void> {
+  const answer = async function* () {
+    yield body;
+    await rest;
+  };
+  void reply.type(JSON_TYPE).headers({ connection: "close", "content-length": Buffer.byteLength(body) });
+  await reply.send(Readable.from(answer()));
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";

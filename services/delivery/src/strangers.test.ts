@@ -49,6 +49,16 @@ describe("a body is read for nobody but a key that may make the call: the answer
     await connection.ended;
   });
 
+  test("and the answer to a large one is whole, says that the connection ends, and is not cut off by its end", async () => {
+    const length = LIMITS.bodyBytes;
+    await using connection = await openRawConnection(platform.node.url);
+    connection.send(createHead({ "content-length": `${length}` }));
+    await connection.until('"retryable":false}}');
+    expect(connection.text).toMatch(/^HTTP\/1.1 401 [^]*\r\nconnection: close\r\n/);
+    connection.send("x".repeat(length));
+    expect(await connection.ended).toBe("fin");
+  });
+
   test("and a small body that was refused does not end the connection", async () => {
     await using connection = await openRawConnection(platform.node.url);
     connection.send(`${createHead({ "content-length": "2" })}{}`);

@@ -163,10 +163,13 @@ export class RunLog implements Disposable {
   }
 }
 
-/** What a log says to whoever goes on with it: what was produced, withdrawn from readers or not. */
+/**
+ * What a log says to the worker that goes on with it: what was produced, withdrawn from readers or not. Seq 0 says nothing of that and is not
+ * parsed: it may be a megabyte, and a log is folded several times in a run.
+ */
 export function foldLog(events: readonly Uint8Array[]): RunTranscript {
   const transcript = new RunTranscript({ original: true });
-  for (const payload of events) transcript.apply(decodeEvent(payload));
+  for (const payload of events) if (peekSeq(payload) !== 0) transcript.apply(decodeEvent(payload));
   return transcript;
 }
 

@@ -1,16 +1,31 @@
 import type { IncomingMessage } from "node:http";
+import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 /** How long a client may go on sending a body that was refused. */
 export const DISCARD_MS = 5_000;
+/** Of all large bodies that were refused together one chunk of 64 KB is read in this time. */
+const CHUNK_EVERY_MS = 4;
+
+const pace = new PacedReading((next) => void setTimeout(next, CHUNK_EVERY_MS));
 
 /**
- * Sees to the rest of a request that was answered from its headers. Its bytes are thrown away as they come: a connection that is
- * closed while bytes are under way is reset, and the client might lose the answer. A client that is not through in time is cut off.
+ * Throws away the rest of a request that was answered from its headers. A connection that is closed while bytes are under way is reset,
+ * and the client might lose the answer. A large body is read slowly: a flood that is refused is not read at the speed of its senders.
+ * Most clients stop sending when they have the answer; one that is not through in time is cut off.
+ * @returns for a large body, when that is over. The connection carries no further request, which would have to wait for it: it is to be
+ *   closed then, and not before.
  */
-export function discardBody(request: IncomingMessage, discardMs: number): void {
+export function discardBody(request: IncomingMessage, discardMs: number): Promise<void> | undefined {
   const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
-  if (request.complete || (length === "0" && encoding === undefined)) return;
+  if (request.complete || (length === "0" && encoding === undefined)) return undefined;
+  const { promise: isOver, resolve } = Promise.withResolvers<void>();
   const cutOff = setTimeout(() => request.socket.destroy(), discardMs);
-  request.once("close", () => clearTimeout(cutOff));
+  request.once("close", () => {
+    clearTimeout(cutOff);
+    resolve();
+  });
+  const isLarge = encoding !== undefined || Number(length) > LARGE_BYTES;
+  if (isLarge) pace.add(request);
   request.resume();
+  return isLarge ? isOver : undefined;
 }

@@ -1,13 +1,41 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { FairQueue, restFromBusy } from "./fair-queue.ts";
+import type { Reservation } from "./byte-budget.ts";
+import { FairQueue, type Load } from "./fair-queue.ts";
 
-/** A turn of the event loop, in which nothing takes time. */
-const rest = (next: () => void) => void setImmediate(next);
+/** A loop that is busy for as long as a test says, and on which a rest is a turn. */
+class FakeLoad implements Load {
+  busy = 0;
+  readonly rests: number[] = [];
 
-/** Enters so many of one byte each, and notes when they begin. */
-function enter(queue: FairQueue, begun: string[], tenant: string, count: number): void {
-  for (let i = 0; i < count; i++) void queue.enter(tenant, 1).then(() => begun.push(tenant));
+  busyMs = () => this.busy;
+
+  rest(next: () => void, ms: number): void {
+    if (ms > 0) this.rests.push(ms);
+    setImmediate(next);
+  }
+}
+
+interface Begun {
+  readonly tenant: string;
+  readonly place: Reservation;
+}
+
+function open(maxBytes: number) {
+  const load = new FakeLoad();
+  const queue = new FairQueue(maxBytes, { load });
+  const begun: Begun[] = [];
+  return {
+    queue,
+    load,
+    begun,
+    /** Enters so many of one byte each, and notes when they begin. */
+    enter: (tenant: string, count: number) => {
+      for (let i = 0; i < count; i++)
+        void queue.enter(tenant, 1).then((place) => begun.push({ tenant, place: place! }));
+    },
+    leave: (index: number) => begun[index]!.place.release(),
+  };
 }
 
 async function turns(count: number): Promise<void> {
@@ -15,33 +43,31 @@ async function turns(count: number): Promise<void> {
 }
 
 test("so many bytes are under way at a time, and the next begins when one has left", async () => {
-  const queue = new FairQueue(2, rest);
-  const begun: string[] = [];
-  enter(queue, begun, "a", 5);
+  const { begun, enter, leave } = open(2);
+  enter("a", 5);
   await turns(10);
   expect(begun).toHaveLength(2);
-  queue.leave(1);
+  leave(0);
+  leave(0);
   await turns(10);
   expect(begun).toHaveLength(3);
 });
 
 test("tenants take turns, however many one of them has waiting", async () => {
-  const queue = new FairQueue(1, rest);
-  const begun: string[] = [];
-  enter(queue, begun, "flood", 100);
-  enter(queue, begun, "other", 2);
+  const { begun, enter, leave } = open(1);
+  enter("flood", 100);
+  enter("other", 2);
   for (let i = 0; i < 4; i++) {
-    await turns(2);
-    queue.leave(1);
+    await turns(3);
+    leave(i);
   }
-  await turns(2);
-  expect(begun).toEqual(["flood", "flood", "other", "flood", "other"]);
+  await turns(3);
+  expect(begun.map(({ tenant }) => tenant)).toEqual(["flood", "flood", "other", "flood", "other"]);
 });
 
 test("no two begin in one turn of the event loop", async () => {
-  const queue = new FairQueue(100, rest);
-  const begun: string[] = [];
-  enter(queue, begun, "a", 10);
+  const { begun, enter } = open(100);
+  enter("a", 10);
   await turn();
   const before = begun.length;
   await turn();
@@ -51,31 +77,48 @@ test("no two begin in one turn of the event loop", async () => {
 });
 
 test("one that is larger than all that may be under way goes alone", async () => {
-  const queue = new FairQueue(2, rest);
-  const begun: string[] = [];
-  enter(queue, begun, "a", 1);
-  void queue.enter("b", 5).then(() => begun.push("b"));
+  const { queue, begun, enter, leave } = open(2);
+  enter("a", 1);
+  void queue.enter("b", 5).then((place) => begun.push({ tenant: "b", place: place! }));
   await turns(5);
-  expect(begun).toEqual(["a"]);
-  queue.leave(1);
+  expect(begun).toHaveLength(1);
+  leave(0);
   await turns(5);
-  expect(begun).toEqual(["a", "b"]);
+  expect(begun.map(({ tenant }) => tenant)).toEqual(["a", "b"]);
 });
 
-test("a rest is three times as long as what ran before it", async () => {
+test("behind one that has left there is a rest, three times as long as the loop was busy meanwhile, a second at most", async () => {
+  const { load, begun, enter, leave } = open(1);
+  enter("a", 3);
+  await turns(3);
+  load.busy += 20;
+  leave(0);
+  expect(load.rests).toEqual([60]);
+  expect(begun).toHaveLength(1);
+  await turns(3);
+  expect(begun).toHaveLength(2);
+  load.busy += 2_000;
+  leave(1);
+  expect(load.rests).toEqual([60, 1_000]);
+});
+
+test("a rest is as long as it is asked for, and the loop is known to have been busy", async () => {
+  const queue = new FairQueue(1);
+  const first = await queue.enter("a", 1);
   const begunAt = performance.now();
-  const rested = new Promise<void>((resolve) => restFromBusy(resolve));
   while (performance.now() < begunAt + 20);
   const busyMs = performance.now() - begunAt;
-  await rested;
+  first!.release();
+  await queue.enter("a", 1);
   // Timers count whole milliseconds.
   expect(performance.now() - begunAt).toBeGreaterThanOrEqual(4 * busyMs - 2);
 });
 
 test("one whose turn does not come in time is refused, and leaves no place taken", async () => {
-  const queue = new FairQueue(1, rest, 20);
-  expect(await queue.enter("a", 1)).toBe(true);
-  expect(await Promise.all([queue.enter("a", 1), queue.enter("b", 1)])).toEqual([false, false]);
-  queue.leave(1);
-  expect(await queue.enter("b", 1)).toBe(true);
+  const queue = new FairQueue(1, { load: new FakeLoad(), maxWaitMs: 20 });
+  const first = await queue.enter("a", 1);
+  expect(await Promise.all([queue.enter("a", 1), queue.enter("b", 1)])).toEqual([undefined, undefined]);
+  first!.release();
+  await turns(3);
+  expect(await queue.enter("b", 1)).toBeDefined();
 });

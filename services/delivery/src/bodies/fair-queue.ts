@@ -1,3 +1,5 @@
+import type { Reservation } from "./byte-budget.ts";
+
 interface Waiting {
   readonly bytes: number;
   readonly begin: () => void;
@@ -6,54 +8,58 @@ interface Waiting {
 /** How long a request may wait for its turn before it is refused, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
-/** Calls back later. */
-export type Rest = (next: () => void) => void;
-
-/**
- * Calls back when three times as much has gone by as this turn of the event loop takes: what rests like this between its parts begins
- * them in a quarter of the loop's time at most, however much there is of it. What they still have to do later has its place in the rest.
- */
-export function restFromBusy(next: () => void): void {
-  const begunAt = performance.now();
-  setImmediate(() => setTimeout(next, RESTS * (performance.now() - begunAt)));
+/** What a `FairQueue` knows of time. */
+export interface Load {
+  /** For how long the event loop was busy so far, in milliseconds. */
+  busyMs(): number;
+  /** Calls back after so many milliseconds, and not in this turn of the event loop. */
+  rest(next: () => void, ms: number): void;
 }
 
+const LOOP: Load = {
+  busyMs: () => performance.eventLoopUtilization().active,
+  rest: (next, ms) => void setImmediate(() => setTimeout(next, ms)),
+};
+
+/** So many times as long as the loop was busy with large requests it is left to all others. */
 const RESTS = 3;
+/** A broker that is away makes a request last, and is no reason to keep others waiting behind it. */
+const MAX_REST_MS = 1_000;
 
 /**
  * Lets large requests in one behind the other, so many bytes of them at a time: each costs this process milliseconds in which nothing
- * else runs, and the broker's time. Tenants take turns, however much one of them has waiting. Between two that begin there is a
- * rest, in which all other work goes on.
+ * else runs, and as much of the broker's and a worker's time. Tenants take turns, however much one of them has waiting. When one has left,
+ * there is a rest: large requests get a quarter of the event loop at most, and less where others keep it busy.
  */
 export class FairQueue {
   readonly #maxBytes: number;
   /** In the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
-  #bytes = 0;
-  readonly #rest: Rest;
+  readonly #load: Load;
   readonly #maxWaitMs: number;
-  #isResting = false;
+  #bytes = 0;
+  #rests = 0;
 
   /** @param maxBytes how much may be under way at a time; a larger one than that goes alone */
-  constructor(maxBytes: number, rest: Rest = restFromBusy, maxWaitMs = MAX_WAIT_MS) {
+  constructor(
+    maxBytes: number,
+    { load = LOOP, maxWaitMs = MAX_WAIT_MS }: { load?: Load; maxWaitMs?: number } = {},
+  ) {
     this.#maxBytes = maxBytes;
-    this.#rest = rest;
+    this.#load = load;
     this.#maxWaitMs = maxWaitMs;
   }
 
-  /**
-   * Resolves with true when it is this one's turn, and with false when that has not come in time. `leave` is to be called for each that
-   * has begun.
-   */
-  enter(tenant: string, bytes: number): Promise<boolean> {
+  /** Resolves with a place when it is this one's turn, and with undefined when that has not come in time. */
+  enter(tenant: string, bytes: number): Promise<Reservation | undefined> {
     return new Promise((resolve) => {
       const giveUp = setTimeout(() => {
         this.#remove(tenant, waiting);
-        resolve(false);
+        resolve(undefined);
       }, this.#maxWaitMs);
       const begin = () => {
         clearTimeout(giveUp);
-        resolve(true);
+        resolve(this.#take(bytes));
       };
       const waiting: Waiting = { bytes, begin };
       const others = this.#waiting.get(tenant);
@@ -63,9 +69,26 @@ export class FairQueue {
     });
   }
 
-  leave(bytes: number): void {
-    this.#bytes -= bytes;
-    this.#beginNext();
+  #take(bytes: number): Reservation {
+    const busyBefore = this.#load.busyMs();
+    this.#bytes += bytes;
+    let isHeld = true;
+    return {
+      release: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#bytes -= bytes;
+        this.#rest(Math.min(RESTS * (this.#load.busyMs() - busyBefore), MAX_REST_MS));
+      },
+    };
+  }
+
+  #rest(ms: number): void {
+    this.#rests++;
+    this.#load.rest(() => {
+      this.#rests--;
+      this.#beginNext();
+    }, ms);
   }
 
   #remove(tenant: string, waiting: Waiting): void {
@@ -76,18 +99,14 @@ export class FairQueue {
 
   #beginNext(): void {
     const [next] = this.#waiting;
-    if (!next || this.#isResting) return;
+    if (!next || this.#rests > 0) return;
     const [tenant, [first, ...others]] = next;
     const { bytes, begin } = first!;
     if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) return;
     this.#waiting.delete(tenant);
     if (others.length > 0) this.#waiting.set(tenant, others);
-    this.#bytes += bytes;
-    this.#isResting = true;
     begin();
-    this.#rest(() => {
-      this.#isResting = false;
-      this.#beginNext();
-    });
+    // No two begin in one turn of the event loop.
+    this.#rest(0);
   }
 }

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { PassThrough } from "node:stream";
 import { LIMITS } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { RequestBodies } from "./request-bodies.ts";
@@ -12,7 +13,8 @@ function openBodies() {
 
 /** A large body that has been read, and waits for its turn. */
 function admitLarge(bodies: RequestBodies) {
-  const request = { headers: { "content-length": `${BYTES}` } } as unknown as IncomingMessage;
+  const headers = { "content-length": `${BYTES}` };
+  const request = Object.assign(new PassThrough(), { headers }) as unknown as IncomingMessage;
   const response = new EventEmitter();
   bodies.admit(request, response as ServerResponse, "acme");
   return { request, turn: bodies.turn(request, BYTES)!, closeAnswer: () => response.emit("close") };

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { ByteBudget, type Reservation } from "./byte-budget.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 export interface RequestBodiesOptions {
   /** Bytes of request bodies that this process works on at a time, of all tenants together. */
@@ -9,11 +10,10 @@ export interface RequestBodiesOptions {
   onRefused: () => void;
 }
 
-/** Above this size a body is read, checked and written apart from the small ones, which never wait for it. */
-const LARGE_BYTES = 64 * 1_024;
 /** As large as the largest body: one of those, or several smaller ones. */
 const LARGE_BYTES_AT_A_TIME = LIMITS.bodyBytes;
-const RETRY_AFTER_MS = 1_000;
+/** What is refused in one moment comes back over so long, and not all at once: even a refusal costs. */
+const RETRY_AFTER_MS = { least: 1_000, most: 5_000 } as const;
 
 interface HeldBody {
   readonly tenant: string;
@@ -30,6 +30,7 @@ interface HeldBody {
 export class RequestBodies {
   readonly #budget: ByteBudget;
   readonly #large = new FairQueue(LARGE_BYTES_AT_A_TIME);
+  readonly #pace = new PacedReading((next) => void setImmediate(next));
   readonly #onRefused: () => void;
   readonly #held = new WeakMap<IncomingMessage, HeldBody>();
 
@@ -59,8 +60,9 @@ export class RequestBodies {
     if (!reserved) {
       this.#onRefused();
       const message = "Too many bytes of requests with keys of this tenant are under way.";
-      throw new RepriseError("overloaded", message, { retryAfterMs: RETRY_AFTER_MS });
+      throw new RepriseError("overloaded", message, { retryAfterMs: retryAfterMs() });
     }
+    if (bytes > LARGE_BYTES) this.#pace.add(request);
     this.#held.set(request, { tenant, parts: [reserved], isInUse: false, hasLeft: false });
     response.once("close", () => this.#leave(request));
   }
@@ -74,15 +76,15 @@ export class RequestBodies {
     const held = this.#held.get(request);
     if (length <= LARGE_BYTES || !held) return undefined;
     held.isInUse = true;
-    return this.#large.enter(held.tenant, length).then((isDue) => {
-      if (!isDue) {
+    return this.#large.enter(held.tenant, length).then((place) => {
+      if (!place) {
         this.release(request);
         this.#onRefused();
         throw new RepriseError("overloaded", "Too many large requests wait for their turn.", {
-          retryAfterMs: RETRY_AFTER_MS,
+          retryAfterMs: retryAfterMs(),
         });
       }
-      held.parts.push({ release: () => this.#large.leave(length) });
+      held.parts.push(place);
       held.isInUse = false;
       if (held.hasLeft) this.release(request);
       return !held.hasLeft;
@@ -109,4 +111,9 @@ export class RequestBodies {
     held.hasLeft = true;
     if (!held.isInUse) this.release(request);
   }
+}
+
+function retryAfterMs(): number {
+  const { least, most } = RETRY_AFTER_MS;
+  return least + Math.random() * (most - least);
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyText } from "../testing/any-text.ts";
-import { countInputTokens, splitText, toTokenSource, tokenAt } from "./sim-tokens.ts";
+import { countInputTokens, countTokens, splitText, toTokenSource, tokenAt } from "./sim-tokens.ts";
 import { parseSimOptions } from "./sim-options.ts";
 
 const utf8Length = (text: string) => new TextEncoder().encode(text).length;
@@ -34,12 +34,16 @@ describe("a text cut into tokens", () => {
         const tokens = splitText(text);
         expect(tokens.join("")).toBe(text);
         expect(tokens).not.toContain("");
+        expect(countTokens(text)).toBe(tokens.length);
       }),
     );
   });
 
   test("is cut before the blanks between words, and inside very long words", () => {
     expect(splitText("To be,  or\nnot ")).toEqual(["To", " be,", "  or", "\nnot", " "]);
+    expect(
+      ["To be,  or\nnot ", "", " ", "\u3000\ufeffto\u2028be", `${"🙂".repeat(13)} x`].map(countTokens),
+    ).toEqual([5, 0, 1, 2, 3]);
     expect(splitText("日".repeat(30))).toEqual(["日".repeat(12), "日".repeat(12), "日".repeat(6)]);
   });
 });
