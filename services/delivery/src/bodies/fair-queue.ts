@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { Reservation } from "./byte-budget.ts";
 
 interface Waiting {
