@@ -168,6 +168,21 @@ describe("reviews that wait when the generation has ended", () => {
     expect(stream.status).toBe("completed");
   });
 
+  it("are asked for less and less often where none is open and the generation is not settled", async () => {
+    await using delivery = await startFakeDelivery({ log: numbered([...said, end]) });
+    const runtime = createTestRuntime();
+    let answers = 0;
+    const fetchUnsettled: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (!response.headers.get("content-type")?.includes("json")) return response;
+      return Response.json({ ...((await response.json()) as object), settled: ++answers > 4 });
+    };
+    const settings = { url: delivery.url, apiKey: "rk_x", runtime, fetch: fetchUnsettled };
+    const client = createClient({ ...settings, idleTimeoutMs: IDLE_TIMEOUT_MS });
+    await client.generations.stream(FAKE_ID, { awaitReviews: true }).done();
+    expect(runtime.pauses).toEqual([1_125, 2_250, 4_500, 9_000]);
+  });
+
   it("are not awaited where none is", async () => {
     await using delivery = await startFakeDelivery({ log: numbered([...said, end]) });
     const { runtime, stream } = openStream(delivery, [], 0, { awaitReviews: true });

@@ -44,6 +44,11 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   readonly #settings: HttpSettings;
   readonly #source: StreamSource;
   readonly #transcript = new Transcript();
+  /** The last event when the platform was asked and no review was open, and how often in a row it was asked again; -1 for never. */
+  #unsettled: { readonly cursor: string | undefined; readonly count: number } = {
+    cursor: undefined,
+    count: -1,
+  };
   /** Aborted by whoever ends the stream early: the app's signal, or the app leaving its loop. */
   readonly #ending = new AbortController();
   readonly #outcome: Promise<GenerationOutcome>;
@@ -228,8 +233,13 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     if (!this.#source.awaitReviews || this.#id === undefined) return undefined;
     const record = await this.#source.get(this.#id, this.#ending.signal);
     const { runtime, retry: policy } = this.#settings;
+    const { cursor } = this;
+    const { cursor: before, count } = this.#unsettled;
+    const further = cursor === before ? count + 1 : 0;
+    this.#unsettled = { cursor, count: record.reviews.length > 0 ? -1 : further };
     return planReviewWait(record, {
-      cursor: this.cursor,
+      cursor,
+      asked: Math.max(0, this.#unsettled.count),
       nowMs: runtime.now(),
       random: runtime.random(),
       policy,
