@@ -1,4 +1,4 @@
-import { type EffectivePolicy, type EventDraft, type GenerationRef } from "@reprise/protocol";
+import { type EffectivePolicy, type EventDraft, type GenerationRef, isTerminal } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { createSimEngine } from "./engines/sim/sim-engine.ts";
 import { answered, attemptsIn } from "./testing/drafts.ts";
@@ -79,14 +79,16 @@ test("handed over from worker to worker, many generations at once lose nothing a
   let worker = await world.startWorker(engine, { slots: 30 });
   const expected = textOf(await world.untilEnded(undisturbed));
   const refs: GenerationRef[] = [];
+  // The first generations must not end while the last ones are created.
+  engine.sayUpTo(100);
   for (let i = 0; i < 20; i++) refs.push(await world.submit({ options, policy: STRICT }));
   for (let round = 1; round <= 3; round++) {
     engine.sayUpTo(100 * round);
     for (const ref of refs)
-      await world.until(
-        ref,
-        (events) => attemptsIn(events).length === round && hasTokens(50 * round)(events),
-      );
+      await world.until(ref, (events) => {
+        expect(events.filter(({ type }) => isTerminal(type))).toEqual([]);
+        return attemptsIn(events).length === round && hasTokens(50 * round)(events);
+      });
     const next = await world.startWorker(engine, { slots: 30 });
     await worker.close();
     worker = next;
