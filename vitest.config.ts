@@ -1,34 +1,51 @@
-import { globSync, readFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, globSync, readFileSync, statfsSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
 
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
 const NO_TESTS = [...configDefaults.exclude, "test/bench/**"];
 
-/** What a test imports that starts processes, opens sockets or changes what all tests of a process share. */
-const IMPURE =
-  /from "(@reprise\/testkit|.*\/testing\/.*|node:(child_process|net|http|https|tls|worker_threads))"|\bvi\./;
+/** What a test does to its process, or asks of it, that concerns every test in that process. */
+const CHANGES_PROCESS =
+  /\bvi\.(hoisted|mock|setConfig|spyOn|stubGlobal|useFakeTimers)\b|\bprocess\.(on|memoryUsage|getActiveResourcesInfo|cpuUsage)\b|from "node:(child_process|diagnostics_channel|v8|vm|worker_threads)"/;
 
-/** Tests of functions alone: they can share a process, and so load what they import once. */
-const PURE = globSync("{packages,services}/*/src/**/*.test.ts").filter(
-  (path) => !path.includes("node_modules") && !IMPURE.test(readFileSync(path, "utf8")),
+/** Tests that can follow one another in a process, and so load what they import once. */
+const SHARED = globSync("{packages,services}/*/src/**/*.test.ts").filter(
+  (path) => !path.includes("node_modules") && !CHANGES_PROCESS.test(readFileSync(path, "utf8")),
 );
+
+/** A file system in memory. Making streams on a disk is most of what a broker costs a test. */
+const MEMORY = "/dev/shm";
+const MIN_ROOM_BYTES = 8 * 1_024 ** 3;
+
+function hasRoomInMemory(): boolean {
+  if (process.env["TMPDIR"] !== undefined || !existsSync(MEMORY)) return false;
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return Math.min(bavail * bsize, process.availableMemory()) >= MIN_ROOM_BYTES;
+}
 
 export default defineConfig({
   test: {
     environment: "node",
     pool: "forks",
-    // Tests wait for brokers, timeouts and leases more than they compute; by default there would be one worker less.
-    maxWorkers: availableParallelism() + 1,
+    globalSetup: "packages/testkit/src/broker-image.ts",
+    // For the processes of tests and those that they start. Vitest takes it away where coverage needs it.
+    env: {
+      NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile"),
+      TMPDIR: hasRoomInMemory() ? MEMORY : tmpdir(),
+    },
+    // Tests wait for brokers, timeouts and leases as much as they compute.
+    maxWorkers: 2 * availableParallelism(),
     // Ends what hangs, and is far from what anything takes: a busy machine makes no test fail.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     coverage: { provider: "v8", include: ["{packages,services}/*/src/**/*.ts"] },
     projects: [
-      { extends: true, test: { name: "pure", include: PURE, isolate: false } },
-      // A process per file: tests that start brokers, cut sockets and send signals must not meet.
-      { extends: true, test: { name: "real", include: TESTS, exclude: [...NO_TESTS, ...PURE] } },
+      // A process per file. The longest files are here and start first: vitest takes projects by name.
+      { extends: true, test: { name: "alone", include: TESTS, exclude: [...NO_TESTS, ...SHARED] } },
+      { extends: true, test: { name: "shared", include: SHARED, isolate: false } },
     ],
   },
 });

@@ -34,6 +34,10 @@ export type ServiceName = "delivery" | "inference-worker" | "moderation" | "audi
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
+/** Where Node keeps compiled modules, if this process was told: compiling is half of what a service takes to start. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
 /** The end of stdin is that of whoever holds its other end: a test run that is killed leaves no process behind. */
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
@@ -47,7 +51,7 @@ export async function startService(
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
   const child = spawn(process.execPath, ["--import", END_WITH_PARENT, `services/${name}/src/main.ts`], {
     cwd: ROOT,
-    env: { PATH: process.env["PATH"], REPRISE_NATS_SERVER: path, ...env },
+    env: { PATH: process.env["PATH"], ...COMPILE_CACHE, REPRISE_NATS_SERVER: path, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     // A session of its own: a terminal's Ctrl-C is for whoever started it, who ends it in order.
     detached: true,

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/service";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
+import { findBrokerImage } from "./broker-image.ts";
 import { startBrokerBinary, type StoredBroker } from "./test-broker-binary.ts";
-import { findBrokerImage, startBrokerContainer } from "./test-broker-container.ts";
 
 /** Where `npm` set-up keeps what it fetches: the platform's default data folder at the root of the repository. */
 const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
@@ -15,7 +15,9 @@ const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
  */
 export async function startTestBroker(options: TestBrokerOptions = {}): Promise<TestBroker> {
   const image = await findBrokerImage();
-  return image === undefined ? startStoredBroker(options) : startBrokerContainer(image, options);
+  if (image === undefined) return startStoredBroker(options);
+  const { startBrokerContainer } = await import("./test-broker-container.ts");
+  return startBrokerContainer(image, options);
 }
 
 /**

@@ -1,31 +1,11 @@
-import { GenericContainer, getContainerRuntimeClient, ImageName, Wait } from "testcontainers";
+import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers";
 import { isEndingSignal, standsStill } from "./send-signal.ts";
 import { findFreePort } from "./free-port.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
-/** Tried in this order. The log is tested with 2.15; anything from 2.12 on must do. */
-const IMAGES = [
-  "nats:2.15-alpine",
-  "nats:2.15",
-  "nats:2.14-alpine",
-  "nats:2.14",
-  "nats:2.12-alpine",
-  "nats:2.12",
-  "nats:latest",
-];
 const CLIENT_PORT = 4222;
 const CONFIG_FILE = "/etc/nats/reprise.json";
 const STOP_GRACE_MS = 10_000;
-
-/** The first of our images that the local Docker engine already has; undefined without one, or without an engine. */
-export async function findBrokerImage(): Promise<string | undefined> {
-  const client = await getContainerRuntimeClient().catch(() => undefined);
-  if (client === undefined) return undefined;
-  for (const image of IMAGES) {
-    if (await client.image.exists(ImageName.fromString(image))) return image;
-  }
-  return undefined;
-}
 
 /** A nats-server in a container, which keeps its store in the container's own file system until it is disposed of. */
 export async function startBrokerContainer(image: string, options: TestBrokerOptions): Promise<TestBroker> {
