@@ -20,7 +20,7 @@ const MEMORY = "/dev/shm";
 const MIN_ROOM_BYTES = 8 * 1_024 ** 3;
 
 function hasRoomInMemory(): boolean {
-  if (process.env["TMPDIR"] !== undefined || !existsSync(MEMORY)) return false;
+  if (tmpdir() !== "/tmp" || !existsSync(MEMORY)) return false;
   const { bavail, bsize } = statfsSync(MEMORY);
   return Math.min(bavail * bsize, process.availableMemory()) >= MIN_ROOM_BYTES;
 }
