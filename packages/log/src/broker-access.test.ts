@@ -64,6 +64,26 @@ describe("a broker with passwords and nkeys", () => {
     await expect(enter(url, { nkeyFile: await file("other.nk", other) })).rejects.toMatchObject(REFUSED);
   });
 
+  test.each(["", "no seed"])(
+    "is entered again while the nkey's file holds %j, with what it held",
+    async (content) => {
+      await using broker = await start();
+      const nkeyFile = await file("rotated.nk", new TextDecoder().decode(user.getSeed()));
+      await using connected = await openBroker({
+        url: broker.url,
+        access: { nkeyFile },
+        name: "test",
+        ...TOPOLOGY,
+      });
+      const back = Promise.withResolvers<string>();
+      watchConnection(connected.main, { onUp: () => back.resolve("back") });
+      void connected.main.closed().then(() => back.resolve("closed for good"));
+      await file("rotated.nk", content);
+      await broker.restart();
+      expect(await back.promise).toBe("back");
+    },
+  );
+
   test("is told nothing but hosts in the message of a refusal", async () => {
     await using broker = await start();
     const failure = await enter(withLogin(broker.url, "reprise:wrong")).catch(

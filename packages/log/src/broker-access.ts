@@ -130,13 +130,32 @@ function waysIn({ user, password, token, credsFile, nkeyFile }: BrokerAccess): A
   return [
     ...(user === undefined ? [] : [usernamePasswordAuthenticator(user, password)]),
     ...(token === undefined ? [] : [tokenAuthenticator(token)]),
-    ...(credsFile === undefined ? [] : [credsAuthenticator(() => readFileSync(credsFile))]),
-    ...(nkeyFile === undefined ? [] : [nkeyAuthenticator(() => readSeed(nkeyFile))]),
+    ...(credsFile === undefined ? [] : [fromFile(credsFile, credsAuthenticator)]),
+    ...(nkeyFile === undefined ? [] : [fromFile(nkeyFile, (content) => nkeyAuthenticator(toSeed(content)))]),
   ];
 }
 
-function readSeed(file: string): Uint8Array {
-  return new TextEncoder().encode(readFileSync(file, "utf8").trim());
+/**
+ * The client closes a connection for good when its authenticator throws, and a file that is being rotated may be empty for a moment: what
+ * could be used last stands in for one that can't.
+ */
+function fromFile(path: string, toAuthenticator: (content: Uint8Array) => Authenticator): Authenticator {
+  let last: Authenticator | undefined;
+  return (nonce) => {
+    try {
+      const next = toAuthenticator(readFileSync(path));
+      const credentials = next(nonce);
+      last = next;
+      return credentials;
+    } catch (error) {
+      if (!last) throw error;
+      return last(nonce);
+    }
+  };
+}
+
+function toSeed(content: Uint8Array): Uint8Array {
+  return new TextEncoder().encode(new TextDecoder().decode(content).trim());
 }
 
 /**

@@ -1,4 +1,11 @@
-import { generationsStream, LEASES_STREAM, type RepriseError, toRepriseError } from "@reprise/protocol";
+import {
+  generationsStream,
+  JOBS_STREAM,
+  LEASES_STREAM,
+  type RepriseError,
+  RULES_STREAM,
+  toRepriseError,
+} from "@reprise/protocol";
 import { type Broker, watchConnection } from "./connection.ts";
 import { encodeShardAnnouncement, otherShards, readShardCount, shardMemberSubject } from "./shard-count.ts";
 import { askStream, type StreamPeers } from "./stream-api.ts";
@@ -8,25 +15,33 @@ export interface BrokerAvailabilityOptions {
   readonly broker: Broker;
   /** How many streams the logs are spread over. */
   readonly shards: number;
-  /** Told when appends are no longer possible, with the reasons, and when they are again, without any. */
+  /**
+   * Told when appends are no longer possible, with the reasons; with the new ones once others have held for `settleMs`; and when appends
+   * are possible again, without any.
+   */
   readonly onChange?: (because: readonly string[]) => void;
   /** Told, once, that the broker's logs are spread over another number of streams by now: this process must end. */
   readonly onOtherShards?: (error: RepriseError) => void;
   /** Between two probes. Default 1 s. */
   readonly everyMs?: number;
+  /** Default 5 s: a broker that comes back has other reasons every second. */
+  readonly settleMs?: number;
 }
 
 const EVERY_MS = 1_000;
+const SETTLE_MS = 5_000;
 const TIMEOUT_MS = 2_000;
+/** What a create is stored in beside its log: its job, and the rules that it is moderated by. */
+const CREATE_STREAMS = [JOBS_STREAM, RULES_STREAM] as const;
 /** Streams asked in one probe: with more shards the next probe goes on behind them. */
 const STREAMS_PER_PROBE = 16;
 /** A replica that its leader has not heard of for as long counts as gone: nodes exchange signs of life every second. */
 const SILENT_NS = 5_000 * 1_000_000;
 
 /**
- * Whether an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost their
- * quorum keep it, and take no message. So every second the leaders of the logs' streams are asked for their replicas, and a message is
- * stored like an event is: this process's announcement that it is there, and over how many shards it spreads logs.
+ * Whether a create and an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost
+ * their quorum keep it, and take no message. So every second the leaders of the streams of logs, jobs and rules are asked for their replicas,
+ * and a message is stored like an event is: this process's announcement that it is there, and over how many shards it spreads logs.
  */
 export class BrokerAvailability implements AsyncDisposable {
   readonly #options: BrokerAvailabilityOptions;
@@ -36,10 +51,15 @@ export class BrokerAvailability implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #probed: readonly string[] = [];
   #wasAway = false;
+  /** Why the server lets this process in no more, as of the last try. */
+  #refusal: string | undefined;
+  /** The reasons that were told last, and those that may be told next, each as one text. */
+  #told = "";
+  #next = { reasons: "", sinceMs: 0 };
   #backAtMs = Number.NEGATIVE_INFINITY;
   #nextShard = 0;
   /** What is wrong with streams, as of when each was asked last. */
-  readonly #problems = new Map<number, string>();
+  readonly #problems = new Map<string, string>();
   #isClosed = false;
   #isOther = false;
 
@@ -47,8 +67,8 @@ export class BrokerAvailability implements AsyncDisposable {
   constructor(options: BrokerAvailabilityOptions) {
     this.#options = options;
     this.#everyMs = options.everyMs ?? EVERY_MS;
-    const { main, reads } = options.broker;
-    for (const connection of [main, reads])
+    const { main, reads, bulk } = options.broker;
+    for (const connection of [main, reads, bulk])
       watchConnection(connection, {
         onDown: () => this.#note(() => this.#down.add(connection)),
         onUp: () => this.#returned(connection),
@@ -58,7 +78,8 @@ export class BrokerAvailability implements AsyncDisposable {
 
   /** Why no append would be stored now, in words for people: empty when it would. */
   because(): readonly string[] {
-    return this.#down.size > 0 ? ["not connected to NATS"] : this.#probed;
+    if (this.#down.size === 0) return this.#probed;
+    return [`not connected to NATS${this.#refusal === undefined ? "" : `: ${this.#refusal}`}`];
   }
 
   /** Whether appends were impossible at some time of the last so many milliseconds. */
@@ -82,6 +103,7 @@ export class BrokerAvailability implements AsyncDisposable {
   #returned(connection: Broker["main"]): void {
     this.#note(() => {
       this.#down.delete(connection);
+      if (this.#down.size === 0) this.#refusal = undefined;
       this.#probed = ["the log's streams have not answered since the connection is back"];
     });
     if (this.#down.size === 0) this.#schedule(0);
@@ -99,6 +121,9 @@ export class BrokerAvailability implements AsyncDisposable {
       const because = await this.#ask();
       // What was asked before the connection was lost says nothing of the time behind that.
       if (this.#down.size === 0) this.#note(() => (this.#probed = because));
+    } else {
+      const refusal = await this.#options.broker.whyRefused();
+      if (this.#down.size > 0) this.#note(() => (this.#refusal = refusal));
     }
     this.#schedule();
   }
@@ -110,15 +135,15 @@ export class BrokerAvailability implements AsyncDisposable {
     this.#nextShard = (this.#nextShard + count) % shards;
     const [stored] = await Promise.all([
       this.#store(shards).then((problem) => problem ?? this.#compareShards()),
-      ...asked.map((shard) => this.#askLeader(shard)),
+      ...[...CREATE_STREAMS, ...asked.map(generationsStream)].map((stream) => this.#askLeader(stream)),
     ]);
     return [...(stored === undefined ? [] : [stored]), ...this.#problems.values()];
   }
 
-  async #askLeader(shard: number): Promise<void> {
-    const problem = await askLeader(this.#options.broker, generationsStream(shard));
-    if (problem === undefined) this.#problems.delete(shard);
-    else this.#problems.set(shard, problem);
+  async #askLeader(stream: string): Promise<void> {
+    const problem = await askLeader(this.#options.broker, stream);
+    if (problem === undefined) this.#problems.delete(stream);
+    else this.#problems.set(stream, problem);
   }
 
   /** Behind this process's own announcement: one that raises the number looks for others behind its own. */
@@ -154,10 +179,15 @@ export class BrokerAvailability implements AsyncDisposable {
     change();
     const because = this.because();
     const isAway = because.length > 0;
-    if (isAway === this.#wasAway) return;
+    const reasons = because.join();
+    if (reasons !== this.#next.reasons) this.#next = { reasons, sinceMs: performance.now() };
+    const { settleMs = SETTLE_MS, onChange } = this.#options;
+    const isOtherReason = reasons !== this.#told && performance.now() - this.#next.sinceMs >= settleMs;
+    if (isAway === this.#wasAway && !(isAway && isOtherReason)) return;
+    if (this.#wasAway && !isAway) this.#backAtMs = performance.now();
     this.#wasAway = isAway;
-    if (!isAway) this.#backAtMs = performance.now();
-    this.#options.onChange?.(because);
+    this.#told = reasons;
+    onChange?.(because);
   }
 }
 

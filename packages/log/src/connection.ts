@@ -1,4 +1,4 @@
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
 import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from "./broker-access.ts";
 import { describeConnectFailure } from "./describe-connect-failure.ts";
@@ -18,6 +18,11 @@ export interface Broker extends AsyncDisposable {
   readonly main: NatsConnection;
   readonly reads: NatsConnection;
   readonly bulk: NatsConnection;
+  /**
+   * Dials once more, and closes that again: the client dials a lost connection anew for ever, and does not say what has come of it.
+   * @returns why the server lets this process in no more; undefined when it does, or nothing listens at its address
+   */
+  whyRefused(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -39,7 +44,8 @@ export async function connectBroker({ name, ...address }: BrokerOptions): Promis
     const close = async () => {
       await Promise.all(open.map((connection) => connection.close()));
     };
-    return { main, reads, bulk, close, [Symbol.asyncDispose]: close };
+    const whyRefused = () => askWhyRefused(options, `${name}:dial`);
+    return { main, reads, bulk, whyRefused, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
     const why = describeConnectFailure(cause);
@@ -79,6 +85,17 @@ export async function flushConnection(connection: NatsConnection): Promise<void>
     });
   } finally {
     clearTimeout(timer);
+  }
+}
+
+async function askWhyRefused(options: AccessOptions, name: string): Promise<string | undefined> {
+  try {
+    const connection = await connect({ ...options, name, timeout: TIMEOUT_MS, reconnect: false });
+    await connection.close();
+    return undefined;
+  } catch (error) {
+    // Its message is the whole of what there is to say: a server that is down.
+    return error instanceof errors.ConnectionError ? undefined : describeConnectFailure(error);
   }
 }
 
