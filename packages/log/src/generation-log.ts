@@ -16,7 +16,7 @@ export interface GenerationLog {
   readonly verdicts: VerdictReader;
   /** The largest checkpoint that the broker takes. */
   readonly maxCheckpointBytes: number;
-  /** How long to go on with what changes a log while the broker does not answer. */
+  /** How long a call that begins now is to go on with what changes a log while the broker does not answer. */
   readonly budgetMs: number;
   /** Whether all connections stand at this moment. */
   readonly connected: boolean;
@@ -28,12 +28,21 @@ const HEADER_ROOM = 4_096;
 const LARGE_BYTES = 64 * 1_024;
 /** An election takes up to 10 s. */
 const BUDGET_MS = 20_000;
+/** While the broker is known to be away: enough for one that is just coming back. */
+const AWAY_BUDGET_MS = 2_000;
+
+export interface GenerationLogOptions {
+  /** Default 20 s. */
+  readonly budgetMs?: number | undefined;
+  /** Whether the broker is known to take no appends: calls that begin meanwhile go on for 2 s at most. Default: it never is. */
+  readonly isAway?: (() => boolean) | undefined;
+}
 
 /** @param onError told of defects inside callbacks, which nobody awaits */
 export function createGenerationLog(
   broker: Broker,
   onError: (error: unknown) => void,
-  { budgetMs = BUDGET_MS }: { budgetMs?: number | undefined } = {},
+  { budgetMs = BUDGET_MS, isAway = () => false }: GenerationLogOptions = {},
 ): GenerationLog {
   const writes = new ReplyInbox(broker.main, onError);
   const reads = new ReplyInbox(broker.reads, onError);
@@ -50,7 +59,9 @@ export function createGenerationLog(
     leader,
     verdicts: createVerdictReader(reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
-    budgetMs,
+    get budgetMs() {
+      return isAway() ? Math.min(AWAY_BUDGET_MS, budgetMs) : budgetMs;
+    },
     get connected() {
       return writes.connected && reads.connected && bulk.connected;
     },

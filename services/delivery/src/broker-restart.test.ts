@@ -57,6 +57,24 @@ test("a broker that hangs is a pause to readers as well, and an answer to whoeve
   expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-3", "1-4", "1-5"]);
 });
 
+test("a call that comes when the node knows of an outage is answered without the patience that others have", async () => {
+  await using platform = await openPlatform();
+  const { url } = await platform.addNode({ brokerBudgetMs: 600_000 });
+  const { path, worker } = await createGeneration(platform);
+  await append(worker, started());
+  await platform.server.stop();
+  await expect.poll(async () => (await call(`${url}/readyz`)).status).toBe(503);
+  const answers = await Promise.all([
+    call(`${url}/v1/generations`, { body: REQUEST }),
+    call(`${url}/v1/generations`, { body: REQUEST, headers: { "idempotency-key": "order-7" } }),
+    call(`${url}${path}/cancel`, { method: "POST" }),
+  ]);
+  for (const { status, json, headers: said } of answers) {
+    expect([status, json]).toMatchObject([503, { error: { code: "broker_unavailable", retryable: true } }]);
+    expect(Number(said.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  }
+});
+
 test("without its broker a node answers in bounded time that it can't, and says that it may be tried again", async () => {
   await using platform = await openPlatform();
   const { url } = await platform.addNode({ brokerBudgetMs: 500 });

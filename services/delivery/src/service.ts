@@ -50,7 +50,10 @@ export interface DeliveryOptions extends DeliverySettings {
   readerLeaseMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number;
-  /** How long a call that changes a generation goes on while the broker does not answer. Default 20 s. */
+  /**
+   * How long a call that changes a generation goes on while the broker does not answer, 2 s at most if that is known when it begins.
+   * Default 20 s.
+   */
   brokerBudgetMs?: number;
 }
 
@@ -98,7 +101,11 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     brokerWatch,
     metrics,
   });
-  const log = createGenerationLog(broker, onError, { budgetMs: options.brokerBudgetMs });
+  const log = createGenerationLog(broker, onError, {
+    budgetMs: options.brokerBudgetMs,
+    isAway: () => brokerProblems().length > 0,
+  });
+  const brokerProblems = () => brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"]);
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
   // Each reads a log, and when moderation goes all of them are due at once.
   const recordings = new Gate(RECORDINGS);
@@ -169,10 +176,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   metrics.observe("reprise_hub_generations", () => hub.stats.tails);
 
   let isStopping = false;
-  const notReadyBecause = () => [
-    ...(isStopping ? ["draining"] : []),
-    ...(brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"])),
-  ];
+  const notReadyBecause = () => [...(isStopping ? ["draining"] : []), ...brokerProblems()];
   const announceStop = () => void (isStopping = true);
   const app = await buildServer({
     context: {
