@@ -4,6 +4,7 @@
  */
 export class JobMemory {
   readonly #maxBytes: number;
+  readonly #waiting = new Set<() => void>();
   #held = 0;
 
   constructor(maxBytes: number) {
@@ -24,5 +25,12 @@ export class JobMemory {
 
   release(bytes: number): void {
     this.#held -= bytes;
+    for (const onFree of this.#waiting) onFree();
+  }
+
+  /** Calls back whenever a job has given its bytes back, of whichever model. Returns how to stop that. */
+  onFree(listener: () => void): () => void {
+    this.#waiting.add(listener);
+    return () => this.#waiting.delete(listener);
   }
 }

@@ -188,12 +188,14 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
 
   watchConnection(connection, { onUp: () => !stopped && restart() });
   const renewals = setInterval(renew, HEARTBEAT_MS);
+  const forgetMemory = memory.onFree(pull);
   pull();
   return {
     stop() {
       if (stopped) return;
       stopped = true;
       clearInterval(renewals);
+      forgetMemory();
       // Jobs that are on their way still come, and are given back at once.
       if (!connection.isClosed()) void subscription.drain();
     },
