@@ -22,6 +22,13 @@ export class EarlyEvents {
     this.#newestSeq = Math.max(this.#newestSeq, seq);
   }
 
+  /** The log does not have the newest event, kept or not: forgets all that came too early, unless a newer one is known by now. */
+  forgetExpected(newestSeq: number): void {
+    if (newestSeq !== this.#newestSeq) return;
+    this.forgetUpTo(Number.POSITIVE_INFINITY);
+    this.#newestSeq = -1;
+  }
+
   /** Copies the payload, if it fits. */
   add(seq: number, payload: Uint8Array): void {
     this.expect(seq);

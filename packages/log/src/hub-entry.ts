@@ -19,3 +19,10 @@ export interface HubEntry {
   /** Asks the log for all it has. */
   readonly check: RecentCheck;
 }
+
+/** A tail that is being opened. */
+export interface OpeningTail {
+  readonly entry: Promise<HubEntry>;
+  /** The newest event that its log is known to have; -1 while nothing is known of it. */
+  expectedSeq: number;
+}

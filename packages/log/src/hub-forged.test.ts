@@ -8,6 +8,7 @@ import {
 } from "@reprise/protocol";
 import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
+import { announceLateEvent, subscribeLateEvents } from "./late-events.ts";
 import { subscribeErasures } from "./ops-erasures.ts";
 import { eventually } from "./testing/eventually.ts";
 import { follow, framesOf } from "./testing/follow.ts";
@@ -71,6 +72,39 @@ test.each([
     expect(tail.lastSeq).toBe(2);
     await expect(opened.hub.open(ref)).rejects.toMatchObject(MALFORMED);
     expect(world.errors.length).toBeGreaterThan(0);
+  },
+);
+
+test.each([
+  [
+    "a live event",
+    (world: World, ref: GenerationRef) =>
+      world.broker.main.publish(liveSubject(ref), encodeEvent(900_000, delta("forged"))),
+  ],
+  ["a late event", (world: World, ref: GenerationRef) => announceLateEvent(world.broker.main, ref, 900_000)],
+])(
+  "%s far off, which the log does not have, is told and forgotten, and its readers read on",
+  async (_what, forge) => {
+    await using world = await openWorld();
+    using opened = openHub(world, { probeMs: 600_000 });
+    const onLate = (ref: GenerationRef, seq: number) => opened.hub.expect(ref, seq);
+    const late = subscribeLateEvents(world.broker.main, {
+      onLate,
+      onError: (error) => world.errors.push(error),
+    });
+    const ref = newRef();
+    const appender = await begin(world, ref);
+    const tail = await opened.hub.open(ref);
+    const read = follow(tail);
+    forge(world, ref);
+    await eventually(() => expect(tail.hasGap).toBe(true));
+    await appendOne(appender, delta("on"));
+    await eventually(() => expect(tail.hasGap).toBe(false));
+    await appendOne(appender, completed());
+    const stored = await world.log.leader.readTail(ref, 0);
+    expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
+    expect([tail.failure, world.errors]).toMatchObject([undefined, [{ code: "broker_unavailable" }]]);
+    late.unsubscribe();
   },
 );
 

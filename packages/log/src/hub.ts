@@ -1,7 +1,7 @@
 import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
 import { watchConnection } from "./connection.ts";
 import { Gate } from "./gate.ts";
-import type { HubEntry } from "./hub-entry.ts";
+import type { HubEntry, OpeningTail } from "./hub-entry.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { overBudget } from "./hub-memory.ts";
 import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
@@ -48,7 +48,7 @@ const UNCHECKED_PART = 1 / 16;
 export class Hub {
   readonly #options: Required<HubOptions>;
   readonly #entries = new Map<string, HubEntry>();
-  readonly #opening = new Map<string, Promise<HubEntry>>();
+  readonly #opening = new Map<string, OpeningTail>();
   /** Readers are told once per tick, after everything that came with one socket read has been taken in. */
   readonly #changes = new OncePerTick<Tail>((tail) => this.#tell(tail));
   readonly #loads = new Gate(LOADS);
@@ -86,10 +86,11 @@ export class Hub {
     if (!opening) {
       const latest = Date.now() + MAX_TURN_MS;
       const load = () => this.#load(ref, latest, begun);
-      opening = this.#loads.run(load).finally(() => this.#opening.delete(key));
+      const entry = this.#loads.run(load).finally(() => this.#opening.delete(key));
+      opening = { entry, expectedSeq: -1 };
       this.#opening.set(key, opening);
     }
-    return (await opening).tail;
+    return (await opening.entry).tail;
   }
 
   /**
@@ -144,9 +145,17 @@ export class Hub {
 
   /** Reads on in a log that this node may not follow any more, because it has ended: it goes on up to an event. */
   expect(ref: GenerationRef, seq: number): void {
-    const entry = this.#entries.get(logSubject(ref));
-    entry?.tail.expect(seq);
-    if (entry?.tail.hasGap) this.#repair(entry);
+    const key = logSubject(ref);
+    const opening = this.#opening.get(key);
+    // The replica that its log is read from may lag.
+    if (opening) opening.expectedSeq = Math.max(opening.expectedSeq, seq);
+    const entry = this.#entries.get(key);
+    if (entry) this.#expect(entry, seq);
+  }
+
+  #expect(entry: HubEntry, seq: number): void {
+    entry.tail.expect(seq);
+    if (entry.tail.hasGap) this.#repair(entry);
   }
 
   /** Of generations that have not ended. */
@@ -178,7 +187,8 @@ export class Hub {
       live.unsubscribe();
       throw error;
     });
-    if (this.#closed || !this.#opening.has(key)) {
+    const opening = this.#opening.get(key);
+    if (this.#closed || !opening) {
       live.unsubscribe();
       verdicts?.stop();
       throw this.#closed ? HUB_FAILURE.draining : HUB_FAILURE.erased;
@@ -186,6 +196,7 @@ export class Hub {
     const now = Date.now();
     const repair = new Repair({
       tail,
+      onError: this.#options.onError,
       refresh: () => this.refresh(tail),
       verify: async () => {
         const failure = await verifyTail(this.#options.leader, tail);
@@ -205,6 +216,7 @@ export class Hub {
     this.#entries.set(key, entry);
     this.#changes.add(tail);
     if (follow((payload, sequence) => this.#receive(entry, payload, sequence))) this.#repair(entry);
+    this.#expect(entry, opening.expectedSeq);
     this.#loaded(tail);
     return entry;
   }

@@ -10,6 +10,8 @@ export interface RepairOptions {
   verify: () => Promise<RepriseError | undefined>;
   /** Called when the log has lost what the tail has; or can't be read, or does not close the gap, for a minute. */
   giveUp: (failure: RepriseError) => void;
+  /** Told that the leader does not have what the tail was told of: a client that is no part of the platform may say anything. */
+  onError: (error: unknown) => void;
 }
 
 const BUDGET_MS = 60_000;
@@ -19,11 +21,14 @@ const MAX_PAUSE_MS = 500;
 const TRIES_BEFORE_VERIFYING = 3;
 /** After so many, some two seconds, a gap that stays is none of a replica that lags: the log may have become another one. */
 const TRIES_BEFORE_DOUBT = 8;
+/** After so many, some four seconds, what the leader still does not show was never stored, or is lost. */
+const TRIES_BEFORE_FORGETTING = 12;
 
 /**
  * Brings one tail in line with its log. However often it is asked for, one repair runs at a time, and one more behind it if it
  * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries. It goes on until the tail
- * has no gap and its last event is not doubted any more, or is known to be lost.
+ * has no gap and its last event is not doubted any more, or is known to be lost; a gap in front of an event that the leader does not have
+ * is none.
  */
 export class Repair {
   readonly #options: RepairOptions;
@@ -66,12 +71,16 @@ export class Repair {
   }
 
   async #tryOnce(tries: number): Promise<void> {
-    const { tail, refresh, verify, giveUp } = this.#options;
+    const { tail, refresh, verify, giveUp, onError } = this.#options;
     await refresh();
     if (tail.hasGap && tries >= TRIES_BEFORE_DOUBT) tail.doubt();
     if (!tail.isDoubted || tries < TRIES_BEFORE_VERIFYING) return;
+    const { expectedSeq } = tail;
     const failure = await verify();
-    if (failure) giveUp(failure);
+    if (failure) return giveUp(failure);
+    if (!tail.hasGap || tries < TRIES_BEFORE_FORGETTING) return;
+    tail.forgetExpected(expectedSeq);
+    onError(HUB_FAILURE.hole);
   }
 }
 

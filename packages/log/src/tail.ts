@@ -257,6 +257,16 @@ export class Tail {
     return this.#early.newestSeq > this.#lastSeq;
   }
 
+  /** The newest event that the log is known to have beyond the tail, or was told to have. */
+  get expectedSeq(): number {
+    return this.#early.newestSeq;
+  }
+
+  /** The log's leader does not have that event: it was never stored, or is lost. */
+  forgetExpected(seq: number): void {
+    this.#early.forgetExpected(seq);
+  }
+
   /** Forgets every event, and fails: nobody is sent anything more of it. */
   erase(failure: RepriseError): void {
     this.failure = failure;
