@@ -44,7 +44,7 @@ export class Transcript {
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
   #pendingCalls = new Set<string>();
-  #callIds = new Set<string>();
+  readonly #callSeqs = new Map<string, number>();
   #shownSeq = 0;
   #inputTokens: number | null = null;
   #outputTokens = 0;
@@ -97,7 +97,12 @@ export class Transcript {
 
   /** Whether a tool was ever called with this id, answered or not, rewound or not: an id names one call for ever. */
   hasCall(callId: string): boolean {
-    return this.#callIds.has(callId);
+    return this.#callSeqs.has(callId);
+  }
+
+  /** The `seq` of the call with this id, under the same conditions. */
+  callSeq(callId: string): number | undefined {
+    return this.#callSeqs.get(callId);
   }
 
   /** Whether a tool's answer to a call with this id counts. */
@@ -151,7 +156,7 @@ export class Transcript {
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
         this.#segments.add(known.seq, call);
         this.#pendingCalls.add(call_id);
-        this.#callIds.add(call_id);
+        if (!this.#callSeqs.has(call_id)) this.#callSeqs.set(call_id, known.seq);
         return;
       }
       case "tool.result":

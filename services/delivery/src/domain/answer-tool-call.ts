@@ -1,4 +1,12 @@
-import { appendDecision, createWriterName, type Decision, type GenerationLog } from "@reprise/log";
+import {
+  appendDecision,
+  createWriterName,
+  type Decision,
+  type GenerationLog,
+  holdingModeration,
+  readPolicy,
+  type Tail,
+} from "@reprise/log";
 import {
   type Generation,
   type GenerationRef,
@@ -7,11 +15,13 @@ import {
   type Transcript,
 } from "@reprise/protocol";
 import { readingFromLeader } from "./reading-from-leader.ts";
-import { type ReadSources, showAfter } from "./shown-generation.ts";
+import { type ReadSources, showAfter, SHOWN_MS } from "./shown-generation.ts";
+import { until } from "./until.ts";
 
 /**
  * Appends `tool.result`, unless the log says that nobody waits for it. Of all answers to one call, at whatever nodes, the log
- * takes the first; the others learn that there is one already, though they say the same.
+ * takes the first; the others learn that there is one already, though they say the same. A call that moderation does not let readers
+ * see is one that there is not: whoever names it has guessed.
  * @throws RepriseError `tool_call_not_found`, `tool_result_conflict`, `generation_ended`; `generation_not_found`,
  *   `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
@@ -20,42 +30,72 @@ export async function answerToolCall(
   ref: GenerationRef,
   result: ToolResult,
 ): Promise<Generation> {
-  const { log } = sources;
-  let answer = await tryAnswer(log, ref, result);
+  const { log, shownMs = SHOWN_MS } = sources;
+  const held = await openHeld(sources, ref);
+  let answer = await tryAnswer({ log, held }, ref, result);
+  // Another node may have heard already that moderation has cleared the call.
+  const { unshownSeq } = answer;
+  if (held && unshownSeq !== undefined) {
+    await until(held, () => held.shownSeq >= unshownSeq || held.failure !== undefined, { waitMs: shownMs });
+    if (held.failure) throw held.failure;
+  }
   // A replica that lags may not have the call yet that another one has shown: that there is none, only the leader can say.
   if (answer.refusal?.code === "tool_call_not_found")
-    answer = await tryAnswer({ ...log, reader: readingFromLeader(log) }, ref, result);
+    answer = await tryAnswer({ log: { ...log, reader: readingFromLeader(log) }, held }, ref, result);
   if (answer.refusal) throw answer.refusal;
   return showAfter(sources, ref, answer.decision);
 }
 
+/** The tail of a generation whose readers may have to wait for moderation; undefined for any other. */
+async function openHeld({ log, hub }: ReadSources, ref: GenerationRef): Promise<Tail | undefined> {
+  const first = await log.reader.readFirst(ref);
+  if (!first || !holdingModeration(readPolicy(first.payload))) return undefined;
+  const tail = await hub.open(ref);
+  await hub.refresh(tail);
+  return tail;
+}
+
+interface Answer {
+  readonly refusal: RepriseError | undefined;
+  /** The call's own, where readers may not see it. */
+  readonly unshownSeq: number | undefined;
+  readonly decision: Decision;
+}
+
 async function tryAnswer(
-  log: Omit<GenerationLog, "connected" | "close">,
+  { log, held }: { log: Omit<GenerationLog, "connected" | "close">; held: Tail | undefined },
   ref: GenerationRef,
   { call_id, output }: ToolResult,
-): Promise<{ refusal: RepriseError | undefined; decision: Decision }> {
+): Promise<Answer> {
   let refusal: RepriseError | undefined;
+  let unshownSeq: number | undefined;
   const decision = await appendDecision({
     ...log,
     ref,
     writer: createWriterName(),
     decide(current) {
-      refusal = refusalOf(current, call_id);
+      const seq = current.callSeq(call_id) ?? 0;
+      unshownSeq = held && seq > held.shownSeq ? seq : undefined;
+      refusal = unshownSeq === undefined ? refusalOf(current, call_id) : notWaiting(call_id);
       return refusal ? undefined : { type: "tool.result", call_id, output };
     },
   });
-  return { refusal, decision };
+  return { refusal, unshownSeq, decision };
 }
 
 /** An answered call is one whatever became of its generation: whoever repeats an answer learns that there is one. */
 function refusalOf(transcript: Transcript, callId: string): RepriseError | undefined {
-  const param = "call_id";
   if (transcript.hasResult(callId)) {
     const message = `The tool call "${callId}" has its answer already.`;
-    return new RepriseError("tool_result_conflict", message, { param });
+    return new RepriseError("tool_result_conflict", message, { param: "call_id" });
   }
   if (transcript.ended)
     return new RepriseError("generation_ended", `The generation is ${transcript.status}.`);
   if (transcript.pendingCalls.some(({ call_id }) => call_id === callId)) return undefined;
-  return new RepriseError("tool_call_not_found", `There is no tool call "${callId}" that waits.`, { param });
+  return notWaiting(callId);
+}
+
+function notWaiting(callId: string): RepriseError {
+  const message = `There is no tool call "${callId}" that waits.`;
+  return new RepriseError("tool_call_not_found", message, { param: "call_id" });
 }

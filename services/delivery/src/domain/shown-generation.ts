@@ -12,7 +12,7 @@ export interface ReadSources {
   readonly shownMs?: number;
 }
 
-const SHOWN_MS = 1_000;
+export const SHOWN_MS = 1_000;
 
 /**
  * What the API says of a generation, given its log: how it stands, and what it has said as far as moderation lets readers have it.

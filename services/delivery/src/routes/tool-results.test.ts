@@ -15,6 +15,7 @@ import {
   started,
   toolCall,
 } from "../testing/platform.ts";
+import { judge, moderatedBody } from "../testing/moderation.ts";
 
 /** A generation that waits for the answers to these calls. */
 async function ask(platform: Platform, ...callIds: readonly string[]) {
@@ -30,6 +31,19 @@ const codesOf = (answers: readonly { status: number; json: unknown }[]) =>
   answers.map(({ status, json }) => [status, (json as { error?: { code: string } }).error?.code]);
 
 describe("a tool's answer", () => {
+  test("is taken for no call that moderation holds, though its id is guessed, and is once readers may see it", async () => {
+    await using platform = await openPlatform();
+    const body = moderatedBody({ mode: "gate", rules: ["cards"] });
+    const { worker, ref, path } = await createGeneration(platform, { body });
+    const url = `${platform.node.url}${path}`;
+    await append(worker, started(), delta("a text that a person is to see"), toolCall("call_1"));
+    await judge(platform, ref, 3, { cleared: 1 });
+    expect(codesOf([await answer(url, "call_1")])).toEqual([[404, "tool_call_not_found"]]);
+    expect((await platform.log.reader.readLog(ref)).events).toHaveLength(4);
+    await judge(platform, ref, 3);
+    expect((await answer(url, "call_1")).status).toBe(200);
+  });
+
   test("is taken once the log has it, and answered with the generation as of then", async () => {
     await using platform = await openPlatform();
     const { url, ref } = await ask(platform, "a", "b");
