@@ -6,6 +6,7 @@ import { createSeededRandom, withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type HostileConnection, hostileConnection } from "./testing/hostile-requests.ts";
 import { call, KEYS, openPlatform } from "./testing/platform.ts";
+import { openRawConnection } from "./testing/raw-connection.ts";
 
 const CONNECTIONS = 6_000;
 const AT_ONCE = 50;
@@ -84,4 +85,24 @@ test("hostile connections cost nothing that outlives them, and the node still an
   });
   expect((await call(`${url}/healthz`)).status).toBe(200);
   await delivery.close();
+});
+
+test("an expectation that the server can't meet is refused with the body that every refusal has, behind the key's", async () => {
+  await using platform = await openPlatform();
+  for (const [key, status, code] of [
+    [KEYS.acme, 400, "invalid_request"],
+    ["rk_unknown", 401, "unauthenticated"],
+  ] as const) {
+    await using raw = await openRawConnection(platform.node.url);
+    const head = ["POST /v1/generations HTTP/1.1", "Host: reprise", `Authorization: Bearer ${key}`];
+    const rest = [
+      "Expect: 200-ok",
+      "Content-Type: application/json",
+      "Content-Length: 2",
+      "Connection: close",
+    ];
+    raw.send(`${[...head, ...rest].join("\r\n")}\r\n\r\n{}`);
+    await raw.until(`"code":"${code}"`);
+    expect(raw.text).toContain(`HTTP/1.1 ${status} `);
+  }
 });

@@ -14,8 +14,6 @@ export function toProblem(thrown: unknown): RepriseError {
       return new RepriseError("unsupported_media_type", "Content-Type must be application/json.", {
         param: "Content-Type",
       });
-    case "FST_ERR_CTP_INVALID_JSON_BODY":
-      return new RepriseError("invalid_json", "The body is not JSON.", { param: "body" });
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
     case "FST_ERR_BAD_URL":
       return new RepriseError("invalid_request", "The request is malformed.");

@@ -11,6 +11,7 @@ import fastify, {
 import { boundConnections, type ConnectionBounds } from "./bound-connections.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
+import { parseJsonBody } from "./bodies/parse-json-body.ts";
 import { sendProblem, toProblem } from "./problem.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -81,20 +82,29 @@ export async function buildServer({
   app.server.on("connect", refuseConnect);
   // Node would ask every client for its body; here one is asked that may send it.
   app.server.on("checkContinue", (request, response) => app.server.emit("request", request, response));
+  // Node would answer all others by a status without a body.
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // What has a route with another method is told so, whatever its own method is.
   for (const method of METHODS.filter((name) => !app.supportedMethods.includes(name)))
     app.addHttpMethod(method);
   app.removeContentTypeParser("text/plain");
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
-  const parseJson = app.getDefaultJsonParser("error", "error");
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
     if (body === "") return done(null);
     const turn = context.bodies.turn(request.raw, body.length);
-    if (!turn) return void parseJson(request, body, done);
+    const parse = (answer: typeof done) => {
+      let value: unknown;
+      try {
+        value = parseJsonBody(body);
+      } catch (error) {
+        return answer(error as Error);
+      }
+      answer(null, value);
+    };
+    if (!turn) return parse(done);
     // What a large one costs, before and behind this, is spread over turns of the event loop.
     const parsed: typeof done = (error, value) => void setImmediate(done, error, value);
-    const begin = (isDue: boolean) => (isDue ? void parseJson(request, body, parsed) : done(clientHasLeft()));
-    turn.then(begin, done);
+    turn.then((isDue) => (isDue ? parse(parsed) : done(clientHasLeft())), done);
   });
 
   app.setErrorHandler(async (thrown, request, reply) => {
@@ -121,6 +131,7 @@ export async function buildServer({
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
     context.authentication.admit(request);
     if (request.is404) throw notFound(request);
+    assertKnownExpectation(request);
   });
   app.addHook("preParsing", async (request, { raw }) => {
     const principal = context.authentication.findPrincipal(request);
@@ -179,6 +190,11 @@ function refuseOtherMethods(
 
 function clientHasLeft(): RepriseError {
   return new RepriseError("connection_lost", "The client left before its request had its turn.");
+}
+
+function assertKnownExpectation({ headers: { expect } }: FastifyRequest): void {
+  if (expect === undefined || expect.toLowerCase() === "100-continue") return;
+  throw new RepriseError("invalid_request", "Expect: only 100-continue is known here.", { param: "Expect" });
 }
 
 function notFound({ url }: FastifyRequest): RepriseError {
