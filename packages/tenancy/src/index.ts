@@ -1,3 +1,4 @@
+export { assertKnownClassifiers } from "./assert-known-classifiers.ts";
 export { createDevTenant, type DevTenant } from "./dev-tenant.ts";
 export { createTenantDirectory, type Principal, type TenantDirectory } from "./tenant-directory.ts";
 export {

@@ -15,6 +15,7 @@ const NAMES = [
   "REPRISE_OPS_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",
+  "REPRISE_CLASSIFIERS_FILE",
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_REQUEST_MEMORY_MB",
@@ -82,6 +83,23 @@ export function toDeliverySettings(
     servesOps: env.REPRISE_OPS_PORT === undefined,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
   };
+}
+
+const classifierNamesSchema = z.looseObject({ classifiers: z.record(z.string(), z.unknown()) });
+
+/**
+ * The names in a classifiers file; what stands behind them is moderation's business. Without a file nothing is known of them.
+ * @throws RepriseError `config_invalid`
+ */
+export async function loadClassifierNames(
+  path: string | undefined,
+): Promise<ReadonlySet<string> | undefined> {
+  if (path === undefined) return undefined;
+  const { classifiers } = parseConfigFile(await readConfigFile(path), {
+    source: path,
+    schema: classifierNamesSchema,
+  });
+  return new Set(Object.keys(classifiers));
 }
 
 const modelNamesSchema = z.looseObject({ models: z.record(modelName, z.unknown()) });

@@ -1,14 +1,27 @@
 import { runService, startBrokerService } from "@reprise/service";
-import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
-import { DRAIN_NOTICE_MS, loadModelNames, parseDeliveryEnvironment, toDeliverySettings } from "./config.ts";
+import { assertKnownClassifiers, createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
+import {
+  DRAIN_NOTICE_MS,
+  loadClassifierNames,
+  loadModelNames,
+  parseDeliveryEnvironment,
+  toDeliverySettings,
+} from "./config.ts";
 import { startDelivery } from "./service.ts";
 
 await runService(
   "delivery",
   async () => {
     const env = parseDeliveryEnvironment(process.env);
-    const load = () =>
-      Promise.all([loadTenantsFile(env.REPRISE_TENANTS_FILE), loadModelNames(env.REPRISE_MODELS_FILE)]);
+    const load = async () => {
+      const [tenancy, names, classifiers] = await Promise.all([
+        loadTenantsFile(env.REPRISE_TENANTS_FILE),
+        loadModelNames(env.REPRISE_MODELS_FILE),
+        loadClassifierNames(env.REPRISE_CLASSIFIERS_FILE),
+      ]);
+      if (classifiers) assertKnownClassifiers(tenancy, classifiers, env.REPRISE_TENANTS_FILE);
+      return [tenancy, names] as const;
+    };
     const [tenancy, models] = await load();
     const tenants = createTenantDirectory(tenancy);
     return startBrokerService("delivery", env, async (context) => {

@@ -27,7 +27,7 @@ import {
   watchBroker,
   writeOwnBrokerFile,
 } from "@reprise/service";
-import { createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
+import { assertKnownClassifiers, createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
 import type { PlatformEnvironment } from "./config.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { openDevAccess, writeDevFile } from "./dev-file.ts";
@@ -79,6 +79,8 @@ export async function startPlatform(
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
   const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
   const tenants = createTenantDirectory(tenancy);
+  const classifiers = await loadClassifiers(env, processEnv);
+  if (tenantsFile !== undefined) assertKnownClassifiers(tenancy, new Set(classifiers.keys()), tenantsFile);
 
   const isAudited = env.REPRISE_AUDIT === "on";
   const storage = isAudited ? await openAuditStorage({ ...env, REPRISE_DATA_DIR: dataDir }) : undefined;
@@ -108,7 +110,6 @@ export async function startPlatform(
   const worker = stack.use(
     await startWorker({ broker, brokerWatch, models, logger, metrics, ...toWorkerSettings(env) }),
   );
-  const classifiers = await loadClassifiers(env, processEnv);
   const shards = env.REPRISE_SHARDS;
   const moderation = stack.use(
     await startModeration({ broker, brokerWatch, shards, classifiers, logger, metrics }),
@@ -153,12 +154,14 @@ export async function startPlatform(
     announceStop: () => delivery.announceStop(),
     failed: Promise.race([brokerWatch.failed, ...(nats ? [untilCrash(nats)] : [])]),
     async reload(next) {
+      const judges = await loadClassifiers(env, processEnv);
       if (tenantsFile !== undefined) {
         const changed = await loadTenantsFile(tenantsFile);
+        assertKnownClassifiers(changed, new Set(judges.keys()), tenantsFile);
         tenants.reload(changed);
         auditLog?.reload(changed.tenants);
       }
-      await moderation.reload(await loadClassifiers(env, processEnv));
+      await moderation.reload(judges);
       await worker.reload(next);
       delivery.setModels(new Set(next.keys()));
     },
