@@ -120,8 +120,8 @@ test("reasons that change are told once they have settled, and not before", asyn
       onChange: (because) => to.push(because.join()),
     });
   const [soon, late]: [string[], string[]] = [[], []];
-  await using _soon = watch(0, soon);
-  await using _late = watch(600_000, late);
+  await using stack = new AsyncDisposableStack();
+  for (const availability of [watch(0, soon), watch(600_000, late)]) stack.use(availability);
   for (const stream of [JOBS_STREAM, RULES_STREAM]) {
     await manager.streams.delete(stream);
     await eventually(() => {

@@ -104,7 +104,8 @@ export async function buildServer({
     if (!turn) return parse(done);
     // What a large one costs, before and behind this, is spread over turns of the event loop.
     const parsed: typeof done = (error, value) => void setImmediate(done, error, value);
-    turn.then((isDue) => (isDue ? parse(parsed) : done(clientHasLeft())), done);
+    const begin = (isDue: boolean) => (isDue ? parse(parsed) : done(clientHasLeft()));
+    turn.then(begin, done);
   });
 
   app.setErrorHandler(async (thrown, request, reply) => {
