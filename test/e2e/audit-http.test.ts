@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readPlaces } from "@reprise/log";
+import { readStreamMessages } from "@reprise/log";
 import {
   type AuditRecord,
   decodeOpsRecord,
   SSE_HEARTBEAT,
   logSubject,
   OPS_STREAM,
-  type ReaderMark,
+  type DeliveryMark,
   streamOf,
 } from "@reprise/protocol";
 import { createTempDir, openSseReader, type SseReader } from "@reprise/testkit";
@@ -81,7 +81,7 @@ function auditorOf(cluster: Cluster, url: string) {
 
 async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
   const batch = { afterStreamSeq: 0, maxMessages: 1_000, maxBytes: 1_000_000, subject: "ops.*.access.*" };
-  const places = await readPlaces(broker.reads, OPS_STREAM, batch);
+  const places = await readStreamMessages(broker.reads, OPS_STREAM, batch);
   return places.map(({ payload }) => decodeOpsRecord(payload));
 }
 
@@ -94,8 +94,8 @@ async function expire({ broker }: Cluster, id: string): Promise<void> {
 }
 
 /** Until every connection's last mark is recorded, and archived. */
-async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readonly ReaderMark[]> {
-  const marks = new Map<string, ReaderMark>();
+async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readonly DeliveryMark[]> {
+  const marks = new Map<string, DeliveryMark>();
   const ended = async () => {
     const { reader } = await untilArchived(cluster);
     for await (const record of reader.opsOf(refOf(TENANT, id)))
@@ -133,7 +133,7 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   expect((await ask(`${list}?metadata[order]=8`)).json).toMatchObject({ data: [] });
   const { json } = await ask(`${list}/${id}`);
   expect(json).toMatchObject({ ...entry, verdict: expect.anything() });
-  const readers = json["readers"] as ReaderMark[];
+  const readers = json["readers"] as DeliveryMark[];
   expect(readers.toSorted((a, b) => a.seq - b.seq)).toEqual(marks);
   expect(marks.map(({ withdrawn }) => withdrawn !== undefined).filter(Boolean)).toHaveLength(1);
 
@@ -178,7 +178,7 @@ test("what has left the live log is listed, told, replayed and shown as it was, 
   await expect.poll(async () => (await ask(list)).status).toBe(200);
   expect((await replay("")).bytes.toString()).toBe(late.bytes.toString());
 
-  const shownTo = ({ reader }: ReaderMark) =>
+  const shownTo = ({ reader }: DeliveryMark) =>
     reprise(cluster, "replay", "--generation", id, "--as-shown-to", reader, "--format", "sse");
   const [ofLeaver, ...others] = marks;
   const ofLive = others.find(({ withdrawn }) => withdrawn !== undefined)!;

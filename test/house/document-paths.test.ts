@@ -16,7 +16,7 @@ describe("documents", () => {
   });
 
   test("a file that does not exist is reported by its path", () => {
-    const planted = "See `packages/log/src/no-such-file.ts`, `packages/log/src/hub.ts` and `test/house`.";
+    const planted = "See `packages/log/src/no-such-file.ts`, `packages/log/src/hub/hub.ts` and `test/house`.";
     expect(findMissingPaths(planted, ROOT)).toEqual(["packages/log/src/no-such-file.ts"]);
   });
 });

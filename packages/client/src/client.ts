@@ -1,13 +1,13 @@
 import { type Generation, type GenerationRequest, RepriseError } from "@reprise/protocol/wire";
-import { callGeneration } from "./call.ts";
-import { GenerationStream } from "./generation-stream.ts";
-import type { FetchLike, HttpRequest, HttpSettings } from "./http.ts";
-import { assertIdempotencyKey, createIdempotencyKey } from "./idempotency-key.ts";
-import { createRetryPolicy, type RetryOptions } from "./retry-policy.ts";
-import { type ClientRuntime, SYSTEM_RUNTIME } from "./runtime.ts";
-import type { ToolResult } from "./tool-answers.ts";
-import type { StreamSource } from "./stream-source.ts";
-import type { ToolHandlers } from "./tool-answers.ts";
+import { callGeneration } from "./http/call.ts";
+import { GenerationStream } from "./stream/generation-stream.ts";
+import type { FetchLike, HttpRequest, HttpSettings } from "./http/http.ts";
+import { assertIdempotencyKey, createIdempotencyKey } from "./http/idempotency-key.ts";
+import { createRetryPolicy, type RetryOptions } from "./retry/retry-policy.ts";
+import { type ClientRuntime, SYSTEM_RUNTIME } from "./retry/runtime.ts";
+import type { ToolResult } from "./stream/tool-answers.ts";
+import type { StreamSource } from "./stream/stream-source.ts";
+import type { ToolHandlers } from "./stream/tool-answers.ts";
 
 export interface ClientOptions {
   /** Where the platform is: `https://…`, with a path if it has one, or a path of the page's own origin. */

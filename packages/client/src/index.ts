@@ -7,14 +7,14 @@ export {
   type RunOptions,
   type StreamOptions,
 } from "./client.ts";
-export type { GenerationStream, PendingReview } from "./generation-stream.ts";
-export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http.ts";
-export type { GenerationOutcome } from "./outcome.ts";
-export type { RetryOptions } from "./retry-policy.ts";
-export type { ClientRuntime } from "./runtime.ts";
-export type { ToolResult } from "./tool-answers.ts";
-export type { ToolCall, ToolContext, ToolHandler, ToolHandlers } from "./tool-answers.ts";
-export { isKnownEvent, type StreamEvent } from "./stream-event.ts";
+export type { GenerationStream, PendingReview } from "./stream/generation-stream.ts";
+export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http/http.ts";
+export type { GenerationOutcome } from "./stream/outcome.ts";
+export type { RetryOptions } from "./retry/retry-policy.ts";
+export type { ClientRuntime } from "./retry/runtime.ts";
+export type { ToolResult } from "./stream/tool-answers.ts";
+export type { ToolCall, ToolContext, ToolHandler, ToolHandlers } from "./stream/tool-answers.ts";
+export { isKnownEvent, type StreamEvent } from "./stream/stream-event.ts";
 export {
   type ErrorCode,
   type Failure,

@@ -1,31 +1,35 @@
-export { Appender, type AppenderOptions, type AppenderState } from "./appender.ts";
-export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./checkpoint.ts";
-export { BrokerAvailability, type BrokerAvailabilityOptions } from "./broker-availability.ts";
-export { type BrokerAccess, type BrokerAddress, hostsOf } from "./broker-access.ts";
-export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./connection.ts";
-export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-client.ts";
-export type { ArchivedEvent } from "./audit-client-answer.ts";
-export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-answers.ts";
-export { appendDecision, type Decision, type DecisionOptions } from "./decision.ts";
-export { FrameLog, type Framing } from "./frame-log.ts";
-export { Gate } from "./gate.ts";
-export { createGenerationLog, type GenerationLog } from "./generation-log.ts";
-export { Hub } from "./hub.ts";
-export type { HubOptions, HubStats } from "./hub-options.ts";
-export { enqueueJob, type EnqueueOptions } from "./enqueue-job.ts";
-export { listGenerations } from "./list-generations.ts";
-export { isNoLongerKept } from "./no-longer-kept.ts";
-export { answerHolders, isHeld } from "./job-holder.ts";
-export { JobMemory } from "./job-memory.ts";
-export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs.ts";
-export { holdLeases, type Leases, type LeasesOptions } from "./leases.ts";
-export type { LeaderReader } from "./leader-reader.ts";
-export { EMPTY_LOG, headOf, type LogHead } from "./log-head.ts";
-export { announceLateEvent, type LateEventFeedOptions, subscribeLateEvents } from "./late-events.ts";
-export { type LiveFeedOptions, subscribeLive } from "./live-feed.ts";
-export type { LogSnapshot, StoredEvent } from "./stored-event.ts";
-export type { LogReader } from "./log-reader.ts";
-export type { Publish, PublishOptions, PublishOutcome } from "./publisher.ts";
+export { Appender, type AppenderOptions, type AppenderState } from "./append/appender.ts";
+export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
+export { BrokerAvailability, type BrokerAvailabilityOptions } from "./nats/broker-availability.ts";
+export { type BrokerAccess, type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
+export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./nats/connection.ts";
+export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-rpc/audit-client.ts";
+export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
+export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-rpc/audit-answers.ts";
+export { appendDecision, type Decision, type DecisionOptions } from "./append/append-decision.ts";
+export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
+export { Semaphore } from "./async/semaphore.ts";
+export { createGenerationLog, type GenerationLog } from "./read/generation-log.ts";
+export { Hub } from "./hub/hub.ts";
+export type { HubOptions, HubStats } from "./hub/hub-options.ts";
+export { enqueueJob, type EnqueueOptions } from "./jobs/enqueue-job.ts";
+export { listGenerations } from "./read/list-generations.ts";
+export { isExpiredOrErased } from "./read/expired-or-erased.ts";
+export { answerHolderQueries, isHeld } from "./jobs/job-holder.ts";
+export { JobMemory } from "./jobs/job-memory.ts";
+export { type Job, type Puller, pullJobs, type PullOptions } from "./jobs/pull-jobs.ts";
+export { holdLeases, type Leases, type LeasesOptions } from "./leases/leases.ts";
+export type { LeaderReader } from "./read/leader-reader.ts";
+export { EMPTY_LOG, headOf, type LogHead } from "./append/log-head.ts";
+export {
+  announceEventBehindEnd,
+  type EventsBehindEndsOptions,
+  subscribeEventsBehindEnds,
+} from "./moderation/events-behind-ends.ts";
+export { type LiveFeedOptions, subscribeLive } from "./read/live-feed.ts";
+export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
+export type { LogReader } from "./read/log-reader.ts";
+export type { Publish, PublishOptions, PublishOutcome } from "./nats/publisher.ts";
 export {
   closeGeneration,
   type ClosedGeneration,
@@ -33,20 +37,20 @@ export {
   isPurged,
   purgeGeneration,
   type PurgeTarget,
-  type StreamPlaces,
-} from "./purge-generation.ts";
-export { moveCheckpoints } from "./move-checkpoints.ts";
-export { clearTextStretches, readTextStretches } from "./text-stretch.ts";
-export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./purge-generation-filler.ts";
-export { Tail } from "./tail.ts";
-export type { Remains } from "./rollback.ts";
-export { readPolicy } from "./requested-policy.ts";
-export { type ReaderFeedOptions, subscribeReaders } from "./reader-feed.ts";
-export { type ErasureFeedOptions, subscribeErasures } from "./ops-erasures.ts";
-export { type OpsTopic, recordOps } from "./ops-recording.ts";
-export { type Begun, type Listening, listenTo } from "./open-tail.ts";
-export { readShardCount } from "./shard-count.ts";
-export { openBroker } from "./open-broker.ts";
+  type StreamRanges,
+} from "./erasure/purge-generation.ts";
+export { moveCheckpoints } from "./erasure/move-checkpoints.ts";
+export { clearTextIntervals, readTextIntervals } from "./erasure/text-interval.ts";
+export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./erasure/fill-stream.ts";
+export { GenerationCache } from "./hub/cache/generation-cache.ts";
+export type { RemainingLog } from "./append/rollback.ts";
+export { readPolicy } from "./read/requested-policy.ts";
+export { type PresenceFeedOptions, subscribePresence } from "./presence/presence-feed.ts";
+export { type ErasureFeedOptions, subscribeErasures } from "./erasure/erasure-feed.ts";
+export { type OpsTopic, recordOps } from "./audit-rpc/ops-recording.ts";
+export { type NewLog, type BufferedFeed, bufferLiveFeed } from "./hub/open-generation-cache.ts";
+export { readShardCount } from "./topology/shard-count.ts";
+export { openBroker } from "./topology/open-broker.ts";
 export {
   deleteJob,
   type OpenJob,
@@ -57,17 +61,17 @@ export {
   readJob,
   readJobsAfter,
   readQueueEnd,
-} from "./open-jobs.ts";
-export { abandonedSince, type Readership } from "./abandonment.ts";
+} from "./jobs/open-jobs.ts";
+export { abandonedSince, type Readership } from "./presence/abandonment.ts";
 export {
-  assertReadersKept,
-  decodeReaderRecord,
-  type NodeReaders,
-  publishReaders,
-  READER_LEASE_MS,
-  readReaders,
-  type ReaderRecord,
-} from "./reader-presence.ts";
+  assertPresenceStored,
+  decodePresenceRecord,
+  type NodePresence,
+  publishPresence,
+  PRESENCE_LEASE_MS,
+  readPresence,
+  type PresenceRecord,
+} from "./presence/presence-records.ts";
 export {
   listReview,
   type ListedReview,
@@ -76,16 +80,16 @@ export {
   removeReview,
   type ReviewRecord,
   type ReviewsPage,
-} from "./reviews.ts";
-export { createRuleSetStore, readRuleSet, type RuleSetStore } from "./rule-sets.ts";
+} from "./moderation/reviews.ts";
+export { createRuleSetStore, readRuleSet, type RuleSetStore } from "./moderation/rule-sets.ts";
 export {
   followShard,
   type ShardEvent,
   type ShardFollower,
   type ShardFollowerOptions,
-} from "./shard-consumer.ts";
-export { ensureTopology, type TopologyOptions } from "./topology.ts";
-export { untilBegun } from "./until-begun.ts";
+} from "./shard/follow-shard.ts";
+export { ensureTopology, type TopologyOptions } from "./topology/topology.ts";
+export { waitUntilBegun } from "./read/wait-until-begun.ts";
 export {
   publishLiveVerdict,
   type StoredVerdict,
@@ -93,15 +97,15 @@ export {
   subscribeVerdicts,
   type VerdictFeedOptions,
   type VerdictReader,
-} from "./verdicts.ts";
-export { holdingModeration, Visibility } from "./visibility.ts";
-export { watchRuleSets } from "./watch-rule-sets.ts";
+} from "./moderation/verdicts.ts";
+export { holdingModeration, Visibility } from "./moderation/visibility.ts";
+export { watchRuleSets } from "./moderation/watch-rule-sets.ts";
 export {
-  type PlacedMessage,
+  type StreamMessage,
   readLastMessage,
-  readPlaces,
+  readStreamMessages,
   readStoredAtUs,
-  readStreamFacts,
-  type StreamFacts,
-} from "./stream-places.ts";
-export { createWriterName } from "./writer-name.ts";
+  readStreamInfo,
+  type StreamInfo,
+} from "./nats/stream-messages.ts";
+export { createWriterName } from "./nats/writer-name.ts";

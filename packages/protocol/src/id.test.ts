@@ -12,7 +12,7 @@ import {
   parseWorkerId,
   shardOf,
 } from "./id.ts";
-import { RepriseError } from "./reprise-error.ts";
+import { RepriseError } from "./errors/reprise-error.ts";
 import { anyShards, anyTenant, anyToken, randomBytes } from "./arbitraries.fixture.ts";
 
 /** What no subject token may be: NATS reads `.`, `*`, `>` and blanks as structure, and stores what it can't read. */

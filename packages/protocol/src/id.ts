@@ -1,4 +1,4 @@
-import { RepriseError } from "./reprise-error.ts";
+import { RepriseError } from "./errors/reprise-error.ts";
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };

@@ -1,5 +1,5 @@
 export * from "./wire.ts";
-export * from "./audit-call.ts";
+export * from "./log/audit-call.ts";
 export {
   type AttemptEnd,
   type EventDraft,
@@ -8,11 +8,11 @@ export {
   REVIEW_DECISIONS,
   type ReviewDecision,
   type TakeoverReason,
-} from "./event.ts";
-export { encodeEvent, peekSeq, peekType } from "./event-codec.ts";
-export * from "./filler-subject.ts";
+} from "./event/event.ts";
+export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
+export * from "./log/filler-subject.ts";
 export { firstWhere } from "./first-where.ts";
-export { toHttpStatus } from "./http-status.ts";
+export { toHttpStatus } from "./errors/http-status.ts";
 export {
   createGenerationId,
   deriveGenerationId,
@@ -29,16 +29,16 @@ export {
   type TenantId,
   type WorkerId,
 } from "./id.ts";
-export { encodeModelName } from "./model-name.ts";
-export * from "./moderation-policy.ts";
-export * from "./ops-record.ts";
+export { encodeModelName } from "./request/model-name.ts";
+export * from "./request/moderation-policy.ts";
+export * from "./log/ops-record.ts";
 export {
   DEFAULT_POLICY,
   type EffectivePolicy,
   effectivePolicySchema,
   policySchema,
   tightenPolicy,
-} from "./policy.ts";
+} from "./request/policy.ts";
 export {
   LIMITS,
   parseGenerationRequest,
@@ -46,7 +46,7 @@ export {
   parseToolResult,
   parseWith,
   type ToolResult,
-} from "./request.ts";
+} from "./request/request.ts";
 export {
   encodeSseError,
   encodeSseFrame,
@@ -54,12 +54,12 @@ export {
   SSE_HEADERS,
   SSE_HEARTBEAT,
   SSE_RECONNECT_MS,
-} from "./sse-frame.ts";
-export * from "./subject.ts";
-export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./timeouts.ts";
-export { timeoutError } from "./timeout-error.ts";
-export * from "./verdict.ts";
-export { channelOf, hasText, textIn, textOf, Withdrawals } from "./withdrawals.ts";
-export { NAME_CHANNEL } from "./withdrawn-text.ts";
-export type { SeqRange } from "./withdrawn-ranges.ts";
-export { eventSchema } from "./event.ts";
+} from "./sse/sse-frame.ts";
+export * from "./log/subject.ts";
+export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./request/timeouts.ts";
+export { timeoutError } from "./request/timeout-error.ts";
+export * from "./log/verdict.ts";
+export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdrawals.ts";
+export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
+export type { SeqRange } from "./event/withdrawn-ranges.ts";
+export { eventSchema } from "./event/event.ts";

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ERROR_CATALOGUE, type ErrorCode } from "./error-code.ts";
-import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event.ts";
-import { toHttpStatus } from "./http-status.ts";
+import { ERROR_CATALOGUE, type ErrorCode } from "./errors/error-code.ts";
+import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event/event.ts";
+import { toHttpStatus } from "./errors/http-status.ts";
 import {
   MODERATION_LIMITS,
   MODERATION_MODES,
   moderationSchema,
   tightenModeration,
-} from "./moderation-policy.ts";
-import { deliveredRecordSchema, opsRecordSchema } from "./ops-record.ts";
-import { DEFAULT_POLICY, effectivePolicySchema } from "./policy.ts";
-import { generationRequestSchema, LIMITS } from "./request.ts";
-import { DEFAULT_TIMEOUTS } from "./timeouts.ts";
-import { fold, started } from "./transcript.fixture.ts";
+} from "./request/moderation-policy.ts";
+import { deliveredRecordSchema, opsRecordSchema } from "./log/ops-record.ts";
+import { DEFAULT_POLICY, effectivePolicySchema } from "./request/policy.ts";
+import { generationRequestSchema, LIMITS } from "./request/request.ts";
+import { DEFAULT_TIMEOUTS } from "./request/timeouts.ts";
+import { fold, started } from "./event/transcript.fixture.ts";
 
 const DOCUMENT = readFileSync(new URL("../../../PROTOCOL.md", import.meta.url), "utf8");
 

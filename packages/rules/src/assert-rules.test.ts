@@ -2,7 +2,7 @@ import { MODERATION_LIMITS, moderationRuleSchema, type ModerationRule } from "@r
 import { expect, test } from "vitest";
 import { assertRules } from "./assert-rules.ts";
 import { compileRuleSet } from "./rule-set.ts";
-import { found } from "./scanning.fixture.ts";
+import { found } from "./scanning/scanning.fixture.ts";
 
 const PARAM = "policy.moderation.rules";
 

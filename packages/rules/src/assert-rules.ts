@@ -1,8 +1,8 @@
 import { MODERATION_LIMITS, type ModerationRule, RepriseError } from "@reprise/protocol";
 import { RE2JSException } from "re2js";
-import { SymbolBuffer } from "./symbol-buffer.ts";
-import { type PatternRule, tenantNfa } from "./tenant-shape.ts";
-import { termSymbols } from "./term-trie.ts";
+import { SymbolBuffer } from "./scanning/symbol-buffer.ts";
+import { type PatternRule, tenantNfa } from "./shapes/tenant-shape.ts";
+import { termSymbols } from "./scanning/term-trie.ts";
 
 /** A pattern's instructions times its longest match: what one character of a text made for it can cost. */
 const MOST_PATTERN_COST = 32_768;

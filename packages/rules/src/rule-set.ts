@@ -1,16 +1,22 @@
 import type { JudgedBy, ModerationAction, ModerationRule } from "@reprise/protocol";
 import { assertRules } from "./assert-rules.ts";
-import { BUILT_IN_VERSION, builtInShapes } from "./built-in-shapes.ts";
-import { DEFAULT_ACTION, type Detector, type RuleFinding, type RuleLabel, type Scanner } from "./finding.ts";
-import { BANK_SIZE, PatternBank, type Shape } from "./pattern-bank.ts";
-import { PatternScanner } from "./pattern-scanner.ts";
-import { builtInSide, re2Side, type SideRule } from "./side.ts";
-import { SymbolBuffer } from "./symbol-buffer.ts";
-import { TermAutomaton } from "./term-automaton.ts";
-import { TermScanner } from "./term-scanner.ts";
-import { termForms, termSymbols, TermTrie } from "./term-trie.ts";
-import { tenantShape } from "./tenant-shape.ts";
-import { TextScanner } from "./text-scanner.ts";
+import { BUILT_IN_VERSION, builtInShapes } from "./shapes/built-in-shapes.ts";
+import {
+  DEFAULT_ACTION,
+  type Detector,
+  type RuleFinding,
+  type RuleLabel,
+  type Scanner,
+} from "./scanning/finding.ts";
+import { BANK_SIZE, PatternBank, type Shape } from "./scanning/pattern-bank.ts";
+import { PatternScanner } from "./scanning/pattern-scanner.ts";
+import { builtInSide, re2Side, type SideRule } from "./scanning/side.ts";
+import { SymbolBuffer } from "./scanning/symbol-buffer.ts";
+import { TermAutomaton } from "./scanning/term-automaton.ts";
+import { TermScanner } from "./scanning/term-scanner.ts";
+import { termForms, termSymbols, TermTrie } from "./scanning/term-trie.ts";
+import { tenantShape } from "./shapes/tenant-shape.ts";
+import { TextScanner } from "./scanning/text-scanner.ts";
 
 /** A rule that asks a classifier: nothing here does; the rule set only hands it on. */
 export interface ClassifierRule {

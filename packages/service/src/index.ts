@@ -1,13 +1,13 @@
-export { boundPipelining, MAX_UNANSWERED } from "./bound-pipelining.ts";
-export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker-address.ts";
+export { boundPipelining, MAX_UNANSWERED } from "./http/bound-pipelining.ts";
+export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker/broker-address.ts";
 export {
   BROKER_SERVICE_NAMES,
   type BrokerServiceContext,
   type BrokerServiceEnvironment,
   startBrokerService,
   type StartedBrokerService,
-} from "./broker-service.ts";
-export { type BrokerWatch, watchBroker } from "./broker-watch.ts";
+} from "./broker/broker-service.ts";
+export { type BrokerWatch, watchBroker } from "./broker/broker-watch.ts";
 export {
   apiBaseUrl,
   apiKeyEnv,
@@ -16,18 +16,22 @@ export {
   parseConfigFile,
   readConfigFile,
   toConfigPath,
-} from "./config-file.ts";
-export { type Environment, parseEnvironment } from "./environment.ts";
-export { ENVIRONMENT_TABLE, type EnvironmentName, type EnvironmentRow } from "./environment-variables.ts";
-export { findNatsServer, type NatsServerBinary } from "./find-nats-server.ts";
-export { type HttpAddress, listenHttp } from "./listen-http.ts";
-export { type RunningService, runService } from "./lifecycle.ts";
-export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./logger.ts";
-export { type LabelOf, METRICS, type MetricName } from "./metric-names.ts";
-export { createMetrics, type Metrics, type MetricsOptions } from "./metrics.ts";
-export type { NatsServerSettings, SyncInterval } from "./nats-server-config.ts";
-export { type NatsServer, type NatsServerOptions, startNatsServer } from "./nats-server-process.ts";
-export { writeOwnBrokerFile } from "./own-broker-file.ts";
+} from "./environment/config-file.ts";
+export { type Environment, parseEnvironment } from "./environment/environment.ts";
+export {
+  ENVIRONMENT_TABLE,
+  type EnvironmentName,
+  type EnvironmentRow,
+} from "./environment/environment-variables.ts";
+export { findNatsServer, type NatsServerBinary } from "./broker/find-nats-server.ts";
+export { type HttpAddress, listenHttp } from "./http/listen-http.ts";
+export { type RunningService, runService } from "./lifecycle/lifecycle.ts";
+export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./lifecycle/logger.ts";
+export { type LabelOf, METRICS, type MetricName } from "./http/metric-names.ts";
+export { createMetrics, type Metrics, type MetricsOptions } from "./http/metrics.ts";
+export type { NatsServerSettings, SyncInterval } from "./broker/nats-server-config.ts";
+export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";
+export { writeOwnBrokerFile } from "./broker/own-broker-file.ts";
 export {
   createOpsHandler,
   OPS_PATHS,
@@ -36,15 +40,15 @@ export {
   type OpsPath,
   type OpsSource,
   startOpsServer,
-} from "./ops-server.ts";
-export { ensurePrivateDir } from "./private-dir.ts";
-export { readProcessStart } from "./process-running.ts";
+} from "./http/ops-server.ts";
+export { ensurePrivateDir } from "./lifecycle/private-dir.ts";
+export { readProcessStart } from "./lifecycle/process-running.ts";
 export {
   spawnSupervised,
   type SupervisedExit,
   type SupervisedProcess,
   type SupervisedProcessOptions,
-} from "./supervised-process.ts";
-export { resetSocket } from "./reset-socket.ts";
-export { topologyOf } from "./topology-of.ts";
-export { createErrorLog } from "./error-log.ts";
+} from "./lifecycle/supervised-process.ts";
+export { resetSocket } from "./http/reset-socket.ts";
+export { topologyOf } from "./broker/topology-of.ts";
+export { createErrorLog } from "./lifecycle/error-log.ts";

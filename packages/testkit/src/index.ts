@@ -1,5 +1,5 @@
-export { type AckedMessage, type AckLedger, createAckLedger } from "./ack-ledger.ts";
-export { type ClearedWatch, type EarlyEvent, watchCleared } from "./cleared-watch.ts";
+export { type AckedMessage, type AckLedger, createAckLedger } from "./judge/ack-ledger.ts";
+export { type ClearedWatch, type EarlyEvent, watchCleared } from "./judge/cleared-watch.ts";
 export {
   cancelled,
   completed,
@@ -11,9 +11,9 @@ export {
   redacted,
   requested,
   started,
-} from "./drafts.ts";
-export { findFreePort } from "./free-port.ts";
-export { createLaggingConnection } from "./lagging-connection.ts";
+} from "./judge/drafts.ts";
+export { findFreePort } from "./network/free-port.ts";
+export { createLaggingConnection } from "./broker/lagging-connection.ts";
 export {
   createLedger,
   type Discrepancy,
@@ -21,26 +21,26 @@ export {
   type LedgerEntry,
   NOTHING_WRONG,
   type Verdict,
-} from "./ledger.ts";
-export { startRedis, type TestRedis } from "./redis.ts";
-export { createSeededRandom, type SeededRandom, withSeed } from "./seeded-random.ts";
-export { sendSignal } from "./send-signal.ts";
-export { openSseReader, type SseEnd, type SseReader, type SseReaderOptions } from "./sse-reader.ts";
-export type { ConnectionTap, PumpFaults } from "./tcp-pump.ts";
+} from "./judge/ledger.ts";
+export { startRedis, type TestRedis } from "./process/redis.ts";
+export { createSeededRandom, type SeededRandom, withSeed } from "./judge/seeded-random.ts";
+export { sendSignal } from "./process/send-signal.ts";
+export { openSseReader, type SseEnd, type SseReader, type SseReaderOptions } from "./network/sse-reader.ts";
+export type { ConnectionTap, PumpFaults } from "./network/tcp-pump.ts";
 export {
   type ConnectionFaults,
   type ProxyConnection,
   startTcpProxy,
   type TcpProxy,
   type TcpProxyOptions,
-} from "./tcp-proxy.ts";
-export { createTempDir, type TempDir } from "./temp-dir.ts";
-export type { LogLine } from "./log-lines.ts";
-export { type ServiceExit, type ServiceProcess, startService } from "./service-process.ts";
-export { createTestCertificates, type TestCertificates } from "./test-certificates.ts";
-export type { StoredBroker } from "./test-broker-binary.ts";
-export { startStoredBroker, startTestBroker } from "./start-test-broker.ts";
-export type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
-export { startTestCluster, type TestCluster, type TestClusterOptions } from "./test-cluster.ts";
-export type { ClusterNode } from "./test-cluster-node.ts";
-export { untilAnswered } from "./until-answered.ts";
+} from "./network/tcp-proxy.ts";
+export { createTempDir, type TempDir } from "./process/temp-dir.ts";
+export type { LogLine } from "./process/log-lines.ts";
+export { type ServiceExit, type ServiceProcess, startService } from "./process/service-process.ts";
+export { createTestCertificates, type TestCertificates } from "./broker/test-certificates.ts";
+export type { StoredBroker } from "./broker/test-broker-binary.ts";
+export { startStoredBroker, startTestBroker } from "./broker/start-test-broker.ts";
+export type { TestBroker, TestBrokerOptions } from "./broker/test-broker.ts";
+export { startTestCluster, type TestCluster, type TestClusterOptions } from "./broker/test-cluster.ts";
+export type { ClusterNode } from "./broker/test-cluster-node.ts";
+export { untilAnswered } from "./network/until-answered.ts";

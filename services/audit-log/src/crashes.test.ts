@@ -14,7 +14,7 @@ const STEPPED_ROUNDS = 20;
 /** Of starting a process, and letting it archive and die. */
 const ROUND_LIMIT_MS = 20_000;
 vi.setConfig({ testTimeout: ROUNDS * ROUND_LIMIT_MS });
-const SCRIPT = fileURLToPath(new URL("testing/crashing-archiver.ts", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("testing/worlds/crashing-archiver.ts", import.meta.url));
 
 async function openWorld() {
   await using stack = new AsyncDisposableStack();

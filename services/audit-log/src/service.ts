@@ -5,15 +5,15 @@ import { ArchiveWatch } from "./archive-watch.ts";
 import { startAnswering } from "./answering/start-answering.ts";
 import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
 import { GenerationKeys } from "./archiving/generation-keys.ts";
-import type { BatchLimits } from "./archiving/lane-reader.ts";
-import { laneStreams } from "./archiving/lane-kind.ts";
-import { runLanes } from "./archiving/lanes.ts";
-import { countPlaces } from "./archiving/places.ts";
-import { atMost, CLOSE_MS } from "./closing.ts";
+import type { BatchLimits } from "./archiving/lane/lane-reader.ts";
+import { laneStreams } from "./archiving/lane/lane-kind.ts";
+import { runLanes } from "./archiving/lane/lanes.ts";
+import { countSeqs } from "./archiving/ranges.ts";
+import { withTimeout, SHUTDOWN_MS } from "./shutdown.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
 import { openFetchedFiles } from "./search/fetched-files.ts";
 import { localFiles } from "./search/searchable-files.ts";
-import { startMaintenance } from "./lifecycle/maintenance.ts";
+import { startMaintenance } from "./lifecycle/maintenance/maintenance.ts";
 import type { KeptTenant } from "./kept-tenant.ts";
 import type { AuditStorage } from "./storage.ts";
 import { startWitnessing } from "./witness/start-witnessing.ts";
@@ -124,7 +124,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       events.inc({}, lane.events);
       waiting.delete(lane.stream);
       if (lane.gaps.length === 0) return;
-      lost.inc({}, countPlaces(lane.gaps));
+      lost.inc({}, countSeqs(lane.gaps));
       const { stream, gaps } = lane;
       logger.error({ stream, gaps }, "messages had expired before they were archived: the archive has a gap");
     },
@@ -148,7 +148,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   });
   closing.push(() => maintenance.close());
   const answering = startAnswering({ connection: broker.main, archive, reader, search, onError });
-  closing.push(() => atMost(CLOSE_MS, answering[Symbol.asyncDispose]()));
+  closing.push(() => withTimeout(SHUTDOWN_MS, answering[Symbol.asyncDispose]()));
 
   const running = stack.move();
   const close = () => running.disposeAsync();

@@ -11,7 +11,7 @@ import {
 import { createSeededRandom, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
-import { type FaultyWorld, openFaultyWorld, type RunningArchiver } from "./testing/faulty-world.ts";
+import { type FaultyWorld, openFaultyWorld, type RunningArchiver } from "./testing/worlds/faulty-world.ts";
 
 const SEED = Number(process.env["AUDIT_FAULT_SEED"] ?? 22);
 const S3_FAULTS: readonly S3Fault[] = [

@@ -8,11 +8,11 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
-import { boundConnections, type ConnectionBounds } from "./bound-connections.ts";
-import { answerClientError, refuseConnect } from "./client-error.ts";
+import { boundConnections, type ConnectionBounds } from "./http/bound-connections.ts";
+import { answerClientError, refuseConnect } from "./http/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
-import { sendProblem, toProblem } from "./problem.ts";
+import { sendProblem, toProblem } from "./http/problem.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";

@@ -5,10 +5,10 @@ import {
   createGenerationLog,
   createRuleSetStore,
   createWriterName,
-  Gate,
+  Semaphore,
   Hub,
   subscribeErasures,
-  subscribeLateEvents,
+  subscribeEventsBehindEnds,
 } from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
 import {
@@ -19,18 +19,18 @@ import {
   type Metrics,
 } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
-import { createAuthentication } from "./auth.ts";
+import { createAuthentication } from "./http/auth.ts";
 import type { DeliverySettings } from "./config.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
-import { Delivered } from "./delivered/delivered.ts";
-import { recordUnjudged } from "./domain/record-unjudged.ts";
+import { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
+import { recordUnjudged } from "./review/record-unjudged.ts";
 import { Presence } from "./presence/presence.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./streaming/http-sse-framing.ts";
-import { Readers } from "./streaming/readers.ts";
-import { watchAnswers } from "./unsent-answers.ts";
+import { ReaderRegistry } from "./streaming/reader-registry.ts";
+import { watchResponses } from "./http/unsent-responses.ts";
 
 export { toDeliverySettings } from "./config.ts";
 
@@ -46,7 +46,7 @@ export interface DeliveryOptions extends DeliverySettings {
   heartbeatMs?: number;
   /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
   drainGraceMs?: number;
-  /** For how long a node's word that it has readers counts. Default `READER_LEASE_MS`. */
+  /** For how long a node's word that it has readers counts. Default `PRESENCE_LEASE_MS`. */
   readerLeaseMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number;
@@ -108,7 +108,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const brokerProblems = () => brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"]);
   const unjudged = metrics.counter("reprise_moderation_unavailable_total");
   // Each reads a log, and when moderation goes all of them are due at once.
-  const recordings = new Gate(RECORDINGS);
+  const recordings = new Semaphore(RECORDINGS);
   const lagSeconds = metrics.histogram("reprise_moderation_lag_seconds");
   const lagCharacters = metrics.histogram("reprise_moderation_lag_characters");
   const hub = new Hub({
@@ -118,8 +118,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     verdicts: log.verdicts,
     framing: httpSseFraming,
     maxBytes: hubBytes,
-    async onUnjudged(tail, judged) {
-      const answer = await recordings.run(() => recordUnjudged(log, tail, judged));
+    async onModerationTimeout(cache, judged) {
+      const answer = await recordings.run(() => recordUnjudged(log, cache, judged));
       if (answer) unjudged.inc({ answer });
     },
     onLag({ ms, characters }) {
@@ -129,7 +129,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   let served = models;
-  const readers = new Readers({ heartbeatMs });
+  const readers = new ReaderRegistry({ heartbeatMs });
   const node = parseNodeId(createWriterName());
   const presence = new Presence({
     publish: log.publish,
@@ -137,7 +137,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     leaseMs: readerLeaseMs,
     onError,
   });
-  const delivered = new Delivered({
+  const delivered = new DeliveryMarks({
     publish: log.publish,
     node,
     onLost: (marks) =>
@@ -145,7 +145,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
-  const lateEvents = subscribeLateEvents(broker.main, {
+  const lateEvents = subscribeEventsBehindEnds(broker.main, {
     onLate: (ref, seq) => hub.expect(ref, seq),
     onError,
   });
@@ -173,7 +173,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   metrics.observe("reprise_reader_marks_lost_total", () => delivered.lost);
   metrics.observe("reprise_repairs_total", () => hub.stats.repairs);
   metrics.observe("reprise_hub_memory_bytes", () => hub.stats.bytes);
-  metrics.observe("reprise_hub_generations", () => hub.stats.tails);
+  metrics.observe("reprise_hub_generations", () => hub.stats.caches);
 
   let isStopping = false;
   const notReadyBecause = () => [...(isStopping ? ["draining"] : []), ...brokerProblems()];
@@ -200,7 +200,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     connections: { perAddress: maxConnectionsPerAddress, onRefused },
     arrivalMs,
   });
-  const answers = watchAnswers(app.server);
+  const answers = watchResponses(app.server);
   const url = await app.listen({ host, port });
   const reaped = metrics.counter("reprise_generations_reaped_total");
   const reaper = new Reaper({
@@ -210,7 +210,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     leaseMs: readerLeaseMs,
     onEnded: (reason) => reaped.inc({ reason }),
   });
-  const lostJobs = new LostJobs({ broker, log, logger, tails: () => hub.openTails });
+  const lostJobs = new LostJobs({ broker, log, logger, tails: () => hub.openCaches });
 
   const drain = () => {
     announceStop();

@@ -1,6 +1,6 @@
 import { runService, startBrokerService } from "@reprise/service";
-import { parseWorkerEnvironment, toWorkerSettings } from "./config.ts";
-import { loadEngines } from "./create-engines.ts";
+import { parseWorkerEnvironment, toWorkerSettings } from "./config/config.ts";
+import { loadEngines } from "./config/create-engines.ts";
 import { startWorker } from "./service.ts";
 
 await runService(

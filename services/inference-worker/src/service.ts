@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
-  answerHolders,
+  answerHolderQueries,
   type Broker,
   createGenerationLog,
   type Job,
@@ -10,16 +10,16 @@ import {
 } from "@reprise/log";
 import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
-import { type EngineReport, logEngineReport } from "./engine-report.ts";
+import { type EngineReport, logEngineReport } from "./run/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
-import { runGeneration } from "./run-generation.ts";
-import type { RunLog } from "./run-log.ts";
+import { runGeneration } from "./run/run-generation.ts";
+import type { RunLog } from "./run/run-log.ts";
 
 export type { Engine } from "./engines/engine.ts";
 export type { ServedModel } from "./model-queues.ts";
-export { createEngines, loadEngines } from "./create-engines.ts";
-export { toWorkerSettings } from "./config.ts";
-export { parseModelsFile } from "./models-file.ts";
+export { createEngines, loadEngines } from "./config/create-engines.ts";
+export { toWorkerSettings } from "./config/config.ts";
+export { parseModelsFile } from "./config/models-file.ts";
 
 export interface WorkerOptions {
   broker: Broker;
@@ -74,7 +74,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     running,
     connectedAtMs: () => connectedAtMs,
   };
-  const stopAnswering = answerHolders(broker.main, worker, (generation) => running.has(generation));
+  const stopAnswering = answerHolderQueries(broker.main, worker, (generation) => running.has(generation));
   watchConnection(broker.main, {
     onDown() {
       connectedAtMs = Number.POSITIVE_INFINITY;

@@ -7,14 +7,14 @@ import {
   watchRuleSets,
 } from "@reprise/log";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
-import { createClassifyWindow } from "./classify-window.ts";
-import { decideExpiredReviews } from "./expired-reviews.ts";
-import { Judging, type ShardEvent } from "./judging.ts";
-import type { JudgingContext } from "./judging-context.ts";
-import type { Classifiers } from "./load-classifiers.ts";
-import { createRuleSetCache } from "./rule-set-cache.ts";
+import { createClassifyWindow } from "./judging/classify-window.ts";
+import { decideExpiredReviews } from "./review-index/expired-reviews.ts";
+import { ShardModerator, type IncomingEvent } from "./judging/shard-moderator.ts";
+import type { ModeratorContext } from "./judging/moderator-context.ts";
+import type { Classifiers } from "./judging/load-classifiers.ts";
+import { createRuleSetCache } from "./judging/rule-set-cache.ts";
 
-export { type Classifiers, loadClassifiers } from "./load-classifiers.ts";
+export { type Classifiers, loadClassifiers } from "./judging/load-classifiers.ts";
 
 export interface ModerationOptions {
   broker: Broker;
@@ -59,7 +59,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const decisions = metrics.counter("reprise_moderation_decisions_total");
   let judgedEvents = 0;
   metrics.observe("reprise_moderation_events_total", () => judgedEvents);
-  const context: JudgingContext = {
+  const context: ModeratorContext = {
     connection: broker.main,
     log,
     readRules: createRuleSetCache((tenant, id) => readRuleSet(broker.main, tenant, id)),
@@ -68,16 +68,16 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     onError,
   };
   const begun: Promise<void>[] = [];
-  const followed: { judging: Judging; follower: ShardFollower }[] = [];
-  const sum = (of: (judging: Judging) => number) =>
+  const followed: { judging: ShardModerator; follower: ShardFollower }[] = [];
+  const sum = (of: (judging: ShardModerator) => number) =>
     followed.reduce((all, { judging }) => all + of(judging), 0);
   metrics.observe("reprise_moderation_generations", () => sum(({ size }) => size));
   metrics.observe("reprise_moderation_held_characters", () => sum(({ pendingLength }) => pendingLength));
 
   const follow = async (shard: number, rulesTime: Date) => {
     const startTime = new Date(rulesTime.getTime() - CLOCKS_DIFFER_MS);
-    const judging = new Judging(context);
-    const onEvents = (events: readonly ShardEvent[]) => {
+    const judging = new ShardModerator(context);
+    const onEvents = (events: readonly IncomingEvent[]) => {
       judgedEvents += judging.take(events);
     };
     const follower = await followShard({ broker, shard, name: CONSUMER, startTime, onEvents, onError });

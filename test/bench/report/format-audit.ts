@@ -1,5 +1,5 @@
-import type { ArchiveResult } from "../scenarios/archive.ts";
-import type { AuditResult } from "../scenarios/audit.ts";
+import type { ArchiveResult } from "../scenarios/audit/archive.ts";
+import type { AuditResult } from "../scenarios/audit/audit.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
 export function formatAudit({ shape, rows, rounds }: AuditResult): string {

@@ -1,7 +1,7 @@
 import type { Samples } from "../measure/samples.ts";
-import type { ModerationResult, VariantName } from "../scenarios/moderation.ts";
-import type { RetractLagResult } from "../scenarios/retract-lag.ts";
-import type { RulesResult } from "../scenarios/rules.ts";
+import type { ModerationResult, VariantName } from "../scenarios/moderation/moderation.ts";
+import type { RetractLagResult } from "../scenarios/moderation/retract-lag.ts";
+import type { RulesResult } from "../scenarios/moderation/rules.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
 const NAMES: Readonly<Record<VariantName, string>> = {

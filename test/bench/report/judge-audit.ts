@@ -1,5 +1,5 @@
-import type { ArchiveResult } from "../scenarios/archive.ts";
-import type { AuditResult } from "../scenarios/audit.ts";
+import type { ArchiveResult } from "../scenarios/audit/archive.ts";
+import type { AuditResult } from "../scenarios/audit/audit.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
 
 export function judgeAudit({ scenario, rows, rounds }: AuditResult): Verdict[] {

@@ -1,6 +1,6 @@
-import type { ModerationResult, ModerationRow, VariantName } from "../scenarios/moderation.ts";
-import type { RetractLagResult } from "../scenarios/retract-lag.ts";
-import type { RulesResult } from "../scenarios/rules.ts";
+import type { ModerationResult, ModerationRow, VariantName } from "../scenarios/moderation/moderation.ts";
+import type { RetractLagResult } from "../scenarios/moderation/retract-lag.ts";
+import type { RulesResult } from "../scenarios/moderation/rules.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
 
 export function judgeModeration({ scenario, rows, rounds }: ModerationResult): Verdict[] {

@@ -11,7 +11,7 @@ import {
   openKeyring,
   parseMasterKey,
 } from "@reprise/archive";
-import { readStreamFacts } from "@reprise/log";
+import { readStreamInfo } from "@reprise/log";
 import {
   generationsStream,
   type GenerationRef,
@@ -47,7 +47,7 @@ export async function untilArchived(cluster: Cluster): Promise<OpenedArchive> {
   const ends = await Promise.all(
     STREAMS.map(
       async (stream) =>
-        [stream, (await untilAnswered(() => readStreamFacts(broker.reads, stream))).lastStreamSeq] as const,
+        [stream, (await untilAnswered(() => readStreamInfo(broker.reads, stream))).lastStreamSeq] as const,
     ),
   );
   const archive = await openArchive({ store: createFileStore(join(dataDir, "audit")), name: "reprise" });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { findBusiest } from "../rows/takeover.ts";
+import { findBusiest } from "../rows/worker/takeover.ts";
 import type { WorldOptions } from "../world/world-options.ts";
 import { count, readingNow, type Scene, waited } from "./scene.ts";
 

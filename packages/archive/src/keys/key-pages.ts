@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { RecentlyUsed } from "../reader/recently-used.ts";
+import { LruCache } from "../reader/lru-cache.ts";
 import { archiveCorrupt } from "../segment/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import type { KeyPlace } from "./kid.ts";
@@ -29,7 +29,7 @@ export class KeyPages {
   readonly #store: BlobStore;
   readonly #now: () => number;
   readonly #recheckMs: number;
-  readonly #cached = new RecentlyUsed<{ page: Promise<Page | undefined>; readAtMs: number }>(MAX_CACHED);
+  readonly #cached = new LruCache<{ page: Promise<Page | undefined>; readAtMs: number }>(MAX_CACHED);
   /** How many were ended by this object. */
   #destroys = 0;
 

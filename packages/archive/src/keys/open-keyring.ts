@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
-import { RecentlyUsed } from "../reader/recently-used.ts";
+import { LruCache } from "../reader/lru-cache.ts";
 import { commitmentOf } from "../segment/segment.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { type KeyEntry, KeyPages } from "./key-pages.ts";
@@ -60,7 +60,7 @@ class StoredKeyring implements Keyring {
   readonly #pages: KeyPages;
   readonly #pending = new PendingKeys();
   /** Unwrapped keys, each with what it was unwrapped from: they are given out only while the store still has that. */
-  readonly #opened = new RecentlyUsed<{ key: DataKey; wrapped: string }>(MAX_CACHED);
+  readonly #opened = new LruCache<{ key: DataKey; wrapped: string }>(MAX_CACHED);
 
   constructor({ store, masterKey, now = () => performance.now() }: KeyringOptions) {
     this.#tenants = new TenantKeys(store, masterKey);

@@ -1,6 +1,6 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
-import { RecentlyUsed } from "../reader/recently-used.ts";
+import { LruCache } from "../reader/lru-cache.ts";
 import { archiveCorrupt } from "../segment/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
@@ -21,7 +21,7 @@ export const TENANT_KEYS = "kek/";
 export class TenantKeys {
   readonly #store: BlobStore;
   readonly #masterKey: Uint8Array;
-  readonly #cached = new RecentlyUsed<Promise<TenantKey>>(MAX_CACHED);
+  readonly #cached = new LruCache<Promise<TenantKey>>(MAX_CACHED);
 
   constructor(store: BlobStore, masterKey: Uint8Array) {
     this.#store = store;

@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 import { tileKey } from "../commit/paths.ts";
-import { RecentlyUsed } from "../reader/recently-used.ts";
+import { LruCache } from "../reader/lru-cache.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { HASH_BYTES, hashNode } from "./hash.ts";
 import type { HashReader } from "./hash-reader.ts";
@@ -21,7 +21,7 @@ const KEPT_TILES = 64;
 
 /** Reads hashes of a tree from its full tiles, and those of the right edge from memory. */
 export function readHashesFromTiles({ store, name, tree, leaves }: TileSource): HashReader {
-  const tiles = new RecentlyUsed<Promise<Uint8Array[]>>(KEPT_TILES);
+  const tiles = new LruCache<Promise<Uint8Array[]>>(KEPT_TILES);
   let rebuilt: Promise<Map<string, Uint8Array>> | undefined;
 
   const readTile = async (level: number, index: number): Promise<Uint8Array[]> => {

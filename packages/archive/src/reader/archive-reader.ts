@@ -18,7 +18,7 @@ import {
 import type { LogEvent } from "./log-event.ts";
 import { type LogLayout, layOutLog, type Stretch } from "./log-layout.ts";
 import { LogOutline } from "./log-outline.ts";
-import { RecentlyUsed } from "./recently-used.ts";
+import { LruCache } from "./lru-cache.ts";
 import { type PlacedSegment, SegmentReader, type SegmentReaderOptions } from "./segment-reader.ts";
 
 /** Outlines that are kept: they cost a pass over the log. */
@@ -27,7 +27,7 @@ const KNOWN_OUTLINES = 256;
 /** What is kept about single generations. Everything rejects with RepriseError `archive_unavailable` and `archive_corrupt`. */
 export class ArchiveReader {
   readonly #segments: SegmentReader;
-  readonly #outlines = new RecentlyUsed<LogOutline>(KNOWN_OUTLINES);
+  readonly #outlines = new LruCache<LogOutline>(KNOWN_OUTLINES);
 
   constructor(options: SegmentReaderOptions) {
     this.#segments = new SegmentReader(options);

@@ -1,4 +1,4 @@
-import { decodeEvent, type EventDraft, type ReaderMark } from "@reprise/protocol";
+import { decodeEvent, type EventDraft, type DeliveryMark } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { asShownTo } from "./as-shown.ts";
@@ -28,7 +28,7 @@ const said: readonly EventDraft[] = [
   },
   { type: "generation.completed", finish_reason: "stop", usage: { input_tokens: 1, output_tokens: 3 } },
 ];
-const mark = (fields: Partial<ReaderMark>): ReaderMark => ({
+const mark = (fields: Partial<DeliveryMark>): DeliveryMark => ({
   reader: "rdr_1",
   protocol: "sse",
   address: "public",
@@ -38,7 +38,7 @@ const mark = (fields: Partial<ReaderMark>): ReaderMark => ({
   started_at: "1970-01-01T00:00:02.500Z",
   ...fields,
 });
-const textsShownTo = async (one: ReaderMark) => {
+const textsShownTo = async (one: DeliveryMark) => {
   const log = toLogEvents(said);
   const shown = await Array.fromAsync(asShownTo(log, await outlineOf(log), one));
   return shown.flatMap(({ payload }) => (decodeEvent(payload) as { text?: string }).text ?? []);

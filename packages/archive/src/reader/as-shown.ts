@@ -1,4 +1,4 @@
-import { type ReaderMark, Withdrawals } from "@reprise/protocol";
+import { type DeliveryMark, Withdrawals } from "@reprise/protocol";
 import type { LogEvent } from "./log-event.ts";
 import type { LogOutline, Notable } from "./log-outline.ts";
 
@@ -16,7 +16,7 @@ import type { LogOutline, Notable } from "./log-outline.ts";
 export async function* asShownTo<E extends LogEvent>(
   events: AsyncIterable<E> | Iterable<E>,
   outline: LogOutline,
-  mark: ReaderMark,
+  mark: DeliveryMark,
 ): AsyncGenerator<E> {
   const coming = outline.withdrawing.flatMap((one) => {
     const after = countsAfter(one, mark);
@@ -35,7 +35,7 @@ export async function* asShownTo<E extends LogEvent>(
 }
 
 /** The last event that was handed out regardless of a withdrawal; undefined where all of them were. */
-function countsAfter({ event, storedAtUs }: Notable, mark: ReaderMark): number | undefined {
+function countsAfter({ event, storedAtUs }: Notable, mark: DeliveryMark): number | undefined {
   const listed = mark.withdrawn?.find(([seq]) => seq === event.seq);
   if (listed) return listed[1];
   if (mark.known_seq !== undefined) return event.seq <= mark.known_seq ? -1 : undefined;

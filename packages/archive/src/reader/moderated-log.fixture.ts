@@ -2,7 +2,7 @@ import {
   encodeEvent,
   type EventDraft,
   type KnownEvent,
-  type ReaderMark,
+  type DeliveryMark,
   Withdrawals,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
@@ -72,7 +72,7 @@ export function simulateReader(log: readonly LogEvent[], { comesAt, fromSeq, tak
     for (const { seq, payload } of known.slice(lastHanded() + 1, lastHanded() + 1 + count))
       handed.push({ seq, payload: withdrawals.project(seq, payload) });
   }
-  const mark: ReaderMark = {
+  const mark: DeliveryMark = {
     reader: "rdr_1",
     protocol: "sse",
     address: "public",

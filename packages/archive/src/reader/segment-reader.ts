@@ -10,7 +10,7 @@ import type { ArchivedMessage, Segment, SegmentHeader, SegmentKind } from "../se
 import type { BlobStore } from "../store/blob-store.ts";
 import { type Erasures, erasuresOf } from "./erasures.ts";
 import { compareStored } from "./log-layout.ts";
-import { RecentlyUsed } from "./recently-used.ts";
+import { LruCache } from "./lru-cache.ts";
 
 /** A segment, and where it lies now. */
 export interface PlacedSegment {
@@ -41,7 +41,7 @@ const OPEN_FILES = 256;
 export class SegmentReader {
   readonly #archive: ReadableArchive;
   readonly #keyring: Pick<Keyring, "open">;
-  readonly #files = new RecentlyUsed<Promise<SegmentFile>>(OPEN_FILES);
+  readonly #files = new LruCache<Promise<SegmentFile>>(OPEN_FILES);
   readonly #erasures = new Map<string, { readonly records: number; readonly erasures: Erasures }>();
 
   constructor({ archive, keyring }: SegmentReaderOptions) {

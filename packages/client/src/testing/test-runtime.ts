@@ -1,4 +1,4 @@
-import type { ClientRuntime } from "../runtime.ts";
+import type { ClientRuntime } from "../retry/runtime.ts";
 
 /** Longer than any pause between tries, so that timers tell what they are for. */
 export const IDLE_TIMEOUT_MS = 100_000;

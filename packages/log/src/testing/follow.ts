@@ -1,22 +1,22 @@
-import type { Tail } from "../tail.ts";
+import type { GenerationCache } from "../hub/cache/generation-cache.ts";
 
 /**
  * Reads a tail's frames as a reader does, from `seq` on, until the generation has ended.
  * @returns the frames' bytes as text
  */
-export async function follow(tail: Tail, seq = 1): Promise<string> {
+export async function follow(cache: GenerationCache, seq = 1): Promise<string> {
   const { promise: ended, resolve, reject } = Promise.withResolvers<string>();
   let text = "";
   let next = seq;
   const read = () => {
-    for (let view = tail.view(next, 8_192); view; view = tail.view(next, 8_192)) {
+    for (let view = cache.view(next, 8_192); view; view = cache.view(next, 8_192)) {
       text += view.bytes.toString();
       next = view.next;
     }
-    if (tail.failure) reject(tail.failure);
-    else if (tail.isOver && next > tail.lastSeq) resolve(text);
+    if (cache.failure) reject(cache.failure);
+    else if (cache.isOver && next > cache.lastSeq) resolve(text);
   };
-  const stop = tail.listen(read);
+  const stop = cache.listen(read);
   read();
   try {
     return await ended;

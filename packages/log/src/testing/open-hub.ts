@@ -1,5 +1,5 @@
-import { Hub } from "../hub.ts";
-import type { HubOptions } from "../hub-options.ts";
+import { Hub } from "../hub/hub.ts";
+import type { HubOptions } from "../hub/hub-options.ts";
 import { createHostileFeed, type FeedFate } from "./hostile-feed.ts";
 import { plainFraming } from "./plain-framing.ts";
 import type { World } from "./world.ts";

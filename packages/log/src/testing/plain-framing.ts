@@ -1,5 +1,5 @@
 import { MAX_CURSOR_LENGTH } from "@reprise/protocol";
-import type { Framing } from "../frame-log.ts";
+import type { Framing } from "../hub/cache/frame-buffer.ts";
 
 const LF = 0x0a;
 /** Room for a cursor and two LFs. */

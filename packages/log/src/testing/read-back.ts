@@ -1,5 +1,5 @@
 import { decodeEvent, type GenerationRef, type KnownEvent, type UnknownEvent } from "@reprise/protocol";
-import type { GenerationLog } from "../generation-log.ts";
+import type { GenerationLog } from "../read/generation-log.ts";
 import { eventually } from "./eventually.ts";
 
 /** All events of a log as its leader has them, decoded, as soon as that can be asked: a connection may just be coming back. */

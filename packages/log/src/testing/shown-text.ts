@@ -1,12 +1,12 @@
 import { decodeEvent, type KnownEvent } from "@reprise/protocol";
-import type { Tail } from "../tail.ts";
+import type { GenerationCache } from "../hub/cache/generation-cache.ts";
 import { plainFraming } from "./plain-framing.ts";
 
 /** The events that a tail shows a reader who comes now, and reads from its memory. */
-export function shownEvents(tail: Tail): KnownEvent[] {
+export function shownEvents(cache: GenerationCache): KnownEvent[] {
   const events: KnownEvent[] = [];
   for (let seq = 1; ;) {
-    const view = tail.view(seq, 0);
+    const view = cache.view(seq, 0);
     if (!view) return events;
     events.push(decodeEvent(plainFraming.payloadOf(view.bytes)) as KnownEvent);
     seq = view.next;
@@ -14,8 +14,8 @@ export function shownEvents(tail: Tail): KnownEvent[] {
 }
 
 /** Their texts, joined. */
-export function shownText(tail: Tail): string {
-  return shownEvents(tail)
+export function shownText(cache: GenerationCache): string {
+  return shownEvents(cache)
     .map((event) => (event.type === "output.delta" ? event.text : ""))
     .join("");
 }

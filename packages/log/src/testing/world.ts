@@ -11,12 +11,12 @@ import {
   type TcpProxy,
   type TestBroker,
 } from "@reprise/testkit";
-import { Appender, type AppenderOptions } from "../appender.ts";
-import { EMPTY_LOG } from "../log-head.ts";
-import { type Broker, connectBroker } from "../connection.ts";
-import { createGenerationLog, type GenerationLog } from "../generation-log.ts";
-import type { Publish } from "../publisher.ts";
-import { ensureTopology } from "../topology.ts";
+import { Appender, type AppenderOptions } from "../append/appender.ts";
+import { EMPTY_LOG } from "../append/log-head.ts";
+import { type Broker, connectBroker } from "../nats/connection.ts";
+import { createGenerationLog, type GenerationLog } from "../read/generation-log.ts";
+import type { Publish } from "../nats/publisher.ts";
+import { ensureTopology } from "../topology/topology.ts";
 
 export { cancelled, completed, delta, requested, started } from "@reprise/testkit";
 

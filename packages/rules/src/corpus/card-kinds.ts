@@ -1,4 +1,4 @@
-import { passesLuhn } from "../check-digits.ts";
+import { passesLuhn } from "../shapes/check-digits.ts";
 import { DIGITS, type Draw } from "./draw.ts";
 import type { Kind } from "./kind.ts";
 

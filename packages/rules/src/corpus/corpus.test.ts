@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { BUILT_IN_RULES } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import type { RuleFinding } from "../finding.ts";
+import type { RuleFinding } from "../scanning/finding.ts";
 import { compileRuleSet } from "../rule-set.ts";
-import { cut, inOrder, scan } from "../scanning.fixture.ts";
+import { cut, inOrder, scan } from "../scanning/scanning.fixture.ts";
 import { createDraw, seedOf } from "./draw.ts";
 import { innocents } from "./innocents/all.ts";
 import { measure } from "./measure.fixture.ts";

@@ -1,7 +1,7 @@
 import { BUILT_IN_RULES } from "@reprise/protocol";
-import { builtInShapes } from "../built-in-shapes.ts";
+import { builtInShapes } from "../shapes/built-in-shapes.ts";
 import { compileRuleSet } from "../rule-set.ts";
-import { type FoundText, scan } from "../scanning.fixture.ts";
+import { type FoundText, scan } from "../scanning/scanning.fixture.ts";
 import { type Innocent, innocents, SORTS } from "./innocents/all.ts";
 import { KINDS, type Positive, positives } from "./positives.ts";
 

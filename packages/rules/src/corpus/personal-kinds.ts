@@ -1,5 +1,5 @@
-import { dniLetter, hasCpfChecks, hasFiscalCodeCheck, hasIbanCheck } from "../check-digits.ts";
-import { hasPeselCheck, hasTaxIdCheck } from "../check-digits.ts";
+import { dniLetter, hasCpfChecks, hasFiscalCodeCheck, hasIbanCheck } from "../shapes/check-digits.ts";
+import { hasPeselCheck, hasTaxIdCheck } from "../shapes/check-digits.ts";
 import { DIGITS, type Draw, LOWER, UPPER } from "./draw.ts";
 import type { Kind } from "./kind.ts";
 

@@ -8,7 +8,7 @@ import {
   type AuditRecord,
   encodeEvent,
   type GenerationRef,
-  type ReaderMark,
+  type DeliveryMark,
 } from "@reprise/protocol";
 import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
@@ -106,7 +106,7 @@ describe("a call to the audit log", () => {
     await using world = await openWorld();
     const { filled } = world;
     const ref = createRef();
-    const mark = (seq: number): ReaderMark => ({
+    const mark = (seq: number): DeliveryMark => ({
       reader: "rdr_1",
       protocol: "sse",
       address: "public",

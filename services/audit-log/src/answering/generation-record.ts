@@ -1,5 +1,5 @@
 import { type ArchiveReader, leafHashOf } from "@reprise/archive";
-import type { AccessRecord, AuditRecord, GenerationRef, ReaderMark } from "@reprise/protocol";
+import type { AccessRecord, AuditRecord, GenerationRef, DeliveryMark } from "@reprise/protocol";
 import { toFoundGeneration, toSummary } from "../search/summary.ts";
 
 /** The newest of each are told: an answer has to fit into a message. */
@@ -35,8 +35,8 @@ export async function readGenerationRecord(reader: ArchiveReader, ref: Generatio
 export async function readOps(
   reader: ArchiveReader,
   ref: GenerationRef,
-): Promise<{ readers: ReaderMark[]; accesses: AccessRecord[] }> {
-  const marks = new Map<string, ReaderMark>();
+): Promise<{ readers: DeliveryMark[]; accesses: AccessRecord[] }> {
+  const marks = new Map<string, DeliveryMark>();
   const accesses: AccessRecord[] = [];
   for await (const record of reader.opsOf(ref)) {
     if (record.kind === "delivered") for (const mark of record.readers) marks.set(mark.reader, mark);

@@ -1,4 +1,4 @@
-import { type Framing, Tail } from "@reprise/log";
+import { type Framing, GenerationCache } from "@reprise/log";
 import { encodeEvent, type EventDraft, type GenerationRef, type Verdict } from "@reprise/protocol";
 import { completed, createRef, delta, moderatedPolicy, redacted, requested, started } from "@reprise/testkit";
 import * as fc from "fast-check";
@@ -28,10 +28,10 @@ interface Moderated {
 /** What a node's tail shows to a reader who comes when everything is there. */
 function shownByTail({ ref, drafts, verdict }: Moderated): string[] {
   const events = drafts.map((draft, seq) => encodeEvent(seq, draft));
-  const tail = new Tail(ref, framing, { events, streamSeq: events.length });
-  if (verdict) tail.acceptVerdict(verdict);
+  const cache = new GenerationCache(ref, framing, { events, streamSeq: events.length });
+  if (verdict) cache.acceptVerdict(verdict);
   const lines: string[] = [];
-  for (let seq = 1, view = tail.view(seq, 1e6); view; view = tail.view(seq, 1e6)) {
+  for (let seq = 1, view = cache.view(seq, 1e6); view; view = cache.view(seq, 1e6)) {
     lines.push(...view.bytes.toString().split("\n").slice(0, -1));
     seq = view.next;
   }

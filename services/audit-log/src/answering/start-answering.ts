@@ -1,5 +1,5 @@
 import type { Archive, ArchiveReader } from "@reprise/archive";
-import { answerAuditCalls, type AuditAnswer, type Broker, Gate } from "@reprise/log";
+import { answerAuditCalls, type AuditAnswer, type Broker, Semaphore } from "@reprise/log";
 import {
   AUDIT_CALLS,
   AUDIT_MORE_HEADER,
@@ -43,7 +43,7 @@ export function startAnswering({
   onError,
 }: AnsweringOptions): AsyncDisposable {
   const fresh = new FreshArchive({ archive, maxAgeMs: MAX_AGE_MS, now: () => performance.now() });
-  const gate = new Gate(MOST_ANSWERS);
+  const gate = new Semaphore(MOST_ANSWERS);
   let waiting = 0;
 
   const inTurn = async (answer: () => Promise<AuditAnswer>) => {

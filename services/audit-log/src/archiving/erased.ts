@@ -1,6 +1,6 @@
 import type { ArchiveState, StreamRange } from "@reprise/archive";
-import type { Batch } from "./batch.ts";
-import { joinRanges } from "./places.ts";
+import type { Batch } from "./lane/batch.ts";
+import { mergeRanges } from "./ranges.ts";
 
 /** What erasures ask of whoever archives a stretch of a stream. */
 export interface Erased {
@@ -30,5 +30,5 @@ export function erasedIn(
       for (const [from, to] of emptied.ranges) if (from <= last && to >= first) purged.push([from, to]);
     }
   }
-  return { count, generations, purged: joinRanges(purged) };
+  return { count, generations, purged: mergeRanges(purged) };
 }

@@ -10,7 +10,7 @@ import {
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { SKEW_US } from "./clock-skew.ts";
-import type { MessageOwner } from "./lane-kind.ts";
+import type { MessageOwner } from "./lane/lane-kind.ts";
 
 const MAX_KNOWN = 50_000;
 

@@ -1,14 +1,14 @@
-import { checkProof } from "./check-proof.ts";
+import { checkProof } from "./commands/check-proof.ts";
 import type { Command } from "./command.ts";
-import { erase } from "./erase.ts";
-import { drill } from "./drill.ts";
-import { exportEvents } from "./export.ts";
-import { hold } from "./hold.ts";
-import { prove } from "./prove.ts";
-import { replay } from "./replay.ts";
-import { rewrap } from "./rewrap.ts";
-import { search } from "./search.ts";
-import { verify } from "./verify.ts";
+import { erase } from "./commands/erase.ts";
+import { drill } from "./commands/drill.ts";
+import { exportEvents } from "./commands/export.ts";
+import { hold } from "./commands/hold.ts";
+import { prove } from "./commands/prove.ts";
+import { replay } from "./commands/replay.ts";
+import { rewrap } from "./commands/rewrap.ts";
+import { search } from "./commands/search.ts";
+import { verify } from "./commands/verify.ts";
 
 /** In the order in which they are listed. */
 export const COMMANDS: Readonly<Record<string, Command>> = {

@@ -1,7 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
 import { type Archive, ArchiveReader, type Keyring } from "@reprise/archive";
 import { type GenerationRef, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
-import { READING_OPTIONS } from "./access.ts";
+import { READING_OPTIONS } from "./commands/access.ts";
 import type { CommandIo } from "./command.ts";
 import { openArchiveCopy, openKeyringCopy, required, type ValuesOf } from "./options.ts";
 

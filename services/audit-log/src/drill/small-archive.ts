@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type BlobStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
-import type { PlacedMessage } from "@reprise/log";
+import type { StreamMessage } from "@reprise/log";
 import {
   createGenerationId,
   DEFAULT_POLICY,
@@ -12,10 +12,10 @@ import {
   parseTenantId,
 } from "@reprise/protocol";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
-import { sealBatch } from "../archiving/seal-batch.ts";
-import { compact } from "../lifecycle/compaction.ts";
-import { parseDataKey } from "../lifecycle/data-file-name.ts";
-import { eraseSubject } from "../lifecycle/erase.ts";
+import { sealBatch } from "../archiving/lane/seal-batch.ts";
+import { compact } from "../lifecycle/maintenance/compaction.ts";
+import { parseDataKey } from "../lifecycle/maintenance/data-file-name.ts";
+import { eraseSubject } from "../lifecycle/erasure/erase.ts";
 import { createOverlay } from "./overlay-store.ts";
 import type { DrilledArchive } from "./drilled-archive.ts";
 
@@ -73,10 +73,10 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
 }
 
 /** Generations of two tenants in turn, each a request, some words and an end. */
-function createMessages(): (generations: number, firstStreamSeq: number) => PlacedMessage[] {
+function createMessages(): (generations: number, firstStreamSeq: number) => StreamMessage[] {
   let made = 0;
   return (generations, firstStreamSeq) => {
-    const messages: PlacedMessage[] = [];
+    const messages: StreamMessage[] = [];
     for (let i = 0; i < generations; i++, made++) {
       const ref: GenerationRef = {
         tenant: parseTenantId(made % 2 === 0 ? "acme" : "beta"),

@@ -1,4 +1,4 @@
-import type { ReaderMark } from "@reprise/protocol";
+import type { DeliveryMark } from "@reprise/protocol";
 import { completed, createRef, delta, redacted, requested, started } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { openFilledArchive } from "../testing/filled-archive.ts";
@@ -6,7 +6,7 @@ import { formatEvent, type ReplayFormat } from "./replay-format.ts";
 import { openReplay, type Replay } from "./replay.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
-const mark: ReaderMark = {
+const mark: DeliveryMark = {
   reader: "rdr_1",
   protocol: "sse",
   address: "public",

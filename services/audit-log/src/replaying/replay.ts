@@ -6,7 +6,7 @@ import {
   type PlacedSegment,
   type SeqRange,
 } from "@reprise/archive";
-import type { GenerationRef, ReaderMark } from "@reprise/protocol";
+import type { GenerationRef, DeliveryMark } from "@reprise/protocol";
 import { readOps } from "../answering/generation-record.ts";
 import { type ShownEvent, shownEvents } from "../answering/shown-events.ts";
 
@@ -24,12 +24,12 @@ export type Replay =
       readonly kind: "events";
       readonly events: AsyncIterable<ShownEvent>;
       /** Of the connection. */
-      readonly mark: ReaderMark | undefined;
+      readonly mark: DeliveryMark | undefined;
     }
   /** Events of the log are not in the archive. */
   | { readonly kind: "gap"; readonly holes: readonly SeqRange[] }
   /** Nobody has recorded such a connection; these there were. */
-  | { readonly kind: "reader_unknown"; readonly readers: readonly ReaderMark[] };
+  | { readonly kind: "reader_unknown"; readonly readers: readonly DeliveryMark[] };
 
 /** @throws RepriseError `generation_not_found`, `generation_erased`, `archive_unavailable`, `archive_corrupt` */
 export async function openReplay(
@@ -50,7 +50,7 @@ async function* handedEvents(
   reader: ArchiveReader,
   ref: GenerationRef,
   layout: LogLayout<PlacedSegment>,
-  mark: ReaderMark,
+  mark: DeliveryMark,
 ): AsyncGenerator<ShownEvent> {
   const outline = await reader.outlineOf(ref, layout);
   const events: AsyncIterable<LogEvent> = reader.events(ref, { fromSeq: mark.from_seq, layout });

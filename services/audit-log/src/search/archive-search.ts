@@ -1,10 +1,10 @@
 import { DuckDBInstance } from "@duckdb/node-api";
 import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@reprise/archive";
-import { Gate } from "@reprise/log";
+import { Semaphore } from "@reprise/log";
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
-import { metadataTag, subjectTag } from "../archiving/what-it-says.ts";
+import { metadataTag, subjectTag } from "../archiving/read-log-metadata.ts";
 import { filesInRange, type TimeRange } from "./files-in-range.ts";
-import { encodePagePlace, parsePagePlace } from "./page-place.ts";
+import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
 import { findGenerations, type FoundGeneration } from "./search-query.ts";
 import type { SearchableFiles } from "./searchable-files.ts";
 import { toSummary } from "./summary.ts";
@@ -38,7 +38,7 @@ const CONFIG = {
 /** Lists a tenant's generations from the headers of their segments, which are not encrypted. DuckDB is started by the first search. */
 export class ArchiveSearch implements AsyncDisposable {
   readonly #options: ArchiveSearchOptions;
-  readonly #gate = new Gate(MOST_QUERIES);
+  readonly #gate = new Semaphore(MOST_QUERIES);
   #database: Promise<DuckDBInstance> | undefined;
 
   constructor(options: ArchiveSearchOptions) {
@@ -51,7 +51,7 @@ export class ArchiveSearch implements AsyncDisposable {
    */
   async search(query: AuditSearch): Promise<AuditSearchPage> {
     const { tenant, from, to, model, status, limit } = query;
-    const after = query.after === undefined ? undefined : parsePagePlace(query.after);
+    const after = query.after === undefined ? undefined : parsePageCursor(query.after);
     const range: TimeRange = {
       fromUs: toMicroseconds(from) ?? 0,
       toUs: toMicroseconds(to) ?? END_OF_TIME_US,
@@ -80,7 +80,7 @@ export class ArchiveSearch implements AsyncDisposable {
     const last = found.length > limit ? page.at(-1) : undefined;
     const { generations } = erasuresOf(this.#options.archive.state.records(tenant));
     const data = page.map((one) => toSummary(one, generations.get(one.generation)));
-    return { object: "list", data, ...(last && { next: encodePagePlace(last) }) };
+    return { object: "list", data, ...(last && { next: encodePageCursor(last) }) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
-import type { PagePlace } from "./page-place.ts";
+import type { PageCursor } from "./page-cursor.ts";
 import type { TimeRange } from "./files-in-range.ts";
 
 /** What is asked of the files of one tenant. */
@@ -10,7 +10,7 @@ export interface SearchQuery extends TimeRange {
   readonly status: string | undefined;
   /** Keyed hashes, all of which a generation has. */
   readonly tags: readonly string[];
-  readonly after: PagePlace | undefined;
+  readonly after: PageCursor | undefined;
   readonly limit: number;
 }
 

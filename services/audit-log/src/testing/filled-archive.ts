@@ -9,7 +9,7 @@ import {
   openArchive,
   openKeyring,
 } from "@reprise/archive";
-import type { PlacedMessage } from "@reprise/log";
+import type { StreamMessage } from "@reprise/log";
 import {
   encodeEvent,
   encodeOpsRecord,
@@ -27,7 +27,7 @@ import {
 } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
-import { sealBatch } from "../archiving/seal-batch.ts";
+import { sealBatch } from "../archiving/lane/seal-batch.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
 export interface FilledArchive extends AsyncDisposable {
@@ -67,7 +67,7 @@ export async function openFilledArchive(): Promise<FilledArchive> {
   const signer = createNoteKey("test", SIGNING_SEED);
   const archive = await openArchive({ store, name: "test", writer: { name: "writer", signer, onError } });
   const keys = new GenerationKeys(archive, keyring);
-  const waiting = new Map<string, PlacedMessage[]>();
+  const waiting = new Map<string, StreamMessage[]>();
   const lasts = new Map<string, number>();
   let epoch = 0;
   const kept = stack.move();

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BlobStore, type Keyring, openSegment, readSegmentFile } from "@reprise/archive";
-import { type Broker, readPlaces } from "@reprise/log";
+import { type Broker, readStreamMessages } from "@reprise/log";
 
 /** The files of a folder, at any depth, that hold a text as it is. */
 export async function filesWith(dir: string, text: string): Promise<string[]> {
@@ -25,7 +25,7 @@ export async function streamsWith({ main, reads }: Broker, text: string): Promis
   for (const stream of streams) {
     for (let after = 0; ;) {
       const batch = { afterStreamSeq: after, maxMessages: 500, maxBytes: 4_000_000 };
-      const messages = await readPlaces(reads, stream, batch).catch(() => []);
+      const messages = await readStreamMessages(reads, stream, batch).catch(() => []);
       if (messages.length === 0) break;
       after = messages.at(-1)!.streamSeq;
       if (messages.some(({ payload }) => Buffer.from(payload).includes(text)))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Archive, ARCHIVE_TREE, openTree } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { orAborted } from "../closing.ts";
+import { raceAbort } from "../shutdown.ts";
 import { CosignedNotes } from "./cosigned-notes.ts";
 import { CurrentCheckpoints } from "./current-checkpoints.ts";
 import type { SignedCheckpoint } from "./signed-checkpoints.ts";
@@ -36,7 +36,7 @@ export function startWitnessing(options: WitnessingOptions): AsyncDisposable {
   const current = new CurrentCheckpoints(archive);
   const cosigned = new CosignedNotes(archive.store);
   const run = async (given: string | Promise<string>) => {
-    const url = await orAborted(Promise.resolve(given), stop.signal).catch(() => undefined);
+    const url = await raceAbort(Promise.resolve(given), stop.signal).catch(() => undefined);
     if (url !== undefined) await new Witnessing(url, options, current, cosigned, stop.signal).run();
   };
   const over = Promise.all(urls.map(run));
@@ -94,9 +94,9 @@ class Witnessing {
 
   /** While the store is away the archive tries again and again, and all that waits for it waits: closing must not. */
   async #round(signal: AbortSignal): Promise<void> {
-    const own = await orAborted(this.#current.own(), signal);
+    const own = await raceAbort(this.#current.own(), signal);
     if (own) await this.#submitNew(ARCHIVE_TREE, own, signal);
-    const current = await orAborted(this.#current.refresh(), signal);
+    const current = await raceAbort(this.#current.refresh(), signal);
     for (const [tree, checkpoint] of current) await this.#submitNew(tree, checkpoint, signal);
   }
 
@@ -129,7 +129,7 @@ class Witnessing {
 
   /** Another process may have committed what this one has not read yet. */
   async #grewTo(tree: string, size: number, signal: AbortSignal): Promise<boolean> {
-    if (this.#sizeOf(tree) < size) await orAborted(this.#options.archive.refresh(), signal);
+    if (this.#sizeOf(tree) < size) await raceAbort(this.#options.archive.refresh(), signal);
     return this.#sizeOf(tree) >= size;
   }
 

@@ -5,7 +5,7 @@ import {
   type GenerationLog,
   holdingModeration,
   readPolicy,
-  type Tail,
+  type GenerationCache,
 } from "@reprise/log";
 import {
   type Generation,
@@ -14,9 +14,9 @@ import {
   type ToolResult,
   type Transcript,
 } from "@reprise/protocol";
-import { readingFromLeader } from "./reading-from-leader.ts";
+import { readFromLeader } from "./read-from-leader.ts";
 import { type ReadSources, showAfter, SHOWN_MS } from "./shown-generation.ts";
-import { until } from "./until.ts";
+import { waitForCache } from "./wait-for-cache.ts";
 
 /**
  * Appends `tool.result`, unless the log says that nobody waits for it. Of all answers to one call, at whatever nodes, the log
@@ -36,23 +36,25 @@ export async function answerToolCall(
   // Another node may have heard already that moderation has cleared the call.
   const { unshownSeq } = answer;
   if (held && unshownSeq !== undefined) {
-    await until(held, () => held.shownSeq >= unshownSeq || held.failure !== undefined, { waitMs: shownMs });
+    await waitForCache(held, () => held.shownSeq >= unshownSeq || held.failure !== undefined, {
+      waitMs: shownMs,
+    });
     if (held.failure) throw held.failure;
   }
   // A replica that lags may not have the call yet that another one has shown: that there is none, only the leader can say.
   if (answer.refusal?.code === "tool_call_not_found")
-    answer = await tryAnswer({ log: { ...log, reader: readingFromLeader(log) }, held }, ref, result);
+    answer = await tryAnswer({ log: { ...log, reader: readFromLeader(log) }, held }, ref, result);
   if (answer.refusal) throw answer.refusal;
   return showAfter(sources, ref, answer.decision);
 }
 
 /** The tail of a generation whose readers may have to wait for moderation; undefined for any other. */
-async function openHeld({ log, hub }: ReadSources, ref: GenerationRef): Promise<Tail | undefined> {
+async function openHeld({ log, hub }: ReadSources, ref: GenerationRef): Promise<GenerationCache | undefined> {
   const first = await log.reader.readFirst(ref);
   if (!first || !holdingModeration(readPolicy(first.payload))) return undefined;
-  const tail = await hub.open(ref);
-  await hub.refresh(tail);
-  return tail;
+  const cache = await hub.open(ref);
+  await hub.refresh(cache);
+  return cache;
 }
 
 interface Answer {
@@ -63,7 +65,7 @@ interface Answer {
 }
 
 async function tryAnswer(
-  { log, held }: { log: Omit<GenerationLog, "connected" | "close">; held: Tail | undefined },
+  { log, held }: { log: Omit<GenerationLog, "connected" | "close">; held: GenerationCache | undefined },
   ref: GenerationRef,
   { call_id, output }: ToolResult,
 ): Promise<Answer> {

@@ -8,7 +8,7 @@ import {
   type GenerationLog,
   type RuleSetStore,
   type StoredEvent,
-  untilBegun,
+  waitUntilBegun,
 } from "@reprise/log";
 import {
   createGenerationId,
@@ -25,7 +25,7 @@ import {
   tightenPolicy,
   type TenantId,
 } from "@reprise/protocol";
-import { keepModeration } from "./keep-moderation.ts";
+import { keepModeration } from "../review/keep-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
 export interface CreateOptions {
@@ -128,7 +128,7 @@ async function writeRequested(
   const writer = createWriterName();
   const read = () => log.reader.readFirst(ref);
   const begun = () =>
-    untilBegun(ref, { connection, onError, read, waitMs: OTHERS_MS }).catch(ignoreUnavailable);
+    waitUntilBegun(ref, { connection, onError, read, waitMs: OTHERS_MS }).catch(ignoreUnavailable);
   const giveUpAt = Date.now() + log.budgetMs;
   const others = isOthers && (await begun());
   if (others) return others;

@@ -1,4 +1,4 @@
-import { type Hub, Tail } from "@reprise/log";
+import { type Hub, GenerationCache } from "@reprise/log";
 import { encodeEvent } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
@@ -9,47 +9,47 @@ import { readEventPage } from "./event-page.ts";
 const REF = createRef();
 const NO_HUB = {} as Hub;
 
-function newTail(events = 1): Tail {
+function newTail(events = 1): GenerationCache {
   const payloads = Array.from({ length: events }, (_, i) => encodeEvent(i, delta(`${i}`)));
   payloads[0] = Buffer.from('{"seq":0,"type":"generation.requested"}');
-  return new Tail(REF, httpSseFraming, { events: payloads, streamSeq: events });
+  return new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: events });
 }
 
 describe("a page that waits", () => {
   test("leaves no listener behind when its client goes", async () => {
-    const tail = newTail();
+    const cache = newTail();
     const gone = new AbortController();
     const page = readEventPage({
       hub: NO_HUB,
-      tail,
+      cache,
       fromSeq: 1,
       limit: 10,
       waitMs: 30_000,
       signal: gone.signal,
     });
-    expect(tail.readers).toBe(1);
+    expect(cache.readers).toBe(1);
     gone.abort();
     await page;
-    expect(tail.readers).toBe(0);
+    expect(cache.readers).toBe(0);
   });
 
   test("leaves none behind when an event comes, and has it", async () => {
-    const tail = newTail();
+    const cache = newTail();
     const signal = new AbortController().signal;
-    const page = readEventPage({ hub: NO_HUB, tail, fromSeq: 1, limit: 10, waitMs: 30_000, signal });
-    tail.acceptLive(encodeEvent(1, delta("é")), () => 2);
-    tail.notify(() => {});
+    const page = readEventPage({ hub: NO_HUB, cache, fromSeq: 1, limit: 10, waitMs: 30_000, signal });
+    cache.acceptLive(encodeEvent(1, delta("é")), () => 2);
+    cache.notify(() => {});
     expect((await page).json).toBe(
       '{"object":"list","events":[{"seq":1,"type":"output.delta","text":"é"}],"cursor":"0-1","ended":false}',
     );
-    expect(tail.readers).toBe(0);
+    expect(cache.readers).toBe(0);
   });
 
   test("does not wait for a client that is gone already", async () => {
-    const tail = newTail();
+    const cache = newTail();
     const page = readEventPage({
       hub: NO_HUB,
-      tail,
+      cache,
       fromSeq: 1,
       limit: 10,
       waitMs: 30_000,
@@ -62,9 +62,9 @@ describe("a page that waits", () => {
 test("a page holds at most a mebibyte, but always an event", async () => {
   const big = "x".repeat(700_000);
   const payloads = [newTailEvent(0), ...[1, 2, 3].map((seq) => encodeEvent(seq, delta(big)))];
-  const tail = new Tail(REF, httpSseFraming, { events: payloads, streamSeq: 4 });
+  const cache = new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: 4 });
   const signal = new AbortController().signal;
-  const page = await readEventPage({ hub: NO_HUB, tail, fromSeq: 2, limit: 10, waitMs: 0, signal });
+  const page = await readEventPage({ hub: NO_HUB, cache, fromSeq: 2, limit: 10, waitMs: 0, signal });
   expect(page.lastSeq).toBe(2);
   expect(JSON.parse(page.json)).toMatchObject({ cursor: "0-2", events: [{ seq: 2 }] });
 });

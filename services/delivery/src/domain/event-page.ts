@@ -1,9 +1,9 @@
-import type { Hub, Tail } from "@reprise/log";
-import { until } from "./until.ts";
+import type { Hub, GenerationCache } from "@reprise/log";
+import { waitForCache } from "./wait-for-cache.ts";
 
 export interface PageOptions {
   hub: Hub;
-  tail: Tail;
+  cache: GenerationCache;
   /** The first event wanted. */
   fromSeq: number;
   /** The most events, 1 to 1,000. */
@@ -15,7 +15,7 @@ export interface PageOptions {
 }
 
 /** A page as JSON text, and what it holds. */
-export interface EventPageText {
+export interface EventPageJson {
   readonly json: string;
   /** The last event in it; one less than the first one wanted when it is empty. */
   readonly lastSeq: number;
@@ -30,29 +30,29 @@ const MAX_PAGE_BYTES = 1_048_576;
  */
 export async function readEventPage({
   hub,
-  tail,
+  cache,
   fromSeq,
   limit,
   waitMs,
   signal,
-}: PageOptions): Promise<EventPageText> {
-  const isDue = () => fromSeq <= tail.shownSeq || tail.isOver || tail.failure !== undefined;
-  if (waitMs > 0 && !isDue()) await until(tail, isDue, { waitMs, signal });
-  if (tail.failure) throw tail.failure;
-  const isBehind = fromSeq < tail.frames.firstSeq && fromSeq <= tail.shownSeq;
-  const payloads = isBehind ? await hub.readBehind(tail, fromSeq) : fromMemory(tail, fromSeq, limit);
+}: PageOptions): Promise<EventPageJson> {
+  const isDue = () => fromSeq <= cache.shownSeq || cache.isOver || cache.failure !== undefined;
+  if (waitMs > 0 && !isDue()) await waitForCache(cache, isDue, { waitMs, signal });
+  if (cache.failure) throw cache.failure;
+  const isBehind = fromSeq < cache.frames.firstSeq && fromSeq <= cache.shownSeq;
+  const payloads = isBehind ? await hub.readHistory(cache, fromSeq) : fromMemory(cache, fromSeq, limit);
   const page = payloads.slice(0, limit).map((payload) => Buffer.from(payload).toString());
   const lastSeq = fromSeq + page.length - 1;
-  const ended = tail.isOver && lastSeq >= tail.lastSeq;
-  const json = `{"object":"list","events":[${page.join(",")}],"cursor":"${tail.cursorAt(lastSeq)}","ended":${ended}}`;
+  const ended = cache.isOver && lastSeq >= cache.lastSeq;
+  const json = `{"object":"list","events":[${page.join(",")}],"cursor":"${cache.cursorAt(lastSeq)}","ended":${ended}}`;
   return { json, lastSeq };
 }
 
-function fromMemory(tail: Tail, fromSeq: number, limit: number): Uint8Array[] {
+function fromMemory(cache: GenerationCache, fromSeq: number, limit: number): Uint8Array[] {
   const payloads: Uint8Array[] = [];
   let bytes = 0;
   for (let seq = fromSeq; payloads.length < limit; seq++) {
-    const payload = tail.payloadAt(seq);
+    const payload = cache.payloadAt(seq);
     if (!payload) break;
     bytes += payload.length;
     if (bytes > MAX_PAGE_BYTES && payloads.length > 0) break;

@@ -1,4 +1,4 @@
-import { appendDecision, createWriterName, type Tail } from "@reprise/log";
+import { appendDecision, createWriterName, type GenerationCache } from "@reprise/log";
 import {
   type Generation,
   generationNotFound,
@@ -18,8 +18,8 @@ import { type ReadSources, showAfter, showGeneration, showTail } from "./shown-g
  */
 export async function readGeneration(sources: ReadSources, ref: GenerationRef): Promise<Generation> {
   const { log, hub } = sources;
-  const tail = await openRunning(sources, ref);
-  const shown = tail && showTail(tail);
+  const cache = await openRunning(sources, ref);
+  const shown = cache && showTail(cache);
   if (shown) return shown;
   const { events } = await log.reader.readLog(ref);
   if (events.length === 0) throw generationNotFound();
@@ -27,12 +27,15 @@ export async function readGeneration(sources: ReadSources, ref: GenerationRef): 
 }
 
 /** Undefined for a generation of which a replica knows nothing, or the end. */
-async function openRunning({ log, hub }: ReadSources, ref: GenerationRef): Promise<Tail | undefined> {
+async function openRunning(
+  { log, hub }: ReadSources,
+  ref: GenerationRef,
+): Promise<GenerationCache | undefined> {
   const last = await log.reader.readLast(ref);
   if (!last || isTerminal(peekType(last.payload))) return undefined;
-  const tail = await hub.open(ref);
-  if (tail.lastSeq < peekSeq(last.payload)) await hub.refresh(tail);
-  return tail;
+  const cache = await hub.open(ref);
+  if (cache.lastSeq < peekSeq(last.payload)) await hub.refresh(cache);
+  return cache;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Hub, type StoredEvent, Tail } from "@reprise/log";
+import { type Hub, type StoredEvent, GenerationCache } from "@reprise/log";
 import {
   createGenerationId,
   DEFAULT_POLICY,
@@ -36,22 +36,22 @@ const LOG: StoredEvent[] = DRAFTS.map((draft, seq) => ({
 }));
 
 /** A node whose replica has only the first two events, for as long as one asks. */
-function lagging(refreshFromLeader: (tail: Tail) => Promise<void>) {
+function lagging(refreshFromLeader: (cache: GenerationCache) => Promise<void>) {
   const events = LOG.slice(0, 2).map(({ payload }) => payload);
-  const tail = new Tail(REF, httpSseFraming, { events, streamSeq: 2 });
+  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: 2 });
   const hub = { refresh: () => Promise.resolve(), refreshFromLeader } as Partial<Hub> as Hub;
-  const resume = (seq: number) => resumeFrom(hub, tail, { cursor: { attempt: 1, seq }, param: "after" });
+  const resume = (seq: number) => resumeFrom(hub, cache, { cursor: { attempt: 1, seq }, param: "after" });
   return { resume };
 }
 
 test("a cursor that another node has shown is good at once, even if the replicas here lag", async () => {
-  const { resume } = lagging(async (tail) => tail.acceptStored(LOG));
+  const { resume } = lagging(async (cache) => cache.acceptStored(LOG));
   vi.useFakeTimers();
   expect(await resume(3).finally(() => vi.useRealTimers())).toBe(4);
 });
 
 test("a cursor beyond what the leader has is invalid", async () => {
-  const { resume } = lagging(async (tail) => tail.acceptStored(LOG));
+  const { resume } = lagging(async (cache) => cache.acceptStored(LOG));
   await expect(resume(4)).rejects.toMatchObject({ code: "cursor_invalid", param: "after" });
 });
 
@@ -63,10 +63,10 @@ describe("in a log that lost events and was taken up again", () => {
   ] as EventDraft[];
   const events = taken.map((draft, seq) => encodeEvent(seq, draft));
   const resume = (attempt: number, seq: number) => {
-    const tail = new Tail(REF, httpSseFraming, { events, streamSeq: events.length });
+    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: events.length });
     const still = () => Promise.resolve();
     const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
-    return resumeFrom(hub, tail, { cursor: { attempt, seq }, param: "after" });
+    return resumeFrom(hub, cache, { cursor: { attempt, seq }, param: "after" });
   };
 
   test("a cursor of an event that is lost is told so, wherever the log is now", async () => {
@@ -100,10 +100,10 @@ describe("in a log that lost an attempt, whose number another one got that knew 
   ] as EventDraft[];
   const events = taken.map((draft, seq) => encodeEvent(seq, draft));
   const resume = (cursor: string) => {
-    const tail = new Tail(REF, httpSseFraming, { events, streamSeq: events.length });
+    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: events.length });
     const still = () => Promise.resolve();
     const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
-    return resumeFrom(hub, tail, { cursor: parseCursor(cursor), param: "after" });
+    return resumeFrom(hub, cache, { cursor: parseCursor(cursor), param: "after" });
   };
 
   test("a cursor of the lost attempt is not taken for one of the other", async () => {

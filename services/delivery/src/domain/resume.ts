@@ -1,4 +1,4 @@
-import type { Hub, Tail } from "@reprise/log";
+import type { Hub, GenerationCache } from "@reprise/log";
 import { type Cursor, parseCursor, RepriseError, START } from "@reprise/protocol";
 
 /** Where a reader wants to go on, and what it said so with. */
@@ -27,14 +27,18 @@ export function requestedCursor(lastEventId: string | undefined, after: string |
  *   its beginning: without the events that begin attempts, no cursor of it can be told from a wrong one; `broker_unavailable` when
  *   the log can't be read
  */
-export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: ResumePoint): Promise<number> {
-  if (!tail.beginsWhole) throw expired();
-  if (tail.hasLost(cursor)) throw lostCursor(param);
-  if (cursor.seq > tail.lastSeq) await hub.refresh(tail);
-  if (cursor.seq > tail.lastSeq) await catchUp(hub, tail, cursor);
-  if (tail.has(cursor)) return cursor.seq + 1;
+export async function resumeFrom(
+  hub: Hub,
+  cache: GenerationCache,
+  { cursor, param }: ResumePoint,
+): Promise<number> {
+  if (!cache.beginsWhole) throw expired();
+  if (cache.hasLost(cursor)) throw lostCursor(param);
+  if (cursor.seq > cache.lastSeq) await hub.refresh(cache);
+  if (cursor.seq > cache.lastSeq) await catchUp(hub, cache, cursor);
+  if (cache.has(cursor)) return cursor.seq + 1;
   // What is of the log's own attempts was issued for an event that it had.
-  throw tail.hasLost(cursor) || tail.knowsAttemptOf(cursor) ? lostCursor(param) : strangeCursor(param);
+  throw cache.hasLost(cursor) || cache.knowsAttemptOf(cursor) ? lostCursor(param) : foreignCursor(param);
 }
 
 /**
@@ -42,15 +46,15 @@ export async function resumeFrom(hub: Hub, tail: Tail, { cursor, param }: Resume
  * node has shown it; without one, as during an election, a replica may still have it soon.
  * @throws RepriseError `broker_unavailable` when neither has
  */
-async function catchUp(hub: Hub, tail: Tail, cursor: Cursor): Promise<void> {
+async function catchUp(hub: Hub, cache: GenerationCache, cursor: Cursor): Promise<void> {
   try {
-    await hub.refreshFromLeader(tail);
+    await hub.refreshFromLeader(cache);
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
-    for (let tries = 1; cursor.seq > tail.lastSeq; tries++) {
+    for (let tries = 1; cursor.seq > cache.lastSeq; tries++) {
       if (tries === TRIES) throw error;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      await hub.refresh(tail);
+      await hub.refresh(cache);
     }
   }
 }
@@ -60,12 +64,12 @@ async function catchUp(hub: Hub, tail: Tail, cursor: Cursor): Promise<void> {
  * the event, the log is asked for it.
  * @throws RepriseError `cursor_expired`, `broker_unavailable`
  */
-export async function assertKept(hub: Hub, tail: Tail, seq: number): Promise<void> {
-  if (seq < tail.frames.firstSeq) await hub.readBehind(tail, seq);
+export async function assertKept(hub: Hub, cache: GenerationCache, seq: number): Promise<void> {
+  if (seq < cache.frames.firstSeq) await hub.readHistory(cache, seq);
 }
 
 /** A cursor that was given out for another log, or for none. */
-export function strangeCursor(param: ResumePoint["param"]): RepriseError {
+export function foreignCursor(param: ResumePoint["param"]): RepriseError {
   const message = "The cursor does not belong to this generation's log.";
   return new RepriseError("cursor_invalid", message, { param });
 }

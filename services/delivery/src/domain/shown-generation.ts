@@ -1,8 +1,8 @@
-import { type GenerationLog, type Hub, readPolicy, type Tail } from "@reprise/log";
+import { type GenerationLog, type Hub, readPolicy, type GenerationCache } from "@reprise/log";
 import { decodeEvent, type Generation, type GenerationRef, Transcript } from "@reprise/protocol";
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";
-import { until } from "./until.ts";
+import { waitForCache } from "./wait-for-cache.ts";
 
 /** Where a log is read, and what is known of how much of it may be shown. */
 export interface ReadSources {
@@ -40,12 +40,12 @@ function fold(events: readonly Uint8Array[]): Transcript {
  * The same, given its tail: undefined where that does not have the log's events in memory, or has to be compared with it first, and for a
  * moderated log, which says more than its readers may be shown.
  */
-export function showTail(tail: Tail): Generation | undefined {
-  const { requested } = tail;
+export function showTail(cache: GenerationCache): Generation | undefined {
+  const { requested } = cache;
   if (!requested || requested.policy?.moderation) return undefined;
-  if (tail.isDoubted || tail.ended || tail.failure) return undefined;
-  const { transcript } = tail;
-  return transcript && toGeneration(tail.ref.generation, requested, transcript);
+  if (cache.isDoubted || cache.ended || cache.failure) return undefined;
+  const { transcript } = cache;
+  return transcript && toGeneration(cache.ref.generation, requested, transcript);
 }
 
 async function toShown(
@@ -54,9 +54,9 @@ async function toShown(
   events: readonly Uint8Array[],
 ): Promise<readonly Uint8Array[]> {
   if (!isModerated(events[0]!)) return events;
-  const tail = await hub.open(ref);
-  await hub.refresh(tail);
-  return tail.show(events);
+  const cache = await hub.open(ref);
+  await hub.refresh(cache);
+  return cache.show(events);
 }
 
 /**
@@ -70,11 +70,11 @@ export async function showAfter(
   { first, transcript }: { first: Uint8Array; transcript: Transcript },
 ): Promise<Generation> {
   if (!isModerated(first)) return toGeneration(ref.generation, toRequested(first), transcript);
-  const tail = await hub.open(ref);
-  await hub.refresh(tail);
-  const isHeld = tail.policy?.moderation?.mode === "gate" && transcript.reviews.size > 0;
-  const isDue = () => isHeld || tail.shownSeq >= transcript.cursor.seq || tail.failure !== undefined;
-  await until(tail, isDue, { waitMs: shownMs });
+  const cache = await hub.open(ref);
+  await hub.refresh(cache);
+  const isHeld = cache.policy?.moderation?.mode === "gate" && transcript.reviews.size > 0;
+  const isDue = () => isHeld || cache.shownSeq >= transcript.cursor.seq || cache.failure !== undefined;
+  await waitForCache(cache, isDue, { waitMs: shownMs });
   return showGeneration(hub, ref, (await log.reader.readLog(ref)).events);
 }
 

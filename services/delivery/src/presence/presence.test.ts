@@ -1,4 +1,4 @@
-import { decodeReaderRecord, type Publish, Tail } from "@reprise/log";
+import { decodePresenceRecord, type Publish, GenerationCache } from "@reprise/log";
 import {
   DEFAULT_POLICY,
   encodeEvent,
@@ -18,10 +18,10 @@ const LEASE_MS = 6_000;
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-function tailOf(policy: Partial<EffectivePolicy>): Tail {
+function tailOf(policy: Partial<EffectivePolicy>): GenerationCache {
   const ref = createRef();
   const first = encodeEvent(0, requested(ref, {}, { ...DEFAULT_POLICY, ...policy }));
-  return new Tail(ref, httpSseFraming, { events: [first], streamSeq: 1 });
+  return new GenerationCache(ref, httpSseFraming, { events: [first], streamSeq: 1 });
 }
 
 const watched = () => tailOf({ on_disconnect: { cancel_after: 1_000 } });
@@ -33,7 +33,7 @@ function openPresence() {
   const broker = { away: false };
   const publish: Publish = async (subject, payload) => {
     if (broker.away) return { kind: "unavailable", reason: "disconnected" };
-    words.push([subject, decodeReaderRecord(payload)]);
+    words.push([subject, decodePresenceRecord(payload)]);
     return { kind: "stored", streamSeq: words.length, duplicate: false };
   };
   const onError = (error: unknown) => expect.unreachable(String(error));
@@ -53,9 +53,9 @@ describe("presence", () => {
 
   test("says at once that somebody reads, repeats it within a lease, and says at once that nobody does", async () => {
     const { presence, words, said } = openPresence();
-    const tail = watched();
-    const leave = presence.enter(tail, () => 4);
-    expect(words).toEqual([[readerSubject(tail.ref, NODE), { readers: 1, seq: 4 }]]);
+    const cache = watched();
+    const leave = presence.enter(cache, () => 4);
+    expect(words).toEqual([[readerSubject(cache.ref, NODE), { readers: 1, seq: 4 }]]);
     await vi.advanceTimersByTimeAsync(LEASE_MS - 100);
     expect(said()).toEqual(Array.from({ length: 3 }, () => ({ readers: 1, seq: 4 })));
     leave();
@@ -66,9 +66,9 @@ describe("presence", () => {
 
   test("a thousand readers are one record, and how far they are is not told with every event", async () => {
     const { presence, said } = openPresence();
-    const tail = watched();
+    const cache = watched();
     let seq = 0;
-    const leaves = Array.from({ length: 1_000 }, () => presence.enter(tail, () => seq));
+    const leaves = Array.from({ length: 1_000 }, () => presence.enter(cache, () => seq));
     for (; seq < 20; seq++) await vi.advanceTimersByTimeAsync(90);
     expect(said()).toEqual([{ readers: 1, seq: 0 }]);
     for (const leave of leaves) leave();
@@ -78,10 +78,10 @@ describe("presence", () => {
 
   test("where the generation waits for its readers, the place of the furthest is told as it moves, ten times a second", async () => {
     const { presence, said } = openPresence();
-    const tail = paced();
+    const cache = paced();
     let furthest = 0;
-    presence.enter(tail, () => furthest);
-    presence.enter(tail, () => 0);
+    presence.enter(cache, () => furthest);
+    presence.enter(cache, () => 0);
     for (; furthest < 100; furthest++) await vi.advanceTimersByTimeAsync(10);
     expect(said().length).toBeLessThanOrEqual(11);
     await vi.advanceTimersByTimeAsync(100);
@@ -97,13 +97,13 @@ describe("presence", () => {
       on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
       review: { answer: "redact", after_ms: 5_000 },
     } as const;
-    const tail = tailOf({ moderation, pace: { max_lead_tokens: 10 } });
-    tail.acceptVerdict({ judged: 0, cleared: 0, decided: 0 });
-    for (const seq of [1, 2, 3]) tail.acceptLive(encodeEvent(seq, delta("x")), () => seq + 1);
-    presence.enter(tail, () => 0);
-    tail.acceptVerdict({ judged: 3, cleared: 2, decided: 0 });
+    const cache = tailOf({ moderation, pace: { max_lead_tokens: 10 } });
+    cache.acceptVerdict({ judged: 0, cleared: 0, decided: 0 });
+    for (const seq of [1, 2, 3]) cache.acceptLive(encodeEvent(seq, delta("x")), () => seq + 1);
+    presence.enter(cache, () => 0);
+    cache.acceptVerdict({ judged: 3, cleared: 2, decided: 0 });
     await vi.advanceTimersByTimeAsync(100);
-    tail.acceptVerdict({ judged: 3, cleared: 3, decided: 0 });
+    cache.acceptVerdict({ judged: 3, cleared: 3, decided: 0 });
     await vi.advanceTimersByTimeAsync(100);
     const held = (fromSeq: number) => ({ readers: 1, seq: 0, held: { fromSeq, toSeq: 3 } });
     expect(said()).toEqual([held(1), held(3), { readers: 1, seq: 0 }]);
@@ -111,9 +111,9 @@ describe("presence", () => {
 
   test("when the furthest has left, the next one counts", async () => {
     const { presence, said } = openPresence();
-    const tail = paced();
-    const leave = presence.enter(tail, () => 50);
-    presence.enter(tail, () => 7);
+    const cache = paced();
+    const leave = presence.enter(cache, () => 50);
+    presence.enter(cache, () => 7);
     await vi.advanceTimersByTimeAsync(200);
     leave();
     await vi.advanceTimersByTimeAsync(200);
@@ -122,9 +122,9 @@ describe("presence", () => {
 
   test("somebody who comes and goes all the time is heard of ten times a second, and last when he has gone", async () => {
     const { presence, said } = openPresence();
-    const tail = watched();
+    const cache = watched();
     for (let poll = 0; poll < 100; poll++) {
-      presence.enter(tail, () => 0)();
+      presence.enter(cache, () => 0)();
       await vi.advanceTimersByTimeAsync(10);
     }
     await vi.advanceTimersByTimeAsync(100);
@@ -167,12 +167,12 @@ describe("presence", () => {
 
   test("a node that drains while a word is on its way says the last one behind it", async () => {
     const { presence, said } = openPresence();
-    const tail = watched();
-    const leave = presence.enter(tail, () => 0);
+    const cache = watched();
+    const leave = presence.enter(cache, () => 0);
     await vi.advanceTimersByTimeAsync(1_000);
     leave();
     // The word that nobody reads is still on its way when somebody comes and the node drains.
-    presence.enter(tail, () => 3);
+    presence.enter(cache, () => 3);
     presence.drain();
     await presence.close();
     expect(said().at(-1)).toEqual({ readers: 1, seq: 3 });

@@ -1,12 +1,18 @@
-import { type Publish, publishReaders, READER_LEASE_MS, type ReaderRecord, type Tail } from "@reprise/log";
+import {
+  type Publish,
+  publishPresence,
+  PRESENCE_LEASE_MS,
+  type PresenceRecord,
+  type GenerationCache,
+} from "@reprise/log";
 import { type EffectivePolicy, type GenerationRef, logSubject, type NodeId } from "@reprise/protocol";
-import { GAP_MS, isWordDue, type Wording } from "./word.ts";
+import { MIN_INTERVAL_MS, isAnnouncementDue, type AnnouncementState } from "./announcement.ts";
 
 export interface PresenceOptions {
   publish: Publish;
   /** No other process has this name, a later start of this one neither. */
   node: NodeId;
-  /** For how long a word counts. Default `READER_LEASE_MS`; all nodes have to agree. */
+  /** For how long a word counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
   /** A monotonic clock in milliseconds. */
   now?: () => number;
@@ -21,8 +27,8 @@ interface Audience {
   readonly ref: GenerationRef;
   readonly isPaced: boolean;
   readonly positions: Set<Position>;
-  tail: Tail;
-  said: Wording["said"];
+  cache: GenerationCache;
+  said: AnnouncementState["said"];
   triedAtMs: number;
   visited: boolean;
   leftAtMs: number;
@@ -44,16 +50,16 @@ export class Presence {
   #timer: NodeJS.Timeout | undefined;
   #drained = false;
 
-  constructor({ leaseMs = READER_LEASE_MS, now = () => performance.now(), ...options }: PresenceOptions) {
+  constructor({ leaseMs = PRESENCE_LEASE_MS, now = () => performance.now(), ...options }: PresenceOptions) {
     this.#options = { ...options, leaseMs, now };
   }
 
   /** Takes note of a reader, until what is returned is called. */
-  enter(tail: Tail, position: Position): () => void {
-    if (tail.ended || this.#drained || !isAsked(tail.policy)) return noop;
-    const audience = this.#audienceOf(tail);
+  enter(cache: GenerationCache, position: Position): () => void {
+    if (cache.ended || this.#drained || !isAsked(cache.policy)) return noop;
+    const audience = this.#audienceOf(cache);
     audience.positions.add(position);
-    this.#say(audience);
+    this.#announce(audience);
     return () => this.#leave(audience, position);
   }
 
@@ -81,17 +87,17 @@ export class Presence {
     for (const { sending } of this.#audiences.values()) await sending;
   }
 
-  #audienceOf(tail: Tail): Audience {
-    const { ref, policy } = tail;
+  #audienceOf(cache: GenerationCache): Audience {
+    const { ref, policy } = cache;
     const key = logSubject(ref);
     const present = this.#audiences.get(key);
     if (present) {
-      present.tail = tail;
+      present.cache = cache;
       return present;
     }
     const audience: Audience = {
       ref,
-      tail,
+      cache,
       isPaced: policy?.pace !== undefined,
       positions: new Set(),
       said: undefined,
@@ -102,7 +108,7 @@ export class Presence {
       sending: undefined,
     };
     this.#audiences.set(key, audience);
-    this.#timer ??= setInterval(() => this.#sweep(), GAP_MS).unref();
+    this.#timer ??= setInterval(() => this.#sweep(), MIN_INTERVAL_MS).unref();
     return audience;
   }
 
@@ -111,13 +117,13 @@ export class Presence {
     if (!positions.delete(position) || positions.size > 0 || this.#drained) return;
     audience.visited = true;
     audience.leftAtMs = this.#options.now();
-    this.#say(audience);
+    this.#announce(audience);
   }
 
   #sweep(): void {
     for (const [key, audience] of this.#audiences) {
       if (this.#isOver(audience)) this.#audiences.delete(key);
-      else this.#say(audience);
+      else this.#announce(audience);
     }
     if (this.#audiences.size > 0) return;
     clearInterval(this.#timer);
@@ -125,19 +131,19 @@ export class Presence {
   }
 
   /** Once nobody is there and everybody knows, or could know: the last word that they heard has run out. */
-  #isOver({ positions, sending, visited, said, leftAtMs, tail }: Audience): boolean {
+  #isOver({ positions, sending, visited, said, leftAtMs, cache }: Audience): boolean {
     if (positions.size > 0 || sending) return false;
     const { now, leaseMs } = this.#options;
-    return tail.ended || (!visited && said?.readers === 0) || now() - leftAtMs > leaseMs;
+    return cache.ended || (!visited && said?.readers === 0) || now() - leftAtMs > leaseMs;
   }
 
-  #say(audience: Audience): void {
-    const { said, triedAtMs, visited, isPaced, positions, sending, tail } = audience;
-    if (sending || (tail.ended && positions.size === 0)) return;
+  #announce(audience: Audience): void {
+    const { said, triedAtMs, visited, isPaced, positions, sending, cache } = audience;
+    if (sending || (cache.ended && positions.size === 0)) return;
     const { leaseMs, now } = this.#options;
     const place = isPaced && positions.size > 0 ? recordOf(audience) : undefined;
     const wording = { said, triedAtMs, visited, place, readers: positions.size };
-    if (isWordDue(wording, { nowMs: now(), leaseMs })) void this.#send(audience);
+    if (isAnnouncementDue(wording, { nowMs: now(), leaseMs })) void this.#send(audience);
   }
 
   #send(audience: Audience, record = recordOf(audience)): Promise<void> {
@@ -148,7 +154,7 @@ export class Presence {
     audience.triedAtMs = atMs;
     audience.visited = false;
     audience.said = undefined;
-    const sending = publishReaders(publish, { ref, node }, record)
+    const sending = publishPresence(publish, { ref, node }, record)
       .then((stored) => void (stored && (audience.said = { ...record, atMs })), onError)
       .finally(() => void (audience.sending === sending && (audience.sending = undefined)));
     audience.sending = sending;
@@ -161,9 +167,9 @@ function isAsked(policy: EffectivePolicy | undefined): boolean {
 }
 
 /** The furthest place stays said when the last reader has left. */
-function recordOf({ positions, seq, isPaced, tail }: Audience): ReaderRecord {
+function recordOf({ positions, seq, isPaced, cache }: Audience): PresenceRecord {
   const record = { readers: positions.size, seq: positions.size > 0 ? furthest(positions) : seq };
-  const { shownSeq, lastSeq } = tail;
+  const { shownSeq, lastSeq } = cache;
   if (!isPaced || shownSeq >= lastSeq) return record;
   return { ...record, held: { fromSeq: shownSeq + 1, toSeq: lastSeq } };
 }

@@ -1,4 +1,4 @@
-import { readReaders } from "@reprise/log";
+import { readPresence } from "@reprise/log";
 import { encodeOpsRecord, type GenerationRef, LIMITS, opsSubject } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -20,7 +20,7 @@ const PACED = { ...REQUEST, policy: { pace: { max_lead_tokens: 100 } } };
 const WATCHED = { ...REQUEST, policy: { on_disconnect: { cancel_after: 60_000 } } };
 
 async function said({ broker }: Platform, ref: GenerationRef) {
-  const { records } = await readReaders(broker.main, ref);
+  const { records } = await readPresence(broker.main, ref);
   return records.map(({ readers, seq }) => ({ readers, seq })).toSorted((a, b) => a.seq - b.seq);
 }
 

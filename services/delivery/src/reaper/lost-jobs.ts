@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Broker, enqueueJob, type GenerationLog, readJob, type Tail } from "@reprise/log";
+import { type Broker, enqueueJob, type GenerationLog, readJob, type GenerationCache } from "@reprise/log";
 import {
   decodeEvent,
   isTerminal,
@@ -14,7 +14,7 @@ export interface LostJobsOptions {
   broker: Broker;
   log: GenerationLog;
   /** The tails of this node whose generations have not ended. */
-  tails: () => readonly Tail[];
+  tails: () => readonly GenerationCache[];
   logger: Logger;
   /** How long a generation is silent before it is asked about. Default 15 s. */
   silentMs?: number | undefined;
@@ -44,7 +44,7 @@ const CLOSE_MS = 1_000;
 export class LostJobs {
   readonly #options: LostJobsOptions;
   readonly #silentMs: number;
-  readonly #silences = new WeakMap<Tail, Silence>();
+  readonly #silences = new WeakMap<GenerationCache, Silence>();
   readonly #closed = new AbortController();
   readonly #sweeping: Promise<void>;
 
@@ -67,25 +67,28 @@ export class LostJobs {
     for (;;) {
       await delay(everyMs, undefined, { signal, ref: false }).catch(noop);
       if (signal.aborted) return;
-      const due = this.#options.tails().filter((tail) => this.#isDue(tail, performance.now()));
-      for (const tail of due.slice(0, MAX_LOOKS)) if (!signal.aborted) await this.#look(tail);
+      const due = this.#options.tails().filter((cache) => this.#isDue(cache, performance.now()));
+      for (const cache of due.slice(0, MAX_LOOKS)) if (!signal.aborted) await this.#look(cache);
     }
   }
 
-  #isDue(tail: Tail, nowMs: number): boolean {
-    const silence = this.#silences.get(tail);
-    if (silence?.seq === tail.lastSeq) return silence.lookAtMs <= nowMs;
-    this.#silences.set(tail, { seq: tail.lastSeq, lookAtMs: nowMs + this.#silentMs });
+  #isDue(cache: GenerationCache, nowMs: number): boolean {
+    const silence = this.#silences.get(cache);
+    if (silence?.seq === cache.lastSeq) return silence.lookAtMs <= nowMs;
+    this.#silences.set(cache, { seq: cache.lastSeq, lookAtMs: nowMs + this.#silentMs });
     return false;
   }
 
-  async #look(tail: Tail): Promise<void> {
+  async #look(cache: GenerationCache): Promise<void> {
     const { logger } = this.#options;
-    const silence: Silence = { seq: tail.lastSeq, lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY };
-    this.#silences.set(tail, silence);
+    const silence: Silence = {
+      seq: cache.lastSeq,
+      lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY,
+    };
+    this.#silences.set(cache, silence);
     try {
-      if (await requeueLostJob(this.#options, tail))
-        logger.warn({ generation: tail.ref.generation }, "the broker had lost a job, which is queued again");
+      if (await requeueLostJob(this.#options, cache))
+        logger.warn({ generation: cache.ref.generation }, "the broker had lost a job, which is queued again");
     } catch (thrown) {
       const error = toRepriseError(thrown);
       // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
@@ -104,7 +107,7 @@ export class LostJobs {
  */
 async function requeueLostJob(
   { broker, log }: Pick<LostJobsOptions, "broker" | "log">,
-  { ref, lastKnownStreamSeq }: Tail,
+  { ref, lastKnownStreamSeq }: GenerationCache,
 ): Promise<boolean> {
   const [first] = await log.leader.readTail(ref, 0, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;

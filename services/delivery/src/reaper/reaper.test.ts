@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { createWriterName, enqueueJob, publishReaders, readJob, readReaders } from "@reprise/log";
+import { createWriterName, enqueueJob, publishPresence, readJob, readPresence } from "@reprise/log";
 import {
   encodeEvent,
   type EventDraft,
@@ -51,7 +51,7 @@ async function write({ log }: Platform, policy: Policy, ...drafts: readonly Even
 
 /** How many nodes have said who reads a generation at them. */
 const countNodes = async ({ broker }: Platform, ref: GenerationRef) =>
-  (await readReaders(broker.main, ref)).records.length;
+  (await readPresence(broker.main, ref)).records.length;
 
 async function eventsOf({ log }: Platform, ref: GenerationRef) {
   const events = await log.leader.readTail(ref, 0);
@@ -231,7 +231,7 @@ describe("a generation that ends when nobody reads it", () => {
     const { ref, worker } = await create(platform, policy);
     await append(worker, started());
     const node = parseNodeId("dead");
-    await publishReaders(platform.log.publish, { ref, node }, { readers: 3, seq: 1 });
+    await publishPresence(platform.log.publish, { ref, node }, { readers: 3, seq: 1 });
     expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
   });
 
@@ -261,7 +261,7 @@ describe("a generation that ends when nobody reads it", () => {
     const briefly: Policy = { on_disconnect: { cancel_after: 1_500 } };
     const { ref, path, worker, queue } = await write(platform, briefly, started());
     const node = parseNodeId("elsewhere");
-    const say = () => publishReaders(platform.log.publish, { ref, node }, { readers: 1, seq: 0 });
+    const say = () => publishPresence(platform.log.publish, { ref, node }, { readers: 1, seq: 0 });
     await say();
     await queue();
     // That this one ends proves that the reaper knows of the others.

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
-  assertReadersKept,
+  assertPresenceStored,
   type Broker,
   type GenerationLog,
   type OpenJob,
   type QueuedJob,
-  READER_LEASE_MS,
+  PRESENCE_LEASE_MS,
   readJobsAfter,
   readPolicy,
   readQueueEnd,
@@ -13,16 +13,16 @@ import {
 } from "@reprise/log";
 import { effectivePolicySchema, jobSubject, toRepriseError } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
-import { carryOut } from "./carry-out.ts";
-import { Continuity } from "./continuity.ts";
-import { look } from "./look.ts";
-import { next, type ReapReason, watch, type Watched } from "./next.ts";
+import { execute } from "./execute.ts";
+import { ObservationWindow } from "./observation-window.ts";
+import { inspect } from "./inspect.ts";
+import { plan, type ReapReason, watchJob, type WatchedJob } from "./plan.ts";
 
 export interface ReaperOptions {
   broker: Broker;
   log: GenerationLog;
   logger: Logger;
-  /** For how long a node's word that it has readers counts. Default `READER_LEASE_MS`; all nodes have to agree. */
+  /** For how long a node's word that it has readers counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
   /** Told of each generation that this reaper has ended. */
   onEnded: (reason: ReapReason) => void;
@@ -55,9 +55,9 @@ const CLOSE_MS = 1_000;
 export class Reaper {
   readonly #options: ReaperOptions;
   readonly #leaseMs: number;
-  readonly #continuity: Continuity;
+  readonly #continuity: ObservationWindow;
   /** By their subjects: a store that has lost its end gives a job's sequence to another one. */
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new Map<string, WatchedJob>();
   readonly #closed = new AbortController();
   #sweeping: Promise<void>;
   #walkedTo = 0;
@@ -66,10 +66,10 @@ export class Reaper {
   #isAway = false;
 
   constructor(options: ReaperOptions) {
-    const { broker, leaseMs = READER_LEASE_MS } = options;
+    const { broker, leaseMs = PRESENCE_LEASE_MS } = options;
     this.#options = options;
     this.#leaseMs = leaseMs;
-    this.#continuity = new Continuity(leaseMs);
+    this.#continuity = new ObservationWindow(leaseMs);
     // A store that has lost its end gives its sequences away again, to jobs that would not be met.
     watchConnection(broker.main, { onUp: () => (this.#walksAnew = true) });
     this.#sweeping = this.#run();
@@ -103,11 +103,11 @@ export class Reaper {
   async #sweep(): Promise<void> {
     const { broker } = this.#options;
     const { brokerTimeMs: nowMs, streamSeq } = await readQueueEnd(broker.main);
-    if (this.#asksWhoReads) await assertReadersKept(broker.main);
+    if (this.#asksWhoReads) await assertPresenceStored(broker.main);
     this.#continuity.seen(nowMs);
     await this.#walk(streamSeq, nowMs);
-    const due = [...this.#watched.values()].filter(({ lookAtMs }) => lookAtMs <= nowMs);
-    const queue = due.toSorted((a, b) => a.lookAtMs - b.lookAtMs).slice(0, MAX_LOOKS);
+    const due = [...this.#watched.values()].filter(({ inspectAtMs: lookAtMs }) => lookAtMs <= nowMs);
+    const queue = due.toSorted((a, b) => a.inspectAtMs - b.inspectAtMs).slice(0, MAX_LOOKS);
     await Promise.all(Array.from({ length: LANES }, () => this.#work(queue, nowMs)));
     this.#asksWhoReads = this.#watched.values().some(({ policy }) => policy.on_disconnect !== "keep");
   }
@@ -133,18 +133,18 @@ export class Reaper {
     if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
     // What another version has said is not a reason to watch over a generation less.
     const policy = readPolicy(job.payload) ?? effectivePolicySchema.parse({});
-    this.#watched.set(key, watch(job, policy, nowMs));
+    this.#watched.set(key, watchJob(job, policy, nowMs));
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
   }
 
   /** One lane. What fails there is put off, so that nothing stands in the way of what follows. */
-  async #work(queue: Watched[], nowMs: number): Promise<void> {
+  async #work(queue: WatchedJob[], nowMs: number): Promise<void> {
     let failures = 0;
     for (let watched = queue.shift(); watched && !this.#closed.signal.aborted; watched = queue.shift()) {
       try {
         await this.#attend(watched, nowMs);
       } catch (thrown) {
-        this.#watched.set(keyOf(watched.job), { ...watched, lookAtMs: nowMs + POSTPONE_MS });
+        this.#watched.set(keyOf(watched.job), { ...watched, inspectAtMs: nowMs + POSTPONE_MS });
         const error = toRepriseError(thrown);
         if (!error.retryable) this.#options.logger.error({ err: error }, "the reaper failed at a generation");
         else if (++failures === MAX_FAILURES) queue.length = 0;
@@ -153,25 +153,25 @@ export class Reaper {
   }
 
   /** Looks, acts, and looks again at what has come of it. */
-  async #attend(watched: Watched, nowMs: number): Promise<void> {
+  async #attend(watched: WatchedJob, nowMs: number): Promise<void> {
     const { judgedFromMs } = this.#continuity;
     const options = { ...this.#options, leaseMs: this.#leaseMs, nowMs, judgedFromMs, onEnded: this.#onEnded };
-    let looked = await look(watched, options);
+    let looked = await inspect(watched, options);
     if (looked.absence) {
       this.#continuity.seen(looked.atMs);
       // The broker may have stood still within the look itself.
       looked = { ...looked, absence: { ...looked.absence, judgedFromMs: this.#continuity.judgedFromMs } };
     }
     for (let steps = 0; steps < MAX_STEPS; steps++) {
-      const { watched: kept, effect } = next(watched, looked, this.#leaseMs);
+      const { watched: kept, effect } = plan(watched, looked, this.#leaseMs);
       if (kept) this.#watched.set(keyOf(kept.job), kept);
       else this.#watched.delete(keyOf(watched.job));
       if (!effect) return;
-      looked = await carryOut(effect, watched, looked, options);
+      looked = await execute(effect, watched, looked, options);
     }
   }
 
-  readonly #onEnded = (reason: ReapReason, { job }: Watched): void => {
+  readonly #onEnded = (reason: ReapReason, { job }: WatchedJob): void => {
     const { logger, onEnded } = this.#options;
     logger.info({ generation: job.ref.generation, reason }, "a generation was ended by the reaper");
     onEnded(reason);

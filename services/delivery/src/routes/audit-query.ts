@@ -7,7 +7,7 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import * as z from "zod";
-import { whole } from "./whole.ts";
+import { integerParam } from "./whole.ts";
 
 const DEFAULT_LIMIT = 100;
 const MOST = 1_000;
@@ -22,7 +22,7 @@ const querySchema = z.strictObject({
   model: z.string().optional(),
   status: z.enum(["open", "completed", "failed", "cancelled"]).optional(),
   subject: z.string().min(1).max(LIMITS.subjectLength).optional(),
-  limit: whole(1, MOST).prefault(`${DEFAULT_LIMIT}`),
+  limit: integerParam(1, MOST).prefault(`${DEFAULT_LIMIT}`),
   after: z.string().max(CURSOR_LENGTH).optional(),
 });
 

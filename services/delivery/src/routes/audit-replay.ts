@@ -1,12 +1,12 @@
 import type { FastifyReply } from "fastify";
-import type { ArchivedLog } from "../archive/archived-events.ts";
-import { readArchivedPage } from "../archive/page.ts";
-import { Replay, type ReplayStart, unfinished } from "../archive/replay.ts";
-import { ReplayStream } from "../archive/replay-stream.ts";
+import type { ArchivedLog } from "../archive-fallback/archived-events.ts";
+import { readArchivedPage } from "../archive-fallback/page.ts";
+import { Replay, type ReplayStart, unfinished } from "../archive-fallback/replay.ts";
+import { ReplayStream } from "../archive-fallback/replay-stream.ts";
 import { beginStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
 
-export interface ReplayedAnswer {
+export interface ArchivedRead {
   readonly log: ArchivedLog;
   readonly start: ReplayStart;
 }
@@ -15,7 +15,7 @@ export interface ReplayedAnswer {
 export async function streamReplay(
   { readers, logger, draining }: RouteContext,
   reply: FastifyReply,
-  { log, start }: ReplayedAnswer,
+  { log, start }: ArchivedRead,
 ): Promise<FastifyReply> {
   const replay = await Replay.open(log, start);
   if (replay.isExhausted) {
@@ -41,7 +41,7 @@ export async function streamReplay(
 /** Answers with a page out of the archive. */
 export async function sendArchivedPage(
   reply: FastifyReply,
-  { log, start }: ReplayedAnswer,
+  { log, start }: ArchivedRead,
   limit: number,
 ): Promise<FastifyReply> {
   return sendPage(reply, await readArchivedPage(log, { ...start, limit }));

@@ -1,7 +1,7 @@
 import { parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { callerOf } from "../delivered/caller.ts";
+import { callerOf } from "../delivery-marks/caller.ts";
 import { recordAccess, toAccess } from "../domain/audit-access.ts";
 import { parseAuditQuery } from "./audit-query.ts";
 import type { RouteContext } from "./context.ts";

@@ -1,10 +1,10 @@
 import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
-import type { Authentication } from "../auth.ts";
+import type { Authentication } from "../http/auth.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
-import type { Delivered } from "../delivered/delivered.ts";
+import type { DeliveryMarks } from "../delivery-marks/delivery-marks.ts";
 import type { Presence } from "../presence/presence.ts";
-import type { Readers } from "../streaming/readers.ts";
+import type { ReaderRegistry } from "../streaming/reader-registry.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
@@ -14,9 +14,9 @@ export interface RouteContext {
   readonly hub: Hub;
   readonly ruleSets: RuleSetStore;
   readonly audit: AuditClient;
-  readonly readers: Readers;
+  readonly readers: ReaderRegistry;
   readonly presence: Presence;
-  readonly delivered: Delivered;
+  readonly delivered: DeliveryMarks;
   readonly bodies: RequestBodies;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */

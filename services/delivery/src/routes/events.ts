@@ -1,10 +1,10 @@
-import type { Begun } from "@reprise/log";
+import type { NewLog } from "@reprise/log";
 import { encodeCursor, type GenerationRef, LIMITS, parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
-import { answerAudited } from "../archive/audited-answer.ts";
-import { type Caller, callerOf } from "../delivered/caller.ts";
-import { recordAnswer } from "../delivered/record-answer.ts";
+import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
+import { type Caller, callerOf } from "../delivery-marks/caller.ts";
+import { recordFullResponse } from "../delivery-marks/record-full-response.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { readEventPage } from "../domain/event-page.ts";
 import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume.ts";
@@ -12,15 +12,15 @@ import { SseStream } from "../streaming/sse-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";
 import { beginStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
-import { flag } from "./flag.ts";
+import { booleanParam } from "./flag.ts";
 import { preferredType } from "./negotiation.ts";
-import { whole } from "./whole.ts";
+import { integerParam } from "./whole.ts";
 
 const querySchema = z.strictObject({
   after: z.string().optional(),
-  wait: whole(0, LIMITS.pageWaitMs).prefault("0"),
-  limit: whole(1, LIMITS.pageEvents).prefault(`${LIMITS.pageEvents}`),
-  original: flag,
+  wait: integerParam(0, LIMITS.pageWaitMs).prefault("0"),
+  limit: integerParam(1, LIMITS.pageEvents).prefault(`${LIMITS.pageEvents}`),
+  original: booleanParam,
 });
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -36,7 +36,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const isStream = type === "text/event-stream";
     const start = { ...resume, withRequest: original && !lastEventId && !after };
     const log = { audit: context.audit, ref, original };
-    return answerAudited({
+    return withArchiveFallback({
       principal,
       original,
       live: () =>
@@ -57,7 +57,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
   });
 }
 
-export interface LiveAnswer {
+export interface LiveRead {
   readonly ref: GenerationRef;
   readonly resume: ResumePoint;
   readonly caller: Caller;
@@ -66,24 +66,24 @@ export interface LiveAnswer {
 async function sendLivePage(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, caller, wait, limit }: LiveAnswer & { wait: number; limit: number },
+  { ref, resume, caller, wait, limit }: LiveRead & { wait: number; limit: number },
 ): Promise<FastifyReply> {
-  const tail = await context.hub.open(ref);
-  const fromSeq = await resumeFrom(context.hub, tail, resume);
+  const cache = await context.hub.open(ref);
+  const fromSeq = await resumeFrom(context.hub, cache, resume);
   const gone = new AbortController();
   if (reply.raw.destroyed) gone.abort();
   reply.raw.on("close", () => gone.abort());
   const signal = AbortSignal.any([context.draining, gone.signal]);
-  const leave = context.presence.enter(tail, () => fromSeq - 1);
+  const leave = context.presence.enter(cache, () => fromSeq - 1);
   const { json, lastSeq } = await readEventPage({
     hub: context.hub,
-    tail,
+    cache,
     fromSeq,
     limit,
     waitMs: wait,
     signal,
   }).finally(leave);
-  recordAnswer(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, tail });
+  recordFullResponse(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return sendPage(reply, json);
 }
 
@@ -91,18 +91,18 @@ async function sendLivePage(
 export async function streamEvents(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, status, caller, begun }: LiveAnswer & { status: number; begun?: Begun | undefined },
+  { ref, resume, status, caller, begun }: LiveRead & { status: number; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
   const { hub, readers, presence, delivered, logger } = context;
-  const tail = await hub.open(ref, begun);
-  const nextSeq = await resumeFrom(hub, tail, resume);
-  await assertKept(hub, tail, nextSeq);
-  if (tail.isOver && nextSeq > tail.lastSeq) return reply.code(204).send();
+  const cache = await hub.open(ref, begun);
+  const nextSeq = await resumeFrom(hub, cache, resume);
+  await assertKept(hub, cache, nextSeq);
+  if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
   const stream = new SseStream({
     hub,
-    tail,
+    cache,
     socket,
     nextSeq,
     counts: readers,
@@ -117,14 +117,14 @@ export async function streamEvents(
       depart();
     },
   });
-  const leave = presence.enter(tail, () => stream.takenSeq);
+  const leave = presence.enter(cache, () => stream.takenSeq);
   const depart = delivered.enter({
     ref,
     protocol: "sse",
     caller,
     fromSeq: nextSeq,
     position: stream,
-    tail,
+    cache,
   });
   readers.add(stream);
   stream.start();

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /** A query parameter that is `true` or `false`; `false` where it is absent. */
-export const flag = z
+export const booleanParam = z
   .enum(["true", "false"])
   .prefault("false")
   .transform((value) => value === "true");

@@ -12,14 +12,14 @@ import {
   START,
   Transcript,
 } from "@reprise/protocol";
-import { type Listening, listenTo } from "@reprise/log";
+import { type BufferedFeed, bufferLiveFeed } from "@reprise/log";
 import type { Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { readArchivedGeneration } from "../archive/archived-generation.ts";
-import { answerAudited } from "../archive/audited-answer.ts";
-import { lacksRole } from "../auth.ts";
-import { callerOf } from "../delivered/caller.ts";
+import { readArchivedGeneration } from "../archive-fallback/archived-generation.ts";
+import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
+import { lacksRole } from "../http/auth.ts";
+import { callerOf } from "../delivery-marks/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
@@ -28,9 +28,9 @@ import { requestedCursor } from "../domain/resume.ts";
 import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";
-import { flag } from "./flag.ts";
+import { booleanParam } from "./flag.ts";
 import { preferredType } from "./negotiation.ts";
-import { recordSnapshot, toAnswer } from "./to-answer.ts";
+import { recordSnapshot, toResponse } from "./to-response.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
@@ -38,7 +38,7 @@ export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 const noQuery = z.strictObject({});
-const readQuery = z.strictObject({ original: flag });
+const readQuery = z.strictObject({ original: booleanParam });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -69,7 +69,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const isStream = type === "text/event-stream";
     const { main: connection } = context.broker;
     using expected = new DisposableStack();
-    let listening: Listening | undefined;
+    let listening: BufferedFeed | undefined;
     // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
     request.body = undefined;
     const { ref, requested, joined, first } = await createGeneration({
@@ -87,7 +87,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       onError,
       // So that the log of a generation that is streamed from its beginning need not be read.
       onCreating: isStream
-        ? (created) => (listening = expected.use(listenTo({ connection, onError }, created)))
+        ? (created) => (listening = expected.use(bufferLiveFeed({ connection, onError }, created)))
         : undefined,
     });
     context.bodies.release(request.raw);
@@ -101,7 +101,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const generation: Generation = joined
       ? await readGeneration(context, ref)
       : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
-    const answer = toAnswer(context, [request, reply], { ref, generation });
+    const answer = toResponse(context, [request, reply], { ref, generation });
     return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
   });
 
@@ -111,7 +111,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const caller = callerOf(request, principal);
     const { original } = parseWith(readQuery, request.query, "query");
     const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
-    return answerAudited({
+    return withArchiveFallback({
       principal,
       original,
       async live() {
@@ -140,7 +140,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         parseWith(noQuery, request.query, "query");
         const ref = { tenant, generation: parseGenerationId(request.params.id) };
         const generation = await answer(ref, request.body);
-        return toAnswer(context, [request, reply], { ref, generation });
+        return toResponse(context, [request, reply], { ref, generation });
       },
     });
   }

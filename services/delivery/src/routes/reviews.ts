@@ -1,18 +1,18 @@
 import { LIMITS, parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { answerReview } from "../domain/answer-review.ts";
-import { listReviews } from "../domain/list-reviews.ts";
-import { readModeration } from "../domain/read-moderation.ts";
-import { parseReviewId } from "../domain/review.ts";
+import { answerReview } from "../review/answer-review.ts";
+import { listReviews } from "../review/list-reviews.ts";
+import { readModeration } from "../review/read-moderation.ts";
+import { parseReviewId } from "../review/review.ts";
 import type { RouteContext } from "./context.ts";
-import { whole } from "./whole.ts";
+import { integerParam } from "./whole.ts";
 
 const DEFAULT_LIMIT = 20;
 
 const noQuery = z.strictObject({});
 const listSchema = z.strictObject({
-  limit: whole(1, LIMITS.pageReviews).prefault(`${DEFAULT_LIMIT}`),
+  limit: integerParam(1, LIMITS.pageReviews).prefault(`${DEFAULT_LIMIT}`),
   after: z.string().optional(),
 });
 const answerSchema = z

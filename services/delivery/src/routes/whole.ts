@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /** A query parameter that is a whole number. */
-export function whole(least: number, most: number) {
+export function integerParam(least: number, most: number) {
   const error = `must be a whole number from ${least} to ${most}`;
   return z
     .string()

@@ -1,4 +1,4 @@
-import { FrameLog } from "@reprise/log";
+import { FrameBuffer } from "@reprise/log";
 import { encodeCursor, encodeSseFrame } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -54,7 +54,7 @@ describe("a frame in the hub's memory", () => {
   test("comes out of a run of chunks as it went in, wherever the run begins and ends", () => {
     fc.assert(
       fc.property(frames, (written) => {
-        const log = new FrameLog(httpSseFraming, 1);
+        const log = new FrameBuffer(httpSseFraming, 1);
         for (const { cursor, payload } of written) log.append(cursor, Buffer.from(payload));
         const seen: string[] = [];
         for (let next = 1; next < log.nextSeq;) {

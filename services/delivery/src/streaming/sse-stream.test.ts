@@ -1,4 +1,4 @@
-import { type Hub, Tail } from "@reprise/log";
+import { type Hub, GenerationCache } from "@reprise/log";
 import {
   DEFAULT_POLICY,
   encodeEvent,
@@ -53,15 +53,15 @@ interface StreamSetup {
 function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
   const events = [encodeEvent(0, requested(REF, {}, policy))];
-  const tail = new Tail(REF, httpSseFraming, { events, streamSeq: 1 });
+  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: 1 });
   const fake = recordingSocket(room);
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];
   const closed: SseStream[] = [];
-  const readBehind = async (_tail: Tail, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
+  const readBehind = async (_tail: GenerationCache, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
   const stream = new SseStream({
     hub: { readBehind } as unknown as Hub,
-    tail,
+    cache,
     socket: fake.socket,
     nextSeq: 1,
     counts,
@@ -70,10 +70,10 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   });
   stream.start();
   const feed = (...drafts: EventDraft[]) => {
-    for (const draft of drafts) tail.acceptLive(encodeEvent(tail.lastSeq + 1, draft), () => 0);
-    tail.notify(rethrow);
+    for (const draft of drafts) cache.acceptLive(encodeEvent(cache.lastSeq + 1, draft), () => 0);
+    cache.notify(rethrow);
   };
-  return { ...fake, stream, tail, counts, errors, closed, feed };
+  return { ...fake, stream, cache, counts, errors, closed, feed };
 }
 
 function rethrow(error: unknown): never {
@@ -90,13 +90,13 @@ describe("a stream", () => {
   });
 
   test("ends cleanly behind the terminal event, and only there", () => {
-    const { feed, ends, closed, stream, tail } = openStream();
+    const { feed, ends, closed, stream, cache } = openStream();
     feed(started(), delta("a"));
     expect(ends).toEqual([]);
     feed(completed());
     expect(ends).toEqual(["end"]);
     expect(closed).toEqual([stream]);
-    expect(tail.readers).toBe(0);
+    expect(cache.readers).toBe(0);
   });
 
   test("holds still while its socket is full, and then sends the rest at once", () => {
@@ -123,12 +123,12 @@ describe("a stream", () => {
   });
 
   test("is broken off when its generation is erased, though its socket is full and much was to follow", () => {
-    const { feed, stream, tail, writes, ends, closed } = openStream({ room: 1 });
+    const { feed, stream, cache, writes, ends, closed } = openStream({ room: 1 });
     feed(started());
     feed(delta("secret"));
     expect([stream.sentSeq, stream.takenSeq]).toEqual([1, 0]);
-    tail.erase(new RepriseError("generation_erased", "Gone."));
-    tail.notify(rethrow);
+    cache.erase(new RepriseError("generation_erased", "Gone."));
+    cache.notify(rethrow);
     expect([ends, closed]).toEqual([["breakOff"], [stream]]);
     expect(writes.at(-1)).toContain("generation_erased");
     expect(writes.join("")).not.toContain("secret");
@@ -139,10 +139,10 @@ describe("a stream", () => {
     const drafts = [started(1), ...half, started(2), ...half, completed()];
     const takeover = half.length + 2;
     const logged = [firstEvent, ...drafts.map((draft, i) => encodeEvent(i + 1, draft))];
-    const { feed, tail, writes, drain, ends, counts, closed } = openStream({ room: 1, logged });
+    const { feed, cache, writes, drain, ends, counts, closed } = openStream({ room: 1, logged });
     for (const draft of drafts) feed(draft);
-    tail.trim(0);
-    expect(tail.frames.firstSeq).toBeGreaterThan(50);
+    cache.trim(0);
+    expect(cache.frames.firstSeq).toBeGreaterThan(50);
     for (; closed.length === 0; await new Promise(setImmediate)) drain();
     expect(writes.join("")).toBe(
       logged
@@ -157,15 +157,15 @@ describe("a stream", () => {
   });
 
   test("tells of a failure in band and breaks off", () => {
-    const { feed, tail, writes, ends, errors } = openStream();
+    const { feed, cache, writes, ends, errors } = openStream();
     feed(started());
-    tail.failure = new RepriseError("broker_unavailable", "The log is gone.");
-    tail.notify(rethrow);
+    cache.failure = new RepriseError("broker_unavailable", "The log is gone.");
+    cache.notify(rethrow);
     expect(writes.at(-1)).toBe(
       'event: error\ndata: {"error":{"code":"broker_unavailable","message":"The log is gone.","retryable":true}}\n\n',
     );
     expect(ends).toEqual(["breakOff"]);
-    expect(errors).toEqual([tail.failure]);
+    expect(errors).toEqual([cache.failure]);
   });
 
   test("is kept alive by a comment of one line only when nothing else was sent", () => {
@@ -188,8 +188,8 @@ describe("a stream", () => {
 
   test("sent home is told when to come back, and gets nothing more", () => {
     const { feed, stream, writes, ends } = openStream();
-    stream.sendHome(250.4);
-    stream.sendHome(1);
+    stream.disconnectWithRetry(250.4);
+    stream.disconnectWithRetry(1);
     feed(started());
     expect(writes).toEqual(["retry: 250\n"]);
     expect(ends).toEqual(["breakOff"]);
@@ -235,7 +235,7 @@ describe("a smoothed stream", () => {
   test("sent home leaves no timer behind", () => {
     const { feed, stream } = openStream({ intervalMs: 100 });
     feed(started());
-    stream.sendHome(1);
+    stream.disconnectWithRetry(1);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

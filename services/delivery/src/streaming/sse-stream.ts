@@ -1,4 +1,4 @@
-import { type Hub, FrameLog, type Tail } from "@reprise/log";
+import { type Hub, FrameBuffer, type GenerationCache } from "@reprise/log";
 import {
   encodeSseError,
   encodeSseRetry,
@@ -20,7 +20,7 @@ export interface ReaderCounts {
 
 export interface SseStreamOptions {
   hub: Hub;
-  tail: Tail;
+  cache: GenerationCache;
   socket: SseSocket;
   /** The first event to send. */
   nextSeq: number;
@@ -64,10 +64,10 @@ export class SseStream {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
-    const intervalMs = options.tail.policy?.delivery.min_interval_ms ?? 0;
+    const intervalMs = options.cache.policy?.delivery.min_interval_ms ?? 0;
     const pump = () => this.#pump();
     if (intervalMs > 0) this.#smoothing = new Smoothing(intervalMs, pump);
-    this.#stopListening = options.tail.listen(this.#smoothing?.onProgress ?? pump);
+    this.#stopListening = options.cache.listen(this.#smoothing?.onProgress ?? pump);
     options.socket.onDrain(() => this.#drained());
     options.socket.onClose(() => this.#close());
   }
@@ -95,7 +95,7 @@ export class SseStream {
   }
 
   /** Tells the client to come back after a while, to this node or another, and breaks the connection. */
-  sendHome(retryMs: number): void {
+  disconnectWithRetry(retryMs: number): void {
     if (this.#closed) return;
     this.#options.socket.writeText(encodeSseRetry(retryMs));
     this.#options.socket.breakOff();
@@ -103,18 +103,18 @@ export class SseStream {
   }
 
   #pump(): void {
-    const { tail } = this.#options;
+    const { cache } = this.#options;
     // Whoever reads slowly, or not at all, does not keep what was erased.
-    if (tail.failure?.code === "generation_erased") return this.#fail(tail.failure);
+    if (cache.failure?.code === "generation_erased") return this.#fail(cache.failure);
     while (!this.#full && !this.#closed && !this.#readingBehind) {
-      const view = tail.view(this.#nextSeq, MAX_WRITE_BYTES);
+      const view = cache.view(this.#nextSeq, MAX_WRITE_BYTES);
       if (view) {
         this.#isBehind = false;
         this.#write(view);
-      } else if (tail.failure) this.#fail(tail.failure);
-      else if (this.#nextSeq <= tail.shownSeq) void this.#readBehind();
-      else if (tail.isOver) return this.#finish();
-      else if (tail.visibility?.isUnavailable) this.#turnAway();
+      } else if (cache.failure) this.#fail(cache.failure);
+      else if (this.#nextSeq <= cache.shownSeq) void this.#readBehind();
+      else if (cache.isOver) return this.#finish();
+      else if (cache.visibility?.isUnavailable) this.#turnAway();
       else return;
     }
   }
@@ -134,14 +134,14 @@ export class SseStream {
   }
 
   async #readBehind(): Promise<void> {
-    const { hub, tail, counts } = this.#options;
+    const { hub, cache, counts } = this.#options;
     this.#readingBehind = true;
     if (!this.#isBehind) counts.fallenBack++;
     this.#isBehind = true;
     try {
-      const payloads = await hub.readBehind(tail, this.#nextSeq);
-      const page = new FrameLog(httpSseFraming, this.#nextSeq);
-      for (const payload of payloads) page.append(tail.cursorAt(page.nextSeq), payload);
+      const payloads = await hub.readHistory(cache, this.#nextSeq);
+      const page = new FrameBuffer(httpSseFraming, this.#nextSeq);
+      for (const payload of payloads) page.append(cache.cursorAt(page.nextSeq), payload);
       while (!this.#closed && this.#nextSeq < page.nextSeq) {
         this.#write(page.view(this.#nextSeq, MAX_WRITE_BYTES)!);
       }

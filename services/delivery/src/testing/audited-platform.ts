@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { purgeGeneration, readPlaces } from "@reprise/log";
+import { purgeGeneration, readStreamMessages } from "@reprise/log";
 import {
   checkpointSubject,
   decodeOpsRecord,
@@ -57,7 +57,7 @@ export interface Access {
 /** Who is recorded to have looked at what, in the order of the looks. */
 export async function readAccesses({ broker }: Platform): Promise<Access[]> {
   const batch = { afterStreamSeq: 0, maxMessages: 1_000, maxBytes: 1_000_000, subject: "ops.*.access.*" };
-  const messages = await readPlaces(broker.reads, OPS_STREAM, batch);
+  const messages = await readStreamMessages(broker.reads, OPS_STREAM, batch);
   return messages.map(({ subject, payload }) => {
     const { tenant, generation } = parseOpsSubject(subject);
     return { tenant, generation, record: decodeOpsRecord(payload) };

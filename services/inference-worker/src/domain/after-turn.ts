@@ -5,13 +5,13 @@ import {
   type TimeoutName,
   type Usage,
 } from "@reprise/protocol";
-import type { EngineOutcome } from "../run-engine.ts";
+import type { EngineOutcome } from "../run/run-engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
-import { type EngineChoice, mayAskAgain, mayRetry, type PlanContext } from "./plan-attempt.ts";
+import { type EngineChoice, mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
 import type { RunTranscript } from "./run-transcript.ts";
 
 /** What follows a turn of an engine, or a wait for tools. */
-export type Next =
+export type NextStep =
   | { readonly kind: "end"; readonly draft: EndDraft }
   /** A further attempt in the same worker. */
   | { readonly kind: "again"; readonly reason: "timeout" | "fallback" | "engine_failed" }
@@ -36,7 +36,7 @@ export interface TurnFacts {
 }
 
 /** @param outcome of a turn that nobody has stopped */
-export function afterTurn(outcome: Exclude<EngineOutcome, { kind: "stopped" }>, facts: TurnFacts): Next {
+export function afterTurn(outcome: Exclude<EngineOutcome, { kind: "stopped" }>, facts: TurnFacts): NextStep {
   const { usage } = facts;
   switch (outcome.kind) {
     case "finished":
@@ -58,13 +58,13 @@ export function afterTurn(outcome: Exclude<EngineOutcome, { kind: "stopped" }>, 
 function afterFailure(
   { error, counted }: Extract<EngineOutcome, { kind: "failed" }>,
   { context, transcript, engine, usage }: TurnFacts,
-): Next {
-  const end: Next = { kind: "end", draft: failed(error, usage) };
+): NextStep {
+  const end: NextStep = { kind: "end", draft: failed(error, usage) };
   const retry = error instanceof EngineError ? error.retry : "never";
   if (retry === "never" || retry === "busy") return end;
   const { first_token: first, between_tokens: between } = context.policy.timeouts;
   const { answer } = counted > 0 ? between : first;
-  const helps = counted > 0 || retry === "broken" || mayAskAgain(transcript, context, engine);
+  const helps = counted > 0 || retry === "broken" || mayRetryFirstToken(transcript, context, engine);
   if (answer === "retry" && helps && mayRetry(transcript, context, engine)) {
     return { kind: "again", reason: "engine_failed" };
   }
@@ -74,9 +74,9 @@ function afterFailure(
   return end;
 }
 
-export function afterTimeout(name: TimeoutName, { context, transcript, engine, usage }: TurnFacts): Next {
+export function afterTimeout(name: TimeoutName, { context, transcript, engine, usage }: TurnFacts): NextStep {
   const { after_ms: afterMs, answer } = context.policy.timeouts[name];
-  const helps = name !== "first_token" || mayAskAgain(transcript, context, engine);
+  const helps = name !== "first_token" || mayRetryFirstToken(transcript, context, engine);
   if (answer === "retry" && helps && mayRetry(transcript, context, engine)) {
     return { kind: "again", reason: "timeout" };
   }

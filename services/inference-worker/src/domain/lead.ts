@@ -1,7 +1,7 @@
 import type { SeqRange } from "@reprise/protocol";
 
 /** What one node of delivery says about a generation's readers. */
-export interface NodeReaders {
+export interface NodePosition {
   /** How many there are. */
   readonly readers: number;
   /** The last event that the furthest of them was sent. */
@@ -10,7 +10,7 @@ export interface NodeReaders {
   readonly held?: SeqRange;
 }
 
-interface Seen extends NodeReaders {
+interface Seen extends NodePosition {
   readonly atMs: number;
 }
 
@@ -40,7 +40,7 @@ export class Lead {
     this.#tokensUpTo[seq] = (this.#tokensUpTo[seq - 1] ?? 0) + tokens;
   }
 
-  heard(node: string, said: NodeReaders, nowMs: number): void {
+  heard(node: string, said: NodePosition, nowMs: number): void {
     if (said.readers > 0) this.#nodes.set(node, { ...said, atMs: nowMs });
     else this.#nodes.delete(node);
   }
@@ -55,7 +55,7 @@ export class Lead {
     return least === Number.POSITIVE_INFINITY ? 0 : least;
   }
 
-  #unread({ seq, held }: NodeReaders): number {
+  #unread({ seq, held }: NodePosition): number {
     const unread = this.#said - this.#upTo(seq);
     if (!held) return unread;
     const heldBehind = Math.max(held.fromSeq - 1, seq);

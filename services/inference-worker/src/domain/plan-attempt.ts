@@ -88,7 +88,7 @@ export function mayRetry(
  * notice that a request was closed only once they have read the prompt, and the same prompt again would wait behind itself. Another
  * server may be faster, so each gets it once.
  */
-export function mayAskAgain(
+export function mayRetryFirstToken(
   { countedAttempts }: RunTranscript,
   { servers }: PlanContext,
   engine: EngineChoice,

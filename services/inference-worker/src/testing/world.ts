@@ -34,11 +34,11 @@ import {
 import { createLogger, createMetrics } from "@reprise/service";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
 import { vi } from "vitest";
-import type { EngineReport } from "../engine-report.ts";
+import type { EngineReport } from "../run/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
-import { runGeneration, type RunResult } from "../run-generation.ts";
-import type { RunLog } from "../run-log.ts";
+import { runGeneration, type RunResult } from "../run/run-generation.ts";
+import type { RunLog } from "../run/run-log.ts";
 import { startWorker, type Worker } from "../service.ts";
 import { createPatientConnection } from "./patient-connection.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import {
-  announceLateEvent,
+  announceEventBehindEnd,
   type Broker,
   createGenerationLog,
   createRuleSetStore,
@@ -56,7 +56,7 @@ export async function runCli(
     for await (const ref of refs) {
       const { findingCount, decisions } = await rejudgeLog(log, ref, {
         ruleSet,
-        apply: apply ? (of, seq) => announceLateEvent(broker.main, of, seq) : undefined,
+        apply: apply ? (of, seq) => announceEventBehindEnd(broker.main, of, seq) : undefined,
       });
       count++;
       decided += decisions.length;

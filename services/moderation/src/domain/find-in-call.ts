@@ -1,8 +1,8 @@
 import { type KnownEvent, NAME_CHANNEL } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
-import { ChannelText } from "./channel-text.ts";
-import type { FoundIn } from "./channels.ts";
-import { findEscaped } from "./escaped-text.ts";
+import { ChannelText } from "./text/channel-text.ts";
+import type { FoundIn } from "./text/channels.ts";
+import { findEscaped } from "./text/escaped-text.ts";
 
 interface CallRules {
   readonly ruleSet: RuleSet;

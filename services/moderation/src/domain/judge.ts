@@ -10,15 +10,22 @@ import {
   Withdrawals,
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
-import type { ChannelText } from "./channel-text.ts";
-import { Channels, type FoundIn } from "./channels.ts";
+import type { ChannelText } from "./text/channel-text.ts";
+import { Channels, type FoundIn } from "./text/channels.ts";
 import { findInCall } from "./find-in-call.ts";
 import { Findings } from "./findings.ts";
-import type { KeptText } from "./kept-texts.ts";
-import { alignReplacement } from "./align-replacement.ts";
-import { judgeRest } from "./judge-rest.ts";
+import type { KeptText } from "./text/kept-texts.ts";
+import { alignReplacement } from "./text/align-replacement.ts";
+import { scanReplacement } from "./scan-replacement.ts";
 import { type ReviewEvent, Reviews, within } from "./reviews.ts";
-import { divided, draftDecision, type LateFinding, overlap, reachOf, type Wanted } from "./wanted.ts";
+import {
+  splitAtRewind,
+  draftDecision,
+  type ClassifierFinding,
+  overlap,
+  withdrawalRange,
+  type PendingDecision,
+} from "./pending-decision.ts";
 
 /** An attempt, and its first event. */
 export interface JudgedAttempt {
@@ -45,7 +52,7 @@ export class Judge {
   readonly #withdrawals = new Withdrawals();
   readonly reviews = new Reviews();
   readonly findings = new Findings();
-  #wanted: Wanted[] = [];
+  #wanted: PendingDecision[] = [];
   #judged = -1;
   #cleared = -1;
   #decided = 0;
@@ -148,7 +155,7 @@ export class Judge {
   }
 
   /** What a classifier has found after the event was judged. */
-  report({ channel: name, rule, category, action, fromSeq, toSeq }: LateFinding): void {
+  report({ channel: name, rule, category, action, fromSeq, toSeq }: ClassifierFinding): void {
     const channel = this.#channels.get(name);
     const stretch = channel?.stretchOf({ fromSeq, toSeq });
     if (channel && stretch) this.#found(channel, { rule, category, action, ...stretch });
@@ -170,7 +177,7 @@ export class Judge {
     return wanted && draftDecision(wanted, { ...state, moderation: this.#options.moderation });
   }
 
-  #isDecided({ action, channel, rule, range, from, to }: Wanted): boolean {
+  #isDecided({ action, channel, rule, range, from, to }: PendingDecision): boolean {
     if (range.fromSeq >= this.#haltedFrom) return true;
     if (action === "review") {
       return this.reviews.wasAsked(channel.name, {
@@ -180,12 +187,12 @@ export class Judge {
       });
     }
     if (action === "halt") return false;
-    const wide = reachOf({ range, channel }, this.#withdrawals);
+    const wide = withdrawalRange({ range, channel }, this.#withdrawals);
     return channel.masked(wide) === channel.shown(wide, this.#withdrawals);
   }
 
   /** What a decision has settled is settled: later findings in the same events are not its business. */
-  #settle(isConcerned: (wanted: Wanted) => boolean): void {
+  #settle(isConcerned: (wanted: PendingDecision) => boolean): void {
     this.#wanted = this.#wanted.filter((wanted) => !isConcerned(wanted) || !this.#isDecided(wanted));
   }
 
@@ -224,7 +231,7 @@ export class Judge {
   #readAs(channel: ChannelText, range: SeqRange, replacement: string): void {
     const stretch = channel.stretchOf(range);
     if (!stretch || channel.masked(range) === replacement) return;
-    const { text, found } = judgeRest(replacement, this.#options);
+    const { text, found } = scanReplacement(replacement, this.#options);
     const own = { raw: channel.raw(range), mark: this.#options.moderation.replacement };
     const exact = found.length === 0 ? alignReplacement(replacement, own) : undefined;
     for (const mask of exact ?? [])
@@ -272,7 +279,7 @@ export class Judge {
   #rewind(toSeq: number, kept: readonly KeptText[]): void {
     this.#foundIn(this.#channels.end());
     for (const { old, next } of this.#channels.rewind(toSeq, kept)) {
-      this.#wanted = divided(this.#wanted, { old, kept: next, toSeq, withdrawals: this.#withdrawals });
+      this.#wanted = splitAtRewind(this.#wanted, { old, kept: next, toSeq, withdrawals: this.#withdrawals });
     }
   }
 

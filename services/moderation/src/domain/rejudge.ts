@@ -1,7 +1,7 @@
 import { decodeEvent, type EffectiveModeration, type EventDraft, type Finding } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./judge.ts";
-import { keptTexts } from "./kept-texts.ts";
+import { keptTexts } from "./text/kept-texts.ts";
 
 export interface Rejudgement {
   readonly judged: number;

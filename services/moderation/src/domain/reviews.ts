@@ -1,5 +1,5 @@
 import type { KnownEvent, SeqRange } from "@reprise/protocol";
-import type { ChannelText } from "./channel-text.ts";
+import type { ChannelText } from "./text/channel-text.ts";
 
 export type ReviewEvent = Extract<KnownEvent, { type: "moderation.review" }>;
 

@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "../domain/judge.ts";
-import { keptTexts } from "../domain/kept-texts.ts";
+import { keptTexts } from "../domain/text/kept-texts.ts";
 
 export const GATE: EffectiveModeration = {
   mode: "gate",

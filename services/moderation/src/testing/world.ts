@@ -26,7 +26,7 @@ import {
 import { createLogger, createMetrics } from "@reprise/service";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { vi } from "vitest";
-import type { Classifiers } from "../load-classifiers.ts";
+import type { Classifiers } from "../judging/load-classifiers.ts";
 import { type Moderation, startModeration } from "../service.ts";
 import { GATE } from "./log-of.ts";
 

@@ -6,9 +6,9 @@ import {
   type EngineRequest,
   type GenerateOptions,
 } from "../engine.ts";
-import { canContinueRequest, toChatRequest, type UpstreamModel } from "./chat-request.ts";
-import { readChatStream } from "./chat-stream.ts";
-import { isEventStream, toStatusError } from "./status-error.ts";
+import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
+import { readChatStream } from "./response/chat-stream.ts";
+import { isEventStream, toStatusError } from "./errors/status-error.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
 export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamModel> {

@@ -1,8 +1,8 @@
 import { type Dispatcher, Pool } from "undici";
 import { EngineError } from "../engine-error.ts";
 import { trackReusedConnections } from "./reused-connections.ts";
-import type { ResponseHeaders } from "./retry-after.ts";
-import { toBrokenOff, toUnreachable } from "./transport-error.ts";
+import type { ResponseHeaders } from "./errors/retry-after.ts";
+import { toBrokenOff, toUnreachable } from "./errors/transport-error.ts";
 
 export interface UpstreamOptions {
   /** Such as `http://127.0.0.1:8000/v1`. */

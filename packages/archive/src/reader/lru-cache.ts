@@ -1,0 +1,25 @@
+/** Remembers so many values, and lets go of the one that was not asked for the longest. */
+export class LruCache<V> {
+  readonly #most: number;
+  readonly #values = new Map<string, V>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#values.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: V): void {
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    if (this.#values.size > this.#most) this.#values.delete(this.#values.keys().next().value!);
+  }
+
+  delete(key: string): void {
+    this.#values.delete(key);
+  }
+}

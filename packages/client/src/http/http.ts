@@ -1,0 +1,134 @@
+import { RepriseError } from "@reprise/protocol/wire";
+import { abortReason, withDeadline } from "../retry/deadline.ts";
+import { parseErrorAnswer, parseRetryAfter } from "./error-answer.ts";
+import type { RetryPolicy } from "../retry/retry-policy.ts";
+import type { ClientRuntime } from "../retry/runtime.ts";
+
+/** What the client asks of a `fetch`. That of browsers, Node and `expo/fetch` all fit. */
+export type FetchLike = (url: string, init: FetchInit) => Promise<FetchedResponse>;
+
+export interface FetchInit {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+  cache: "no-store";
+}
+
+export interface FetchedResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: { getReader(): BodyReader } | null;
+  text(): Promise<string>;
+}
+
+export interface BodyReader {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
+}
+
+/** How to reach one platform; the same for all calls of a client. */
+export interface HttpSettings {
+  readonly baseUrl: string;
+  readonly authorization: string;
+  readonly fetch: FetchLike;
+  readonly runtime: ClientRuntime;
+  readonly retry: RetryPolicy;
+  /** How long a connection may be silent, before its headers too. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface HttpRequest {
+  method: "GET" | "POST";
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+/** One request and its answer. Whoever opened it closes it, whatever came of it. */
+export interface Exchange {
+  readonly status: number;
+  header(name: string): string | null;
+  /** The next bytes of the body; undefined at its clean end. */
+  read(): Promise<Uint8Array | undefined>;
+  text(): Promise<string>;
+  /** The error that an answer which is not the hoped-for one means. */
+  error(): Promise<RepriseError>;
+  close(): void;
+}
+
+/**
+ * Sends a request and resolves with the head of its answer.
+ * @throws RepriseError `connection_lost` when the connection fails or is silent for too long; so do the methods of the result.
+ *   When the signal is aborted, its reason is thrown instead.
+ */
+export async function openExchange(
+  settings: HttpSettings,
+  request: HttpRequest,
+  signal: AbortSignal,
+): Promise<Exchange> {
+  const { runtime, idleTimeoutMs: timeoutMs } = settings;
+  const controller = new AbortController();
+  const close = (): void => {
+    signal.removeEventListener("abort", close);
+    controller.abort();
+  };
+  signal.addEventListener("abort", close);
+
+  async function guard<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await withDeadline(work(), { runtime, timeoutMs, signal });
+    } catch (cause) {
+      if (signal.aborted) throw abortReason(signal);
+      if (cause instanceof RepriseError) throw cause;
+      throw new RepriseError("connection_lost", "The connection broke or could not be made.", { cause });
+    }
+  }
+
+  let response: FetchedResponse;
+  try {
+    response = await guard(() => send(settings, request, controller.signal));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  let reader: BodyReader | undefined;
+  return {
+    status: response.status,
+    header: (name) => response.headers.get(name),
+    async read() {
+      reader ??= openBody(response);
+      const from = reader;
+      return (await guard(() => from.read())).value;
+    },
+    text: () => guard(() => response.text()),
+    async error() {
+      const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"), runtime.now());
+      const body = await guard(() => response.text());
+      return parseErrorAnswer(body, { status: response.status, retryAfterMs });
+    },
+    close,
+  };
+}
+
+async function send(
+  settings: HttpSettings,
+  request: HttpRequest,
+  signal: AbortSignal,
+): Promise<FetchedResponse> {
+  const { method, path, body } = request;
+  const headers: Record<string, string> = { ...request.headers, authorization: settings.authorization };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  return settings.fetch(settings.baseUrl + path, {
+    method,
+    headers,
+    ...(body !== undefined && { body }),
+    signal,
+    cache: "no-store",
+  });
+}
+
+function openBody({ body }: FetchedResponse): BodyReader {
+  if (body) return body.getReader();
+  const message = "This fetch can't stream a body; pass one that can, such as expo/fetch.";
+  throw new RepriseError("invalid_request", message, { param: "fetch" });
+}

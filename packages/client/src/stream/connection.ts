@@ -1,0 +1,86 @@
+import {
+  createSseDecoder,
+  decodeEvent,
+  RepriseError,
+  type SseMessage,
+  toRepriseError,
+} from "@reprise/protocol/wire";
+import { parseErrorAnswer } from "../http/error-answer.ts";
+import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "../http/http.ts";
+import type { ResumeInput } from "./resume-state.ts";
+import type { StreamEvent } from "./stream-event.ts";
+
+/** What one connection tells its reader. */
+export type ConnectionInput =
+  | ResumeInput
+  /** With the generation's id, where the server said it. */
+  | { readonly type: "opened"; readonly generation: string | null }
+  /** All that has come was handed out; the next bytes have to be waited for. */
+  | { readonly type: "caught_up" };
+
+const GENERATION_ID_HEADER = "Reprise-Generation-Id";
+
+/**
+ * One connection from its request to its end, as inputs for `nextResume`. The last is `nothing_left`, `closed` or `broken`.
+ * Bytes are read when the next input is asked for: a slow reader holds up the socket and fills no memory. Closes with the
+ * iteration.
+ * @throws the signal's reason, and nothing else
+ */
+export async function* readConnection(
+  settings: HttpSettings,
+  request: HttpRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ConnectionInput, void, undefined> {
+  let exchange: Exchange | undefined;
+  try {
+    exchange = await openExchange(settings, request, signal);
+    if (exchange.status === 204) yield { type: "nothing_left" };
+    else {
+      await assertStream(exchange);
+      yield { type: "opened", generation: exchange.header(GENERATION_ID_HEADER) };
+      yield* readBody(exchange);
+    }
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    yield { type: "broken", error: toRepriseError(thrown) };
+  } finally {
+    exchange?.close();
+  }
+}
+
+async function assertStream(exchange: Exchange): Promise<void> {
+  if (exchange.status !== 200 && exchange.status !== 201) throw await exchange.error();
+  const type = exchange.header("content-type");
+  if (type?.toLowerCase().startsWith("text/event-stream")) return;
+  throw new RepriseError(
+    "protocol_violation",
+    `The answer is ${type ?? "of no type"}, not text/event-stream.`,
+  );
+}
+
+async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, void, undefined> {
+  const decoder = createSseDecoder();
+  let retryMs: number | undefined;
+  for (let chunk = await exchange.read(); chunk; chunk = await exchange.read()) {
+    const messages = decoder.push(chunk);
+    yield { type: "alive" };
+    if (decoder.retryMs !== undefined && decoder.retryMs !== retryMs) {
+      retryMs = decoder.retryMs;
+      yield { type: "retry", delayMs: retryMs };
+    }
+    for (const message of messages) {
+      if (message.event === "error") throw parseErrorAnswer(message.data, {});
+      if (message.event === "message") yield toInput(message);
+    }
+    yield { type: "caught_up" };
+  }
+  yield { type: "closed" };
+}
+
+/** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */
+function toInput({ id, data }: SseMessage): ResumeInput {
+  // Of a type that this version may not know: `StreamEvent` says why it has the known types alone.
+  const event = decodeEvent(data) as StreamEvent;
+  if (/^[\x21-\x7e]+$/.test(id)) return { type: "event", cursor: id, event };
+  throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
+}

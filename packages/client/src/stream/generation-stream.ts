@@ -1,0 +1,292 @@
+import {
+  type Generation,
+  type GenerationStatus,
+  RepriseError,
+  Transcript,
+  type Usage,
+} from "@reprise/protocol/wire";
+import { readConnection } from "./connection.ts";
+import { abortReason, createAbortError } from "../retry/deadline.ts";
+import type { HttpSettings } from "../http/http.ts";
+import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
+import { nextResume, type ResumeEffect, type ResumeInput, startResume } from "./resume-state.ts";
+import type { RetryDelay } from "../retry/retry-policy.ts";
+import { waitForRetry } from "../retry/retry-wait.ts";
+import { planReviewWait } from "./review-wait.ts";
+import type { StreamEvent } from "./stream-event.ts";
+import type { StreamSource } from "./stream-source.ts";
+import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts";
+
+/** Text that a person is asked about. */
+export interface PendingReview {
+  readonly reviewId: string;
+  /** When the policy decides in a person's place. RFC 3339, UTC. */
+  readonly expiresAt: string;
+}
+
+type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
+
+/**
+ * The events of one generation in the order of its log, each exactly once, over as many connections as it takes. Lazy:
+ * nothing is sent before the first event, or `done()`, is asked for. Can be iterated once. The loop ends after the terminal
+ * event and what moderation says behind it, and after nothing else: breaks are repaired, and what can't be repaired is thrown.
+ * Leaving the loop closes the connection and cancels nothing.
+ *
+ * The properties show what was handed out up to now, and stay readable when the stream has failed: `text` is then the
+ * partial text, and `cursor` where `stream(id, { after })` goes on.
+ *
+ * @throws RepriseError from the loop: `connection_lost` when the retries are used up, with the last failure as its cause;
+ *   `protocol_violation`; or what the server said, such as `unauthenticated` or `cursor_expired`. After `events_lost` and
+ *   `cursor_invalid` what was handed out is no part of the log any more, and only a stream without a cursor can follow it. What
+ *   one of the `tools` throws. The signal's reason when that was aborted.
+ */
+export class GenerationStream implements AsyncIterable<StreamEvent> {
+  readonly #settings: HttpSettings;
+  readonly #source: StreamSource;
+  readonly #transcript = new Transcript();
+  /** The last event when the platform was asked and no review was open, and how often in a row it was asked again; -1 for never. */
+  #unsettled: { readonly cursor: string | undefined; readonly count: number } = {
+    cursor: undefined,
+    count: -1,
+  };
+  /** Aborted by whoever ends the stream early: the app's signal, or the app leaving its loop. */
+  readonly #ending = new AbortController();
+  readonly #outcome: Promise<GenerationOutcome>;
+  readonly #tools: ToolAnswers | undefined;
+  /** What a tool has thrown. */
+  #toolFailure: { readonly error: unknown } | undefined;
+  #resolve!: (outcome: GenerationOutcome) => void;
+  #reject!: (reason: unknown) => void;
+  #state;
+  #id: string | undefined;
+  #record: Generation | undefined;
+  #wasIterated = false;
+  #wasLeft = false;
+
+  /** Use `client.generations.stream` or `.run`. */
+  constructor(settings: HttpSettings, source: StreamSource) {
+    this.#settings = settings;
+    this.#source = source;
+    this.#id = source.id;
+    this.#state = startResume(source.after);
+    if (source.tools) this.#tools = this.#createTools(source.tools);
+    this.#outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Whoever iterates gets the error there, and need not ask for the outcome too.
+    this.#outcome.catch(() => {});
+  }
+
+  /** The generation's id. Undefined on a stream from `run` until the server has answered. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /**
+   * The text of output 0 as it is to be shown: rewinds applied, and with what stands where moderation has withdrawn text. On a
+   * stream that began at a cursor: only what came after it.
+   */
+  get text(): string {
+    return this.#transcript.text;
+  }
+
+  /**
+   * The position right after the event that was handed out last, so within the loop: after the event in hand. Store it when
+   * that event has been dealt with, and a later `stream(id, { after })` goes on with exactly the next one. Opaque. Undefined
+   * before the first event; on a stream that began at a cursor, that cursor.
+   */
+  get cursor(): string | undefined {
+    return this.#state.cursor;
+  }
+
+  /** "queued" until an event says otherwise. */
+  get status(): GenerationStatus {
+    if (this.#record) return this.#record.status;
+    const { status } = this.#transcript;
+    const beganLater = this.#source.after !== undefined && this.#state.lastSeq !== undefined;
+    return status === "queued" && beganLater ? "in_progress" : status;
+  }
+
+  /** What the terminal event says; before it, what the events handed out add up to. */
+  get usage(): Usage {
+    return this.#record?.usage ?? this.#transcript.usage;
+  }
+
+  /** The tool calls among what was handed out that still wait for `generations.submitToolResult`. */
+  get pendingToolCalls(): readonly ToolCall[] {
+    return this.#transcript.pendingCalls.map(({ type: _type, ...call }) => call);
+  }
+
+  /**
+   * The undecided reviews among what was handed out: what they ask about may still be replaced, behind the end too. A stream with
+   * `awaitReviews` waits for that.
+   */
+  get pendingReviews(): readonly PendingReview[] {
+    return [...this.#transcript.reviews.values()].map(({ review_id: reviewId, expires_at: expiresAt }) => ({
+      reviewId,
+      expiresAt,
+    }));
+  }
+
+  /** How many connections were opened, or tried, after the first. */
+  get reconnects(): number {
+    return this.#state.reconnects;
+  }
+
+  /**
+   * Ends the generation, for everybody; its last event then comes as any other. Resolves when the end is stored. Works at any
+   * time, also before the first event and after the loop was left, and is idempotent.
+   */
+  async cancel({ reason }: { reason?: string } = {}): Promise<Generation> {
+    this.#id ??= await this.#source.identify();
+    return this.#source.cancel(this.#id, reason);
+  }
+
+  /**
+   * How the generation ended. Reads the stream itself unless somebody iterates it, before or after this call.
+   * @throws what the loop throws; an AbortError when the loop was left before the terminal event
+   */
+  async done(): Promise<GenerationOutcome> {
+    if (!this.#wasIterated) {
+      const events = this[Symbol.asyncIterator]();
+      while (!(await events.next()).done);
+    }
+    return this.#outcome;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<StreamEvent, void, undefined> {
+    if (this.#wasIterated) throw new TypeError("A GenerationStream can be iterated once; open another.");
+    this.#wasIterated = true;
+    const events = this.#read();
+    const iterator: AsyncIterableIterator<StreamEvent, void, undefined> = {
+      next: () => events.next(),
+      // Ends a `next` that is still waiting too, which a generator's own `return` would wait for.
+      return: async () => {
+        this.#leave();
+        return events.return();
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+
+  async *#read(): AsyncGenerator<StreamEvent, void, undefined> {
+    const { signal } = this.#source;
+    const onAbort = (): void => this.#ending.abort(signal && abortReason(signal));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener("abort", onAbort);
+    try {
+      for (;;) {
+        const effect = yield* this.#readConnection();
+        if (effect.type === "fail") throw effect.error;
+        const delay = effect.type === "end" ? await this.#planReviewWait() : effect.delay;
+        if (!delay) break;
+        const woken = await waitForRetry(delay, this.#settings.runtime, this.#ending.signal);
+        if (woken) this.#next({ type: "woken" });
+        if (effect.type === "end") this.#next({ type: "reopened" });
+      }
+      this.#resolve(await this.#findOutcome());
+    } catch (thrown) {
+      const error = this.#toolFailure ? this.#toolFailure.error : thrown;
+      this.#reject(error);
+      if (!this.#wasLeft) throw error;
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+      // Tools that are still at work have nobody left to answer.
+      this.#ending.abort();
+    }
+  }
+
+  /** Hands out what one connection brings. Returns what to do after it. */
+  async *#readConnection(): AsyncGenerator<StreamEvent, FinalEffect, undefined> {
+    const { signal } = this.#ending;
+    const { cursor } = this.#state;
+    const request = this.#source.request(this.#id, cursor === this.#source.after ? undefined : cursor);
+    for await (const input of readConnection(this.#settings, request, signal)) {
+      if (input.type === "caught_up") {
+        // Not before: a replay may bring a call together with its answer.
+        this.#tools?.answer(this.pendingToolCalls);
+        continue;
+      }
+      if ("generation" in input) this.#id ??= input.generation ?? undefined;
+      for (const effect of this.#next(input)) {
+        if (effect.type !== "deliver") return effect;
+        this.#transcript.apply(effect.event);
+        yield effect.event;
+        if (signal.aborted) throw abortReason(signal);
+      }
+    }
+    throw new TypeError("A connection ended without saying how.");
+  }
+
+  #next(input: ResumeInput): readonly ResumeEffect[] {
+    const { runtime, retry: policy } = this.#settings;
+    const context = { nowMs: runtime.now(), random: runtime.random(), policy };
+    const { state, effects } = nextResume(this.#state, input, context);
+    this.#state = state;
+    return effects;
+  }
+
+  /** @returns undefined when nothing is to be awaited behind the end */
+  async #planReviewWait(): Promise<RetryDelay | undefined> {
+    if (!this.#source.awaitReviews || this.#id === undefined) return undefined;
+    const record = await this.#source.get(this.#id, this.#ending.signal);
+    const { runtime, retry: policy } = this.#settings;
+    const { cursor } = this;
+    const { cursor: before, count } = this.#unsettled;
+    const further = cursor === before ? count + 1 : 0;
+    this.#unsettled = { cursor, count: record.reviews.length > 0 ? -1 : further };
+    return planReviewWait(record, {
+      cursor,
+      asked: Math.max(0, this.#unsettled.count),
+      nowMs: runtime.now(),
+      random: runtime.random(),
+      policy,
+    });
+  }
+
+  /** After a 204 no event has told how the generation ended, so the platform is asked. */
+  async #findOutcome(): Promise<GenerationOutcome> {
+    const { cursor, text } = this;
+    if (isFinal(this.#transcript.status)) return toOutcome(this.#transcript, cursor);
+    if (this.#id !== undefined) this.#record = await this.#source.get(this.#id, this.#ending.signal);
+    const status = this.#record?.status;
+    if (!this.#record || !status || !isFinal(status)) {
+      throw new RepriseError("protocol_violation", "The stream has ended, but its generation has not.");
+    }
+    const { usage, error, finish_reason } = this.#record;
+    return {
+      status,
+      text,
+      usage,
+      cursor,
+      finishReason: finish_reason ?? undefined,
+      error: error ?? undefined,
+    };
+  }
+
+  #createTools(handlers: ToolHandlers): ToolAnswers {
+    const { signal } = this.#ending;
+    return new ToolAnswers({
+      handlers,
+      signal,
+      submit: async (result) => {
+        this.#id ??= await this.#source.identify();
+        return this.#source.submitToolResult(this.#id, result, signal);
+      },
+      onFailure: (error) => {
+        this.#toolFailure ??= { error };
+        this.#ending.abort(error);
+      },
+    });
+  }
+
+  #leave(): void {
+    this.#wasLeft = true;
+    const reason = createAbortError("The stream was left before its end.");
+    if (isFinal(this.#transcript.status)) this.#resolve(toOutcome(this.#transcript, this.cursor));
+    else this.#reject(reason);
+    this.#ending.abort(reason);
+  }
+}

@@ -1,0 +1,22 @@
+import type { Generation } from "@reprise/protocol/wire";
+import type { HttpRequest } from "../http/http.ts";
+import type { ToolHandlers, ToolResult } from "./tool-answers.ts";
+
+/** Where a stream gets its connections from and what else it can ask of the platform. */
+export interface StreamSource {
+  /** Undefined while a create-and-stream has not been answered. */
+  readonly id?: string;
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** What answers the tool calls that are handed out; without it, nothing does. */
+  readonly tools?: ToolHandlers | undefined;
+  /** Whether the stream goes on behind the generation's end until no review waits. */
+  readonly awaitReviews?: boolean | undefined;
+  /** The request for the next connection; `cursor` is undefined until an event has been handed out. */
+  request(id: string | undefined, cursor: string | undefined): HttpRequest;
+  /** The id of a generation that has none here yet. */
+  identify(): Promise<string>;
+  get(id: string, signal: AbortSignal): Promise<Generation>;
+  cancel(id: string, reason: string | undefined): Promise<Generation>;
+  submitToolResult(id: string, result: ToolResult, signal: AbortSignal): Promise<Generation>;
+}

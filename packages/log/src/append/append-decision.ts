@@ -1,0 +1,150 @@
+import {
+  decodeEvent,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  logSubject,
+  RepriseError,
+  Transcript,
+  generationNotFound,
+} from "@reprise/protocol";
+import { storeCheckpoint } from "./checkpoint.ts";
+import type { LeaderReader } from "../read/leader-reader.ts";
+import { headOf, type LogHead, toHead } from "./log-head.ts";
+import type { StoredEvent } from "../read/stored-event.ts";
+import type { LogReader } from "../read/log-reader.ts";
+import type { Publish } from "../nats/publisher.ts";
+import { findRemainingLog, readAfterHead } from "./rollback.ts";
+import { resolvePublish } from "./resolve-publish.ts";
+
+export interface DecisionOptions {
+  publish: Publish;
+  publishCheckpoint: Publish;
+  maxCheckpointBytes: number;
+  reader: LogReader;
+  leader: LeaderReader;
+  ref: GenerationRef;
+  /** Unique to this decision. */
+  writer: string;
+  /** What to append, given what the log says; undefined to leave it as it is. Called again whenever the log has grown. */
+  decide: (transcript: Transcript) => EventDraft | undefined;
+  /** Default 20 s: an election takes up to 10. */
+  budgetMs?: number;
+}
+
+/** What the log says after the decision, and whether it took an event to get there. */
+export interface Decision {
+  readonly appended: boolean;
+  readonly transcript: Transcript;
+  /** What the log keeps, oldest first; at least one. */
+  readonly events: readonly Uint8Array[];
+  /** The oldest event that the log keeps. */
+  readonly first: Uint8Array;
+}
+
+const BUDGET_MS = 20_000;
+const PAUSE_MS = 20;
+
+/**
+ * Appends one event to a log that somebody else may be writing to at the same time: read, decide, compare-and-set, and again
+ * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which. Should
+ * the store have lost what was read, everything begins anew.
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `broker_unavailable` when the budget is used up
+ */
+export async function appendDecision(options: DecisionOptions): Promise<Decision> {
+  const deadline = Date.now() + (options.budgetMs ?? BUDGET_MS);
+  while (Date.now() < deadline) {
+    const decision = await decideFrom(await LogView.read(options), options, deadline);
+    if (decision) return decision;
+  }
+  throw new RepriseError("broker_unavailable", "The log could not be appended to in time.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+/** @returns undefined when the time is up, or the log has lost what the view has of it */
+async function decideFrom(
+  view: LogView,
+  options: DecisionOptions,
+  deadline: number,
+): Promise<Decision | undefined> {
+  const { publish, ref, writer, decide } = options;
+  while (Date.now() < deadline) {
+    const draft = decide(view.transcript);
+    if (!draft) return view.decided(false, options);
+    const seq = view.head.seq + 1;
+    const payload = encodeEvent(seq, draft);
+    const outcome = await publish(logSubject(ref), payload, {
+      expectedLast: view.head.streamSeq,
+      writer,
+    });
+    if (outcome.kind === "stored") {
+      view.take({ payload, streamSeq: outcome.streamSeq });
+      return view.decided(true, options);
+    }
+    const tail = await readOn(options, view.head, outcome.kind === "conflict").catch(ignoreUnavailable);
+    if (!tail) return undefined;
+    const judgement = resolvePublish(tail, { writer, seq });
+    for (const event of tail) view.take(event);
+    if (judgement.kind === "landed") return view.decided(true, options);
+    if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  return undefined;
+}
+
+/**
+ * What follows the head; undefined when the head is lost. A conflict is mostly settled by any replica: whoever is writing has
+ * just done so. The rest needs the leader.
+ */
+async function readOn(
+  { reader, leader, ref }: DecisionOptions,
+  head: LogHead,
+  isConflict: boolean,
+): Promise<StoredEvent[] | undefined> {
+  const shown = isConflict ? await readAfterHead(reader, ref, head) : undefined;
+  if (shown && shown.length > 0) return shown;
+  const tail = await readAfterHead(leader, ref, head);
+  if (tail) return tail;
+  const remains = await findRemainingLog(leader, ref, head);
+  return remains ? undefined : leader.readTail(ref, head.streamSeq);
+}
+
+/** A log as far as it has been read. */
+class LogView {
+  readonly transcript = new Transcript();
+  readonly #events: Uint8Array[];
+  head: LogHead;
+
+  private constructor(events: Uint8Array[], head: LogHead) {
+    if (events.length === 0) throw generationNotFound();
+    this.#events = events;
+    this.head = head;
+    for (const payload of events) this.transcript.apply(decodeEvent(payload));
+  }
+
+  static async read({ reader, ref }: DecisionOptions): Promise<LogView> {
+    const log = await reader.readLog(ref);
+    return new LogView(log.events, headOf(log));
+  }
+
+  take(event: Pick<StoredEvent, "payload" | "streamSeq">): void {
+    this.head = toHead(event);
+    this.#events.push(event.payload);
+    this.transcript.apply(decodeEvent(event.payload));
+  }
+
+  /** Whoever ends a generation leaves its checkpoint behind: there may be no worker that does, and it outlives the log as a marker. */
+  decided(appended: boolean, { publishCheckpoint, maxCheckpointBytes, ref }: DecisionOptions): Decision {
+    const { transcript, head } = this;
+    if (appended && transcript.ended) {
+      const snapshot = { events: this.#events, streamSeq: head.streamSeq };
+      void storeCheckpoint({ publish: publishCheckpoint, ref, snapshot, maxBytes: maxCheckpointBytes });
+    }
+    return { appended, transcript, events: this.#events, first: this.#events[0]! };
+  }
+}
+
+function ignoreUnavailable(error: unknown): StoredEvent[] {
+  if (error instanceof RepriseError && error.code === "broker_unavailable") return [];
+  throw error;
+}

@@ -1,0 +1,168 @@
+import { checkpointSubject, type GenerationRef, peekSeq } from "@reprise/protocol";
+import { HEADER } from "../nats/header.ts";
+import type { LogSnapshot } from "../read/stored-event.ts";
+import type { Publish } from "../nats/publisher.ts";
+
+/*
+ * A checkpoint is a prefix of a log in one message: the payloads of its events, each ended by a LF (payloads are JSON on one
+ * line and hold none). It only ever holds events that are stored, so an old one, or one that a fenced worker wrote late, is
+ * still a true prefix, and the tail behind it completes it.
+ *
+ * When one is due: every 64 events or 2 s, as long as a checkpoint is small. A big one is rewritten only when the log has
+ * grown by a quarter: rewriting n events every 64 would cost n²/128 event writes, 5 times the log is the most that this costs.
+ */
+const EVERY_EVENTS = 64;
+const EVERY_MS = 2_000;
+const SMALL_BYTES = 16 * 1_024;
+const GROWTH = 4;
+const FIRST_BYTES = 4 * 1_024;
+
+export interface Checkpointer {
+  /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
+  add(payload: Uint8Array, streamSeq: number, now: number): void;
+  /** The payloads of the log so far, seq 0 first, as views of one memory; undefined once it has outgrown its checkpoint. */
+  events(): Uint8Array[] | undefined;
+  /** Writes a checkpoint if one is due: for a log that has stopped growing, no `add` will. */
+  tick(now: number): void;
+  /** Writes what is not written yet and waits for the answer. The log is complete without it, so a failure is only counted. */
+  flush(): Promise<void>;
+}
+
+export interface CheckpointerOptions {
+  publish: Publish;
+  ref: GenerationRef;
+  /** The log so far. */
+  snapshot: LogSnapshot;
+  /** Above this a log gets no further checkpoints and keeps the last one; the broker's largest payload less 4 KB. */
+  maxBytes: number;
+  now: number;
+}
+
+export function createCheckpointer({
+  publish,
+  ref,
+  snapshot,
+  maxBytes,
+  now,
+}: CheckpointerOptions): Checkpointer {
+  const subject = checkpointSubject(ref);
+  // The checkpoint itself, kept ready: an event is copied to its end once, and writing it makes nothing.
+  let lines = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  let bytes = 0;
+  let streamSeq = snapshot.streamSeq;
+  let unwritten = 0;
+  let unwrittenBytes = 0;
+  let writtenAt = now;
+  let writing = Promise.resolve();
+  for (const payload of snapshot.events) append(payload);
+
+  /** Once a log has outgrown its checkpoint, `bytes` stays above the limit and the memory is let go. */
+  function append(payload: Uint8Array): void {
+    const end = bytes + payload.length + 1;
+    if (bytes > maxBytes) return;
+    if (end > maxBytes) lines = Buffer.alloc(0);
+    else {
+      if (end > lines.length) lines = grow(lines, end);
+      lines.set(payload, bytes);
+      lines[end - 1] = LF;
+    }
+    bytes = end;
+  }
+
+  function write(at: number): void {
+    unwritten = 0;
+    unwrittenBytes = 0;
+    writtenAt = at;
+    const extra = { [HEADER.checkpointStreamSeq]: `${streamSeq}` };
+    // A publish may reject: a broker that came back may take smaller messages than before. The log has it all.
+    // The client sends the view later than now, but what lies in it never changes: events are only added behind it.
+    writing = publish(subject, lines.subarray(0, bytes), { extra }).then(noop, noop);
+  }
+
+  function tick(at: number): void {
+    if (unwritten === 0 || bytes > maxBytes) return;
+    if (isDue({ unwritten, unwrittenBytes, bytes, sinceMs: at - writtenAt })) write(at);
+  }
+
+  return {
+    add(payload, seq, at) {
+      append(payload);
+      streamSeq = seq;
+      unwritten++;
+      unwrittenBytes += payload.length + 1;
+      tick(at);
+    },
+    // What lies in it never changes, see above.
+    events: () => (bytes > maxBytes ? undefined : splitLines(lines.subarray(0, bytes))),
+    tick,
+    async flush() {
+      if (unwritten > 0 && bytes <= maxBytes) write(writtenAt);
+      await writing;
+    },
+  };
+}
+
+/** Writes one checkpoint of a log. Resolves when the broker has answered, whatever it said: the log is complete without it. */
+export async function storeCheckpoint({
+  publish,
+  ref,
+  snapshot: { events, streamSeq },
+  maxBytes,
+}: Omit<CheckpointerOptions, "now">): Promise<void> {
+  const last = events.at(-1);
+  if (!last) return;
+  const before = { events: events.slice(0, -1), streamSeq: 0 };
+  const checkpointer = createCheckpointer({ publish, ref, snapshot: before, maxBytes, now: 0 });
+  checkpointer.add(last, streamSeq, 0);
+  await checkpointer.flush();
+}
+
+function grow(lines: Buffer, needed: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.allocUnsafeSlow(Math.max(needed, lines.length * 2));
+  larger.set(lines);
+  return larger;
+}
+
+/** Whether it is time to write a checkpoint again. */
+export function isDue(state: {
+  unwritten: number;
+  unwrittenBytes: number;
+  bytes: number;
+  sinceMs: number;
+}): boolean {
+  const { unwritten, unwrittenBytes, bytes, sinceMs } = state;
+  if (unwritten < EVERY_EVENTS && sinceMs < EVERY_MS) return false;
+  return bytes <= SMALL_BYTES || unwrittenBytes * GROWTH >= bytes;
+}
+
+/**
+ * The prefix of a log that a checkpoint holds; undefined when it is damaged: not lines that end with a LF, or with holes
+ * between its events. The log itself has everything that a checkpoint has.
+ */
+export function decodeCheckpoint(
+  message: Uint8Array,
+  streamSeqHeader: string | undefined,
+): LogSnapshot | undefined {
+  const streamSeq = Number(streamSeqHeader);
+  if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) return undefined;
+  // One copy for all: the payloads are views of it.
+  const own = Uint8Array.from(message);
+  const events = splitLines(own);
+  const firstSeq = peekSeq(own);
+  const whole = events.every((payload, i) => firstSeq !== -1 && peekSeq(payload) === firstSeq + i);
+  return whole ? { events, streamSeq } : undefined;
+}
+
+/** Views of what is between the LFs that end the lines. */
+function splitLines(message: Uint8Array): Uint8Array[] {
+  const lines: Uint8Array[] = [];
+  for (let start = 0; start < message.length;) {
+    const end = message.indexOf(LF, start);
+    lines.push(message.subarray(start, end));
+    start = end + 1;
+  }
+  return lines;
+}
+
+const LF = 0x0a;
+const noop = () => {};

@@ -1,0 +1,81 @@
+import type { EventDraft } from "@reprise/protocol";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { AppendQueue } from "./pending-drafts.ts";
+import { completed, delta, started } from "../testing/world.ts";
+
+const reasoning = (text: string): EventDraft => ({ type: "reasoning.delta", text });
+const output = (text: string, number: number): EventDraft => ({ type: "output.delta", text, output: number });
+
+function drain(queue: AppendQueue): EventDraft[] {
+  const drafts: EventDraft[] = [];
+  for (let draft = queue.shift(); draft; draft = queue.shift()) drafts.push(draft);
+  return drafts;
+}
+
+function queueOf(...drafts: EventDraft[]): AppendQueue {
+  const queue = new AppendQueue();
+  for (const draft of drafts) queue.push(draft);
+  return queue;
+}
+
+test("neighbouring deltas of one output become one, which counts their tokens", () => {
+  const twice: EventDraft = { type: "output.delta", text: "b", tokens: 2 };
+  expect(drain(queueOf(delta("a"), twice, delta("c")))).toEqual([
+    { type: "output.delta", text: "abc", tokens: 4 },
+  ]);
+});
+
+test("deltas of different kinds or outputs stay apart and in order", () => {
+  const drafts = [delta("a"), reasoning("b"), delta("c"), output("d", 1), output("e", 2)];
+  expect(drain(queueOf(...drafts))).toEqual(drafts);
+});
+
+test("output 0 and an output that is not named are the same", () => {
+  expect(drain(queueOf(delta("a"), output("b", 0)))).toEqual([
+    { type: "output.delta", text: "ab", tokens: 2 },
+  ]);
+});
+
+test("an event that is no delta is a wall between deltas", () => {
+  const drafts = [delta("a"), started(2), delta("b"), completed()];
+  expect(drain(queueOf(...drafts))).toEqual(drafts);
+});
+
+test("a merged delta stays below its limit however much is pushed", () => {
+  const drafts = drain(queueOf(...Array.from({ length: 100 }, () => delta("x".repeat(10_000)))));
+  const lengths = drafts.map((draft) => (draft as { text: string }).text.length);
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(65_536);
+  expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(1_000_000);
+});
+
+test("the pushed drafts themselves are left as they were", () => {
+  const first = delta("a");
+  drain(queueOf(first, delta("b")));
+  expect(first).toEqual(delta("a"));
+});
+
+test("a cleared queue is empty and counts nothing", () => {
+  const queue = queueOf(delta("abc"));
+  queue.clear();
+  expect([queue.isEmpty, queue.length, queue.shift()]).toEqual([true, 0, undefined]);
+});
+
+test("whatever is pushed and shifted, the text comes out whole and in order, and the length is that of what waits", () => {
+  const anyStep = fc.oneof(fc.string({ minLength: 1, maxLength: 20 }), fc.constant(undefined));
+  fc.assert(
+    fc.property(fc.array(anyStep, { maxLength: 100 }), (steps) => {
+      const queue = new AppendQueue();
+      let pushed = "";
+      let shifted = "";
+      for (const text of steps) {
+        if (text === undefined) shifted += (queue.shift() as { text: string } | undefined)?.text ?? "";
+        else queue.push(delta(text));
+        pushed += text ?? "";
+        expect(queue.length).toBe(pushed.length - shifted.length);
+      }
+      for (const draft of drain(queue)) shifted += (draft as { text: string }).text;
+      expect(shifted).toBe(pushed);
+    }),
+  );
+});

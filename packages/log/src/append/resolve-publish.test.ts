@@ -1,0 +1,37 @@
+import { encodeEvent } from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import type { StoredEvent } from "../read/stored-event.ts";
+import { resolvePublish } from "./resolve-publish.ts";
+import { delta } from "../testing/world.ts";
+
+function stored(seq: number, writer: string): StoredEvent {
+  return { payload: encodeEvent(seq, delta("x")), streamSeq: seq + 100, writer };
+}
+
+const SENT = { writer: "me", seq: 5 };
+
+describe("judgeTail", () => {
+  test("finds nothing in an empty tail", () => {
+    expect(resolvePublish([], SENT)).toEqual({ kind: "absent", others: [] });
+  });
+
+  test("knows our event by writer and seq, and what followed it", () => {
+    const [ours, theirs] = [stored(5, "me"), stored(6, "you")];
+    expect(resolvePublish([ours, theirs], SENT)).toEqual({ kind: "landed", event: ours, others: [theirs] });
+  });
+
+  test("takes somebody else's event in our place for what it is", () => {
+    const tail = [stored(5, "you"), stored(6, "you")];
+    expect(resolvePublish(tail, SENT)).toEqual({ kind: "absent", others: tail });
+  });
+
+  test("does not take an earlier event of ours for the one that was sent", () => {
+    const tail = [stored(4, "me")];
+    expect(resolvePublish(tail, SENT)).toEqual({ kind: "absent", others: tail });
+  });
+
+  test("looks for ours in the first place only: compare-and-set leaves it no other", () => {
+    const tail = [stored(5, "you"), stored(5, "me")];
+    expect(resolvePublish(tail, SENT).kind).toBe("absent");
+  });
+});

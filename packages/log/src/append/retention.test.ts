@@ -1,0 +1,129 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { CHECKPOINTS_STREAM, type GenerationRef } from "@reprise/protocol";
+import { startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { createCheckpointer } from "./checkpoint.ts";
+import { connectBroker } from "../nats/connection.ts";
+import { appendDecision } from "./append-decision.ts";
+import { moveCheckpoints } from "../erasure/move-checkpoints.ts";
+import { purgeGeneration } from "../erasure/purge-generation.ts";
+import { readStreamInfo } from "../nats/stream-messages.ts";
+import { eventually } from "../testing/eventually.ts";
+import { openHub } from "../testing/open-hub.ts";
+import {
+  appendOne,
+  cancelled,
+  completed,
+  newRef,
+  openWorld,
+  SHARDS,
+  uniqueName,
+  type World,
+  writeLog,
+} from "../testing/world.ts";
+import { ensureTopology } from "../topology/topology.ts";
+
+/** What is to be seen of a generation while it is kept, or its marker is, has to be looked at within it. */
+const RETENTION_MS = 4_000;
+const EXPIRED = { code: "generation_expired", retryable: false };
+
+/** A log that a worker has written and ended, with the checkpoint that it leaves behind. */
+async function writeEnded(world: World): Promise<GenerationRef> {
+  const ref = newRef();
+  const writer = await writeLog(world.log, ref, 3);
+  const snapshot = await world.log.reader.readLog(ref);
+  const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = world.log;
+  const checkpointer = createCheckpointer({ publish, ref, snapshot, maxBytes, now: 0 });
+  await appendOne(writer, completed());
+  checkpointer.add(writer.head.payload, writer.head.streamSeq, 0);
+  await checkpointer.flush();
+  return ref;
+}
+
+function cancel(world: World, ref: GenerationRef) {
+  const decide = ({ ended }: { ended: boolean }) => (ended ? undefined : cancelled());
+  return appendDecision({ ...world.log, ref, writer: uniqueName(), decide });
+}
+
+/** What reading a log fails with, as soon as it fails. */
+function failureOf(world: World, ref: GenerationRef): Promise<unknown> {
+  return eventually(async () => {
+    const failure = await world.log.reader.readLog(ref).then(
+      ({ events }) => ({ events: events.length }),
+      (error: unknown) => error,
+    );
+    expect(failure).toHaveProperty("code");
+    return failure;
+  });
+}
+
+test("a generation that has expired says so for as long as it was kept, and then was never there", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  using opened = openHub(world);
+  const ref = await writeEnded(world);
+  const writtenAt = Date.now();
+  expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
+  expect(Date.now() - writtenAt).toBeGreaterThan(RETENTION_MS - 500);
+  const foreign = { ...newRef("rival"), generation: ref.generation };
+  // At once: the marker's time runs.
+  await Promise.all([
+    expect(opened.hub.open(ref)).rejects.toMatchObject(EXPIRED),
+    expect(cancel(world, ref)).rejects.toMatchObject(EXPIRED),
+    expect(opened.hub.open(foreign)).rejects.toMatchObject({ code: "generation_not_found" }),
+  ]);
+
+  await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
+  expect(Date.now() - writtenAt).toBeGreaterThan(2 * RETENTION_MS - 1_000);
+  await expect(opened.hub.open(ref)).rejects.toMatchObject({ code: "generation_not_found" });
+});
+
+test("a checkpoint that was moved, as an erasure of others does, expires and leaves its marker all the same", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = await writeEnded(world);
+  const { lastStreamSeq } = await readStreamInfo(world.broker.main, CHECKPOINTS_STREAM);
+  expect(await moveCheckpoints(world, [{ sinceUs: 0, untilUs: 0, lastStreamSeq }])).toBe(1);
+  expect((await world.log.reader.readLog(ref)).events).toHaveLength(5);
+  expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
+  await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
+});
+
+test("a generation that was erased says so for as long as logs are kept, and then is like any other that was", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = await writeEnded(world);
+  await purgeGeneration({ ...world, ref });
+  const erased = { code: "generation_erased", param: "id", retryable: false };
+  await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(erased);
+  await expect(cancel(world, ref)).rejects.toMatchObject(erased);
+  await eventually(() => expect(world.log.reader.readLog(ref)).rejects.toMatchObject(EXPIRED));
+  await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
+});
+
+test("a generation that ended before any worker had it leaves a marker too", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = newRef();
+  await writeLog(world.log, ref, 0);
+  expect((await cancel(world, ref)).appended).toBe(true);
+  expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
+});
+
+test("a generation that expires while the broker is away says so when it is back", async () => {
+  await using world = await openWorld(RETENTION_MS);
+  const ref = await writeEnded(world);
+  await world.server.stop();
+  await new Promise((resolve) => setTimeout(resolve, RETENTION_MS));
+  await world.server.restart();
+  await eventually(async () =>
+    expect(await failureOf(world, ref)).toMatchObject({ code: "generation_expired" }),
+  );
+});
+
+test("checkpoints of an earlier version get the marker as well", async () => {
+  await using server = await startTestBroker();
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  const manager = await jetstreamManager(broker.main);
+  const earlier = { max_msgs_per_subject: 1, allow_direct: true, max_age: RETENTION_MS * 1_000_000 };
+  await manager.streams.add({ ...earlier, name: CHECKPOINTS_STREAM, subjects: ["ckpt.>"] });
+  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: RETENTION_MS });
+  const { config } = await manager.streams.info(CHECKPOINTS_STREAM);
+  expect(config).toMatchObject({ subject_delete_marker_ttl: RETENTION_MS * 1_000_000 });
+});

@@ -1,0 +1,53 @@
+import { type GenerationRef, peekSeq } from "@reprise/protocol";
+import type { LeaderReader } from "../read/leader-reader.ts";
+import { EMPTY_LOG, isHead, type LogHead, toHead } from "./log-head.ts";
+import type { StoredEvent } from "../read/stored-event.ts";
+
+/*
+ * A store that has lost its end, as after a power loss with a lazy fsync, forgets events that were acknowledged, and gives their
+ * numbers to others. Whoever knows a log's head finds out by reading from the head on instead of from behind it: the head has
+ * to be the first event that comes.
+ */
+
+/** What follows a head; undefined when the log that answered does not have the head at its place. */
+export async function readAfterHead(
+  source: Pick<LeaderReader, "readTail">,
+  ref: GenerationRef,
+  head: LogHead,
+): Promise<StoredEvent[] | undefined> {
+  if (head.streamSeq === 0) return source.readTail(ref, 0);
+  const [first, ...tail] = await source.readTail(ref, head.streamSeq - 1);
+  return isHead(first, head) ? tail : undefined;
+}
+
+/** What is left of a log whose head is lost, and what others have appended since. */
+export interface RemainingLog {
+  readonly head: LogHead;
+  readonly events: readonly StoredEvent[];
+}
+
+/** A leader that was deposed learns of it with the next heartbeat of its group, which nats-server sends every second. */
+export const RECHECK_MS = 1_000;
+
+/**
+ * Finds out whether a head that was missed at the leader is lost. A leader that has been deposed and does not know it yet answers
+ * with an old log, so it is asked again after a while: only two answers that agree count. They are no proof: that is the next
+ * compare-and-set, which no deposed leader can commit.
+ * @returns undefined when the head is there after all, or has merely expired
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function findRemainingLog(
+  leader: LeaderReader,
+  ref: GenerationRef,
+  head: LogHead,
+): Promise<RemainingLog | undefined> {
+  await new Promise((resolve) => setTimeout(resolve, RECHECK_MS));
+  if (await readAfterHead(leader, ref, head)) return undefined;
+  const events = await leader.readTail(ref, 0);
+  const [oldest] = events;
+  // Events expire from the front: a log that begins behind the head has not lost its end.
+  if (events.some((event) => isHead(event, head)) || (oldest && peekSeq(oldest.payload) > head.seq))
+    return undefined;
+  const last = events.at(-1);
+  return { head: last ? toHead(last) : EMPTY_LOG, events };
+}

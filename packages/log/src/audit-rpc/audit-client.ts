@@ -1,0 +1,96 @@
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import {
+  AUDIT_ERROR_HEADER,
+  AUDIT_MORE_HEADER,
+  type AuditCall,
+  auditCallSubject,
+  type AuditEventsRequest,
+  type AuditRecord,
+  type AuditRecordRequest,
+  type AuditSearch,
+  type AuditSearchPage,
+  RepriseError,
+} from "@reprise/protocol";
+import { type ArchivedEvent, decodeAuditError, decodeAuditEvents } from "./audit-client-answer.ts";
+import { type NoReply, ReplyInbox } from "../nats/reply-inbox.ts";
+
+/** Consecutive events; `more` says whether another call would find more behind them. */
+export interface ArchivedEvents {
+  readonly events: readonly ArchivedEvent[];
+  readonly more: boolean;
+}
+
+/**
+ * Asks the audit log, of which any replica answers. All calls throw RepriseError: what the audit log answers with; `audit_unavailable`
+ * when nobody is there or answers in time, `broker_unavailable` without a connection, `protocol_violation` for an answer that is none.
+ */
+export interface AuditClient {
+  search(request: AuditSearch): Promise<AuditSearchPage>;
+  /** @throws RepriseError `generation_not_found` */
+  record(request: AuditRecordRequest): Promise<AuditRecord>;
+  /** @throws RepriseError `generation_not_found`, `generation_erased` */
+  events(request: AuditEventsRequest): Promise<ArchivedEvents>;
+  close(): void;
+}
+
+/** For each try. A replica that hangs takes its share of the requests along; the next try may reach another one. */
+const TRIES_MS: Readonly<Record<AuditCall, readonly number[]>> = {
+  // A search may read as many files as there are.
+  search: [30_000],
+  record: [5_000, 10_000],
+  events: [5_000, 10_000],
+};
+const RETRY_AFTER_MS = 1_000;
+
+/** @param onError told of defects inside callbacks, which nobody awaits */
+export function createAuditClient(
+  connection: NatsConnection,
+  onError: (error: unknown) => void,
+  triesMs = TRIES_MS,
+): AuditClient {
+  const inbox = new ReplyInbox(connection, onError);
+
+  async function ask(call: AuditCall, request: object): Promise<Msg> {
+    let reply: Msg | NoReply = "timeout";
+    for (const timeoutMs of triesMs[call]) {
+      reply = await tryOnce(call, request, timeoutMs);
+      if (reply !== "timeout") break;
+    }
+    if (typeof reply === "string") throw unanswered(reply);
+    const error = reply.headers?.get(AUDIT_ERROR_HEADER);
+    if (error) throw decodeAuditError(error, RETRY_AFTER_MS);
+    return reply;
+  }
+
+  const tryOnce = (call: AuditCall, request: object, timeoutMs: number) =>
+    new Promise<Msg | NoReply>((resolve) => {
+      inbox.request(auditCallSubject(call), JSON.stringify(request), {
+        timeoutMs,
+        handler: (reply) => {
+          resolve(reply);
+          return false;
+        },
+      });
+    });
+
+  return {
+    search: async (request) => (await ask("search", request)).json<AuditSearchPage>(),
+    record: async (request) => (await ask("record", request)).json<AuditRecord>(),
+    async events(request) {
+      const reply = await ask("events", request);
+      return { events: decodeAuditEvents(reply.data), more: reply.headers?.has(AUDIT_MORE_HEADER) ?? false };
+    },
+    close: () => inbox.close(),
+  };
+}
+
+function unanswered(reason: NoReply): RepriseError {
+  const options = { cause: reason, retryAfterMs: RETRY_AFTER_MS };
+  if (reason === "disconnected")
+    return new RepriseError(
+      "broker_unavailable",
+      "The audit log can't be asked without the broker.",
+      options,
+    );
+  return new RepriseError("audit_unavailable", `The audit log does not answer: ${reason}.`, options);
+}

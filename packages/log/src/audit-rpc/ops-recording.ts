@@ -1,0 +1,41 @@
+import { randomUUID } from "node:crypto";
+import {
+  encodeOpsRecord,
+  type GenerationId,
+  type OpsRecord,
+  opsSubject,
+  type TenantId,
+} from "@reprise/protocol";
+import type { Publish } from "../nats/publisher.ts";
+
+/** What a record is of: a generation, or a tenant alone. */
+export interface OpsTopic {
+  readonly tenant: TenantId;
+  readonly generation?: GenerationId | undefined;
+}
+
+const BUDGET_MS = 10_000;
+const PAUSE_MS = 200;
+
+/**
+ * Stores what no model has said, once: a record whose answer was lost is published again under the same message id. Goes on through
+ * broker trouble until the time is up; not for whoever has a reader waiting.
+ * @returns whether it is stored; without an answer it may be
+ */
+export async function recordOps(
+  publish: Publish,
+  { tenant, generation }: OpsTopic,
+  record: OpsRecord,
+  { budgetMs = BUDGET_MS }: { budgetMs?: number } = {},
+): Promise<boolean> {
+  const subject = opsSubject(record.kind, tenant, generation);
+  const payload = encodeOpsRecord(record);
+  const messageId = randomUUID();
+  const giveUpAt = performance.now() + budgetMs;
+  for (;;) {
+    const { kind } = await publish(subject, payload, { messageId });
+    if (kind === "stored") return true;
+    if (performance.now() + PAUSE_MS > giveUpAt) return false;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+}

@@ -1,0 +1,30 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import {
+  decodeOpsRecord,
+  ERASED_SUBJECTS,
+  type GenerationRef,
+  parseOpsSubject,
+  RepriseError,
+} from "@reprise/protocol";
+import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
+
+export interface ErasureFeedOptions {
+  /** Called for each generation that is erased, inside the connection's read loop: it has to be short. */
+  onErased: (ref: GenerationRef) => void;
+  /** Told what `onErased` throws, and of messages that are no such record. */
+  onError: (error: unknown) => void;
+}
+
+/** Hears of erased generations, of every tenant, as it is recorded: at most once. */
+export function subscribeErasures(
+  connection: NatsConnection,
+  { onErased, onError }: ErasureFeedOptions,
+): Subscription {
+  const onMessage = ({ subject, data }: Msg) => {
+    const { tenant, generation } = parseOpsSubject(subject);
+    if (decodeOpsRecord(data)?.kind !== "erased")
+      throw new RepriseError("protocol_violation", "A record of an erasure is none.");
+    if (generation !== undefined) onErased({ tenant, generation });
+  };
+  return subscribeGuarded(connection, ERASED_SUBJECTS, { onMessage, onError });
+}

@@ -1,0 +1,84 @@
+import {
+  CHECKPOINTS_STREAM,
+  CHECKPOINTS_SUBJECTS,
+  fillerSubject,
+  type GenerationId,
+  generationsStream,
+  JOBS_STREAM,
+  JOBS_SUBJECTS,
+  RepriseError,
+  shardOf,
+  shardSubjects,
+} from "@reprise/protocol";
+import type { Broker } from "../nats/connection.ts";
+import type { GenerationLog } from "../read/generation-log.ts";
+import { readRanges, type StreamRanges } from "./purge-generation.ts";
+import { requestStreamApi } from "../nats/stream-api.ts";
+
+/*
+ * nats-server keeps what it has purged in the file that it lies in, 8 MiB of a stream, until nothing in that file is kept any more, or until
+ * more than half of it is gone and the server syncs. But the file that is written to is never looked at, however old what was purged: in a
+ * stream that is slow and never idle it stays for ever. So that file is made full, with zeros that are purged as well: then more than half of
+ * it is gone where little is going on, and where much is, all of it is once the retention time is over.
+ */
+
+/** Of all pieces: each waits 1.2 s for its answer, and one that is stored twice does no harm. */
+const TRIES = 10;
+/** Together more than a file takes; each so small that little of a file's end is left. */
+const PIECES = 33;
+const PIECE = new Uint8Array(256 * 1_024);
+
+/** A stream that holds what was said, and what it stores. */
+export interface FilledStream {
+  readonly stream: string;
+  readonly subjects: string;
+}
+
+/** The streams in whose files the text of these generations may lie. */
+export function streamsWithTextOf(generations: readonly GenerationId[]): FilledStream[] {
+  const shards = new Set(generations.map(shardOf));
+  return [
+    ...[...shards].map((shard) => ({
+      stream: generationsStream(shard),
+      subjects: shardSubjects(shard).stored,
+    })),
+    { stream: CHECKPOINTS_STREAM, subjects: CHECKPOINTS_SUBJECTS },
+    { stream: JOBS_STREAM, subjects: JOBS_SUBJECTS },
+  ];
+}
+
+/**
+ * Makes the newest file of a stream full. Costs the broker 8 MiB, until `purgeFiller`, and as much is read again: others may do the same at once.
+ * @returns where in the stream the zeros lie, up to the last of them: those too that others have put there, or were interrupted and have left
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function fillStream(
+  { broker, log }: { broker: Broker; log: GenerationLog },
+  { stream, subjects }: FilledStream,
+): Promise<StreamRanges> {
+  const subject = fillerSubject(subjects);
+  for (let pieces = 0, tries = 0; pieces < PIECES;) {
+    const outcome = await log.publishCheckpoint(subject, PIECE, {});
+    if (outcome.kind === "stored") pieces++;
+    else if (++tries === TRIES)
+      throw new RepriseError("broker_unavailable", `The stream ${stream} does not take filler.`, {
+        retryAfterMs: 1_000,
+      });
+  }
+  return { [stream]: await readRanges(broker, stream, subject) };
+}
+
+/**
+ * Takes the zeros away whose places are known. Those behind them are left to whoever has put them there: nobody may have recorded their places yet.
+ * @param places as `fillStream` has found them; none when others have taken them away
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function purgeFiller(
+  { main }: Broker,
+  { stream, subjects }: FilledStream,
+  places: StreamRanges,
+): Promise<void> {
+  const last = places[stream]?.at(-1)?.[1];
+  if (last !== undefined)
+    await requestStreamApi(main, stream, "PURGE", { filter: fillerSubject(subjects), seq: last + 1 });
+}

@@ -1,0 +1,167 @@
+import type { Msg } from "@nats-io/transport-node";
+import { setTimeout as pause } from "node:timers/promises";
+import { CHECKPOINTS_STREAM, isFillerSubject, RepriseError } from "@reprise/protocol";
+import type { Broker } from "../nats/connection.ts";
+import { readDirectBatch, streamSeqOf } from "../nats/direct-batch.ts";
+import type { GenerationLog } from "../read/generation-log.ts";
+import { HEADER } from "../nats/header.ts";
+import { readNextMessage } from "../nats/stream-api.ts";
+import { readStreamInfo, toMicroseconds } from "../nats/stream-messages.ts";
+import type { TextInterval } from "./text-interval.ts";
+
+/*
+ * Of a generation the broker keeps the last checkpoint, and its files hold the bytes of all before it: in any file that was written to while
+ * the generation ran. nats-server drops a file once nothing in it is kept, and rewrites one of which more than half is gone; but a file that
+ * is full and mostly of others stays as it is for as long as those are kept. So the others are moved: each is published again as it is, by
+ * compare-and-set, and what it leaves empty goes with all that was in it.
+ *
+ * Where files begin and end no API says, and on each replica it may be somewhere else. A file takes 8 MiB at most, and it takes messages in
+ * their order: who moves 8 MiB of kept messages before the first place and behind the last one has moved all that is in their files.
+ *
+ * What is moved has a new age. A TTL has it expire when it would have.
+ */
+
+/** More than a file's messages come to. */
+const FILE_BYTES = 8 * 1_024 * 1_024;
+const BATCH = { maxMessages: 64, maxBytes: 1_024 * 1_024 };
+const FIRST_STEP = 64;
+const ALL = ">";
+const TRIES = 10;
+/** A replica that lags has the newest some moments later. */
+const LAG_PAUSE_MS = 50;
+const LAG_TRIES = 200;
+/** What is moved with a message: all that readers, and the broker's own expiry, look at. */
+const KEPT_HEADERS = [HEADER.checkpointStreamSeq, HEADER.erased, HEADER.writer, "Nats-Marker-Reason"];
+const TTL_HEADER = "Nats-TTL";
+/** By so much the clocks of two servers, one of which has stored the log, may differ. */
+const SKEW_US = 60_000_000;
+const US = 1_000_000;
+
+interface Target {
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+}
+
+/**
+ * Moves every checkpoint that shares a file with text of these stretches. To be called while the stream's newest file is none of those:
+ * between `fillStream` and `purgeFiller`. Costs the broker as many writes as there is kept in the files, and at least 16 MiB of reading for
+ * each stretch. May be repeated, and interrupted.
+ * @returns how many were moved
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function moveCheckpoints(target: Target, stretches: readonly TextInterval[]): Promise<number> {
+  let moved = 0;
+  for (const stretch of stretches) moved += await moveStretch(target, stretch);
+  return moved;
+}
+
+async function moveStretch(target: Target, stretch: TextInterval): Promise<number> {
+  const { broker } = target;
+  const { atUs, maxAgeUs, lastStreamSeq: end } = await readStreamInfo(broker.main, CHECKPOINTS_STREAM);
+  const expiry = { atUs, readAtMs: performance.now(), maxAgeUs };
+  let after = (await findStart(broker, stretch)) - 1;
+  let beyond = 0;
+  let moved = 0;
+  // What is moved comes behind the end, and is not moved again.
+  while (beyond < FILE_BYTES && after < end) {
+    const read = await readBehind(broker, after);
+    if (read.length === 0) break;
+    after = streamSeqOf(read.at(-1)!);
+    const messages = read.filter((message) => streamSeqOf(message) <= end);
+    for (const message of messages)
+      if (streamSeqOf(message) > stretch.lastStreamSeq) beyond += message.data.length;
+    const others = messages.filter((message) => !isFillerSubject(subjectOf(message)));
+    await Promise.all(others.map((message) => move(target, message, expiry)));
+    moved += others.length;
+  }
+  return moved;
+}
+
+/** The first place of a stretch, less what a file may hold before it. */
+async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInterval): Promise<number> {
+  let start = lastStreamSeq + 1;
+  let before = 0;
+  for (let step = FIRST_STEP; start > 1 && before < FILE_BYTES; step *= 2) {
+    const from = Math.max(1, start - step);
+    for (let after = from - 1; after < start - 1;) {
+      const { messages } = await readDirectBatch(reads, CHECKPOINTS_STREAM, {
+        ...BATCH,
+        afterStreamSeq: after,
+        subject: ALL,
+      });
+      const within = messages.filter((message) => streamSeqOf(message) < start);
+      for (const message of within)
+        if (storedAtUs(message) < sinceUs - SKEW_US) before += message.data.length;
+      if (within.length < messages.length || messages.length === 0) break;
+      after = streamSeqOf(messages.at(-1)!);
+    }
+    start = from;
+  }
+  return start;
+}
+
+/** The next messages behind a place; none where the leader has none either. */
+async function readBehind({ reads, main }: Broker, afterStreamSeq: number): Promise<readonly Msg[]> {
+  const request = { ...BATCH, afterStreamSeq, subject: ALL };
+  for (let tries = 0; tries < LAG_TRIES; tries++) {
+    const { messages } = await readDirectBatch(reads, CHECKPOINTS_STREAM, request);
+    if (messages.length > 0) return messages;
+    if (!(await readNextMessage(main, CHECKPOINTS_STREAM, request))) return [];
+    await pause(LAG_PAUSE_MS);
+  }
+  throw unavailable("A replica of the checkpoints is behind its leader for too long.");
+}
+
+interface Expiry {
+  /** The broker's time, and when it was asked for. */
+  readonly atUs: number;
+  readonly readAtMs: number;
+  readonly maxAgeUs: number;
+}
+
+async function move({ log }: Target, message: Msg, expiry: Expiry): Promise<void> {
+  const extra: Record<string, string> = {};
+  for (const name of KEPT_HEADERS) {
+    const value = message.headers?.get(name);
+    if (value) extra[name] = value;
+  }
+  const leftS = secondsLeft(message, expiry);
+  // What is about to expire leaves its file by itself.
+  if (leftS < 1) return;
+  if (leftS < Number.POSITIVE_INFINITY) extra[TTL_HEADER] = `${leftS}`;
+  const options = { expectedLast: streamSeqOf(message), extra };
+  for (let tries = 0; tries < TRIES; tries++) {
+    const outcome = await log.publishCheckpoint(subjectOf(message), message.data, options);
+    // A newer one has taken its place: that may be this one, whose answer was lost.
+    if (outcome.kind !== "unavailable") return;
+  }
+  throw unavailable("A checkpoint could not be moved.");
+}
+
+function secondsLeft(message: Msg, { atUs, readAtMs, maxAgeUs }: Expiry): number {
+  const ttlUs = parseTtlSeconds(message.headers?.get(TTL_HEADER) ?? "") * US;
+  const nowUs = atUs + (performance.now() - readAtMs) * 1_000;
+  const leftUs = storedAtUs(message) + Math.min(ttlUs, maxAgeUs) - nowUs;
+  return leftUs === Number.POSITIVE_INFINITY ? leftUs : Math.floor(leftUs / US);
+}
+
+/** As it is written here, in seconds, or by the broker: `24h0m0s`. Infinity for none. */
+export function parseTtlSeconds(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
+  if (!parts || text === "") return Number.POSITIVE_INFINITY;
+  const [hours, minutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0));
+  return hours! * 3_600 + minutes! * 60 + seconds!;
+}
+
+function subjectOf({ headers }: Msg): string {
+  return headers?.get(HEADER.subject) ?? "";
+}
+
+function storedAtUs({ headers }: Msg): number {
+  return toMicroseconds(headers?.get(HEADER.timeStamp) ?? "");
+}
+
+function unavailable(message: string): RepriseError {
+  return new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });
+}

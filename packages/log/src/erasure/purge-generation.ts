@@ -1,0 +1,252 @@
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  checkpointSubject,
+  CHECKPOINTS_STREAM,
+  encodeEvent,
+  generationJobs,
+  generationReviews,
+  type GenerationRef,
+  isTerminal,
+  JOBS_STREAM,
+  logSubject,
+  parseWorkerId,
+  peekSeq,
+  peekType,
+  readerSubjects,
+  READERS_STREAM,
+  RepriseError,
+  REVIEWS_STREAM,
+  streamOf,
+  type Transcript,
+  VERDICTS_STREAM,
+  verdictSubject,
+} from "@reprise/protocol";
+import type { Broker } from "../nats/connection.ts";
+import { appendDecision } from "../append/append-decision.ts";
+import type { GenerationLog } from "../read/generation-log.ts";
+import { HEADER } from "../nats/header.ts";
+import { isHeld } from "../jobs/job-holder.ts";
+import type { StoredEvent } from "../read/stored-event.ts";
+import { isExpiredOrErased } from "../read/expired-or-erased.ts";
+import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+import { readStreamMessages } from "../nats/stream-messages.ts";
+import { encodeTextInterval } from "./text-interval.ts";
+import { createWriterName } from "../nats/writer-name.ts";
+
+/*
+ * Taking a generation out of the live streams while anybody may be writing to it. In this order:
+ *
+ * 1. It ends, by compare-and-set like any other cancel, its job is taken out of the queue, and its worker is waited for.
+ * 2. A marker takes the place of its checkpoint: whoever reads the log from now on is told that it is no longer kept.
+ * 3. It is closed by an end that has nothing behind it. Behind an end nobody writes but moderation and reviewers, who may quote: where they
+ *    have, another end is appended. What lies before that end is known from here on, and nothing is put between.
+ * 4. The log is purged, but for that end, which says nothing of what was generated. An empty log would begin anew with the next compare-and-set
+ *    that expects nothing, and a worker that has slept through all this would take it for a store that was rolled back, and put back what it
+ *    remembers.
+ *
+ * A checkpoint is written without compare-and-set, so whoever slept may still put one in place of the marker: `isPurged` tells, and
+ * purging again takes it away.
+ */
+
+export interface PurgeTarget {
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  readonly ref: GenerationRef;
+}
+
+/** First and last stream sequence, both included, ascending: by the name of the stream. */
+export type StreamRanges = Readonly<Record<string, readonly (readonly [number, number])[]>>;
+
+/** Why an erased generation has ended, if it had not before. */
+const REASON = "erased";
+const WORKER_MS = 10_000;
+const PAUSE_MS = 100;
+const TRIES = 10;
+const BATCH_MESSAGES = 256;
+const BATCH_BYTES = 1_024 * 1_024;
+
+/**
+ * Ends a generation for good: no worker will take it up, and the one that runs it has let go, or was waited for in vain for 10 s.
+ * Nothing happens to one that has ended, or of which nothing is kept.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function endGeneration({ broker, log, ref }: PurgeTarget): Promise<void> {
+  const transcript = await cancel(log, ref);
+  await requestStreamApi(broker.main, JOBS_STREAM, "PURGE", { filter: generationJobs(ref) });
+  if (transcript?.worker === undefined) return;
+  const worker = parseWorkerId(transcript.worker);
+  const deadline = performance.now() + WORKER_MS;
+  while (performance.now() < deadline && (await isHeld(broker.main, worker, ref.generation)))
+    await pause(PAUSE_MS);
+}
+
+/** Undefined when there is no log that could go on. */
+async function cancel(log: GenerationLog, ref: GenerationRef): Promise<Transcript | undefined> {
+  try {
+    const { transcript } = await appendDecision({
+      ...log,
+      // The end's checkpoint would hold everything that is to go.
+      publishCheckpoint: async () => ({ kind: "unavailable", reason: "timeout" }),
+      ref,
+      writer: createWriterName(),
+      decide: ({ ended, usage }) =>
+        ended ? undefined : { type: "generation.cancelled", reason: REASON, usage },
+    });
+    return transcript;
+  } catch (error) {
+    if (error instanceof RepriseError && isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function isGone(error: RepriseError): boolean {
+  return error.code === "generation_not_found" || isExpiredOrErased(error);
+}
+
+/** A generation that can be purged. */
+export interface ClosedGeneration {
+  /** All that `purgeGeneration` takes out of the streams that are archived lies there, and the end that it leaves. */
+  readonly ranges: StreamRanges;
+  /** Where that end lies; undefined when the log has no events. */
+  readonly end: number | undefined;
+}
+
+/**
+ * Makes a generation that has ended ready to be purged: who reads it is told that it is no longer kept, and its last event is its end. May be
+ * repeated.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function closeGeneration(target: PurgeTarget): Promise<ClosedGeneration> {
+  const { broker, log, ref } = target;
+  if (!(await isMarked(broker, ref))) await mark(target);
+  const end = await appendEnd(log, ref);
+  return { end, ranges: await readGenerationPlaces(target) };
+}
+
+/** Where a generation's messages lie in the streams that are archived: its log and its verdict. */
+async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<StreamRanges> {
+  const events = await readRanges(broker, streamOf(ref.generation), logSubject(ref));
+  const verdict = await readRanges(broker, VERDICTS_STREAM, verdictSubject(ref));
+  return {
+    ...(events.length > 0 && { [streamOf(ref.generation)]: events }),
+    ...(verdict.length > 0 && { [VERDICTS_STREAM]: verdict }),
+  };
+}
+
+/** Where the messages of a subject lie: where the replica that answers knows of no more, the leader has the last word. */
+export async function readRanges(
+  { reads }: Broker,
+  stream: string,
+  subject: string,
+): Promise<[number, number][]> {
+  const ranges: [number, number][] = [];
+  for (let after = 0; ;) {
+    const batch = { afterStreamSeq: after, maxMessages: BATCH_MESSAGES, maxBytes: BATCH_BYTES, subject };
+    const messages = await readStreamMessages(reads, stream, batch);
+    for (const { streamSeq } of messages) add(ranges, streamSeq);
+    const more = messages.length === 0 ? await readNextMessage(reads, stream, batch) : undefined;
+    if (more) add(ranges, more.seq);
+    const last = messages.at(-1)?.streamSeq ?? more?.seq;
+    if (last === undefined) return ranges;
+    after = last;
+  }
+}
+
+function add(ranges: [number, number][], streamSeq: number): void {
+  const last = ranges.at(-1);
+  if (last && last[1] + 1 === streamSeq) last[1] = streamSeq;
+  else ranges.push([streamSeq, streamSeq]);
+}
+
+/**
+ * Takes a generation that has ended out of every live stream, and leaves a marker by which its id is known as one that was. Its bytes may
+ * stay in the broker's files for a while: `fillStream` and `moveCheckpoints` bound that. May be repeated.
+ * @param closed as `closeGeneration` has found it; closed here by default
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function purgeGeneration(
+  target: PurgeTarget,
+  closed?: Pick<ClosedGeneration, "end">,
+): Promise<void> {
+  const { main } = target.broker;
+  const { ref } = target;
+  const stream = streamOf(ref.generation);
+  const subject = logSubject(ref);
+  const { end } = closed ?? (await closeGeneration(target));
+  if (end !== undefined) await requestStreamApi(main, stream, "PURGE", { filter: subject, seq: end });
+  await requestStreamApi(main, VERDICTS_STREAM, "PURGE", { filter: verdictSubject(ref) });
+  await requestStreamApi(main, READERS_STREAM, "PURGE", { filter: readerSubjects(ref) });
+  await requestStreamApi(main, REVIEWS_STREAM, "PURGE", { filter: generationReviews(ref) });
+  await requestStreamApi(main, JOBS_STREAM, "PURGE", { filter: generationJobs(ref) });
+}
+
+/**
+ * Whether nothing has come back of a generation that was purged, as the leaders know it.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boolean> {
+  if (!(await isMarked(broker, ref))) return false;
+  if (await readLast(broker, VERDICTS_STREAM, verdictSubject(ref))) return false;
+  const [first, second] = await log.leader.readTail(ref, 0, 2);
+  return !second && (!first || isEnd(first));
+}
+
+/** Where the end of a log lies, which is its last event when this resolves; undefined when it has no events. */
+async function appendEnd(
+  { publish, leader }: GenerationLog,
+  ref: GenerationRef,
+): Promise<number | undefined> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const last = await leader.readLast(ref);
+    if (!last || isEnd(last)) return last?.streamSeq;
+    const usage = { input_tokens: null, output_tokens: 0 };
+    const end = encodeEvent(peekSeq(last.payload) + 1, {
+      type: "generation.cancelled",
+      reason: REASON,
+      usage,
+    });
+    await publish(logSubject(ref), end, { expectedLast: last.streamSeq, writer: createWriterName() });
+  }
+  throw unavailable("An erased generation's log grows faster than it can be ended.");
+}
+
+function isEnd({ payload }: StoredEvent): boolean {
+  return isTerminal(peekType(payload));
+}
+
+/** By compare-and-set: the marker says where the checkpoint lay that it takes the place of. */
+async function mark({ broker, log, ref }: PurgeTarget): Promise<void> {
+  const subject = checkpointSubject(ref);
+  const beginning = { afterStreamSeq: 0, subject: logSubject(ref) };
+  const first = await readNextMessage(broker.main, streamOf(ref.generation), beginning);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const last = await readLast(broker, CHECKPOINTS_STREAM, subject);
+    const outcome = await log.publishCheckpoint(subject, new Uint8Array(), {
+      expectedLast: last?.seq ?? 0,
+      extra: { [HEADER.erased]: encodeTextInterval(first, last) },
+    });
+    if (outcome.kind === "stored") return;
+    if (outcome.kind === "unavailable") break;
+  }
+  throw unavailable("The marker of an erased generation could not be stored.");
+}
+
+function unavailable(message: string): RepriseError {
+  return new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });
+}
+
+async function isMarked(broker: Broker, ref: GenerationRef): Promise<boolean> {
+  const last = await readLast(broker, CHECKPOINTS_STREAM, checkpointSubject(ref));
+  const headers = Buffer.from(last?.hdrs ?? "", "base64").toString();
+  return headers.includes(`${HEADER.erased}:`);
+}
+
+async function readLast(
+  { main }: Broker,
+  stream: string,
+  subject: string,
+): Promise<StoredMessage | undefined> {
+  const request = { last_by_subj: subject };
+  const { message } = await requestStreamApi<{ message?: StoredMessage }>(main, stream, "MSG.GET", request);
+  return message;
+}

@@ -1,0 +1,54 @@
+import type { Cursor } from "@reprise/protocol";
+
+/** An attempt, and whether the store had lost events before it. */
+interface Attempt {
+  readonly attempt: number;
+  readonly nonce: string | undefined;
+  readonly fromSeq: number;
+  readonly afterLoss: boolean;
+}
+
+/** Which attempt has written what of one generation's log. */
+export class Attempts {
+  readonly #attempts: Attempt[] = [];
+
+  add(attempt: Attempt): void {
+    this.#attempts.push(attempt);
+  }
+
+  /** The cursor of the newest event. */
+  newest(seq: number): Cursor {
+    return toCursor(this.#attempts.at(-1), seq);
+  }
+
+  /** The cursor of an event, given that there is one. */
+  at(seq: number): Cursor {
+    return toCursor(
+      this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq),
+      seq,
+    );
+  }
+
+  /** Whether one of them is the cursor's. Without a nonce that can't be told: any other log has an attempt with the same number. */
+  knows({ attempt, nonce }: Cursor): boolean {
+    return (
+      nonce !== undefined && this.#attempts.some((each) => each.attempt === attempt && each.nonce === nonce)
+    );
+  }
+
+  /**
+   * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt, and it
+   * is of an attempt of this log or the later one says that events had been lost.
+   */
+  hasLost(cursor: Cursor): boolean {
+    const isKnown = this.knows(cursor);
+    return this.#attempts.some(
+      ({ attempt, fromSeq, afterLoss }) =>
+        attempt > cursor.attempt && fromSeq <= cursor.seq && (afterLoss || isKnown),
+    );
+  }
+}
+
+function toCursor(attempt: Attempt | undefined, seq: number): Cursor {
+  return { attempt: attempt?.attempt ?? 0, nonce: attempt?.nonce, seq };
+}

@@ -1,0 +1,38 @@
+import { decodeEvent, Transcript } from "@reprise/protocol";
+
+/** Measured: a transcript holds a text twice, as its event brought it and joined, beside some 20 to 40 bytes per event. */
+const TEXTS_HELD = 2;
+const BYTES_PER_EVENT = 64;
+
+/**
+ * What a tail's events say, folded when it is asked for, and then from where it was asked for before: a client that polls a long
+ * generation costs its new events, and one that is only streamed costs nothing here.
+ */
+export class CachedTranscript {
+  #transcript = new Transcript();
+  #bytes = 0;
+
+  /** Memory held, in bytes, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * @param payloadAt an event of the log as it is to be shown; undefined where it is not in memory any more
+   * @returns undefined when an event that is lacking is not in memory
+   */
+  foldTo(seq: number, payloadAt: (seq: number) => Uint8Array | undefined): Transcript | undefined {
+    for (let next = this.#transcript.cursor.seq + 1; next <= seq; next++) {
+      const payload = payloadAt(next);
+      if (!payload) return undefined;
+      this.#transcript.apply(decodeEvent(payload));
+      this.#bytes += TEXTS_HELD * payload.length + BYTES_PER_EVENT;
+    }
+    return this.#transcript;
+  }
+
+  forget(): void {
+    this.#transcript = new Transcript();
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,8 @@
+/** What an event is to a tail whose last event is `lastSeq`. */
+export type SeqOrder = "next" | "known" | "gap";
+
+/** The live feed may lose, repeat and reorder: only the successor of the last event is taken from it. */
+export function compareSeq(lastSeq: number, seq: number): SeqOrder {
+  if (seq === lastSeq + 1) return "next";
+  return seq <= lastSeq ? "known" : "gap";
+}

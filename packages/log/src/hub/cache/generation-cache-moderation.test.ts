@@ -1,0 +1,198 @@
+import {
+  decodeEvent,
+  encodeEvent,
+  type EventDraft,
+  type KnownEvent,
+  textOf,
+  Transcript,
+  type Verdict,
+} from "@reprise/protocol";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { GenerationCache } from "./generation-cache.ts";
+import { halted, moderatedRequest, redacted, unavailable, verdict } from "../../testing/moderated.ts";
+import { plainFraming } from "../../testing/plain-framing.ts";
+import { shownEvents, shownText } from "../../testing/shown-text.ts";
+import { completed, delta, newRef, requested, started } from "../../testing/world.ts";
+
+const REF = newRef();
+const SECRET = "SECRET";
+/** Some five events of text. */
+const LEAD = 15;
+
+const encode = (drafts: readonly EventDraft[]) => drafts.map((draft, seq) => encodeEvent(seq, draft));
+
+function tailOf(log: readonly Uint8Array[], known = log.length): GenerationCache {
+  return new GenerationCache(REF, plainFraming, { events: log.slice(0, known), streamSeq: known });
+}
+
+const stored = (log: readonly Uint8Array[]) =>
+  log.map((payload, i) => ({ payload, streamSeq: i + 1, writer: "w" }));
+
+/** A log in which each secret is redacted some time later, and what moderation says while it comes to be. */
+function moderated(mode: "gate" | "retract", steps: readonly ("clean" | "secret" | "judge")[]) {
+  const drafts: EventDraft[] = [moderatedRequest(REF, { mode, max_lead_characters: LEAD }), started()];
+  const verdicts: Verdict[] = [];
+  let [judged, decided] = [0, 0];
+  const judge = () => {
+    if (judged === drafts.length - 1) return;
+    const draft = drafts[++judged]!;
+    if (draft.type === "output.delta" && draft.text === SECRET) decided = drafts.push(redacted(judged)) - 1;
+    verdicts.push(verdict(judged, { decided }));
+  };
+  for (const step of steps) {
+    if (step === "judge") judge();
+    else drafts.push(delta(step === "secret" ? SECRET : `${drafts.length} `));
+  }
+  const endSeq = drafts.push(completed()) - 1;
+  while (judged < drafts.length - 1) judge();
+  return { log: encode(drafts), verdicts, endSeq };
+}
+
+const anySteps = fc.array(fc.constantFrom("clean", "clean", "secret", "judge", "judge", "judge"), {
+  minLength: 5,
+  maxLength: 60,
+});
+/** Which live event or verdict comes next, any number of times or never, or the log as far as it is. */
+const anyFeed = fc.array(
+  fc.record({ kind: fc.constantFrom("event", "event", "verdict", "read"), at: fc.nat(200) }),
+  { maxLength: 200 },
+);
+
+describe("of a moderated tail, whatever is lost, repeated and reordered of events and verdicts,", () => {
+  test("a gate never shows an event that is not cleared, nor text that was withdrawn, and in the end all the rest", () => {
+    fc.assert(
+      fc.property(anySteps, anyFeed, (steps, feed) => {
+        const { log, verdicts } = moderated("gate", steps);
+        const cache = tailOf(log, 1);
+        let cleared = 0;
+        for (const { kind, at } of feed) {
+          const said = verdicts[at % verdicts.length]!;
+          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => 0);
+          else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+          else cache.acceptVerdict(said);
+          if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
+          expect(shownEvents(cache).at(-1)?.seq ?? 0).toBeLessThanOrEqual(cleared);
+          expect(shownText(cache)).not.toContain(SECRET);
+        }
+        cache.acceptVerdict(verdicts.at(-1)!);
+        cache.acceptStored(stored(log));
+        expect([shownEvents(cache).length, cache.isOver]).toEqual([log.length - 1, true]);
+        expect(shownText(cache)).not.toContain(SECRET);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("retract never shows an end that is not judged, more text than it may, nor text whose withdrawal is known", () => {
+    fc.assert(
+      fc.property(anySteps, anyFeed, (steps, feed) => {
+        const { log, verdicts, endSeq } = moderated("retract", steps);
+        const cache = tailOf(log, 1);
+        let judged = 0;
+        for (const { kind, at } of feed) {
+          const said = verdicts[at % verdicts.length]!;
+          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => 0);
+          else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+          else cache.acceptVerdict(said);
+          if (kind === "verdict") judged = Math.max(judged, said.judged);
+          const shown = shownEvents(cache);
+          expect(shown.some(({ seq }) => seq === endSeq) && judged < endSeq).toBe(false);
+          const lead = log
+            .slice(judged + 1, cache.shownSeq + 1)
+            .map((payload) => textOf(decodeEvent(payload)));
+          expect(lead.join("").length).toBeLessThanOrEqual(LEAD);
+          const withdrawn = shown.flatMap((event) =>
+            event.type === "moderation.redacted" ? [event.from_seq] : [],
+          );
+          const texts = withdrawn.map((seq) => (shown[seq - 1] as { text?: string }).text);
+          expect(texts).toEqual(withdrawn.map(() => "[redacted]"));
+        }
+        cache.acceptStored(stored(log));
+        cache.acceptVerdict(verdicts.at(-1)!);
+        expect(cache.isOver).toBe(true);
+        expect(shownText(cache)).not.toContain(SECRET);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("a tail", () => {
+  const base = [
+    moderatedRequest(REF, { mode: "retract" }),
+    started(),
+    delta("a "),
+    delta(SECRET),
+    delta(" b"),
+  ];
+
+  test("tells withdrawn text to nobody who comes later, in memory or read from the log, and its cursors stay", () => {
+    const log = encode([...base, redacted(3)]);
+    const cache = tailOf(log);
+    expect(shownText(cache)).toBe("a [redacted] b");
+    expect(Buffer.concat(cache.show(log)).toString()).not.toContain(SECRET);
+    expect(cache.view(3, 0)!.bytes.toString()).toMatch(/^1-3\n/);
+    expect(cache.payloadAt(3)!.toString()).toContain('"redacted":true');
+  });
+
+  test("leaves what a socket holds as it was", () => {
+    const log = encode([...base, redacted(3)]);
+    const cache = tailOf(log, 5);
+    const held = cache.view(1, 10_000)!.bytes;
+    const before = held.toString();
+    cache.acceptLive(log[5]!, () => 0);
+    expect([held.toString(), shownText(cache)]).toEqual([before, "a [redacted] b"]);
+  });
+
+  test("withdraws what comes after a halt as it comes, and reads as the transcript of the log does", () => {
+    const log = encode([...base, halted(3), delta("more"), completed()]);
+    const cache = tailOf(log, 6);
+    for (const payload of log.slice(6)) cache.acceptLive(payload, () => 0);
+    cache.acceptVerdict(verdict(7));
+    const transcript = new Transcript();
+    for (const payload of log) transcript.apply(JSON.parse(Buffer.from(payload).toString()) as KnownEvent);
+    expect(shownText(cache)).toBe("a [halted]");
+    expect(transcript.text).toBe("a [halted]");
+  });
+
+  test("knows its own events again though they read differently, and no others", () => {
+    const log = encode([...base, redacted(3)]);
+    const cache = tailOf(log);
+    expect(log.map((payload) => cache.isKnown(payload))).toEqual(log.map(() => true));
+    cache.acceptStored(stored(log));
+    expect(cache.isDoubted).toBe(false);
+    expect(cache.isKnown(encodeEvent(4, delta("another")))).toBe(false);
+    expect(cache.isKnown(encodeEvent(3, completed()))).toBe(false);
+  });
+
+  test("withdraws text of a generation that was not moderated, too", () => {
+    expect(shownText(tailOf(encode([requested(REF), ...base.slice(1), redacted(2, 3)])))).toBe(
+      "[redacted] b",
+    );
+  });
+
+  test("that has let go of what is withdrawn does not bring it back", () => {
+    const big = Array.from({ length: 50 }, () => delta("x".repeat(4_000)));
+    const log = encode([...base, ...big, redacted(3)]);
+    const cache = tailOf(log, log.length - 1);
+    cache.trim(0);
+    const { firstSeq } = cache.frames;
+    cache.acceptLive(log.at(-1)!, () => 0);
+    expect([cache.frames.firstSeq, cache.view(3, 0)]).toEqual([firstSeq, undefined]);
+  });
+
+  test("is opened for readers by fail_open, as far as it is, when it has come to know of it", () => {
+    const log = encode([
+      moderatedRequest(REF),
+      started(),
+      delta("a"),
+      unavailable("fail_open", 0),
+      delta("b"),
+    ]);
+    const cache = tailOf(log, 3);
+    expect(shownText(cache)).toBe("");
+    for (const payload of log.slice(3)) cache.acceptLive(payload, () => 0);
+    expect(shownText(cache)).toBe("ab");
+  });
+});

@@ -1,0 +1,246 @@
+import { encodeEvent, type EventDraft, type GenerationRef } from "@reprise/protocol";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { plainFraming } from "../../testing/plain-framing.ts";
+import { cancelled, completed, delta, newRef, requested, started } from "../../testing/world.ts";
+import { compareSeq } from "./compare-seq.ts";
+import { GenerationCache } from "./generation-cache.ts";
+
+const REF = newRef();
+
+function encode(drafts: readonly EventDraft[], firstSeq = 0): Uint8Array[] {
+  return drafts.map((draft, i) => encodeEvent(firstSeq + i, draft));
+}
+
+function logOf(deltas: number, ref: GenerationRef = REF): Uint8Array[] {
+  return encode([requested(ref), started(), ...Array.from({ length: deltas }, (_, i) => delta(`${i} `))]);
+}
+
+/** A tail that has the first `known` events. Event n has the stream sequence 10 n + 1. */
+function tailOf(log: readonly Uint8Array[], known: number): GenerationCache {
+  return new GenerationCache(REF, plainFraming, {
+    events: log.slice(0, known),
+    streamSeq: streamSeqOf(known - 1),
+  });
+}
+
+function streamSeqOf(seq: number): number {
+  return seq * 10 + 1;
+}
+
+function storedAfter(log: readonly Uint8Array[], streamSeq: number) {
+  return log
+    .map((payload, seq) => ({ payload, streamSeq: streamSeqOf(seq), writer: "w" }))
+    .filter((event) => event.streamSeq > streamSeq);
+}
+
+function framesOf(cache: GenerationCache): string {
+  let text = "";
+  for (let seq = cache.frames.firstSeq; seq <= cache.lastSeq;) {
+    const { bytes, next } = cache.view(seq, 10_000)!;
+    text += bytes.toString();
+    seq = next;
+  }
+  return text;
+}
+
+describe("judgePlace", () => {
+  test("takes the successor, ignores what is known, and sees a gap in everything else", () => {
+    expect([
+      compareSeq(4, 5),
+      compareSeq(4, 4),
+      compareSeq(4, 0),
+      compareSeq(4, 6),
+      compareSeq(-1, 0),
+    ]).toEqual(["next", "known", "known", "gap", "next"]);
+  });
+
+  test("ignores what is not an event of ours", () => {
+    expect(compareSeq(4, -1)).toBe("known");
+  });
+});
+
+describe("a tail", () => {
+  test("whatever the live feed loses, repeats and reorders, it has the log without holes once it is read after a gap", () => {
+    const log = logOf(150);
+    const whole = framesOf(tailOf(log, log.length));
+    const anyFeed = fc.array(fc.nat(log.length - 1), { maxLength: 400 });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: log.length }), anyFeed, (known, feed) => {
+        const cache = tailOf(log, known);
+        for (const seq of feed) {
+          const before = framesOf(cache);
+          cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+          expect(framesOf(cache).startsWith(before)).toBe(true);
+          expect(whole.startsWith(framesOf(cache))).toBe(true);
+        }
+        cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+        expect(framesOf(cache)).toBe(whole);
+        expect(cache.hasGap).toBe(false);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("never reads on from a place before which it lacks something", () => {
+    const log = logOf(300);
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: log.length }),
+        fc.array(fc.nat(log.length - 1), { maxLength: 600 }),
+        (known, feed) => {
+          const cache = tailOf(log, known);
+          for (const seq of feed.toSorted((a, b) => a - b))
+            cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+          expect(cache.lastKnownStreamSeq).toBeLessThanOrEqual(streamSeqOf(cache.lastSeq));
+          expect(cache.lastKnownStreamSeq).toBeGreaterThan(streamSeqOf(cache.lastSeq - 65));
+        },
+      ),
+    );
+  });
+
+  test("keeps live events that come early, and uses them as soon as the log has filled the gap", () => {
+    const log = logOf(10);
+    const cache = tailOf(log, 4);
+    expect([cache.acceptLive(log[6]!, () => 61), cache.acceptLive(log[5]!, () => 51)]).toEqual([
+      "gap",
+      "gap",
+    ]);
+    expect(cache.hasGap).toBe(true);
+    cache.acceptStored([{ payload: log[4]!, streamSeq: 41, writer: "w" }]);
+    expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
+  });
+
+  test("bounds the live events that it keeps, however far the feed is ahead", () => {
+    const log = logOf(2_000);
+    const cache = tailOf(log, 2);
+    for (let seq = 3; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    cache.acceptLive(log[2]!, () => streamSeqOf(2));
+    expect(cache.lastSeq).toBeLessThanOrEqual(2 + 128);
+    cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+    expect(cache.lastSeq).toBe(log.length - 1);
+  });
+
+  test("bounds their bytes too: what is too large to be kept is read from the log", () => {
+    const texts = ["a", "b", "x".repeat(200_000), "y".repeat(200_000), "c"];
+    const log = encode([requested(REF), started(), ...texts.map(delta)]);
+    const cache = tailOf(log, 2);
+    for (const seq of [3, 4, 4, 5, 6]) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    cache.acceptLive(log[2]!, () => streamSeqOf(2));
+    expect([cache.lastSeq, cache.hasGap]).toEqual([4, true]);
+    cache.acceptLive(log[5]!, () => streamSeqOf(5));
+    expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
+  });
+
+  test("has a gap for as long as it lacks what the live feed has shown, kept or not", () => {
+    const log = encode([requested(REF), started(), delta("a"), delta("x".repeat(300_000))]);
+    const cache = tailOf(log, 2);
+    cache.acceptLive(log[3]!, () => streamSeqOf(3));
+    expect(cache.hasGap).toBe(true);
+    cache.acceptLive(log[2]!, () => streamSeqOf(2));
+    expect([cache.lastSeq, cache.hasGap]).toEqual([2, true]);
+    cache.acceptStored(storedAfter(log, streamSeqOf(2)));
+    expect([cache.lastSeq, cache.hasGap]).toEqual([3, false]);
+  });
+
+  test("knows where in the log its last event lies once the log has shown it, whatever the live feed did", () => {
+    const log = logOf(20);
+    const cache = tailOf(log, 2);
+    for (let seq = 2; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+    expect(cache.lastKnownStreamSeq).toBe(streamSeqOf(log.length - 1));
+  });
+
+  test("a place to read the log from lies before the event that is wanted, and not far before it", () => {
+    const log = logOf(1_000);
+    const cache = tailOf(log, 2);
+    for (let seq = 2; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    for (let seq = 200; seq < log.length; seq++) {
+      expect(cache.streamSeqBefore(seq)).toBeLessThan(streamSeqOf(seq));
+      expect(cache.streamSeqBefore(seq)).toBeGreaterThanOrEqual(streamSeqOf(seq - 128));
+    }
+    expect(cache.streamSeqBefore(1)).toBeLessThan(streamSeqOf(1));
+  });
+
+  test("keeps the request to itself: frames begin with seq 1", () => {
+    const cache = tailOf(logOf(2), 4);
+    expect(cache.beginsWhole).toBe(true);
+    expect(cache.frames.firstSeq).toBe(1);
+    expect(framesOf(cache)).not.toContain("generation.requested");
+  });
+
+  test("knows during which attempt an event was written", () => {
+    const second = { ...started(2), nonce: "0a1b2c" } as EventDraft;
+    const log = encode([requested(REF), started(1), delta("a"), second, delta("b"), completed()]);
+    const cache = tailOf(log, log.length);
+    expect([cache.cursorAt(2), cache.cursorAt(3), cache.cursorAt(4)]).toEqual([
+      "1-2",
+      "2.0a1b2c-3",
+      "2.0a1b2c-4",
+    ]);
+    expect(framesOf(cache)).toContain("2.0a1b2c-4\n");
+    expect(cache.ended).toBe(true);
+  });
+
+  test("has ended after any terminal event, and not before", () => {
+    const log = encode([requested(REF), started(), cancelled()]);
+    expect([tailOf(log, 2).ended, tailOf(log, 3).ended]).toEqual([false, true]);
+  });
+
+  test("a log whose head has expired begins with the oldest event that is kept", () => {
+    const log = logOf(20);
+    const cache = new GenerationCache(REF, plainFraming, {
+      events: log.slice(7),
+      streamSeq: streamSeqOf(21),
+    });
+    expect([cache.frames.firstSeq, cache.lastSeq, cache.beginsWhole]).toEqual([7, 21, false]);
+    expect(cache.payloadAt(7)!.equals(log[7]!)).toBe(true);
+  });
+
+  test("an event that can't be decoded is refused and leaves the tail as it was", () => {
+    const log = logOf(3);
+    const cache = tailOf(log, 3);
+    const damaged = Buffer.from('{"seq":3,"type":"generation.started",');
+    expect(cache.acceptLive(damaged, () => 31)).toBe("malformed");
+    expect([cache.lastSeq, cache.view(3, 0)]).toEqual([2, undefined]);
+    cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+    expect(framesOf(cache)).toBe(framesOf(tailOf(log, log.length)));
+  });
+
+  test("counts its readers, and forgets one that stops listening", () => {
+    const cache = tailOf(logOf(1), 3);
+    const calls: string[] = [];
+    const stop = cache.listen(() => calls.push("a"));
+    cache.listen(() => calls.push("b"));
+    cache.notify((error) => expect.unreachable(String(error)));
+    stop();
+    cache.notify((error) => expect.unreachable(String(error)));
+    expect([calls, cache.readers]).toEqual([["a", "b", "b"], 1]);
+  });
+});
+
+describe("the policy of a tail", () => {
+  const policyOf = (events: readonly Uint8Array[]) =>
+    new GenerationCache(REF, plainFraming, { events: [...events], streamSeq: 1 }).policy;
+
+  test("is what the generation was created with, and the defaults of what it leaves open", () => {
+    const said = {
+      ...requested(REF),
+      policy: { on_disconnect: { cancel_after: 7 } },
+    } as unknown as EventDraft;
+    expect(policyOf(encode([said]))).toMatchObject({ on_disconnect: { cancel_after: 7 }, max_attempts: 3 });
+  });
+
+  test("is unknown when the log has lost its beginning, and when this version can't read it", () => {
+    const strange = { ...requested(REF), policy: { on_disconnect: "dance" } } as unknown as EventDraft;
+    expect([policyOf(encode([delta("a")], 5)), policyOf(encode([strange]))]).toEqual([undefined, undefined]);
+  });
+});
+
+test.each(['{"seq":0,"type":"generation.requested"', '{"seq":0,"type":"generation.started"}'])(
+  "a log that begins with %j has no tail: its policy is not known",
+  (begin) => {
+    const events = [Buffer.from(begin)];
+    expect(() => new GenerationCache(REF, plainFraming, { events, streamSeq: 1 })).toThrow("no event");
+  },
+);

@@ -1,0 +1,364 @@
+import {
+  type Cursor,
+  decodeEvent,
+  type EffectivePolicy,
+  encodeCursor,
+  type GenerationRef,
+  isTerminal,
+  type KnownEvent,
+  peekSeq,
+  peekType,
+  type RepriseError,
+  type SeqRange,
+  type Transcript,
+  type Verdict,
+  Withdrawals,
+} from "@reprise/protocol";
+import { ReorderBuffer } from "./reorder-buffer.ts";
+import { FrameBuffer, type Framing } from "./frame-buffer.ts";
+import { HUB_FAILURE } from "../hub-failure.ts";
+import { isEventAt } from "../../read/is-event.ts";
+import { Attempts } from "./attempts.ts";
+import { SeqIndex, INDEX_EVERY } from "./seq-index.ts";
+import { compareSeq, type SeqOrder } from "./compare-seq.ts";
+import type { LogSnapshot, StoredEvent } from "../../read/stored-event.ts";
+import { readRequestMetadata, type RequestMetadata } from "../../read/requested-policy.ts";
+import { CachedTranscript } from "./cached-transcript.ts";
+import { holdingModeration, Visibility } from "../../moderation/visibility.ts";
+
+/** What a live message was to a tail. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
+export type LiveEventKind = SeqOrder | "differs" | "malformed";
+
+/**
+ * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
+ * this node is served from. A tail does no I/O; the hub feeds it from the live feed and from the log, in any order.
+ *
+ * What readers get of it is what moderation lets them have: nothing beyond `shownSeq`, and nothing that was withdrawn as it was.
+ */
+export class GenerationCache {
+  readonly ref: GenerationRef;
+  /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
+  readonly beginsWhole: boolean;
+  /** What its seq 0 says; undefined for a log that has lost it. */
+  readonly requested: RequestMetadata | undefined;
+  readonly policy: EffectivePolicy | undefined;
+  /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
+  failure: RepriseError | undefined;
+  /** Whether the log has its end, shown or not. Of a moderated one, more may follow that: `isOver`. */
+  ended = false;
+  readonly #framing: Framing;
+  #frames: FrameBuffer;
+  readonly #visibility: Visibility | undefined;
+  /** Undefined while nothing has been withdrawn. */
+  #withdrawals: Withdrawals | undefined;
+  /** Before that, what is withdrawn is taken out of the frames once for all of the snapshot. */
+  #isLoaded = false;
+  #lastSeq: number;
+  readonly #attempts = new Attempts();
+  readonly #marks = new SeqIndex();
+  readonly #early = new ReorderBuffer();
+  readonly #transcript = new CachedTranscript();
+  #doubted = false;
+  readonly #listeners = new Set<() => void>();
+  readonly #withdrawalListeners = new Set<(seq: number) => void>();
+
+  /**
+   * @param snapshot at least one event
+   * @throws RepriseError `protocol_violation` when it holds what is no event at its place
+   */
+  constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
+    this.ref = ref;
+    this.#framing = framing;
+    const firstSeq = peekSeq(snapshot.events[0]!);
+    this.beginsWhole = firstSeq === 0;
+    this.requested = this.beginsWhole ? readRequestMetadata(snapshot.events[0]!) : undefined;
+    if (this.beginsWhole && !this.requested) throw HUB_FAILURE.malformed;
+    this.policy = this.requested?.policy;
+    this.#lastSeq = firstSeq - 1;
+    const moderation = holdingModeration(this.policy);
+    this.#visibility = moderation && new Visibility(moderation);
+    this.#frames = new FrameBuffer(framing, Math.max(1, firstSeq));
+    for (const payload of snapshot.events) {
+      if (!isEventAt(this.#lastSeq + 1, payload)) throw HUB_FAILURE.malformed;
+      this.#append(payload);
+    }
+    this.#isLoaded = true;
+    if (this.#withdrawals) this.#rewrite({ fromSeq: 0, toSeq: this.#lastSeq });
+    this.#mark(snapshot.streamSeq);
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** The last event that readers may be sent. */
+  get shownSeq(): number {
+    return this.#visibility === undefined ? this.#lastSeq : this.#visibility.shownSeq(this.#lastSeq);
+  }
+
+  /** Whether readers that have come to `shownSeq` have everything there will be. */
+  get isOver(): boolean {
+    return this.ended && this.shownSeq === this.#lastSeq;
+  }
+
+  /** How much readers may see; undefined where they don't have to wait for moderation. */
+  get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged" | "onLag"> | undefined {
+    return this.#visibility;
+  }
+
+  /** What is kept in memory. The events themselves are had through `view` and `payloadAt`. */
+  get frames(): Pick<FrameBuffer, "bytes" | "firstSeq"> {
+    return this.#frames;
+  }
+
+  /** Memory held, in bytes: the frames, and what was folded of them. */
+  get bytes(): number {
+    return this.#frames.bytes + this.#transcript.bytes;
+  }
+
+  /** Forgets what can be had again, until at most `maxBytes` are held: first what was folded, then the oldest events. */
+  trim(maxBytes: number): void {
+    if (this.bytes > maxBytes) this.#transcript.forget();
+    this.#frames.trim(maxBytes);
+  }
+
+  /**
+   * What the log says, as far as it may be shown; undefined where some of it has to be read from the log. The tail's own: it is
+   * brought forward by the next call, and not for keeping.
+   */
+  get transcript(): Transcript | undefined {
+    return this.#transcript.foldTo(this.shownSeq, (seq) => this.#frames.payloadAt(seq));
+  }
+
+  /** `FrameBuffer.view` of what readers may be sent. */
+  view(seq: number, maxBytes: number): { bytes: Buffer; next: number } | undefined {
+    return this.#frames.view(seq, maxBytes, this.shownSeq);
+  }
+
+  /** One event that is kept and may be shown, as it is to be shown. */
+  payloadAt(seq: number): Buffer | undefined {
+    return seq > this.shownSeq ? undefined : this.#frames.payloadAt(seq);
+  }
+
+  /** Those of consecutive events of the log that may be shown, as they are to be shown. */
+  show(payloads: readonly Uint8Array[]): Uint8Array[] {
+    const shown = payloads.filter((payload) => peekSeq(payload) <= this.shownSeq);
+    return this.#withdrawals ? shown.map((payload) => this.#project(payload)) : shown;
+  }
+
+  /** Takes what moderation says, in any order. Returns whether readers can be sent anything new. */
+  acceptVerdict(verdict: Verdict): boolean {
+    const before = this.shownSeq;
+    this.#visibility?.accept(verdict, this.#lastSeq);
+    return this.shownSeq > before;
+  }
+
+  get readers(): number {
+    return this.#listeners.size;
+  }
+
+  /** The stream sequence to read on from: everything up to it is in the tail. */
+  get lastKnownStreamSeq(): number {
+    return this.#marks.lastStreamSeq;
+  }
+
+  /** Whether a cursor is that of an event of the tail. */
+  has(cursor: Cursor): boolean {
+    return cursor.seq <= this.#lastSeq && this.cursorAt(cursor.seq) === encodeCursor(cursor);
+  }
+
+  /** Whether a cursor is of an event that the store has lost, and the log says so. */
+  hasLost(cursor: Cursor): boolean {
+    return this.#attempts.hasLost(cursor);
+  }
+
+  /** Whether a cursor is of one of the log's own attempts. */
+  knowsAttemptOf(cursor: Cursor): boolean {
+    return this.#attempts.knows(cursor);
+  }
+
+  cursorAt(seq: number): string {
+    return encodeCursor(this.#attempts.at(seq));
+  }
+
+  /** The nearest place before an event from which the log can be read towards it. */
+  streamSeqBefore(seq: number): number {
+    return this.#marks.streamSeqBefore(seq);
+  }
+
+  /**
+   * Takes one message of the live feed. `sequence` reads its stream sequence, which costs parsing headers. While the last event is
+   * doubted its successor is kept like one that has come too early.
+   */
+  acceptLive(payload: Uint8Array, sequence: () => number): LiveEventKind {
+    const seq = peekSeq(payload);
+    if (seq < 0) return "malformed";
+    const place = compareSeq(this.#lastSeq, seq);
+    if (place !== "known" && !isEventAt(seq, payload)) return "malformed";
+    if (place === "known") return this.isKnown(payload) ? "known" : "differs";
+    if (place === "gap" || this.#doubted) {
+      this.#early.add(seq, payload);
+      return "gap";
+    }
+    this.#append(payload);
+    if (seq % INDEX_EVERY === 0) this.#mark(sequence());
+    if (this.#early.size > 0) this.#appendEarly();
+    return "next";
+  }
+
+  /** The log is known to go on up to an event: unless the tail has it, that is a gap. */
+  expect(seq: number): void {
+    this.#early.expect(seq);
+  }
+
+  /**
+   * Takes what was read from the log. Where that shows the last event, there is no doubt about it any more; where it shows another
+   * one in a place that is known, there is.
+   * @throws RepriseError `protocol_violation` for what is no event, and then the tail ends before it
+   */
+  acceptStored(events: readonly StoredEvent[]): void {
+    if (!areConsecutive(events)) throw HUB_FAILURE.malformed;
+    if (events.some(({ payload }) => !this.isKnown(payload))) {
+      this.#doubted = true;
+      return;
+    }
+    for (const { payload, streamSeq } of events) {
+      const seq = peekSeq(payload);
+      if (seq === this.#lastSeq) this.#doubted = false;
+      if (!this.#doubted && compareSeq(this.#lastSeq, seq) === "next") {
+        if (!isEventAt(seq, payload)) throw HUB_FAILURE.malformed;
+        this.#append(payload);
+      }
+      if (seq === this.#lastSeq) this.#mark(streamSeq);
+    }
+    if (!this.#doubted) this.#appendEarly();
+  }
+
+  /**
+   * Whether the tail has nothing else in an event's place, as far as it is still in memory. Of what was withdrawn only the rest is
+   * compared.
+   */
+  isKnown(payload: Uint8Array): boolean {
+    const known = this.#frames.payloadAt(peekSeq(payload));
+    return known === undefined || Buffer.compare(known, this.#project(payload)) === 0;
+  }
+
+  /** Takes nothing more until the log has shown the last event again: the store may have lost it. */
+  doubt(): void {
+    this.#doubted = true;
+  }
+
+  get isDoubted(): boolean {
+    return this.#doubted;
+  }
+
+  /** Whether the log is known to have an event that the tail does not reach yet. */
+  get hasGap(): boolean {
+    return this.#early.newestSeq > this.#lastSeq;
+  }
+
+  /** The newest event that the log is known to have beyond the tail, or was told to have. */
+  get expectedSeq(): number {
+    return this.#early.newestSeq;
+  }
+
+  /** The log's leader does not have that event: it was never stored, or is lost. */
+  forgetExpected(seq: number): void {
+    this.#early.forgetExpected(seq);
+  }
+
+  /** Forgets every event, and fails: nobody is sent anything more of it. */
+  erase(failure: RepriseError): void {
+    this.failure = failure;
+    this.#frames = new FrameBuffer(this.#framing, this.#lastSeq + 1);
+    this.#transcript.forget();
+    this.#early.forgetUpTo(Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Calls back, at once, with the `seq` of an event that withdraws text: before it, views hold that text, and behind it no more.
+   * Returns how to stop that.
+   */
+  onWithdrawn(listener: (seq: number) => void): () => void {
+    this.#withdrawalListeners.add(listener);
+    return () => this.#withdrawalListeners.delete(listener);
+  }
+
+  /** Calls back, once per tick at most, when there are new frames or the tail has failed. Returns how to stop that. */
+  listen(onProgress: () => void): () => void {
+    this.#listeners.add(onProgress);
+    return () => this.#listeners.delete(onProgress);
+  }
+
+  /** One listener's exception is reported and keeps nothing from the others. */
+  notify(onError: (error: unknown) => void): void {
+    for (const onProgress of this.#listeners) {
+      try {
+        onProgress();
+      } catch (error) {
+        onError(error);
+      }
+    }
+  }
+
+  /** @throws RepriseError `protocol_violation`, and then the tail is as it was */
+  #append(payload: Uint8Array): void {
+    const seq = this.#lastSeq + 1;
+    const type = peekType(payload);
+    if (type !== "output.delta") this.#note(seq, type, payload);
+    if (seq > 0) this.#frames.append(encodeCursor(this.#attempts.newest(seq)), this.#project(payload));
+    this.#lastSeq = seq;
+    this.#visibility?.reached(seq, type, payload);
+  }
+
+  /** What an event says of the log itself. */
+  #note(seq: number, type: string, payload: Uint8Array): void {
+    const decode = () => decodeEvent(payload) as KnownEvent;
+    if (type === "generation.started") {
+      const { attempt, nonce, reason } = decode() as Extract<KnownEvent, { type: "generation.started" }>;
+      this.#attempts.add({ attempt, nonce, fromSeq: seq, afterLoss: reason === "log_lost" });
+    } else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
+    else if (isTerminal(type)) this.ended = true;
+    this.#visibility?.took(seq, type, decode);
+  }
+
+  /** From now on nobody is sent what was withdrawn, whoever comes and whatever the cursor. */
+  #withdraw(event: KnownEvent): void {
+    this.#withdrawals ??= new Withdrawals();
+    const changed = this.#withdrawals.apply(event);
+    for (const listener of this.#withdrawalListeners) listener(event.seq);
+    if (this.#isLoaded) for (const range of changed) this.#rewrite(range);
+  }
+
+  #rewrite({ fromSeq, toSeq }: SeqRange): void {
+    this.#frames.replace(fromSeq, toSeq, (seq, payload) => {
+      return { cursor: this.cursorAt(seq), payload: this.#project(payload) };
+    });
+  }
+
+  #project(payload: Uint8Array): Uint8Array {
+    return this.#withdrawals ? this.#withdrawals.project(peekSeq(payload), payload) : payload;
+  }
+
+  #appendEarly(): void {
+    this.#early.forgetUpTo(this.#lastSeq);
+    for (let next = this.#early.take(this.#lastSeq + 1); next; next = this.#early.take(this.#lastSeq + 1))
+      this.#append(next);
+  }
+
+  /** Remembers that the last event has this stream sequence. */
+  #mark(streamSeq: number): void {
+    this.#marks.add({ seq: this.#lastSeq, streamSeq });
+  }
+}
+
+/** As every stretch of a log is: each was appended behind the one before it. */
+function areConsecutive(events: readonly StoredEvent[]): boolean {
+  let next = -1;
+  for (const { payload } of events) {
+    const seq = peekSeq(payload);
+    if (seq < 0 || (next >= 0 && seq !== next)) return false;
+    next = seq + 1;
+  }
+  return true;
+}

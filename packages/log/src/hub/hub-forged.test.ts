@@ -1,0 +1,131 @@
+import {
+  encodeEvent,
+  type GenerationRef,
+  liveSubject,
+  liveVerdictSubject,
+  logSubject,
+  opsSubject,
+} from "@reprise/protocol";
+import { moderatedPolicy } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { announceEventBehindEnd, subscribeEventsBehindEnds } from "../moderation/events-behind-ends.ts";
+import { subscribeErasures } from "../erasure/erasure-feed.ts";
+import { eventually } from "../testing/eventually.ts";
+import { follow, framesOf } from "../testing/follow.ts";
+import { openHub } from "../testing/open-hub.ts";
+import {
+  appendOne,
+  appenderOf,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  requested,
+  started,
+  type World,
+} from "../testing/world.ts";
+
+/* A client of the broker that is no part of the platform publishes what it likes. */
+
+const MALFORMED = { code: "protocol_violation" };
+/** What would be a line, and an event, of its own on the wire. */
+const INJECTED = new TextEncoder().encode('{"seq":3,"type":"output.delta",\n\ndata: {"text":"forged"}}');
+
+async function begin(world: World, ref: GenerationRef) {
+  const appender = appenderOf(world.log, ref);
+  await appendOne(appender, requested(ref));
+  await appendOne(appender, started());
+  await appendOne(appender, delta("real "));
+  return appender;
+}
+
+test("a malformed message on the live feed is told and not shown, and the real event is", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world, { probeMs: 600_000 });
+  const ref = newRef();
+  const appender = await begin(world, ref);
+  const read = follow(await opened.hub.open(ref));
+  world.broker.main.publish(liveSubject(ref), INJECTED);
+  await eventually(() => expect(world.errors).toMatchObject([MALFORMED]));
+  await appendOne(appender, delta("too"));
+  await appendOne(appender, completed());
+  const stored = await world.log.leader.readTail(ref, 0);
+  expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
+});
+
+test.each([
+  ["no JSON", new TextEncoder().encode("forged")],
+  ["two lines", INJECTED],
+  ["a place that is taken by none", encodeEvent(7, delta("forged"))],
+])(
+  "a log that holds %s breaks its readers off with a typed error, and lets none begin",
+  async (_what, forged) => {
+    await using world = await openWorld();
+    using opened = openHub(world);
+    const ref = newRef();
+    await begin(world, ref);
+    const cache = await opened.hub.open(ref);
+    const read = follow(cache).catch((error: unknown) => error);
+    await world.broker.main.request(logSubject(ref), forged);
+    await world.broker.main.request(logSubject(ref), encodeEvent(4, delta("behind")));
+    expect(await read).toMatchObject(MALFORMED);
+    expect(cache.lastSeq).toBe(2);
+    await expect(opened.hub.open(ref)).rejects.toMatchObject(MALFORMED);
+    expect(world.errors.length).toBeGreaterThan(0);
+  },
+);
+
+test.each([
+  [
+    "a live event",
+    (world: World, ref: GenerationRef) =>
+      world.broker.main.publish(liveSubject(ref), encodeEvent(900_000, delta("forged"))),
+  ],
+  [
+    "a late event",
+    (world: World, ref: GenerationRef) => announceEventBehindEnd(world.broker.main, ref, 900_000),
+  ],
+])(
+  "%s far off, which the log does not have, is told and forgotten, and its readers read on",
+  async (_what, forge) => {
+    await using world = await openWorld();
+    using opened = openHub(world, { probeMs: 600_000 });
+    const onLate = (ref: GenerationRef, seq: number) => opened.hub.expect(ref, seq);
+    const late = subscribeEventsBehindEnds(world.broker.main, {
+      onLate,
+      onError: (error) => world.errors.push(error),
+    });
+    const ref = newRef();
+    const appender = await begin(world, ref);
+    const cache = await opened.hub.open(ref);
+    const read = follow(cache);
+    forge(world, ref);
+    await eventually(() => expect(cache.hasGap).toBe(true));
+    await appendOne(appender, delta("on"));
+    await eventually(() => expect(cache.hasGap).toBe(false));
+    await appendOne(appender, completed());
+    const stored = await world.log.leader.readTail(ref, 0);
+    expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
+    expect([cache.failure, world.errors]).toMatchObject([undefined, [{ code: "broker_unavailable" }]]);
+    late.unsubscribe();
+  },
+);
+
+test("a verdict and a record of an erasure that are none are told, and change nothing", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  const appender = appenderOf(world.log, ref);
+  await appendOne(appender, requested(ref, {}, moderatedPolicy({ mode: "gate" })));
+  await appendOne(appender, started());
+  const cache = await opened.hub.open(ref);
+  const erased: GenerationRef[] = [];
+  const onError = (error: unknown) => world.errors.push(error);
+  const feed = subscribeErasures(world.broker.main, { onErased: (one) => erased.push(one), onError });
+  await world.broker.main.flush();
+  world.broker.main.publish(liveVerdictSubject(ref), JSON.stringify({ judged: 0, cleared: 9, decided: 0 }));
+  world.broker.main.publish(opsSubject("erased", ref.tenant, ref.generation), "{}");
+  await eventually(() => expect(world.errors).toMatchObject([MALFORMED, MALFORMED]));
+  expect([cache.shownSeq, erased]).toEqual([0, []]);
+  feed.unsubscribe();
+});

@@ -1,0 +1,37 @@
+import { redacted } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import type { LogReader } from "../read/log-reader.ts";
+import { eventually } from "../testing/eventually.ts";
+import { openHub } from "../testing/open-hub.ts";
+import {
+  appenderOf,
+  appendOne,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  requested,
+  started,
+} from "../testing/world.ts";
+
+test("a late event that is announced while a lagging replica is read for a new tail is in that tail", async () => {
+  await using world = await openWorld();
+  const ref = newRef();
+  const appender = appenderOf(world.log, ref);
+  for (const draft of [requested(ref), started(), delta("secret"), completed()])
+    await appendOne(appender, draft);
+  const behind = await world.log.reader.readLog(ref);
+  await appendOne(appender, redacted(2));
+  const announced = Promise.withResolvers<void>();
+  const readLog: LogReader["readLog"] = async () => {
+    await announced.promise;
+    return behind;
+  };
+  using opened = openHub(world, { reader: { ...world.log.reader, readLog }, probeMs: 600_000 });
+  const opening = opened.hub.open(ref);
+  opened.hub.expect(ref, 4);
+  announced.resolve();
+  const cache = await opening;
+  await eventually(() => expect(cache.lastSeq).toBe(4));
+  expect(world.errors).toEqual([]);
+});

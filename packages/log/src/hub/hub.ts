@@ -1,0 +1,330 @@
+import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
+import { watchConnection } from "../nats/connection.ts";
+import { Semaphore } from "../async/semaphore.ts";
+import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
+import { HUB_FAILURE } from "./hub-failure.ts";
+import { planEviction } from "./memory-budget.ts";
+import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
+import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
+import { type NewLog, openGenerationCache } from "./open-generation-cache.ts";
+import { Coalescer } from "./coalescer.ts";
+import { readHistory } from "./read-history.ts";
+import { Repair } from "./repair.ts";
+import { TtlCheck } from "./ttl-check.ts";
+import type { GenerationCache } from "./cache/generation-cache.ts";
+import { VerdictWatch } from "../moderation/verdict-watch.ts";
+import { verifyCache } from "./verify-cache.ts";
+
+/** The log has the last word: it is read to see whether it holds the same. */
+const MALFORMED_LIVE = new RepriseError("protocol_violation", "The live feed has shown what is no event.");
+const SWEEP_MS = 500;
+/** Whoever has just opened a tail is about to listen to it: for so long it counts as read. */
+const OPENED_MS = 1_000;
+/** A moderated tail is not opened for a further reader without having asked the log for withdrawals as recently as that. */
+const CHECKED_MS = 1_000;
+/** Logs that are read at once; each is in memory as a whole until it has become a tail. */
+const LOADS = 16;
+/** How long to wait for one's turn: with a broker that is mute, each of them takes its whole time to fail. */
+const MAX_TURN_MS = 10_000;
+/** The byte budget is enforced as soon as loads have added this part of it, without waiting for the next sweep. */
+const UNCHECKED_PART = 1 / 16;
+
+/**
+ * The generations that this node serves: one core subscription to the live feed per generation, whatever the number of
+ * readers, and one copy of its events.
+ *
+ * The live feed is a hint, the log is the truth. Opening: subscribe, flush, read the log, then take from the feed only what
+ * follows without a hole. Repair, that is reading the log from the last known place, runs when a live event shows a gap, when
+ * nothing has come for a while (the last event has no successor that would reveal its loss), and after a reconnect. How often
+ * silent generations are compared with their logs follows their own pace and a budget of the node: see `ProbeSchedule`.
+ *
+ * Nor is the log beyond doubt: a store may lose its end and go on with other events. So after a lost connection, and whenever the
+ * feed or the log shows another event than the tail has, a tail takes nothing more until its last event has been seen in the log
+ * again; if the leader does not have it, the tail's readers are broken off with `events_lost`.
+ *
+ * Where readers may have to wait for moderation the hub also follows what that says, and goes on following the log behind its end:
+ * text may be withdrawn later, and whoever comes after that never gets it.
+ */
+export class Hub {
+  readonly #options: Required<HubOptions>;
+  readonly #entries = new Map<string, ServedGeneration>();
+  readonly #opening = new Map<string, OpeningTail>();
+  /** Readers are told once per tick, after everything that came with one socket read has been taken in. */
+  readonly #changes = new Coalescer<GenerationCache>((cache) => this.#wakeReaders(cache));
+  readonly #loads = new Semaphore(LOADS);
+  readonly #sweeper: NodeJS.Timeout;
+  readonly #sweepMs: number;
+  #loadedBytes = 0;
+  #closed = false;
+  #repairs = 0;
+  #probes = 0;
+
+  constructor(options: HubOptions) {
+    this.#options = { ...HUB_DEFAULTS, ...options };
+    watchConnection(options.connection, { onDown: () => this.#doubtAll(), onUp: () => this.#repairAll() });
+    this.#sweepMs = Math.min(SWEEP_MS, this.#options.probeMs);
+    this.#sweeper = setInterval(() => this.#sweep(Date.now()), this.#sweepMs);
+    this.#sweeper.unref();
+  }
+
+  /**
+   * The generation's tail, caught up with the log. Several callers share one. It is kept for as long as somebody listens to
+   * it, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
+   * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`; `draining` when the hub was closed
+   *   meanwhile, `generation_erased` when it was erased, then or before
+   */
+  async open(ref: GenerationRef, begun?: NewLog): Promise<GenerationCache> {
+    const key = logSubject(ref);
+    const existing = this.#entries.get(key);
+    if (existing && this.#isOutdated(existing)) this.#forget(key, existing);
+    else if (existing) {
+      existing.idleSince = Date.now();
+      if (existing.verdicts) await existing.check.ensure();
+      return existing.cache;
+    }
+    let opening = this.#opening.get(key);
+    if (!opening) {
+      const latest = Date.now() + MAX_TURN_MS;
+      const load = () => this.#load(ref, latest, begun);
+      const entry = this.#loads.run(load).finally(() => this.#opening.delete(key));
+      opening = { entry, expectedSeq: -1 };
+      this.#opening.set(key, opening);
+    }
+    return (await opening.entry).cache;
+  }
+
+  /**
+   * Nobody follows a log that has ended, so nobody would find out that its end is lost, or that it has expired. Its readers have all
+   * they need.
+   */
+  #isOutdated({ cache, endedSince = Infinity }: ServedGeneration): boolean {
+    return cache.ended && (cache.isDoubted || Date.now() - endedSince > this.#options.lingerMs);
+  }
+
+  /** Readers of a moderated tail would not learn of late withdrawals any more: they come back. */
+  #forget(key: string, { verdicts }: ServedGeneration): void {
+    if (verdicts) this.#drop(key);
+    else this.#entries.delete(key);
+  }
+
+  /** Reads the log until the tail has what is stored now. What a replica that lags does not know yet may still be missing. */
+  async refresh(cache: GenerationCache): Promise<void> {
+    const events = await this.#options.reader.readTail(cache.ref, cache.lastKnownStreamSeq - 1);
+    // An event that is known comes first again, unless the log has become another one.
+    if (events[0] && events[0].streamSeq !== cache.lastKnownStreamSeq) cache.doubt();
+    cache.acceptStored(events);
+    this.#changes.add(cache);
+  }
+
+  /**
+   * Reads from the log's leader what the tail lacks: a request for each event, but then every event that was shown anywhere
+   * is in the tail.
+   * @throws RepriseError `broker_unavailable`
+   */
+  async refreshFromLeader(cache: GenerationCache): Promise<void> {
+    cache.acceptStored(await this.#options.leader.readTail(cache.ref, cache.lastKnownStreamSeq - 1));
+    this.#changes.add(cache);
+  }
+
+  /**
+   * Events that are no longer in memory, from `fromSeq` on: one small batch, read from the log.
+   * @throws RepriseError `cursor_expired` when the log no longer keeps them, `broker_unavailable`
+   */
+  readHistory(cache: GenerationCache, fromSeq: number): Promise<Uint8Array[]> {
+    return readHistory(this.#options, cache, fromSeq);
+  }
+
+  /** Forgets an erased generation at once, and breaks its readers off with `generation_erased`. */
+  erase(ref: GenerationRef): void {
+    const key = logSubject(ref);
+    // What is being read for it is not kept.
+    this.#opening.delete(key);
+    this.#entries.get(key)?.cache.erase(HUB_FAILURE.erased);
+    this.#drop(key, HUB_FAILURE.erased);
+  }
+
+  /** Reads on in a log that this node may not follow any more, because it has ended: it goes on up to an event. */
+  expect(ref: GenerationRef, seq: number): void {
+    const key = logSubject(ref);
+    const opening = this.#opening.get(key);
+    // The replica that its log is read from may lag.
+    if (opening) opening.expectedSeq = Math.max(opening.expectedSeq, seq);
+    const entry = this.#entries.get(key);
+    if (entry) this.#expect(entry, seq);
+  }
+
+  #expect(entry: ServedGeneration, seq: number): void {
+    entry.cache.expect(seq);
+    if (entry.cache.hasGap) this.#repair(entry);
+  }
+
+  /** Of generations that have not ended. */
+  get openCaches(): GenerationCache[] {
+    return [...this.#entries.values()].flatMap(({ cache }) => (cache.ended ? [] : [cache]));
+  }
+
+  get stats(): HubStats {
+    let bytes = 0;
+    for (const { cache } of this.#entries.values()) bytes += cache.bytes;
+    return { caches: this.#entries.size, bytes, repairs: this.#repairs, probes: this.#probes };
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#sweeper);
+    for (const key of this.#entries.keys()) this.#drop(key, HUB_FAILURE.draining);
+  }
+
+  async #load(ref: GenerationRef, latest: number, begun: NewLog | undefined): Promise<ServedGeneration> {
+    const key = logSubject(ref);
+    if (this.#closed) throw HUB_FAILURE.draining;
+    if (Date.now() > latest) throw HUB_FAILURE.busy;
+    const { cache, live, follow } = await openGenerationCache(this.#options, ref, begun).catch(
+      (error: unknown) => {
+        if (error === HUB_FAILURE.malformed) this.#options.onError(error);
+        throw error;
+      },
+    );
+    const verdicts = await this.#watchVerdicts(cache).catch((error: unknown) => {
+      live.unsubscribe();
+      throw error;
+    });
+    const opening = this.#opening.get(key);
+    if (this.#closed || !opening) {
+      live.unsubscribe();
+      verdicts?.stop();
+      throw this.#closed ? HUB_FAILURE.draining : HUB_FAILURE.erased;
+    }
+    const now = Date.now();
+    const repair = new Repair({
+      cache,
+      onError: this.#options.onError,
+      refresh: () => this.refresh(cache),
+      verify: async () => {
+        const failure = await verifyCache(this.#options.leader, cache);
+        this.#changes.add(cache);
+        return failure;
+      },
+      giveUp: (failure) => {
+        if (failure.code === "protocol_violation") this.#options.onError(failure);
+        cache.failure ??= failure;
+        // What the key names now may be another one.
+        if (this.#entries.get(key)?.cache === cache) this.#drop(key, failure);
+      },
+    });
+    const pace = new ProbeSchedule(this.#options.probeMs, cache.lastSeq, now);
+    const check = new TtlCheck(() => this.refresh(cache), CHECKED_MS);
+    const entry: ServedGeneration = { cache, live, repair, pace, verdicts, check, idleSince: now };
+    this.#entries.set(key, entry);
+    this.#changes.add(cache);
+    if (follow((payload, sequence) => this.#receive(entry, payload, sequence))) this.#repair(entry);
+    this.#expect(entry, opening.expectedSeq);
+    this.#loaded(cache);
+    return entry;
+  }
+
+  async #watchVerdicts(cache: GenerationCache): Promise<VerdictWatch | undefined> {
+    if (!cache.visibility) return undefined;
+    return VerdictWatch.open({ ...this.#options, onShown: () => this.#changes.add(cache) }, cache);
+  }
+
+  #loaded({ frames }: GenerationCache): void {
+    this.#loadedBytes += frames.bytes;
+    if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(Date.now());
+  }
+
+  #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => number): void {
+    const judgement = entry.cache.acceptLive(payload, sequence);
+    if (judgement === "next") this.#changes.add(entry.cache);
+    else if (judgement === "gap") this.#repair(entry);
+    else if (judgement === "malformed") {
+      this.#options.onError(MALFORMED_LIVE);
+      this.#repair(entry);
+    } else if (judgement === "differs") this.#doubt(entry);
+  }
+
+  #wakeReaders(cache: GenerationCache): void {
+    const entry = this.#entries.get(logSubject(cache.ref));
+    if (entry?.cache === cache) {
+      entry.pace.observe(cache.lastSeq, Date.now());
+      if (cache.isOver) this.#over(entry);
+    }
+    cache.notify(this.#options.onError);
+  }
+
+  #repair(entry: ServedGeneration): void {
+    if (entry.repair.request()) this.#repairs++;
+  }
+
+  /** The log may have become another one. */
+  #doubt(entry: ServedGeneration): void {
+    entry.cache.doubt();
+    this.#repair(entry);
+  }
+
+  #doubtAll(): void {
+    for (const { cache } of this.#entries.values()) cache.doubt();
+  }
+
+  #repairAll(): void {
+    for (const entry of this.#entries.values()) if (entry.live) this.#repair(entry);
+  }
+
+  #sweep(now: number): void {
+    for (const [key, entry] of this.#entries) {
+      if (entry.cache.readers > 0) entry.idleSince = now;
+      else if (now - entry.idleSince > this.#options.lingerMs) this.#drop(key);
+    }
+    for (const { verdicts } of this.#entries.values()) verdicts?.sweep(now, this.#sweepMs);
+    const followed = [...this.#entries.values()].filter(({ cache, live }) => live && cache.readers > 0);
+    for (const entry of dueForProbe(followed, now, this.#sweepMs)) void this.#probe(entry, now);
+    this.#enforceBudget(now);
+  }
+
+  async #probe(entry: ServedGeneration, now: number): Promise<void> {
+    const { cache, pace } = entry;
+    this.#probes++;
+    pace.probed(now);
+    try {
+      const last = await this.#options.reader.readLast(cache.ref);
+      const seq = last ? peekSeq(last.payload) : -1;
+      if (seq > cache.lastSeq) this.#repair(entry);
+      else if (seq < cache.lastSeq || !cache.isKnown(last!.payload)) this.#doubt(entry);
+    } catch (thrown) {
+      // A broker that is away is no defect: the repair at its return does what the probe could not.
+      if (!toRepriseError(thrown).retryable) this.#options.onError(thrown);
+    }
+  }
+
+  #enforceBudget(now: number): void {
+    this.#loadedBytes = 0;
+    const tails = [...this.#entries].map(([key, { cache, idleSince }]) => {
+      return { key, cache, idleSince, inUse: cache.readers > 0 || now - idleSince < OPENED_MS };
+    });
+    for (const { key, cache, keepBytes } of planEviction(tails, this.#options.maxBytes)) {
+      if (keepBytes === 0) this.#drop(key);
+      else cache.trim(keepBytes);
+    }
+  }
+
+  #over(entry: ServedGeneration): void {
+    entry.endedSince ??= Date.now();
+    if (!entry.verdicts) this.#stopLive(entry);
+  }
+
+  #stopLive(entry: ServedGeneration): void {
+    entry.live?.unsubscribe();
+    entry.live = undefined;
+  }
+
+  /** Whoever still holds the tail learns that it gets no more events. */
+  #drop(key: string, failure = HUB_FAILURE.dropped): void {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    this.#stopLive(entry);
+    entry.verdicts?.stop();
+    this.#entries.delete(key);
+    entry.cache.failure = failure;
+    entry.cache.notify(this.#options.onError);
+  }
+}

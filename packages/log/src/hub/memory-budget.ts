@@ -1,0 +1,41 @@
+interface Candidate {
+  readonly key: string;
+  readonly cache: { readonly bytes: number; trim(maxBytes: number): void };
+  /** Whether it has readers, or is about to have one. */
+  readonly inUse: boolean;
+  readonly idleSince: number;
+}
+
+export interface Eviction<T extends Candidate> {
+  readonly key: string;
+  readonly cache: T["cache"];
+  /** How much of the tail may stay; 0 to forget it whole. */
+  readonly keepBytes: number;
+}
+
+/** What a tail with readers keeps at the least: enough for those that keep up. */
+const KEPT_FOR_READERS = 64 * 1_024;
+
+/**
+ * What has to go so that all tails together fit into the budget: first whole tails that are not in use, the longest unused
+ * first; then the oldest events of the largest tails that are, whose readers read them from the log if they still need them.
+ */
+export function planEviction<T extends Candidate>(tails: readonly T[], maxBytes: number): Eviction<T>[] {
+  let excess = tails.reduce((sum, { cache }) => sum + cache.bytes, 0) - maxBytes;
+  if (excess <= 0) return [];
+  const trims: Eviction<T>[] = [];
+  const idle = tails.filter(({ inUse }) => !inUse).toSorted((a, b) => a.idleSince - b.idleSince);
+  const read = tails.filter(({ inUse }) => inUse).toSorted((a, b) => b.cache.bytes - a.cache.bytes);
+  for (const { key, cache } of idle) {
+    if (excess <= 0) return trims;
+    trims.push({ key, cache, keepBytes: 0 });
+    excess -= cache.bytes;
+  }
+  for (const { key, cache } of read) {
+    const gain = cache.bytes - KEPT_FOR_READERS;
+    if (excess <= 0 || gain <= 0) return trims;
+    trims.push({ key, cache, keepBytes: KEPT_FOR_READERS });
+    excess -= gain;
+  }
+  return trims;
+}

@@ -1,0 +1,49 @@
+import { peekSeq, RepriseError } from "@reprise/protocol";
+import { HUB_FAILURE } from "./hub-failure.ts";
+import { isEventAt } from "../read/is-event.ts";
+import type { LeaderReader } from "../read/leader-reader.ts";
+import type { LogReader } from "../read/log-reader.ts";
+import type { GenerationCache } from "./cache/generation-cache.ts";
+
+interface Sources {
+  readonly reader: Pick<LogReader, "readBatch">;
+  readonly leader: Pick<LeaderReader, "readTail">;
+}
+
+/**
+ * Events that a tail has let go of and may show, from `fromSeq` on: one small batch, read from the log, as they are to be shown.
+ * @throws RepriseError `cursor_expired` when the log no longer keeps them; `broker_unavailable`, also when the replica that
+ *   answers does not have them yet; the tail's failure
+ */
+export async function readHistory(
+  { reader, leader }: Sources,
+  cache: GenerationCache,
+  fromSeq: number,
+): Promise<Uint8Array[]> {
+  for (let after = cache.streamSeqBefore(fromSeq); ;) {
+    const { events, more } = await reader.readBatch(cache.ref, after);
+    const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
+    if (wanted.length > 0) {
+      if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
+      // Erased, for one, while it was read.
+      if (cache.failure) throw cache.failure;
+      if (wanted.some(({ payload }, i) => !isEventAt(fromSeq + i, payload))) throw HUB_FAILURE.malformed;
+      return cache.show(wanted.map(({ payload }) => payload));
+    }
+    after = events.at(-1)?.streamSeq ?? after;
+    if (more && events.length > 0) continue;
+    // The tail has had the event, so the answer ends too early: the replica lags, or the log is gone. The leader knows.
+    const [next] = await leader.readTail(cache.ref, after, 1);
+    throw next && peekSeq(next.payload) <= fromSeq ? lagging() : expired();
+  }
+}
+
+function lagging(): RepriseError {
+  return new RepriseError("broker_unavailable", "The replica that answers does not have these events yet.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+function expired(): RepriseError {
+  return new RepriseError("cursor_expired", "The events after this cursor are no longer kept.");
+}

@@ -1,0 +1,89 @@
+import { type RepriseError, toRepriseError } from "@reprise/protocol";
+import { HUB_FAILURE } from "./hub-failure.ts";
+import type { GenerationCache } from "./cache/generation-cache.ts";
+
+export interface RepairOptions {
+  cache: GenerationCache;
+  /** Reads the log until the tail has what is stored now. */
+  refresh: () => Promise<void>;
+  /** Asks the leader whether the log still has the tail's last event. Returns why the tail can't go on, if it can't. */
+  verify: () => Promise<RepriseError | undefined>;
+  /** Called when the log has lost what the tail has; or can't be read, or does not close the gap, for a minute. */
+  giveUp: (failure: RepriseError) => void;
+  /** Told that the leader does not have what the tail was told of: a client that is no part of the platform may say anything. */
+  onError: (error: unknown) => void;
+}
+
+const BUDGET_MS = 60_000;
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+/** A replica that does not show the tail's last event mostly lags; after so many tries the leader is asked. */
+const TRIES_BEFORE_VERIFYING = 3;
+/** After so many, some two seconds, a gap that stays is none of a replica that lags: the log may have become another one. */
+const TRIES_BEFORE_DOUBT = 8;
+/** After so many, some four seconds, what the leader still does not show was never stored, or is lost. */
+const TRIES_BEFORE_FORGETTING = 12;
+
+/**
+ * Brings one tail in line with its log. However often it is asked for, one repair runs at a time, and one more behind it if it
+ * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries. It goes on until the tail
+ * has no gap and its last event is not doubted any more, or is known to be lost; a gap in front of an event that the leader does not have
+ * is none.
+ */
+export class Repair {
+  readonly #options: RepairOptions;
+  #running = false;
+  #again = false;
+
+  constructor(options: RepairOptions) {
+    this.#options = options;
+  }
+
+  /** Returns whether this began one. */
+  request(): boolean {
+    this.#again = true;
+    if (this.#running) return false;
+    this.#running = true;
+    void this.#run();
+    return true;
+  }
+
+  async #run(): Promise<void> {
+    const { cache, giveUp } = this.#options;
+    const deadline = Date.now() + BUDGET_MS;
+    for (let tries = 0; this.#isNeeded && !cache.failure; tries++) {
+      this.#again = false;
+      try {
+        await this.#tryOnce(tries);
+      } catch (thrown) {
+        const error = toRepriseError(thrown);
+        if (!error.retryable || Date.now() > deadline) giveUp(error);
+        this.#again = true;
+      }
+      if (cache.hasGap && Date.now() > deadline) giveUp(HUB_FAILURE.hole);
+      if (this.#isNeeded) await pause(tries);
+    }
+    this.#running = false;
+  }
+
+  get #isNeeded(): boolean {
+    return this.#again || this.#options.cache.hasGap || this.#options.cache.isDoubted;
+  }
+
+  async #tryOnce(tries: number): Promise<void> {
+    const { cache, refresh, verify, giveUp, onError } = this.#options;
+    await refresh();
+    if (cache.hasGap && tries >= TRIES_BEFORE_DOUBT) cache.doubt();
+    if (!cache.isDoubted || tries < TRIES_BEFORE_VERIFYING) return;
+    const { expectedSeq } = cache;
+    const failure = await verify();
+    if (failure) return giveUp(failure);
+    if (!cache.hasGap || tries < TRIES_BEFORE_FORGETTING) return;
+    cache.forgetExpected(expectedSeq);
+    onError(HUB_FAILURE.hole);
+  }
+}
+
+function pause(tries: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries)));
+}

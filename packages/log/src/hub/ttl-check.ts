@@ -1,0 +1,30 @@
+/** A question whose answer is good for a while, put by several at once as one. */
+export class TtlCheck {
+  readonly #check: () => Promise<void>;
+  readonly #goodForMs: number;
+  #checkedAt = Date.now();
+  #checking: Promise<void> | undefined;
+
+  /** What is known at this moment counts as checked. */
+  constructor(check: () => Promise<void>, goodForMs: number) {
+    this.#check = check;
+    this.#goodForMs = goodForMs;
+  }
+
+  /** @throws what the check throws */
+  async ensure(): Promise<void> {
+    if (Date.now() - this.#checkedAt < this.#goodForMs) return;
+    this.#checking ??= this.#run();
+    await this.#checking;
+  }
+
+  async #run(): Promise<void> {
+    const askedAt = Date.now();
+    try {
+      await this.#check();
+      this.#checkedAt = askedAt;
+    } finally {
+      this.#checking = undefined;
+    }
+  }
+}

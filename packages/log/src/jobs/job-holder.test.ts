@@ -1,0 +1,38 @@
+import { createGenerationId, parseWorkerId } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { answerHolderQueries, isHeld } from "./job-holder.ts";
+import { eventually } from "../testing/eventually.ts";
+import { openWorld } from "../testing/world.ts";
+
+const worker = parseWorkerId("worker-1");
+const generation = createGenerationId(new Uint8Array(17).fill(7), 1);
+const other = createGenerationId(new Uint8Array(17).fill(9), 1);
+
+test("a worker that runs a generation says so, and of no other one", async () => {
+  await using world = await openWorld();
+  const stop = answerHolderQueries(world.broker.reads, worker, (asked) => asked === generation);
+  await eventually(async () => expect(await isHeld(world.broker.main, worker, generation)).toBe(true));
+  expect(await isHeld(world.broker.main, worker, other)).toBe(false);
+  stop();
+});
+
+test("a worker that is not there is not waited for, unless everybody has just come back", async () => {
+  await using world = await openWorld();
+  expect(await isHeld(world.broker.main, worker, generation)).toBe(false);
+  // As if everybody went on coming back for a minute: the test takes no part of the second that it really is.
+  const asked = isHeld(world.broker.main, worker, generation, () => performance.now() + 60_000);
+  // The broker has said once that nobody is there before this one is back.
+  await isHeld(world.broker.main, worker, generation);
+  answerHolderQueries(world.broker.reads, worker, () => true);
+  expect(await asked).toBe(true);
+});
+
+test("a worker that is not there is asked for while the connection is away, and given up when it has been back for a while", async () => {
+  await using world = await openWorld();
+  let connectedAtMs = Number.POSITIVE_INFINITY;
+  const asked = isHeld(world.broker.main, worker, generation, () => connectedAtMs);
+  const once = isHeld(world.broker.main, worker, generation).then(() => "asks on");
+  expect(await Promise.race([asked, once])).toBe("asks on");
+  connectedAtMs = Number.NEGATIVE_INFINITY;
+  expect(await asked).toBe(false);
+});

@@ -1,0 +1,66 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } from "@reprise/protocol";
+
+/*
+ * A job comes to a second worker when the first one's signs of life have not reached the broker in time. That is mostly because the
+ * worker is dead, but a broker that has elected a new leader or has come back after a while looks the same to all jobs at once. So
+ * the second worker asks the first, and leaves the job to it when it answers: its signs of life count for the job, not for one
+ * delivery of it. The answer is a courtesy, not a control channel: one that does not come costs an attempt, for the log fences.
+ */
+
+const HELD = "+";
+const NOT_HELD = "-";
+/** A worker that sleeps does not answer; one that is dead has no subscription, which the broker says at once. */
+const ASK_MS = 500;
+/** All workers of a broker that was away come back within this time of each other. */
+const RECONNECTING_MS = 1_000;
+const PAUSE_MS = 50;
+
+/** Answers other workers' question whether this one runs a generation. @returns how to stop answering */
+export function answerHolderQueries(
+  connection: NatsConnection,
+  worker: WorkerId,
+  holds: (generation: GenerationId) => boolean,
+): () => void {
+  const subscription = connection.subscribe(workerSubject(worker), {
+    callback: (error, msg) => {
+      // What is not a generation's id is no question of ours.
+      if (!error) msg.respond(isHeldHere(msg.string(), holds) ? HELD : NOT_HELD);
+    },
+  });
+  return () => subscription.unsubscribe();
+}
+
+/**
+ * Whether a worker runs a generation at this moment. False when it does not answer within half a second.
+ * @param connectedAtMs when the connection was last made anew, by `performance.now()`, infinity while it is away. A question that is
+ *   asked while it is away reaches no worker, and right after that the other worker may not be back yet: what is asked before a second
+ *   is over is asked again
+ */
+export async function isHeld(
+  connection: NatsConnection,
+  worker: WorkerId,
+  generation: GenerationId,
+  connectedAtMs: () => number = () => Number.NEGATIVE_INFINITY,
+): Promise<boolean> {
+  for (;;) {
+    const askedAtMs = performance.now();
+    try {
+      const answer = await connection.request(workerSubject(worker), generation, { timeout: ASK_MS });
+      return answer.string() === HELD;
+    } catch {
+      // No such worker, or it does not answer; of a connection that is closed the append that follows tells.
+      if (connection.isClosed() || askedAtMs > connectedAtMs() + RECONNECTING_MS) return false;
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+function isHeldHere(question: string, holds: (generation: GenerationId) => boolean): boolean {
+  try {
+    return holds(parseGenerationId(question));
+  } catch {
+    return false;
+  }
+}

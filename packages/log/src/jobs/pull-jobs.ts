@@ -1,0 +1,250 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { createInbox } from "@nats-io/transport-node";
+import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
+import { deliveriesOf } from "../nats/ack-subject.ts";
+import { watchConnection } from "../nats/connection.ts";
+import { ensureJobConsumer } from "./job-consumer.ts";
+import { JobMemory } from "./job-memory.ts";
+import { type JobSlot, JobSlots } from "./job-slot.ts";
+import { PullCredit } from "./pull-credit.ts";
+import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
+
+/** A job that this worker holds until it says otherwise, or dies. */
+export interface Job {
+  readonly ref: GenerationRef;
+  readonly model: string;
+  /** The seq-0 event. */
+  readonly payload: Uint8Array;
+  /** How often the broker has handed the job out, this time included. */
+  readonly deliveries: number;
+  /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
+  working(): void;
+  /** The job is done for good. Resolves when the broker has heard it, or has not for 2 s: then the job comes back. */
+  ack(): Promise<void>;
+  /** Gives the job back, to be handed out again at once or after a while. */
+  release(delayMs?: number): void;
+  /** Lets another job have the slot while this one only waits. It stays this worker's: the signs of life go on. */
+  park(): void;
+  /** Resolves when the job has a slot again, or the signal is aborted. It comes before jobs that are still in the queue. */
+  unpark(signal: AbortSignal): Promise<void>;
+}
+
+export interface PullOptions {
+  connection: NatsConnection;
+  model: string;
+  /** The most jobs of this model that the process runs at a time. */
+  slots: number;
+  /** What the requests of running jobs may take, parked ones included; while there is no room for one more, none is asked for. No bound by default. */
+  memory?: JobMemory;
+  /** After how long without a sign of life the broker hands a job to another worker. */
+  ackWaitMs: number;
+  /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
+  run: (job: Job) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+export interface Puller {
+  /** Asks for no more jobs. Those that run go on. */
+  stop(): void;
+  /** Resolves when nothing runs any more. */
+  idle(): Promise<void>;
+  readonly running: number;
+}
+
+/**
+ * The longest that a pull request waits; and no longer than half the ack wait, lest the jobs of a worker that has fallen asleep be
+ * handed to that same worker again.
+ */
+const PULL_EXPIRES_MS = 30_000;
+/** How often the broker says that it still knows of a pull request, and how often requests are renewed. */
+const HEARTBEAT_MS = 1_000;
+/** Pull requests live in the memory of the queue's leader. After so many renewals without a word from it they are lost. */
+const MOST_SILENT_RENEWALS = 3;
+/** Statuses of the broker's answers to a pull request. */
+const HEARTBEAT = 100;
+const EXPIRED = 408;
+/** With a count of what was not used: the next job has more bytes than the rest of the request. */
+const ENDED = 409;
+/** Nobody listens: the queue has no leader at the moment, or a store that was rolled back has lost the consumer. */
+const UNHEARD = 503;
+
+/**
+ * Works off one model's queue. A pull request waits at the broker for every free slot, so that a job is handed out the moment
+ * it arrives; there is never a job here without a slot to run it.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function pullJobs(options: PullOptions): Promise<Puller> {
+  const { connection, model, slots, ackWaitMs, run, onError } = options;
+  const { memory = new JobMemory(Number.POSITIVE_INFINITY) } = options;
+  const consumer = await ensureJobConsumer(connection, model, ackWaitMs);
+  const expiresMs = Math.min(PULL_EXPIRES_MS, ackWaitMs / 2);
+  const running = new Set<Promise<void>>();
+  const credit = new PullCredit(slots);
+  const jobSlots = new JobSlots(credit, () => pull());
+  let stopped = false;
+  let silentRenewals = 0;
+  let reopening = false;
+  let subscription: Subscription = listen();
+
+  function listen(): Subscription {
+    return subscribeGuarded(connection, createInbox(), { onMessage: receive, onError });
+  }
+
+  function pull(): void {
+    const share = stopped ? undefined : credit.request(Date.now(), expiresMs, memory.free);
+    if (!share) return;
+    const request = JSON.stringify({
+      batch: share.batch,
+      max_bytes: share.maxBytes,
+      expires: expiresMs * 1_000_000,
+      // The broker refuses a request that would expire before its second heartbeat.
+      idle_heartbeat: Math.min(HEARTBEAT_MS, expiresMs / 2) * 1_000_000,
+    });
+    connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${consumer}`, request, {
+      reply: subscription.getSubject(),
+    });
+  }
+
+  function receive(msg: Msg): void {
+    silentRenewals = 0;
+    const status = msg.headers?.code ?? 0;
+    if (status === HEARTBEAT) return;
+    if (status !== 0) {
+      // Everything else ends a pull request and says how much of it was not used; 503 ends it unheard.
+      const unused = msg.headers?.get("Nats-Pending-Messages");
+      credit.unused(Number(unused || Number.POSITIVE_INFINITY));
+      // What has expired, or was too small, is asked for again at once; after an error the next renewal is soon enough.
+      if (status === EXPIRED || (status === ENDED && unused)) pull();
+      if (status === UNHEARD) void reopen();
+      return;
+    }
+    const delivered = toDelivered(connection, msg);
+    if (!delivered) {
+      onError(
+        new RepriseError(
+          "protocol_violation",
+          `"${msg.subject}" is not a job's subject; the message was put away.`,
+        ),
+      );
+      credit.unused(1);
+      pull();
+      return;
+    }
+    const slot = stopped ? undefined : jobSlots.take(msg.data.length);
+    if (slot) start(delivered, slot);
+    else delivered.release();
+    // One request may have held all bytes that can be under way.
+    pull();
+  }
+
+  async function reopen(): Promise<void> {
+    if (reopening || stopped) return;
+    reopening = true;
+    // A broker that does not answer yet is asked again after the next pull that nobody hears.
+    await ensureJobConsumer(connection, model, ackWaitMs).catch(() => undefined);
+    reopening = false;
+  }
+
+  function start(delivered: Delivered, slot: JobSlot): void {
+    const job: Job = {
+      ...delivered,
+      park: () => slot.park(),
+      unpark: (signal) => slot.unpark(signal),
+    };
+    const bytes = delivered.payload.length;
+    memory.hold(bytes);
+    const ended = (async () => run(job))()
+      .catch((error: unknown) => {
+        onError(error);
+        job.release(1_000);
+      })
+      .finally(() => {
+        running.delete(ended);
+        memory.release(bytes);
+        slot.end();
+      });
+    running.add(ended);
+  }
+
+  /** The broker forgets pull requests when the connection breaks or a leader dies; a new inbox keeps late answers to old ones apart. */
+  function restart(): void {
+    subscription.unsubscribe();
+    subscription = listen();
+    credit.unused(Number.POSITIVE_INFINITY);
+    silentRenewals = 0;
+    pull();
+  }
+
+  /**
+   * Counts renewals, not time: a process that was asleep hears what has come meanwhile before its next renewal but one. Only
+   * then would a new inbox throw away jobs that have arrived.
+   */
+  function renew(): void {
+    credit.expire(Date.now());
+    silentRenewals = credit.isAsking ? silentRenewals + 1 : 0;
+    if (silentRenewals > MOST_SILENT_RENEWALS) restart();
+    else pull();
+  }
+
+  watchConnection(connection, { onUp: () => !stopped && restart() });
+  const renewals = setInterval(renew, HEARTBEAT_MS);
+  const forgetMemory = memory.onFree(pull);
+  pull();
+  return {
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      clearInterval(renewals);
+      forgetMemory();
+      // Jobs that are on their way still come, and are given back at once.
+      if (!connection.isClosed()) void subscription.drain();
+    },
+    async idle() {
+      while (running.size > 0) await Promise.allSettled(running);
+    },
+    get running() {
+      return running.size;
+    },
+  };
+}
+
+/** A job without the slot that it is run in. */
+type Delivered = Omit<Job, "park" | "unpark">;
+
+/** Undefined for what is not a job; the broker is told to forget it, for it would come back for ever. */
+function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefined {
+  const { reply = "" } = msg;
+  const named = readSubject(msg.subject);
+  if (!named) {
+    connection.publish(reply, "+TERM");
+    return undefined;
+  }
+  const { model, tenant, generation } = named;
+  // Once the connection is closed, silence says the same, only later.
+  const say = (word: string) => {
+    if (!connection.isClosed() && !connection.isDraining()) connection.publish(reply, word);
+  };
+  return {
+    ref: { tenant, generation },
+    model,
+    payload: Uint8Array.from(msg.data),
+    deliveries: deliveriesOf(reply),
+    working: () => say("+WPI"),
+    async ack() {
+      try {
+        await connection.request(reply, "+ACK", { timeout: 2_000 });
+      } catch {
+        // The broker is away, or has lost the job. It comes back if it is there, and is found to be done.
+      }
+    },
+    release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
+  };
+}
+
+function readSubject(subject: string) {
+  try {
+    return parseJobSubject(subject);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import {
+  type GenerationRef,
+  LATE_EVENT_SUBJECTS,
+  lateEventSubject,
+  parseLateEventSubject,
+  RepriseError,
+} from "@reprise/protocol";
+import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
+
+/*
+ * A node stops following a log that has ended, unless its own policy lets moderation withdraw text behind the end, and keeps it in
+ * memory for a while. Rules that judge it anew may withdraw text all the same: nodes are told, at most once, and read what they lack. A
+ * node that misses the message has lost its connection, and reads every log that it has in memory anew.
+ */
+
+/** Tells all nodes that a log goes on up to an event behind its end. The event is stored. */
+export function announceEventBehindEnd(connection: NatsConnection, ref: GenerationRef, seq: number): void {
+  connection.publish(lateEventSubject(ref), `${seq}`);
+}
+
+export interface EventsBehindEndsOptions {
+  /** Called for each announcement, inside the connection's read loop: it has to be short. */
+  onLate: (ref: GenerationRef, seq: number) => void;
+  /** Told what `onLate` throws, and of messages that are no announcement. */
+  onError: (error: unknown) => void;
+}
+
+/** Hears of late events, of every tenant. */
+export function subscribeEventsBehindEnds(
+  connection: NatsConnection,
+  { onLate, onError }: EventsBehindEndsOptions,
+): Subscription {
+  const onMessage = (message: Msg) => {
+    const ref = parseLateEventSubject(message.subject);
+    const text = message.string();
+    if (!/^[1-9][0-9]{0,8}$/.test(text))
+      throw new RepriseError(
+        "protocol_violation",
+        `A late event has no seq: ${JSON.stringify(text.slice(0, 20))}.`,
+      );
+    onLate(ref, Number(text));
+  };
+  return subscribeGuarded(connection, LATE_EVENT_SUBJECTS, { onMessage, onError });
+}

@@ -1,0 +1,44 @@
+const FIRST_WAIT_MS = 500;
+const MAX_WAIT_MS = 10_000;
+
+/**
+ * When it is to be reported that nobody judges a log: once that has lasted for a while, once for each place at which judging has come to
+ * a stop, and again, later and later, until it is taken.
+ */
+export class ModerationTimeout {
+  readonly #afterMs: number;
+  #judged = 0;
+  /** Since when nobody has judged what comes behind `#judged`. */
+  #since: number | undefined;
+  #reported = -1;
+  #tryAt = 0;
+  #waitMs = FIRST_WAIT_MS;
+
+  constructor(afterMs: number) {
+    this.#afterMs = afterMs;
+  }
+
+  /** To be told now and then how far a log is judged. Returns whether it is to be reported now. */
+  observe(now: number, judged: number, isUnjudged: boolean): boolean {
+    if (!isUnjudged) this.#since = undefined;
+    else if (this.#since === undefined || judged > this.#judged) this.#since = now;
+    if (judged > this.#judged) {
+      this.#tryAt = 0;
+      this.#waitMs = FIRST_WAIT_MS;
+    }
+    this.#judged = judged;
+    const isDue = this.#judged > this.#reported && now >= this.#tryAt;
+    return isDue && this.#since !== undefined && now - this.#since >= this.#afterMs;
+  }
+
+  /** It is being reported. */
+  reporting(now: number): void {
+    this.#tryAt = now + this.#waitMs;
+    this.#waitMs = Math.min(MAX_WAIT_MS, this.#waitMs * 2);
+  }
+
+  /** It was reported for this place. */
+  reported(judged: number): void {
+    this.#reported = Math.max(this.#reported, judged);
+  }
+}

@@ -1,0 +1,162 @@
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import {
+  type GenerationRef,
+  parseReviewSubject,
+  REVIEWS_STREAM,
+  REVIEWS_SUBJECTS,
+  reviewSubject,
+  type TenantId,
+  tenantReviewSubjects,
+} from "@reprise/protocol";
+import { readDirectBatch, streamSeqOf } from "../nats/direct-batch.ts";
+import { HEADER } from "../nats/header.ts";
+import type { Publish } from "../nats/publisher.ts";
+import { requestStreamApi } from "../nats/stream-api.ts";
+
+/*
+ * Which reviews wait for an answer, over all generations. An index and no more: whether a review is open, and what it is about, its
+ * generation's log says. Who decides one is told by the log too; an entry that outlives its review is passed over and removed.
+ */
+
+/** What the index says of a review. The text is in the log alone. */
+export interface ReviewRecord {
+  readonly rule: string;
+  readonly category: string;
+  readonly from_seq: number;
+  readonly to_seq: number;
+  readonly channel: string;
+  /** Both RFC 3339, UTC. */
+  readonly created_at: string;
+  readonly expires_at: string;
+}
+
+export interface ListedReview {
+  readonly ref: GenerationRef;
+  readonly reviewId: string;
+  readonly record: ReviewRecord;
+  /** Its place in the list. */
+  readonly streamSeq: number;
+}
+
+export interface ReviewsPage {
+  /** In the order in which they were listed. */
+  readonly reviews: readonly ListedReview[];
+  /** What the next page is `after`. */
+  readonly streamSeq: number;
+  /** Whether there were more when the answer was made. */
+  readonly more: boolean;
+}
+
+const BATCH_REVIEWS = 128;
+const BATCH_BYTES = 256 * 1_024;
+
+/**
+ * Lists a review. One that is listed stays as it is, at its place.
+ * @returns whether it is listed; without an answer it may be
+ */
+export async function listReview(
+  publish: Publish,
+  ref: GenerationRef,
+  reviewId: string,
+  record: ReviewRecord,
+): Promise<boolean> {
+  const payload = new TextEncoder().encode(JSON.stringify(record));
+  const { kind } = await publish(reviewSubject(ref, reviewId), payload, { expectedLast: 0 });
+  return kind !== "unavailable";
+}
+
+/**
+ * Takes a review off the list, if it is there.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function removeReview(
+  connection: NatsConnection,
+  ref: GenerationRef,
+  reviewId: string,
+): Promise<void> {
+  await requestStreamApi(connection, REVIEWS_STREAM, "PURGE", { filter: reviewSubject(ref, reviewId) });
+}
+
+/**
+ * A page of one tenant's reviews, at most 128. A replica answers, so the newest may be missing. What is no record is passed over, so
+ * a page may hold fewer than there are.
+ * @param after the `streamSeq` of the page before; 0 for the first
+ * @throws RepriseError `broker_unavailable`
+ */
+export function readReviews(
+  connection: NatsConnection,
+  tenant: TenantId,
+  { limit = BATCH_REVIEWS, after = 0 }: { limit?: number; after?: number } = {},
+): Promise<ReviewsPage> {
+  return readPage(connection, tenantReviewSubjects(tenant), Math.min(limit, BATCH_REVIEWS), after);
+}
+
+/**
+ * Reviews of all tenants whose time is up: the whole list is walked, page by page, until so many are found.
+ * @param nowMs milliseconds since 1970
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readExpiredReviews(
+  connection: NatsConnection,
+  { nowMs, most = BATCH_REVIEWS }: { nowMs: number; most?: number },
+): Promise<ListedReview[]> {
+  const expired: ListedReview[] = [];
+  for (let after = 0, more = true; more && expired.length < most;) {
+    const page = await readPage(connection, REVIEWS_SUBJECTS, BATCH_REVIEWS, after);
+    expired.push(...page.reviews.filter(({ record }) => Date.parse(record.expires_at) <= nowMs));
+    ({ streamSeq: after, more } = page);
+  }
+  return expired.slice(0, most);
+}
+
+async function readPage(
+  connection: NatsConnection,
+  subject: string,
+  maxMessages: number,
+  afterStreamSeq: number,
+): Promise<ReviewsPage> {
+  const request = { afterStreamSeq, subject, maxMessages, maxBytes: BATCH_BYTES };
+  const { messages, more } = await readDirectBatch(connection, REVIEWS_STREAM, request);
+  const last = messages.at(-1);
+  return {
+    reviews: messages.flatMap(toListedReview),
+    streamSeq: last ? streamSeqOf(last) : afterStreamSeq,
+    more: more && last !== undefined,
+  };
+}
+
+function toListedReview(message: Msg): ListedReview[] {
+  const record = decodeReviewRecord(message.data);
+  if (!record) return [];
+  try {
+    const { ref, reviewId } = parseReviewSubject(message.headers?.get(HEADER.subject) ?? "");
+    return [{ ref, reviewId, record, streamSeq: streamSeqOf(message) }];
+  } catch {
+    return [];
+  }
+}
+
+/** Undefined for what `listReview` does not write. */
+export function decodeReviewRecord(payload: Uint8Array): ReviewRecord | undefined {
+  try {
+    const value = JSON.parse(new TextDecoder().decode(payload)) as Record<keyof ReviewRecord, unknown>;
+    const { rule, category, from_seq, to_seq, channel, created_at, expires_at } = value;
+    if (!isText(rule) || !isText(category) || !isText(channel)) return undefined;
+    if (!isSeq(from_seq) || !isSeq(to_seq) || !isTime(created_at) || !isTime(expires_at)) return undefined;
+    return { rule, category, from_seq, to_seq, channel, created_at, expires_at };
+  } catch {
+    return undefined;
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isTime(value: unknown): value is string {
+  return isText(value) && !Number.isNaN(Date.parse(value));
+}
+
+function isSeq(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,94 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import {
+  type ModerationRule,
+  moderationRuleSchema,
+  RepriseError,
+  RULES_STREAM,
+  ruleSetId,
+  ruleSetSubject,
+  type TenantId,
+} from "@reprise/protocol";
+import type { Publish } from "../nats/publisher.ts";
+import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+
+/*
+ * The rules that generations are judged by, stored once under a name that stands for what they say: a log names them and stays small,
+ * and whoever judges it, now or later, does so by exactly these.
+ */
+
+/** Makes sure that a set of rules is kept for as long as the logs that name it. */
+export interface RuleSetStore {
+  /**
+   * @returns the name of the rules
+   * @throws RepriseError `broker_unavailable` when they could not be stored
+   */
+  keep(tenant: TenantId, rules: readonly ModerationRule[]): Promise<string>;
+}
+
+/** RULES keeps a set for three times the logs' life: stored again once in each, it outlives every log that names it. */
+const MAX_KNOWN = 10_000;
+
+/** @param retentionMs how long logs are kept */
+export function createRuleSetStore(publish: Publish, retentionMs: number): RuleSetStore {
+  const known = new Map<string, { atMs: number; stored: Promise<void> }>();
+
+  async function store(subject: string, rules: readonly ModerationRule[]): Promise<void> {
+    const { kind } = await publish(subject, new TextEncoder().encode(JSON.stringify(rules)), {});
+    if (kind === "stored") return;
+    throw new RepriseError("broker_unavailable", "The rules of moderation could not be stored.", {
+      retryAfterMs: 1_000,
+    });
+  }
+
+  return {
+    async keep(tenant, rules) {
+      const id = await ruleSetId(rules);
+      const subject = ruleSetSubject(tenant, id);
+      const now = Date.now();
+      let entry = known.get(subject);
+      if (!entry || now - entry.atMs > retentionMs) {
+        entry = { atMs: now, stored: store(subject, rules) };
+        known.set(subject, entry);
+        entry.stored.catch(() => known.delete(subject));
+        if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!);
+      }
+      await entry.stored;
+      return id;
+    },
+  };
+}
+
+/**
+ * @returns undefined when there are no such rules, or this version can't read them
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readRuleSet(
+  connection: NatsConnection,
+  tenant: TenantId,
+  id: string,
+): Promise<ModerationRule[] | undefined> {
+  const request = { last_by_subj: ruleSetSubject(tenant, id) };
+  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
+    connection,
+    RULES_STREAM,
+    "MSG.GET",
+    request,
+  );
+  if (!message) return undefined;
+  const rules: unknown = JSON.parse(Buffer.from(message.data ?? "", "base64").toString());
+  return moderationRuleSchema.array().safeParse(rules).data;
+}
+
+interface InfoAnswer {
+  state: { messages: number; first_ts: string };
+}
+
+/**
+ * When the oldest rules were stored, by the broker's clock: no log before that names any. Undefined while nobody has asked for
+ * moderation.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function firstRuleSetAt(connection: NatsConnection): Promise<Date | undefined> {
+  const { state } = await requestStreamApi<InfoAnswer>(connection, RULES_STREAM, "INFO", {});
+  return state.messages > 0 ? new Date(state.first_ts) : undefined;
+}

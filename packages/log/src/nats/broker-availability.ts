@@ -1,0 +1,219 @@
+import {
+  generationsStream,
+  JOBS_STREAM,
+  LEASES_STREAM,
+  type RepriseError,
+  RULES_STREAM,
+  toRepriseError,
+} from "@reprise/protocol";
+import { type Broker, watchConnection } from "./connection.ts";
+import {
+  encodeShardAnnouncement,
+  otherShards,
+  readShardCount,
+  shardMemberSubject,
+} from "../topology/shard-count.ts";
+import { requestStreamApi, type StreamPeers } from "./stream-api.ts";
+import { createWriterName } from "./writer-name.ts";
+
+export interface BrokerAvailabilityOptions {
+  readonly broker: Broker;
+  /** How many streams the logs are spread over. */
+  readonly shards: number;
+  /**
+   * Told when appends are no longer possible, with the reasons; with the new ones once others have held for `settleMs`; and when appends
+   * are possible again, without any.
+   */
+  readonly onChange?: (because: readonly string[]) => void;
+  /** Told, once, that the broker's logs are spread over another number of streams by now: this process must end. */
+  readonly onOtherShards?: (error: RepriseError) => void;
+  /** Between two probes. Default 1 s. */
+  readonly everyMs?: number;
+  /** Default 5 s: a broker that comes back has other reasons every second. */
+  readonly settleMs?: number;
+}
+
+const EVERY_MS = 1_000;
+const SETTLE_MS = 5_000;
+const TIMEOUT_MS = 2_000;
+/** What a create is stored in beside its log: its job, and the rules that it is moderated by. */
+const CREATE_STREAMS = [JOBS_STREAM, RULES_STREAM] as const;
+/** Streams asked in one probe: with more shards the next probe goes on behind them. */
+const STREAMS_PER_PROBE = 16;
+/** A replica that its leader has not heard of for as long counts as gone: nodes exchange signs of life every second. */
+const SILENT_NS = 5_000 * 1_000_000;
+
+/**
+ * Whether a create and an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost
+ * their quorum keep it, and take no message. So every second the leaders of the streams of logs, jobs and rules are asked for their replicas,
+ * and a message is stored like an event is: this process's announcement that it is there, and over how many shards it spreads logs.
+ */
+export class BrokerAvailability implements AsyncDisposable {
+  readonly #options: BrokerAvailabilityOptions;
+  readonly #down = new Set<Broker["main"]>();
+  readonly #everyMs: number;
+  readonly #subject = shardMemberSubject(createWriterName());
+  #timer: NodeJS.Timeout | undefined;
+  #probed: readonly string[] = [];
+  #wasAway = false;
+  /** Why the server lets this process in no more, as of the last try. */
+  #refusal: string | undefined;
+  /** The reasons that were told last, and those that may be told next, each as one text. */
+  #told = "";
+  #next = { reasons: "", sinceMs: 0 };
+  #backAtMs = Number.NEGATIVE_INFINITY;
+  #nextShard = 0;
+  /** What is wrong with streams, as of when each was asked last. */
+  readonly #problems = new Map<string, string>();
+  #isClosed = false;
+  #isOther = false;
+
+  /** Until the first probe the broker counts as available: it has just been asked for its streams. */
+  constructor(options: BrokerAvailabilityOptions) {
+    this.#options = options;
+    this.#everyMs = options.everyMs ?? EVERY_MS;
+    const { main, reads, bulk } = options.broker;
+    for (const connection of [main, reads, bulk])
+      watchConnection(connection, {
+        onDown: () => this.#note(() => this.#down.add(connection)),
+        onUp: () => this.#returned(connection),
+      });
+    this.#schedule(0);
+  }
+
+  /** Why no append would be stored now, in words for people: empty when it would. */
+  because(): readonly string[] {
+    if (this.#down.size === 0) return this.#probed;
+    return [`not connected to NATS${this.#refusal === undefined ? "" : `: ${this.#refusal}`}`];
+  }
+
+  /** Whether appends were impossible at some time of the last so many milliseconds. */
+  wasAwayWithin(ms: number): boolean {
+    return this.#wasAway || performance.now() - this.#backAtMs < ms;
+  }
+
+  /** Also says that this process is gone, if the broker hears it within 2 s. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (this.#down.size === 0) await this.#store(0);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** A connection that is back says nothing of the streams behind it: they are asked before the broker counts as available. */
+  #returned(connection: Broker["main"]): void {
+    this.#note(() => {
+      this.#down.delete(connection);
+      if (this.#down.size === 0) this.#refusal = undefined;
+      this.#probed = ["the log's streams have not answered since the connection is back"];
+    });
+    if (this.#down.size === 0) this.#schedule(0);
+  }
+
+  #schedule(ms = this.#everyMs): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#probe(), ms);
+    this.#timer.unref();
+  }
+
+  async #probe(): Promise<void> {
+    if (this.#down.size === 0) {
+      const because = await this.#ask();
+      // What was asked before the connection was lost says nothing of the time behind that.
+      if (this.#down.size === 0) this.#note(() => (this.#probed = because));
+    } else {
+      const refusal = await this.#options.broker.whyRefused();
+      if (this.#down.size > 0) this.#note(() => (this.#refusal = refusal));
+    }
+    this.#schedule();
+  }
+
+  async #ask(): Promise<string[]> {
+    const { shards } = this.#options;
+    const count = Math.min(shards, STREAMS_PER_PROBE);
+    const asked = Array.from({ length: count }, (_, i) => (this.#nextShard + i) % shards);
+    this.#nextShard = (this.#nextShard + count) % shards;
+    const [stored] = await Promise.all([
+      this.#store(shards).then((problem) => problem ?? this.#compareShards()),
+      ...[...CREATE_STREAMS, ...asked.map(generationsStream)].map((stream) => this.#askLeader(stream)),
+    ]);
+    return [...(stored === undefined ? [] : [stored]), ...this.#problems.values()];
+  }
+
+  async #askLeader(stream: string): Promise<void> {
+    const problem = await askLeader(this.#options.broker, stream);
+    if (problem === undefined) this.#problems.delete(stream);
+    else this.#problems.set(stream, problem);
+  }
+
+  /** Behind this process's own announcement: one that raises the number looks for others behind its own. */
+  async #compareShards(): Promise<string | undefined> {
+    const { broker, shards, onOtherShards } = this.#options;
+    try {
+      const kept = await readShardCount(broker.main);
+      if (kept === undefined || kept === shards) return undefined;
+      const error = otherShards(kept, shards);
+      if (!this.#isOther) onOtherShards?.(error);
+      this.#isOther = true;
+      return error.message;
+    } catch (error) {
+      return toRepriseError(error).message;
+    }
+  }
+
+  async #store(shards: number): Promise<string | undefined> {
+    try {
+      const announcement = encodeShardAnnouncement(shards);
+      const reply = await this.#options.broker.main.request(this.#subject, announcement, {
+        timeout: TIMEOUT_MS,
+      });
+      const { error } = reply.json<{ error?: { description?: string } }>();
+      return error && `${LEASES_STREAM} stores nothing: ${error.description}`;
+    } catch (error) {
+      return `${LEASES_STREAM} stores nothing: ${(error as Error).message}`;
+    }
+  }
+
+  #note(change: () => void): void {
+    if (this.#isClosed) return;
+    change();
+    const because = this.because();
+    const isAway = because.length > 0;
+    const reasons = because.join();
+    if (reasons !== this.#next.reasons) this.#next = { reasons, sinceMs: performance.now() };
+    const { settleMs = SETTLE_MS, onChange } = this.#options;
+    const isOtherReason = reasons !== this.#told && performance.now() - this.#next.sinceMs >= settleMs;
+    if (isAway === this.#wasAway && !(isAway && isOtherReason)) return;
+    if (this.#wasAway && !isAway) this.#backAtMs = performance.now();
+    this.#wasAway = isAway;
+    this.#told = reasons;
+    onChange?.(because);
+  }
+}
+
+async function askLeader({ main }: Broker, stream: string): Promise<string | undefined> {
+  try {
+    const { cluster } = await requestStreamApi<{ cluster?: StreamPeers }>(
+      main,
+      stream,
+      "INFO",
+      {},
+      TIMEOUT_MS,
+    );
+    return hasQuorum(cluster) ? undefined : `${stream} has no quorum`;
+  } catch (error) {
+    return toRepriseError(error).message;
+  }
+}
+
+/** Of a single server there is no cluster, or one without replicas. */
+function hasQuorum(cluster: StreamPeers | undefined): boolean {
+  const replicas = cluster?.replicas ?? [];
+  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
+  return (heard + 1) * 2 > replicas.length + 1;
+}

@@ -1,0 +1,77 @@
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { RepriseError } from "@reprise/protocol";
+
+/** What an answer of the stream API has beside its own fields. */
+interface Answer {
+  error?: { code: number; err_code?: number; description?: string };
+}
+
+const TIMEOUT_MS = 5_000;
+/** No message with this subject; no message with this sequence, which the broker says in two ways. */
+const NOT_THERE: ReadonlySet<number | undefined> = new Set([10_037, 10_043, 10_057]);
+
+/**
+ * One question to the leader of a stream. What is not there is an answer: one without content.
+ * @throws RepriseError `broker_unavailable`, also when the broker refuses
+ */
+export async function requestStreamApi<T extends object>(
+  connection: NatsConnection,
+  stream: string,
+  what: "INFO" | "MSG.GET" | "MSG.DELETE" | "PURGE",
+  request: object,
+  timeoutMs = TIMEOUT_MS,
+): Promise<T> {
+  let reply: Msg;
+  try {
+    reply = await connection.request(`$JS.API.STREAM.${what}.${stream}`, JSON.stringify(request), {
+      timeout: timeoutMs,
+    });
+  } catch (cause) {
+    throw streamUnavailable(stream, "no answer", cause);
+  }
+  const answer = reply.json<T & Answer>();
+  const { error } = answer;
+  if (error && !NOT_THERE.has(error.err_code))
+    throw streamUnavailable(stream, `${error.err_code} ${error.description}`);
+  return answer;
+}
+
+/** Who keeps a stream beside its leader, as `INFO` tells it. */
+export interface StreamPeers {
+  replicas?: { offline?: boolean; /** Since it was heard last, ns. */ active: number }[];
+}
+
+/** A message as `MSG.GET` tells it. */
+export interface StoredMessage {
+  seq: number;
+  /** When the broker stored it, by the broker's clock. RFC 3339. */
+  time: string;
+  subject: string;
+  /** Base64; absent when empty. */
+  data?: string;
+  /** The block of its headers, base64; absent when there are none. */
+  hdrs?: string;
+}
+
+/**
+ * The next message behind a place, as the leader knows it; undefined when there is none. Costs a request per message: for what must not be
+ * missed, where a replica says that there is nothing more.
+ * @param subject what to select; may have wildcards
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readNextMessage(
+  connection: NatsConnection,
+  stream: string,
+  { afterStreamSeq, subject }: { afterStreamSeq: number; subject: string },
+): Promise<StoredMessage | undefined> {
+  const request = { seq: afterStreamSeq + 1, next_by_subj: subject };
+  return (await requestStreamApi<{ message?: StoredMessage }>(connection, stream, "MSG.GET", request))
+    .message;
+}
+
+export function streamUnavailable(stream: string, reason: string, cause?: unknown): RepriseError {
+  return new RepriseError("broker_unavailable", `The stream ${stream} can't be read: ${reason}.`, {
+    cause,
+    retryAfterMs: 1_000,
+  });
+}

@@ -1,0 +1,112 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import { type BatchRequest, readDirectBatch, streamSeqOf } from "./direct-batch.ts";
+import { HEADER } from "./header.ts";
+import { requestStreamApi, type StoredMessage } from "./stream-api.ts";
+
+/** What lies at one place of a stream. */
+export interface StreamMessage {
+  readonly streamSeq: number;
+  /** Microseconds since 1970, by the broker's clock. */
+  readonly storedAtUs: number;
+  readonly subject: string;
+  /** A part of what the connection has read: whoever keeps it for long copies it. */
+  readonly payload: Uint8Array;
+}
+
+/** A stream as its leader knows it. */
+export interface StreamInfo {
+  /** When it was made: what has its name and another time is another stream. RFC 3339. */
+  readonly created: string;
+  /** The oldest message that is kept; one more than `lastStreamSeq` when there is none. */
+  readonly firstStreamSeq: number;
+  readonly lastStreamSeq: number;
+  /** When its leader said so, by its clock, microseconds since 1970: what lies behind `lastStreamSeq` was stored later. */
+  readonly atUs: number;
+  /** For how long it keeps a message, microseconds; Infinity: for ever. */
+  readonly maxAgeUs: number;
+}
+
+const ALL_SUBJECTS = ">";
+const NS_PER_US = 1_000;
+
+/**
+ * The next messages behind a place, of one subject or of all, oldest first; none when there is nothing behind it, or nothing that the
+ * replica that was asked has heard of yet.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readStreamMessages(
+  connection: NatsConnection,
+  stream: string,
+  request: Omit<BatchRequest, "subject"> & { subject?: string },
+): Promise<StreamMessage[]> {
+  const { messages } = await readDirectBatch(connection, stream, { subject: ALL_SUBJECTS, ...request });
+  return messages.map((msg) => ({
+    streamSeq: streamSeqOf(msg),
+    storedAtUs: toMicroseconds(msg.headers?.get(HEADER.timeStamp) ?? ""),
+    subject: msg.headers?.get(HEADER.subject) ?? "",
+    payload: msg.data,
+  }));
+}
+
+/** @throws RepriseError `broker_unavailable` */
+export async function readStreamInfo(connection: NatsConnection, stream: string): Promise<StreamInfo> {
+  const { created, ts, config, state } = await requestStreamApi<InfoAnswer>(connection, stream, "INFO", {});
+  return {
+    created,
+    firstStreamSeq: state.first_seq,
+    lastStreamSeq: state.last_seq,
+    atUs: toMicroseconds(ts),
+    // The broker's 0 is no limit.
+    maxAgeUs: config.max_age / NS_PER_US || Number.POSITIVE_INFINITY,
+  };
+}
+
+/**
+ * When the message at a place was stored, as the leader knows it; undefined when nothing is there any more.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readStoredAtUs(
+  connection: NatsConnection,
+  stream: string,
+  streamSeq: number,
+): Promise<number | undefined> {
+  const { message } = await requestStreamApi<{ message?: StoredMessage }>(connection, stream, "MSG.GET", {
+    seq: streamSeq,
+  });
+  return message && toMicroseconds(message.time);
+}
+
+/**
+ * What a subject's last message holds, as the leader knows it; undefined when there is none.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readLastMessage(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+): Promise<Uint8Array | undefined> {
+  const { message } = await requestStreamApi<{ message?: StoredMessage }>(connection, stream, "MSG.GET", {
+    last_by_subj: subject,
+  });
+  return message && Buffer.from(message.data ?? "", "base64");
+}
+
+interface InfoAnswer {
+  created: string;
+  ts: string;
+  config: { max_age: number };
+  state: { first_seq: number; last_seq: number };
+}
+
+const SECOND_CHARS = "2026-11-21T11:44:05".length;
+const MICRO_DIGITS = 6;
+let lastSecond = { text: "", us: 0 };
+
+/** Of a time as the broker writes it: RFC 3339, UTC, with up to nine digits of a second. */
+export function toMicroseconds(time: string): number {
+  const text = time.slice(0, SECOND_CHARS);
+  // Nearly all messages share their second with the one before, and parsing dates is slow.
+  if (text !== lastSecond.text) lastSecond = { text, us: Date.parse(`${text}Z`) * 1_000 };
+  const digits = time[SECOND_CHARS] === "." ? time.slice(SECOND_CHARS + 1, -1) : "";
+  return lastSecond.us + Number(digits.slice(0, MICRO_DIGITS).padEnd(MICRO_DIGITS, "0"));
+}

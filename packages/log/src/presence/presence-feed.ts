@@ -1,0 +1,24 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { type GenerationRef, type NodeId, parseReaderSubject, readerSubjects } from "@reprise/protocol";
+import { decodePresenceRecord, type PresenceRecord } from "./presence-records.ts";
+import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
+
+export interface PresenceFeedOptions {
+  /** Called for each word of a node about its readers, inside the connection's read loop: it has to be short. */
+  onReaders: (node: NodeId, record: PresenceRecord) => void;
+  /** Told what `onReaders` throws, and of words that are none. */
+  onError: (error: unknown) => void;
+}
+
+/** Follows what nodes say of one generation's readers, as they say it. Nodes repeat themselves, so one that is missed comes again. */
+export function subscribePresence(
+  connection: NatsConnection,
+  ref: GenerationRef,
+  { onReaders, onError }: PresenceFeedOptions,
+): Subscription {
+  const onMessage = ({ subject, data }: Msg) => {
+    const record = decodePresenceRecord(data);
+    if (record) onReaders(parseReaderSubject(subject).node, record);
+  };
+  return subscribeGuarded(connection, readerSubjects(ref), { onMessage, onError });
+}

@@ -1,0 +1,115 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import {
+  type GenerationRef,
+  type NodeId,
+  parseReaderSubject,
+  readerSubject,
+  readerSubjects,
+  READERS_STREAM,
+  type SeqRange,
+} from "@reprise/protocol";
+import type { Publish } from "../nats/publisher.ts";
+import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+
+/*
+ * Who reads a generation, over all nodes: each node that has readers of it keeps one record, the last message of a subject of its
+ * own. The broker's time stamp says when the node last said so. Kept only for generations whose policy asks who reads.
+ */
+
+/** For how long a node's word that it has readers counts. A node repeats it three times as often. */
+export const PRESENCE_LEASE_MS = 6_000;
+
+/** What a node says of its readers of one generation. */
+export interface PresenceRecord {
+  /** How many read at this node now. */
+  readonly readers: number;
+  /** The last event that the connection of the furthest one has taken; 0 for none. */
+  readonly seq: number;
+  /** What the log has that none of them may be shown yet: moderation holds it. Said where the generation waits for its readers. */
+  readonly held?: SeqRange;
+}
+
+/** A node's record, and when the broker stored it, by the broker's clock. Milliseconds since 1970. */
+export interface NodePresence extends PresenceRecord {
+  readonly node: NodeId;
+  readonly atMs: number;
+}
+
+/** `held` is from the first event to the last. */
+interface StoredRecord {
+  readonly readers: number;
+  readonly seq: number;
+  readonly held?: readonly [number, number];
+}
+
+/** @returns whether it is stored; without an answer it may be */
+export async function publishPresence(
+  publish: Publish,
+  { ref, node }: { ref: GenerationRef; node: NodeId },
+  { readers, seq, held }: PresenceRecord,
+): Promise<boolean> {
+  const record: StoredRecord = { readers, seq, ...(held && { held: [held.fromSeq, held.toSeq] }) };
+  const payload = new TextEncoder().encode(JSON.stringify(record));
+  const { kind } = await publish(readerSubject(ref, node), payload, {});
+  return kind === "stored";
+}
+
+/** Undefined for what `publishPresence` does not write. */
+export function decodePresenceRecord(payload: Uint8Array): PresenceRecord | undefined {
+  try {
+    const { readers, seq, held } = JSON.parse(new TextDecoder().decode(payload)) as Partial<StoredRecord>;
+    if (!isCount(readers) || !isCount(seq)) return undefined;
+    if (held === undefined) return { readers, seq };
+    const [fromSeq, toSeq] = held;
+    return isCount(fromSeq) && isCount(toSeq) ? { readers, seq, held: { fromSeq, toSeq } } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/**
+ * What all nodes say of one generation's readers, as the stream's leader has it, and the broker's time at that moment: whatever
+ * was stored before the call is in the answer.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readPresence(
+  connection: NatsConnection,
+  ref: GenerationRef,
+): Promise<{ brokerTimeMs: number; records: NodePresence[] }> {
+  const { ts, state } = await requestStreamApi<InfoAnswer>(connection, READERS_STREAM, "INFO", {
+    subjects_filter: readerSubjects(ref),
+  });
+  const records = Object.keys(state.subjects ?? {}).map((subject) => readRecord(connection, subject));
+  return { brokerTimeMs: Date.parse(ts), records: (await Promise.all(records)).flat() };
+}
+
+/**
+ * Makes sure that nodes can say who reads at them at this moment.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function assertPresenceStored(connection: NatsConnection): Promise<void> {
+  await requestStreamApi(connection, READERS_STREAM, "INFO", {});
+}
+
+interface InfoAnswer {
+  ts: string;
+  state: { subjects?: Record<string, number> };
+}
+
+/** Nothing when the record has expired meanwhile, or is none. */
+async function readRecord(connection: NatsConnection, subject: string): Promise<NodePresence[]> {
+  const request = { last_by_subj: subject };
+  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
+    connection,
+    READERS_STREAM,
+    "MSG.GET",
+    request,
+  );
+  const record = message && decodePresenceRecord(Buffer.from(message.data ?? "", "base64"));
+  if (!record) return [];
+  return [{ ...record, node: parseReaderSubject(subject).node, atMs: Date.parse(message.time) }];
+}

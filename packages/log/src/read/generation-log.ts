@@ -1,0 +1,74 @@
+import type { Broker } from "../nats/connection.ts";
+import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
+import { createLogReader, type LogReader } from "./log-reader.ts";
+import { createPublish, type Publish } from "../nats/publisher.ts";
+import { ReplyInbox } from "../nats/reply-inbox.ts";
+import { createVerdictReader, type VerdictReader } from "../moderation/verdicts.ts";
+
+/** What it takes to read and write logs over one broker's connections. */
+export interface GenerationLog {
+  /** Large messages go apart from small ones, which they would hold up. */
+  readonly publish: Publish;
+  /** For checkpoints: over the connection that history is read on, so that no append waits behind a large one. */
+  readonly publishCheckpoint: Publish;
+  readonly reader: LogReader;
+  readonly leader: LeaderReader;
+  readonly verdicts: VerdictReader;
+  /** The largest checkpoint that the broker takes. */
+  readonly maxCheckpointBytes: number;
+  /** How long a call that begins now is to go on with what changes a log while the broker does not answer. */
+  readonly budgetMs: number;
+  /** Whether all connections stand at this moment. */
+  readonly connected: boolean;
+  close(): void;
+}
+
+const MAX_CHECKPOINT_BYTES = 4 * 1_024 * 1_024;
+const HEADER_ROOM = 4_096;
+const LARGE_BYTES = 64 * 1_024;
+/** An election takes up to 10 s. */
+const BUDGET_MS = 20_000;
+/** While the broker is known to be away: enough for one that is just coming back. */
+const AWAY_BUDGET_MS = 2_000;
+
+export interface GenerationLogOptions {
+  /** Default 20 s. */
+  readonly budgetMs?: number | undefined;
+  /** Whether the broker is known to take no appends: calls that begin meanwhile go on for 2 s at most. Default: it never is. */
+  readonly isAway?: (() => boolean) | undefined;
+}
+
+/** @param onError told of defects inside callbacks, which nobody awaits */
+export function createGenerationLog(
+  broker: Broker,
+  onError: (error: unknown) => void,
+  { budgetMs = BUDGET_MS, isAway = () => false }: GenerationLogOptions = {},
+): GenerationLog {
+  const writes = new ReplyInbox(broker.main, onError);
+  const reads = new ReplyInbox(broker.reads, onError);
+  const bulk = new ReplyInbox(broker.bulk, onError);
+  const publishSmall = createPublish(writes);
+  const publishLarge = createPublish(bulk);
+  const leader = createLeaderReader(reads);
+  const maxPayload = broker.main.info?.max_payload ?? 0;
+  return {
+    publish: (subject, payload, options) =>
+      (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
+    publishCheckpoint: createPublish(reads),
+    reader: createLogReader(reads, leader),
+    leader,
+    verdicts: createVerdictReader(reads),
+    maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
+    get budgetMs() {
+      return isAway() ? Math.min(AWAY_BUDGET_MS, budgetMs) : budgetMs;
+    },
+    get connected() {
+      return writes.connected && reads.connected && bulk.connected;
+    },
+    close() {
+      writes.close();
+      reads.close();
+      bulk.close();
+    },
+  };
+}

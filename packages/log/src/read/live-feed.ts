@@ -1,0 +1,25 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { type GenerationRef, liveSubject } from "@reprise/protocol";
+import { HEADER } from "../nats/header.ts";
+import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
+
+export interface LiveFeedOptions {
+  /**
+   * Called for each event that the broker republishes, inside the connection's read loop: it has to be short. `payload` is a
+   * view that is valid during the call; `sequence` reads the stream sequence, which costs parsing headers.
+   */
+  onEvent: (payload: Uint8Array, sequence: () => number) => void;
+  /** Told what `onEvent` throws. */
+  onError: (error: unknown) => void;
+}
+
+/** Follows one generation's live feed: a hint of what is stored, at most once. */
+export function subscribeLive(
+  connection: NatsConnection,
+  ref: GenerationRef,
+  { onEvent, onError }: LiveFeedOptions,
+): Subscription {
+  // Whether headers are parsed is for `onEvent` to say.
+  const onMessage = (msg: Msg) => onEvent(msg.data, () => Number(msg.headers?.get(HEADER.sequence)));
+  return subscribeGuarded(connection, liveSubject(ref), { onMessage, onError });
+}

@@ -1,0 +1,236 @@
+import type { Msg } from "@nats-io/transport-node";
+import {
+  CHECKPOINTS_STREAM,
+  checkpointSubject,
+  type GenerationRef,
+  logSubject,
+  RepriseError,
+  streamOf,
+} from "@reprise/protocol";
+import { decodeCheckpoint } from "../append/checkpoint.ts";
+import { HEADER } from "../nats/header.ts";
+import type { LeaderReader } from "./leader-reader.ts";
+import { headOf, isHead, type LogHead } from "../append/log-head.ts";
+import { generationErased, generationExpired } from "./expired-or-erased.ts";
+import type { NoReply, ReplyInbox } from "../nats/reply-inbox.ts";
+import { readAfterHead } from "../append/rollback.ts";
+import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
+import { isStreamAbsent } from "../nats/stream-existence.ts";
+
+/**
+ * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks
+ * the leader, before it says that a log is empty or that a checkpoint is void, and `readFirst`.
+ * All calls throw RepriseError `broker_unavailable` when no answer comes in time.
+ */
+export interface LogReader {
+  /**
+   * The whole log: the checkpoint, then the tail behind it. The log has the last word: where it does not have the checkpoint's
+   * last event at its place, byte for byte, it counts alone.
+   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place;
+   *   `generation_erased` when it was erased, for as long as the marker of that is kept
+   */
+  readLog(ref: GenerationRef): Promise<LogSnapshot>;
+  /**
+   * The oldest event that is kept, as the leader knows it; undefined for a log that has none. One round trip.
+   * @throws RepriseError as `readLog` does
+   */
+  readFirst(ref: GenerationRef): Promise<StoredEvent | undefined>;
+  /** What is stored after a stream sequence, oldest first. */
+  readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
+  /** One small batch of it; `more` says whether another would find more. */
+  readBatch(ref: GenerationRef, afterStreamSeq: number): Promise<{ events: StoredEvent[]; more: boolean }>;
+  /** The last event, or undefined for a generation that has none. */
+  readLast(ref: GenerationRef): Promise<StoredEvent | undefined>;
+}
+
+/**
+ * Small, because nats-server blocks writes to the stream while it collects a batch, and collecting means scanning past
+ * everybody else's events.
+ */
+const BATCH_EVENTS = 64;
+const BATCH_BYTES = 256 * 1_024;
+/** A server that hangs takes its share of the requests along; the next try may reach another one. Together 5 s. */
+const TRIES_MS = [1_500, 1_500, 2_000] as const;
+
+export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
+  async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
+    const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
+    if (found?.headers?.has(HEADER.erased)) throw generationErased();
+    const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
+    const tail = checkpoint && (await readAfterHead({ readTail }, ref, headOf(checkpoint)));
+    if (tail) return join(checkpoint, tail);
+    const log = await readTail(ref, 0);
+    if (checkpoint && (await isAtLeader(ref, headOf(checkpoint), log))) return checkpoint;
+    // A replica that lags knows nothing of a new generation: that there is none, only the leader can say.
+    const events = log.length > 0 ? log : await leader.readTail(ref, 0);
+    if (events.length === 0 && found) throw generationExpired();
+    return join(EMPTY, events);
+  }
+
+  /**
+   * Whether the log has what a checkpoint ends with, though the replica that was asked does not: it lags. Otherwise the store was
+   * rolled back, or the event has expired, and the checkpoint says nothing any more. Without a leader what the replica has will do.
+   */
+  async function isAtLeader(
+    ref: GenerationRef,
+    head: LogHead,
+    shown: readonly StoredEvent[],
+  ): Promise<boolean> {
+    try {
+      const [event] = await leader.readTail(ref, head.streamSeq - 1, 1);
+      return isHead(event, head);
+    } catch (error) {
+      if (shown.length > 0) return false;
+      throw error;
+    }
+  }
+
+  async function readFirst(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    const [checkpoint, first] = await Promise.all([
+      getLast(CHECKPOINTS_STREAM, checkpointSubject(ref)),
+      readOldest(ref),
+    ]);
+    if (checkpoint?.headers?.has(HEADER.erased)) throw generationErased();
+    if (checkpoint && !first) throw generationExpired();
+    return first;
+  }
+
+  /** Without a leader an event that a replica has will do; that there is none, only the leader can say. */
+  async function readOldest(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    try {
+      const [oldest] = await leader.readTail(ref, 0, 1);
+      return oldest;
+    } catch (error) {
+      const [oldest] = (await readBatch(ref, 0)).events;
+      if (oldest) return oldest;
+      throw error;
+    }
+  }
+
+  async function readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]> {
+    const all: StoredEvent[] = [];
+    for (let after = afterStreamSeq, more = true; more;) {
+      const batch = await readBatch(ref, after);
+      all.push(...batch.events);
+      more = batch.more && batch.events.length > 0;
+      after = all.at(-1)?.streamSeq ?? after;
+    }
+    return all;
+  }
+
+  const readBatch: LogReader["readBatch"] = (ref, afterStreamSeq) =>
+    patiently((timeoutMs) => tryBatch(ref, afterStreamSeq, timeoutMs));
+
+  function tryBatch(
+    ref: GenerationRef,
+    afterStreamSeq: number,
+    timeoutMs: number,
+  ): Promise<{ events: StoredEvent[]; more: boolean }> {
+    const request = JSON.stringify({
+      seq: afterStreamSeq + 1,
+      next_by_subj: logSubject(ref),
+      batch: BATCH_EVENTS,
+      max_bytes: BATCH_BYTES,
+    });
+    const stream = streamOf(ref.generation);
+    const events: StoredEvent[] = [];
+    return new Promise((resolve, reject) => {
+      inbox.request(`$JS.API.DIRECT.GET.${stream}`, request, {
+        timeoutMs,
+        handler: (reply) => {
+          if (typeof reply === "string") {
+            resolve(unlessAbsent(stream, reply, { events, more: false }));
+            return false;
+          }
+          const status = reply.headers?.code ?? 0;
+          if (status === 0) {
+            events.push(toStoredEvent(reply));
+            return true;
+          }
+          if (status === 204) resolve({ events, more: Number(reply.headers?.get("Nats-Num-Pending")) > 0 });
+          else if (status === 404) resolve({ events, more: false });
+          else reject(refused(reply));
+          return false;
+        },
+      });
+    });
+  }
+
+  async function readLast(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    const msg = await getLast(streamOf(ref.generation), logSubject(ref));
+    return msg && toStoredEvent(msg);
+  }
+
+  const getLast = (stream: string, subject: string) =>
+    patiently((timeoutMs) => tryLast(stream, subject, timeoutMs));
+
+  function tryLast(stream: string, subject: string, timeoutMs: number): Promise<Msg | undefined> {
+    return new Promise((resolve, reject) => {
+      inbox.request(`$JS.API.DIRECT.GET.${stream}.${subject}`, "", {
+        timeoutMs,
+        handler: (reply) => {
+          if (typeof reply === "string") resolve(unlessAbsent(stream, reply, undefined));
+          else if ((reply.headers?.code ?? 0) === 0) resolve(reply);
+          else if (reply.headers?.code === 404) resolve(undefined);
+          else reject(refused(reply));
+          return false;
+        },
+      });
+    });
+  }
+
+  /** Nobody answers for a stream that does not exist either: that is an answer, `empty`. Anybody may make up a shard. */
+  async function unlessAbsent<T>(stream: string, reason: NoReply, empty: T): Promise<T> {
+    if (reason === "no_responders" && (await isStreamAbsent(inbox, stream))) return empty;
+    throw unavailable(reason);
+  }
+
+  return { readLog, readFirst, readTail, readBatch, readLast };
+}
+
+const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
+
+function join({ events, streamSeq }: LogSnapshot, tail: readonly StoredEvent[]): LogSnapshot {
+  return {
+    events: [...events, ...tail.map(({ payload }) => payload)],
+    streamSeq: tail.at(-1)?.streamSeq ?? streamSeq,
+  };
+}
+
+/** Copies the payload: what the client hands out is a view of a socket chunk of up to 64 KB, which it would keep alive. */
+function toStoredEvent(msg: Msg): StoredEvent {
+  return {
+    payload: Uint8Array.from(msg.data),
+    streamSeq: Number(msg.headers?.get(HEADER.sequence)),
+    writer: msg.headers?.get(HEADER.writer) ?? "",
+  };
+}
+
+/** Asks again where nobody has answered in time. What is refused, or nobody is there for, is an answer. */
+async function patiently<T>(
+  ask: (timeoutMs: number) => Promise<T>,
+  [timeoutMs, ...later]: readonly number[] = TRIES_MS,
+): Promise<T> {
+  try {
+    return await ask(timeoutMs!);
+  } catch (error) {
+    const isTimeout = error instanceof RepriseError && error.cause === ("timeout" satisfies NoReply);
+    if (!isTimeout || later.length === 0) throw error;
+    return patiently(ask, later);
+  }
+}
+
+function unavailable(reason: NoReply): RepriseError {
+  return new RepriseError("broker_unavailable", `The log can't be read: ${reason}.`, {
+    cause: reason,
+    retryAfterMs: 1_000,
+  });
+}
+
+function refused(reply: Msg): RepriseError {
+  const { code = 0, description = "" } = reply.headers ?? {};
+  return new RepriseError(
+    "broker_unavailable",
+    `The broker refused to read the log: ${code} ${description}.`,
+  );
+}

@@ -1,0 +1,142 @@
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { BrokerAvailability } from "../nats/broker-availability.ts";
+import { type Broker, connectBroker } from "../nats/connection.ts";
+import { openBroker } from "./open-broker.ts";
+import { agreeOnShards, readShardCount } from "./shard-count.ts";
+import { readNextMessage, requestStreamApi } from "../nats/stream-api.ts";
+import { eventually } from "../testing/eventually.ts";
+
+const EVERY_MS = 50;
+
+let server: TestBroker;
+beforeAll(async () => {
+  server = await startTestBroker();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Every test begins with an empty broker. */
+beforeEach(async () => {
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  const manager = await jetstreamManager(broker.main);
+  for await (const name of manager.streams.names()) await manager.streams.delete(name);
+});
+
+const open = (shards: number): Promise<Broker> =>
+  openBroker({ url: server.url, name: "test", shards, replicas: 1, retentionMs: 3_600_000 });
+
+/** A process with so many shards, until it is disposed of. */
+async function start(shards: number) {
+  await using stack = new AsyncDisposableStack();
+  const broker = stack.use(await open(shards));
+  const failures: Error[] = [];
+  const onOtherShards = (error: Error) => failures.push(error);
+  const watch = stack.use(new BrokerAvailability({ broker, shards, everyMs: EVERY_MS, onOtherShards }));
+  const owned = stack.move();
+  return { broker, watch, failures, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+const streamsOf = async ({ main }: Broker) => {
+  const names = await (await jetstreamManager(main)).streams.names("gen.*.>").next();
+  return names.length;
+};
+
+const REFUSED = { code: "broker_incompatible", param: "REPRISE_SHARDS" };
+
+/** Until some process has said that it is there. */
+const spoken = ({ main }: Broker) =>
+  eventually(async () => {
+    const announcement = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
+    expect(await readNextMessage(main, "LEASES", announcement)).toBeDefined();
+  });
+
+test("a process with another number than those that run is refused, and makes no stream", async () => {
+  await using running = await start(4);
+  await spoken(running.broker);
+  await expect(open(2)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining("over 4") });
+  await expect(open(8)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining("run with 4") });
+  expect([await streamsOf(running.broker), await readShardCount(running.broker.main)]).toEqual([4, 4]);
+  await using _ = await start(4);
+  expect(running.failures).toEqual([]);
+});
+
+test("the number is raised when no process with the old one is left, and never lowered", async () => {
+  {
+    await using running = await start(2);
+    await spoken(running.broker);
+  }
+  await using raised = await start(3);
+  expect([await streamsOf(raised.broker), await readShardCount(raised.broker.main)]).toEqual([3, 3]);
+  await expect(open(2)).rejects.toMatchObject(REFUSED);
+});
+
+test("a process that died without a word counts as gone once it has been silent for long enough", async () => {
+  await using dead = await start(2);
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  await spoken(broker);
+  const raise = (silenceMs: number) => agreeOnShards(broker.main, { shards: 3, existing: 2, silenceMs });
+  await expect(raise(60_000)).rejects.toMatchObject(REFUSED);
+  await dead.broker.close();
+  await raise(10 * EVERY_MS);
+  expect(await readShardCount(broker.main)).toBe(3);
+});
+
+test("a process that was paused while the number was raised ends when it learns of it", async () => {
+  await using paused = await start(2);
+  const count = (await jetstreamManager(paused.broker.main)).streams;
+  await count.purge("LEASES", { filter: "lease.shards.member.*" });
+  await using _ = await open(2);
+  await paused.broker.main.request("lease.shards.work.count", JSON.stringify({ shards: 3 }));
+  await eventually(() => expect(paused.failures).toMatchObject([REFUSED]));
+});
+
+test("of processes that start at once with two numbers, those with at most one number go on", async () => {
+  const numbers = [2, 3, 2, 3, 2, 3];
+  const settled = await Promise.allSettled(
+    numbers.map(async (shards) => ({ shards, ...(await start(shards)) })),
+  );
+  const started = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  await eventually(async () => {
+    const kept = await readShardCount(started[0]!.broker.main);
+    const going = started.filter(({ failures }) => failures.length === 0);
+    expect(going.filter(({ shards }) => shards !== kept)).toEqual([]);
+  });
+  for (const process of started) await process[Symbol.asyncDispose]();
+});
+
+test("a broker that was used before it kept the number has the one of its streams", async () => {
+  {
+    await using before = await open(3);
+    await (await jetstreamManager(before.main)).streams.purge("LEASES");
+  }
+  await expect(open(2)).rejects.toMatchObject(REFUSED);
+  await using same = await open(3);
+  expect(await readShardCount(same.main)).toBe(3);
+});
+
+test("the number outlives the retention time, also while no process runs, and one that an older version has kept", async () => {
+  const stored = { url: server.url, name: "test", shards: 3, replicas: 1, retentionMs: 1_000 };
+  {
+    await using _ = await openBroker(stored);
+    await using broker = await connectBroker({ url: server.url, name: "test" });
+    const { seq } = await jetstream(broker.main).publish(
+      "lease.shards.work.count",
+      JSON.stringify({ shards: 3 }),
+    );
+    await using again = await openBroker(stored);
+    const kept = { last_by_subj: "lease.shards.work.count" };
+    const { message } = await requestStreamApi<{ message: { seq: number } }>(
+      again.main,
+      "LEASES",
+      "MSG.GET",
+      kept,
+    );
+    expect(message.seq).toBeGreaterThan(seq);
+  }
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  await jetstream(broker.main).publish("lease.shards.member.dead", JSON.stringify({ shards: 3 }));
+  const dead = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
+  await eventually(async () => expect(await readNextMessage(broker.main, "LEASES", dead)).toBeUndefined());
+  expect(await readShardCount(broker.main)).toBe(3);
+});

@@ -1,0 +1,176 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { JetStreamApiError, jetstream } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
+import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+
+/*
+ * Over how many streams new generations are spread is one number for all processes: with two of them one Idempotency-Key would stand for
+ * two generations, and logs would lie in streams that are neither moderated nor archived. So the broker keeps the number, and every
+ * process says once a second that it is there and which number it has.
+ *
+ * A process that starts says its own number first and reads the broker's then; one that raises the broker's number writes it first and
+ * looks for others then. Both ask the leader, so of two that do it at the same moment at least one sees the other and gives up.
+ */
+
+const GROUP = "shards";
+const COUNT_SUBJECT = leaseSubject(GROUP, "count");
+const MEMBER_SUBJECTS = memberSubject(GROUP, "*");
+/** A process that is silent for so long is gone. */
+const SILENCE_MS = 8_000;
+const LOOK_MS = 500;
+const WRONG_LAST_SEQUENCE = 10_071;
+/** The number outlives the stream's `max_age`, also while no process runs; what processes announce of themselves does not. */
+const FOR_EVER = "never";
+
+interface ShardAnnouncement {
+  readonly shards: number;
+}
+
+/** Where a process says once a second that it is there. */
+export function shardMemberSubject(process: string): string {
+  return memberSubject(GROUP, process);
+}
+
+/** What it says there. A process that leaves says 0. */
+export function encodeShardAnnouncement(shards: number): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ shards } satisfies ShardAnnouncement));
+}
+
+/**
+ * The number that the broker keeps; undefined for one that no process has told any.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readShardCount(connection: NatsConnection): Promise<number | undefined> {
+  return (await readCount(connection))?.shards;
+}
+
+export interface AgreeOptions {
+  readonly shards: number;
+  /** How many streams of logs there are, for brokers that were used before they kept the number. */
+  readonly existing: number;
+  /** How long a process may be silent before it counts as gone. Default 8 s. */
+  readonly silenceMs?: number;
+}
+
+/**
+ * Makes a number of shards the broker's, where it has none or a lower one and no process runs with another number. LEASES must exist.
+ * @throws RepriseError `broker_incompatible` when the number can't be this one; `broker_unavailable`
+ */
+export async function agreeOnShards(
+  connection: NatsConnection,
+  { shards, existing, silenceMs = SILENCE_MS }: AgreeOptions,
+): Promise<void> {
+  const kept = await readCount(connection);
+  const known = kept?.shards ?? existing;
+  // One that was stored by an older version would expire.
+  if (shards === kept?.shards && kept.isForEver) return;
+  if (shards < known) throw fewer(known, shards);
+  if (shards > known && known > 0) await assertAlone(connection, shards, silenceMs);
+  const seq = await writeCount(connection, shards, kept?.seq ?? 0);
+  if (known === 0 || shards === known) return;
+  try {
+    await assertAlone(connection, shards, silenceMs);
+  } catch (error) {
+    await writeCount(connection, known, seq);
+    throw error;
+  }
+}
+
+/** That another process has raised the number. */
+export function otherShards(kept: number, shards: number): RepriseError {
+  return kept < shards ? running(kept, shards) : fewer(kept, shards);
+}
+
+function fewer(kept: number, shards: number): RepriseError {
+  return incompatible(
+    `REPRISE_SHARDS is ${shards}, and this broker's logs are spread over ${kept}. Set it to ${kept} for every process.`,
+  );
+}
+
+function running(others: number, shards: number): RepriseError {
+  return incompatible(
+    `REPRISE_SHARDS is ${shards}, and processes run with ${others}. To raise it, stop them all and start them with ${shards}.`,
+  );
+}
+
+function incompatible(message: string): RepriseError {
+  return new RepriseError("broker_incompatible", message, { param: "REPRISE_SHARDS" });
+}
+
+/** Waits until those that have another number have been silent for long enough. */
+async function assertAlone(connection: NatsConnection, shards: number, silenceMs: number): Promise<void> {
+  const first = await readOthers(connection, shards);
+  for (const silentSince = performance.now(); ;) {
+    const others = first.size === 0 ? first : await readOthers(connection, shards);
+    for (const [subject, { seq, shards: theirs }] of others)
+      if (first.get(subject)?.seq !== seq) throw running(theirs, shards);
+    if (others.size === 0 || performance.now() - silentSince > silenceMs) return;
+    await pause(LOOK_MS);
+  }
+}
+
+/** Processes that have another number, dead ones too. */
+async function readOthers(
+  connection: NatsConnection,
+  shards: number,
+): Promise<Map<string, ShardAnnouncement & { seq: number }>> {
+  const others = new Map<string, ShardAnnouncement & { seq: number }>();
+  for (let after = 0; ;) {
+    const place = { afterStreamSeq: after, subject: MEMBER_SUBJECTS };
+    const message = await readNextMessage(connection, LEASES_STREAM, place);
+    if (!message) return others;
+    after = message.seq;
+    const theirs = decodeAnnouncement(message);
+    if (theirs !== 0 && theirs !== shards) others.set(message.subject, { seq: message.seq, shards: theirs });
+  }
+}
+
+interface KeptCount extends ShardAnnouncement {
+  readonly seq: number;
+  readonly isForEver: boolean;
+}
+
+async function readCount(connection: NatsConnection): Promise<KeptCount | undefined> {
+  const request = { last_by_subj: COUNT_SUBJECT };
+  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
+    connection,
+    LEASES_STREAM,
+    "MSG.GET",
+    request,
+  );
+  if (!message) return undefined;
+  const headers = Buffer.from(message.hdrs ?? "", "base64").toString();
+  const isForEver = headers.includes(`Nats-TTL: ${FOR_EVER}`);
+  return { shards: decodeAnnouncement(message), seq: message.seq, isForEver };
+}
+
+/** @returns the message's stream sequence */
+async function writeCount(connection: NatsConnection, shards: number, expectedLast: number): Promise<number> {
+  try {
+    const expect = { lastSubjectSequence: expectedLast };
+    return (
+      await jetstream(connection).publish(COUNT_SUBJECT, encodeShardAnnouncement(shards), {
+        expect,
+        ttl: FOR_EVER,
+      })
+    ).seq;
+  } catch (cause) {
+    const isRaced = cause instanceof JetStreamApiError && cause.code === WRONG_LAST_SEQUENCE;
+    const why = isRaced ? "another process writes it too" : (cause as Error).message;
+    // Retried: the other process may have written the same number.
+    throw new RepriseError("broker_unavailable", `The number of shards could not be kept: ${why}.`, {
+      cause,
+    });
+  }
+}
+
+/** 0 for what is none. */
+function decodeAnnouncement({ data = "" }: StoredMessage): number {
+  try {
+    const { shards } = JSON.parse(Buffer.from(data, "base64").toString()) as ShardAnnouncement;
+    return Number.isSafeInteger(shards) && shards > 0 ? shards : 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,125 @@
+import {
+  type JetStreamManager,
+  JetStreamApiError,
+  jetstreamManager,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { LEASES_STREAM, LIMITS, RepriseError, shardSubjects, toRepriseError } from "@reprise/protocol";
+import { setTimeout as pause } from "node:timers/promises";
+import { assertNotWeakened } from "./assert-not-weakened.ts";
+import { agreeOnShards } from "./shard-count.ts";
+import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
+import { STREAM_NOT_FOUND } from "../nats/stream-existence.ts";
+
+export type { TopologyOptions } from "./stream-configs.ts";
+
+const OLDEST_SERVER = [2, 12] as const;
+/** The largest event, its headers, and room to spare. */
+const SMALLEST_MAX_PAYLOAD = LIMITS.eventBytes + 65_536;
+const REQUEST_MS = 2_000;
+const BUDGET_MS = 20_000;
+const PAUSE_MS = 100;
+/** What the API answers while it has no leader. */
+const UNAVAILABLE = 503;
+
+/**
+ * Creates the streams, or brings existing ones in line, but never weakens one. Any number of processes may do it at once.
+ * @throws RepriseError `broker_incompatible` when the server is too old, has no JetStream or allows payloads that are too small,
+ *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for, or when the
+ *   logs are spread over another number of shards;
+ *   `broker_unavailable` when JetStream does not answer for 20 s
+ */
+export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
+  assertCompatible(connection);
+  const manager = await jetstreamManager(connection, { timeout: REQUEST_MS, checkAPI: false });
+  const deadline = Date.now() + BUDGET_MS;
+  const ensure = (config: Config) => insist(() => ensureStream(manager, config), deadline);
+  const configs = streamConfigs(options);
+  // Before any other stream is made: that of a shard too many would stay.
+  const leases = configs.filter(({ name }) => name === LEASES_STREAM);
+  await Promise.all(leases.map(ensure));
+  await insist(
+    async () =>
+      agreeOnShards(connection, { shards: options.shards, existing: await countShardStreams(manager) }),
+    deadline,
+  );
+  await Promise.all(configs.filter((config) => !leases.includes(config)).map(ensure));
+}
+
+/** How many streams of logs there are. */
+async function countShardStreams(manager: JetStreamManager): Promise<number> {
+  try {
+    const names: string[] = [];
+    for await (const name of manager.streams.names(shardSubjects(0).stored.replace(".0.", ".*.")))
+      names.push(name);
+    return names.length;
+  } catch (cause) {
+    throw new RepriseError("broker_unavailable", "The broker does not list its streams.", { cause });
+  }
+}
+
+/** A cluster that has just begun leaves requests unanswered until it has leaders: asked again soon, it answers soon. */
+async function insist(task: () => Promise<void>, deadline: number): Promise<void> {
+  for (;;) {
+    try {
+      return await task();
+    } catch (thrown) {
+      const error = toRepriseError(thrown);
+      if (!error.retryable || Date.now() > deadline) throw error;
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+/** @throws RepriseError `broker_incompatible` */
+function assertCompatible({ info }: NatsConnection): void {
+  if (!info) throw new RepriseError("broker_unavailable", "The NATS server has not introduced itself.");
+  const [major = 0, minor = 0] = info.version.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_SERVER;
+  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+    throw new RepriseError(
+      "broker_incompatible",
+      `nats-server ${info.version} is too old: ${OLDEST_SERVER.join(".")} or later is needed.`,
+    );
+  }
+  if (!info.jetstream)
+    throw new RepriseError("broker_incompatible", "JetStream is not enabled on this NATS server.");
+  if (info.max_payload < SMALLEST_MAX_PAYLOAD) {
+    throw new RepriseError(
+      "broker_incompatible",
+      `max_payload of this NATS server is ${info.max_payload} bytes; at least ${SMALLEST_MAX_PAYLOAD} are needed, 8 MiB are recommended.`,
+    );
+  }
+}
+
+async function ensureStream(manager: JetStreamManager, config: Config): Promise<void> {
+  try {
+    const present = await presentConfig(manager, config.name);
+    if (present) {
+      assertNotWeakened(present, config);
+      await manager.streams.update(config.name, config);
+    } else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
+  } catch (cause) {
+    if (cause instanceof RepriseError) throw cause;
+    if (!(cause instanceof JetStreamApiError) || cause.status === UNAVAILABLE) {
+      throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, {
+        cause,
+      });
+    }
+    throw new RepriseError(
+      "broker_incompatible",
+      `Stream ${config.name} can't be brought in line: ${cause.message}.`,
+      { cause },
+    );
+  }
+}
+
+async function presentConfig(manager: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
+  try {
+    return (await manager.streams.info(name)).config;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND) return undefined;
+    throw error;
+  }
+}

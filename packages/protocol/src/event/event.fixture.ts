@@ -1,0 +1,83 @@
+import * as fc from "fast-check";
+import type { KnownEvent } from "./event.ts";
+import { DEFAULT_POLICY } from "../request/policy.ts";
+
+const FOUND = { rule: "cards", category: "personal-data", review_id: "rev_10" };
+const usage = { input_tokens: 3, output_tokens: 5 };
+
+/** One event of every type with every field, in an order that a log could have. */
+export const EVENT_EXAMPLES: readonly KnownEvent[] = [
+  {
+    seq: 0,
+    type: "generation.requested",
+    tenant: "acme",
+    generation: `gen_0_${"0".repeat(26)}`,
+    created_at: "2026-11-21T02:00:00.000Z",
+    request: { model: "sim", input: "Hi", metadata: { team: "a" }, tools: [{ name: "look_up" }] },
+    policy: DEFAULT_POLICY,
+    idempotency_key: "order-7",
+    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+  },
+  {
+    seq: 1,
+    type: "generation.started",
+    attempt: 2,
+    worker: "w1",
+    model: "sim",
+    nonce: "0a1b2c",
+    input_tokens: 3,
+    reason: "handover",
+  },
+  { seq: 2, type: "reasoning.delta", text: "hm", tokens: 1, input_tokens: 3 },
+  { seq: 3, type: "output.delta", text: "Hello", output: 0, tokens: 2, input_tokens: 3 },
+  { seq: 4, type: "output.rewind", to_seq: 1, reason: "worker_lost" },
+  { seq: 5, type: "attempt.ended", attempt: 2, reason: "handover" },
+  { seq: 6, type: "tool.call", call_id: "call_1", name: "look_up", arguments: '{"word":"log"}' },
+  { seq: 7, type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
+  { seq: 8, type: "moderation.redacted", from_seq: 3, to_seq: 3, replacement: "…", channel: "0", ...FOUND },
+  { seq: 9, type: "moderation.halted", from_seq: 6, replacement: "", ...FOUND },
+  {
+    seq: 10,
+    type: "moderation.review",
+    from_seq: 6,
+    to_seq: 6,
+    from_offset: 9,
+    to_offset: 12,
+    channel: "tool",
+    expires_at: "2026-11-21T03:00:00.000Z",
+    ...FOUND,
+  },
+  {
+    seq: 11,
+    type: "moderation.reviewed",
+    review_id: "rev_10",
+    decision: "edit",
+    reviewer: "ann",
+    replacement: "{}",
+  },
+  { seq: 12, type: "moderation.unavailable", answer: "fail_open", judged_seq: 5 },
+  { seq: 13, type: "generation.completed", finish_reason: "stop", usage },
+  {
+    seq: 14,
+    type: "generation.failed",
+    error: { code: "worker_lost", message: "No worker left.", retryable: true },
+    usage,
+  },
+  { seq: 15, type: "generation.cancelled", reason: "asked", usage: { input_tokens: null, output_tokens: 0 } },
+];
+
+const anySeq = fc.integer({ min: 1, max: 999_999_999_999_999 });
+const anyText = fc.string({ unit: "binary" });
+
+/** Any event that readers see whose content is free text, at any place in a log. */
+export const anyEvent: fc.Arbitrary<KnownEvent> = fc.oneof(
+  fc.record({ seq: anySeq, type: fc.constant("output.delta" as const), text: anyText }),
+  fc.record({ seq: anySeq, type: fc.constant("reasoning.delta" as const), text: anyText, tokens: fc.nat() }),
+  fc.record({ seq: anySeq, type: fc.constant("output.rewind" as const), to_seq: anySeq, reason: anyText }),
+  fc.record({
+    seq: anySeq,
+    type: fc.constant("generation.cancelled" as const),
+    reason: anyText,
+    usage: fc.constant(usage),
+  }),
+);

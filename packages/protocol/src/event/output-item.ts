@@ -1,0 +1,25 @@
+import type { JsonValue } from "../json-object.ts";
+
+export interface TextItem {
+  readonly type: "text";
+  readonly text: string;
+  /** How many of the engine's tokens `text` holds. */
+  readonly tokens: number;
+}
+
+export interface ToolCallItem {
+  readonly type: "tool_call";
+  readonly call_id: string;
+  readonly name: string;
+  /** JSON, as the model wrote it: not necessarily valid. */
+  readonly arguments: string;
+}
+
+export interface ToolResultItem {
+  readonly type: "tool_result";
+  readonly call_id: string;
+  readonly output: JsonValue;
+}
+
+/** One part of what a generation has produced: text, a call of a tool, or a tool's answer. */
+export type OutputItem = TextItem | ToolCallItem | ToolResultItem;

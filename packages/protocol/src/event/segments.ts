@@ -1,0 +1,107 @@
+import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { firstWhere } from "../first-where.ts";
+import type { OutputItem } from "./output-item.ts";
+import type { SeqRange } from "./withdrawn-ranges.ts";
+import { NAME_CHANNEL, type WithdrawnText } from "./withdrawn-text.ts";
+
+/** A part of the output and the event that it came with. */
+interface Segment {
+  readonly seq: number;
+  readonly item: OutputItem;
+}
+
+/** What of a log's output counts, in the log's order: without what was rewound, and as moderation has it. */
+export class Segments {
+  readonly #withdrawals: WithdrawnText | undefined;
+  readonly #list: Segment[] = [];
+  /** The texts of the first segments, joined, and where each of them begins in that. */
+  #text = "";
+  #starts: number[] = [];
+
+  /** @param withdrawals of the same log; undefined for the output as it was produced */
+  constructor(withdrawals: WithdrawnText | undefined) {
+    this.#withdrawals = withdrawals;
+  }
+
+  /** All texts, joined. Read after every event it costs no more than read once; after a withdrawal, what stands behind that. */
+  get text(): string {
+    for (let at = this.#starts.length; at < this.#list.length; at++) {
+      const { item } = this.#list[at]!;
+      this.#starts.push(this.#text.length);
+      if (item.type === "text") this.#text += item.text;
+    }
+    return this.#text;
+  }
+
+  /** Neighbouring texts are one. */
+  get output(): OutputItem[] {
+    const items: OutputItem[] = [];
+    for (const { item } of this.#list) {
+      const last = items.at(-1);
+      if (item.type === "text" && last?.type === "text") {
+        items[items.length - 1] = {
+          type: "text",
+          text: last.text + item.text,
+          tokens: last.tokens + item.tokens,
+        };
+      } else items.push(item);
+    }
+    return items;
+  }
+
+  /** One by one, as their events brought them. */
+  get items(): OutputItem[] {
+    return this.#list.map(({ item }) => item);
+  }
+
+  /** The `seq` of the last tool's answer; 0 without one. */
+  get turnSeq(): number {
+    return this.#list.findLast(({ item }) => item.type === "tool_result")?.seq ?? 0;
+  }
+
+  add(seq: number, item: OutputItem): void {
+    this.#list.push({ seq, item: this.#shown(seq, item) });
+  }
+
+  /** @returns what does not count any more */
+  rewind(toSeq: number): OutputItem[] {
+    const from = this.#indexOf(toSeq + 1);
+    this.#rejoin(from);
+    return this.#list.splice(from).map(({ item }) => item);
+  }
+
+  /** Takes an event that may withdraw some of it. */
+  withdraw(event: KnownEvent | UnknownEvent): void {
+    for (const range of this.#withdrawals?.apply(event) ?? []) this.#reread(range);
+  }
+
+  #reread({ fromSeq, toSeq }: SeqRange): void {
+    const from = this.#indexOf(fromSeq);
+    for (let at = from; at < this.#list.length && this.#list[at]!.seq <= toSeq; at++) {
+      const { seq, item } = this.#list[at]!;
+      this.#list[at] = { seq, item: this.#shown(seq, item) };
+    }
+    this.#rejoin(from);
+  }
+
+  /** Where the first segment lies that came with this event or a later one. */
+  #indexOf(seq: number): number {
+    return firstWhere(this.#list, (segment) => segment.seq >= seq);
+  }
+
+  #shown(seq: number, item: OutputItem): OutputItem {
+    if (!this.#withdrawals || item.type === "tool_result") return item;
+    const text = this.#withdrawals.replacementOf(seq, item.type === "text" ? "0" : "tool");
+    if (item.type === "text") return text === undefined ? item : { ...item, text };
+    const name = this.#withdrawals.replacementOf(seq, NAME_CHANNEL);
+    if (text === undefined && name === undefined) return item;
+    return { ...item, name: name ?? item.name, arguments: text ?? item.arguments };
+  }
+
+  /** Joins the texts anew from this segment on. */
+  #rejoin(from: number): void {
+    if (from >= this.#starts.length) return;
+    this.#text = this.#text.slice(0, this.#starts[from]);
+    this.#starts.length = from;
+  }
+}

@@ -1,0 +1,69 @@
+import { firstWhere } from "../first-where.ts";
+
+/** Events of one log, from the first to the last, both included. */
+export interface SeqRange {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+/** What an event says of moderation's withdrawals: a range of text that was replaced, or the end of all text. */
+export interface Withdrawal extends SeqRange {
+  /** The event that says so. */
+  readonly seq: number;
+  /** Undefined for a halt, which takes the text of every channel. */
+  readonly channel: string | undefined;
+  readonly replacement: string;
+  readonly rule: string;
+  readonly category: string;
+}
+
+interface Piece extends SeqRange {
+  readonly by: Withdrawal;
+}
+
+/**
+ * The withdrawals of one channel, laid over one another: for each place the last one that covers it. Kept as disjoint pieces in their
+ * order, so that a log with thousands of withdrawals costs no more for each event than one with a few.
+ */
+export class WithdrawnRanges {
+  readonly #pieces: Piece[] = [];
+
+  /** Covers what it takes in of earlier ones; what they have beside it stays theirs. */
+  lay(by: Withdrawal): void {
+    const { fromSeq, toSeq } = by;
+    if (toSeq < fromSeq) return;
+    const [from, to] = this.#touching(by);
+    const [first, last] = [this.#pieces[from], this.#pieces[to - 1]];
+    const pieces: Piece[] = [{ fromSeq, toSeq, by }];
+    if (from < to && first!.fromSeq < fromSeq) pieces.unshift({ ...first!, toSeq: fromSeq - 1 });
+    if (from < to && last!.toSeq > toSeq) pieces.push({ ...last!, fromSeq: toSeq + 1 });
+    this.#pieces.splice(from, to - from, ...pieces);
+  }
+
+  /** The last withdrawal that covers a place; undefined where none does. */
+  at(seq: number): Withdrawal | undefined {
+    const piece = this.#pieces[this.#endingFrom(seq)];
+    return piece && piece.fromSeq <= seq ? piece.by : undefined;
+  }
+
+  /** The range with all of every piece that it touches. */
+  widened(range: SeqRange): SeqRange {
+    const [from, to] = this.#touching(range);
+    if (from === to) return range;
+    return {
+      fromSeq: Math.min(range.fromSeq, this.#pieces[from]!.fromSeq),
+      toSeq: Math.max(range.toSeq, this.#pieces[to - 1]!.toSeq),
+    };
+  }
+
+  /** Which pieces overlap a range: from the first index to before the second. */
+  #touching({ fromSeq, toSeq }: SeqRange): [from: number, to: number] {
+    const from = this.#endingFrom(fromSeq);
+    return [from, firstWhere(this.#pieces, (piece) => piece.fromSeq > toSeq)];
+  }
+
+  /** The index of the first piece that ends at a place or behind it. */
+  #endingFrom(seq: number): number {
+    return firstWhere(this.#pieces, ({ toSeq }) => toSeq >= seq);
+  }
+}

@@ -1,0 +1,105 @@
+import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { firstWhere } from "../first-where.ts";
+import { type SeqRange, type Withdrawal, WithdrawnRanges } from "./withdrawn-ranges.ts";
+
+/** The channel of the names that tool calls give, beside that of their arguments. */
+export const NAME_CHANNEL = "tool_name";
+
+/**
+ * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
+ * replacement and the others nothing, so whoever joins the texts of the events has what was not withdrawn. Where ranges overlap, the
+ * last one counts.
+ *
+ * This is what whoever folds a log needs of it, in a browser too; `Withdrawals` has the rest.
+ */
+export class WithdrawnText {
+  protected readonly ranges = new Map<string, WithdrawnRanges>();
+  readonly #halts: Withdrawal[] = [];
+  /** Halts in whose place nothing stands: a later withdrawal that began before it runs over it. */
+  readonly #passedOver = new Set<Withdrawal>();
+  /** All withdrawals, by where they begin. */
+  readonly #told: Withdrawal[] = [];
+
+  get isEmpty(): boolean {
+    return this.#told.length === 0;
+  }
+
+  /**
+   * Takes one event of the log, in the log's order.
+   * @returns the events that read differently from now on: what is withdrawn, and what has told of the same places before; none for most
+   */
+  apply(event: KnownEvent | UnknownEvent): readonly SeqRange[] {
+    const withdrawal = toWithdrawal(event as KnownEvent);
+    if (!withdrawal) return NOTHING;
+    const { fromSeq, toSeq, channel } = withdrawal;
+    // A halt stands in the place of a call's arguments: what is told of names passes it by.
+    for (const halt of channel === NAME_CHANNEL ? [] : this.#halts)
+      if (halt.fromSeq > fromSeq && halt.fromSeq <= toSeq) this.#passedOver.add(halt);
+    if (channel === undefined) this.#halts.push(withdrawal);
+    else this.#rangesOf(channel).lay(withdrawal);
+    const changed: SeqRange[] = [{ fromSeq, toSeq }];
+    const [from, to] = [this.#toldFrom(fromSeq), this.#toldFrom(toSeq + 1)];
+    for (const { seq, channel: other } of this.#told.slice(from, to)) {
+      const isAlike = channel === other || channel === undefined || other === undefined;
+      if (isAlike && seq > toSeq) changed.push({ fromSeq: seq, toSeq: seq });
+    }
+    this.#told.splice(this.#toldFrom(fromSeq + 1), 0, withdrawal);
+    return changed;
+  }
+
+  /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
+  replacementOf(seq: number, channel: string): string | undefined {
+    if (seq < this.lowest) return undefined;
+    const found = this.lastAt(seq, channel);
+    if (!found) return undefined;
+    // What a halt puts in the place of its first event stands there once: a call says it with its arguments.
+    if (channel === NAME_CHANNEL && found.channel === undefined) return "";
+    return seq === found.fromSeq && !this.#passedOver.has(found) ? found.replacement : "";
+  }
+
+  /** The last withdrawal that takes the text of a channel at a place. @param channel undefined for that which a halt replaces */
+  protected lastAt(seq: number, channel: string | undefined): Withdrawal | undefined {
+    const channels = channel === undefined ? this.#channelsOfHalts() : [channel];
+    let last = this.#halts.findLast(({ fromSeq }) => fromSeq <= seq);
+    for (const name of channels) {
+      const one = this.ranges.get(name)?.at(seq);
+      if (one && (!last || one.seq > last.seq)) last = one;
+    }
+    return last;
+  }
+
+  /** Nothing before this event was withdrawn. */
+  protected get lowest(): number {
+    return this.#told[0]?.fromSeq ?? Number.POSITIVE_INFINITY;
+  }
+
+  #channelsOfHalts(): string[] {
+    return [...this.ranges.keys()].filter((channel) => channel !== NAME_CHANNEL);
+  }
+
+  #rangesOf(channel: string): WithdrawnRanges {
+    const ranges = this.ranges.get(channel) ?? new WithdrawnRanges();
+    this.ranges.set(channel, ranges);
+    return ranges;
+  }
+
+  /** The index of the first withdrawal that begins at a place or behind it. */
+  #toldFrom(seq: number): number {
+    return firstWhere(this.#told, ({ fromSeq }) => fromSeq >= seq);
+  }
+}
+
+const NOTHING: readonly SeqRange[] = [];
+
+function toWithdrawal(event: KnownEvent): Withdrawal | undefined {
+  if (event.type === "moderation.redacted") {
+    const { seq, from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0", rule, category } = event;
+    return { seq, fromSeq, toSeq, channel, replacement, rule, category };
+  }
+  if (event.type === "moderation.halted") {
+    const { seq, from_seq: fromSeq, replacement, rule, category } = event;
+    const toSeq = Number.POSITIVE_INFINITY;
+    return { seq, fromSeq, toSeq, channel: undefined, replacement, rule, category };
+  }
+  return undefined;
+}

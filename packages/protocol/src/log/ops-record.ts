@@ -1,0 +1,97 @@
+import * as z from "zod";
+
+/*
+ * What OPS holds: what is not said by a model. One JSON object per message, under `ops.<tenant>.<kind>.<generation>`; kept for
+ * auditors by the audit log.
+ */
+
+export const OPS_KINDS = ["delivered", "access", "erased"] as const;
+export type OpsKind = (typeof OPS_KINDS)[number];
+
+/** Where a client calls from: never its address. */
+export const ADDRESS_CLASSES = ["loopback", "private", "public"] as const;
+export type AddressClass = (typeof ADDRESS_CLASSES)[number];
+
+/** How events were handed out: as a stream, as one page of events, or as the generation's text so far. */
+export const READER_PROTOCOLS = ["sse", "page", "snapshot"] as const;
+export type ReaderProtocol = (typeof READER_PROTOCOLS)[number];
+
+const seq = z.int().min(0);
+
+const readerMarkSchema = z.object({
+  /** Of one connection; two of the same client have two. `rdr_` and 16 characters. */
+  reader: z.string(),
+  protocol: z.enum(READER_PROTOCOLS),
+  address: z.enum(ADDRESS_CLASSES),
+  /** Whose key it came with. */
+  by: z.string(),
+  /** The first event it was to be sent. */
+  from_seq: seq,
+  /** Every event from `from_seq` up to this one was taken by its connection. `from_seq - 1` while there is none. */
+  seq,
+  /** The last event that its node had when it came: text withdrawn by then it was not handed, and `withdrawn` does not say so. */
+  known_seq: seq.optional(),
+  started_at: z.string(),
+  /** Undefined while the connection is there. */
+  ended_at: z.string().optional(),
+  /**
+   * Where the reader was when something was withdrawn: `[the event that withdraws, the last event handed out before]`. Events up to the
+   * second were handed out as they were before the first. Withdrawals that came before the reader are not listed: nothing of those was shown.
+   */
+  withdrawn: z.array(z.tuple([seq, seq])).optional(),
+});
+
+/** What one connection was handed so far. Marks of one reader follow one another: the last one counts. */
+export type DeliveryMark = z.infer<typeof readerMarkSchema>;
+
+/** Of one generation, from one node. */
+export const deliveredRecordSchema = z.object({
+  kind: z.literal("delivered"),
+  at: z.string(),
+  node: z.string(),
+  readers: z.array(readerMarkSchema).min(1),
+});
+
+/** Somebody has looked into what the audit log keeps, or has changed it. */
+export const accessRecordSchema = z.object({
+  kind: z.literal("access"),
+  at: z.string(),
+  /** Whose key, or who ran the command. */
+  by: z.string(),
+  call: z.enum(["list", "search", "read", "replay", "export", "verify", "prove", "erase", "hold"]),
+  address: z.enum(ADDRESS_CLASSES).optional(),
+  /** What was asked for. Never text of a generation. */
+  query: z.record(z.string(), z.string()).optional(),
+});
+
+/** The generation was erased: whoever keeps anything of it in memory lets go of it. */
+export const erasedRecordSchema = z.object({
+  kind: z.literal("erased"),
+  at: z.string(),
+  /** The erasure's id in the archive. */
+  erasure: z.string(),
+});
+
+export const opsRecordSchema = z.discriminatedUnion("kind", [
+  deliveredRecordSchema,
+  accessRecordSchema,
+  erasedRecordSchema,
+]);
+
+export type DeliveredRecord = z.infer<typeof deliveredRecordSchema>;
+export type AccessRecord = z.infer<typeof accessRecordSchema>;
+export type ErasedRecord = z.infer<typeof erasedRecordSchema>;
+export type OpsRecord = z.infer<typeof opsRecordSchema>;
+
+/** Undefined for what is no record of OPS. */
+export function decodeOpsRecord(payload: Uint8Array): OpsRecord | undefined {
+  try {
+    return opsRecordSchema.safeParse(JSON.parse(new TextDecoder().decode(payload))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function encodeOpsRecord(record: OpsRecord): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(record));
+}

@@ -1,0 +1,239 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { anyModelName, anyRef } from "../arbitraries.fixture.ts";
+import { isToken, parseNodeId, shardOf } from "../id.ts";
+import { fillerSubject, isFillerSubject } from "./filler-subject.ts";
+import {
+  checkpointSubject,
+  generationsStream,
+  jobQueue,
+  jobSubject,
+  liveSubject,
+  liveVerdictSubject,
+  logSubject,
+  parseJobSubject,
+  parseLogSubject,
+  parseReaderSubject,
+  parseReviewSubject,
+  readerSubject,
+  reviewIdOf,
+  reviewSubject,
+  ruleSetSubject,
+  shardSubjects,
+  streamOf,
+  tenantReviewSubjects,
+  verdictSubject,
+} from "./subject.ts";
+
+const VIOLATION = expect.objectContaining({ code: "protocol_violation" });
+const RULE_SET = "0123456789abcdef0123456789";
+
+describe("subjects", () => {
+  it("have a fixed number of parts, each of them a plain token, whatever the tenant, generation and model", () => {
+    fc.assert(
+      fc.property(anyRef, anyModelName, (ref, model) => {
+        const parts = [
+          logSubject(ref),
+          liveSubject(ref),
+          checkpointSubject(ref),
+          jobSubject(model, ref),
+          verdictSubject(ref),
+          liveVerdictSubject(ref),
+          reviewSubject(ref, reviewIdOf(7)),
+          ruleSetSubject(ref.tenant, RULE_SET),
+        ].map((subject) => subject.split("."));
+        expect(parts.map((tokens) => tokens.length)).toEqual([4, 5, 4, 4, 4, 5, 4, 3]);
+        expect(parts.flat().filter((token) => !isToken(token))).toEqual([]);
+      }),
+    );
+  });
+
+  it("of two tenants never meet, even for the same generation", () => {
+    fc.assert(
+      fc.property(anyRef, anyRef, (one, other) => {
+        fc.pre(one.tenant !== other.tenant);
+        const trespasser = { tenant: other.tenant, generation: one.generation };
+        expect(logSubject(trespasser)).not.toBe(logSubject(one));
+        expect(checkpointSubject(trespasser)).not.toBe(checkpointSubject(one));
+        expect(verdictSubject(trespasser)).not.toBe(verdictSubject(one));
+        expect(ruleSetSubject(other.tenant, RULE_SET)).not.toBe(ruleSetSubject(one.tenant, RULE_SET));
+        const reviews = tenantReviewSubjects(one.tenant).replace(">", "");
+        expect(reviewSubject(one, "rev_1").startsWith(reviews)).toBe(true);
+        expect(reviewSubject(trespasser, "rev_1").startsWith(reviews)).toBe(false);
+      }),
+    );
+  });
+
+  it("of a log lie in the stream of the generation's own shard", () => {
+    fc.assert(
+      fc.property(anyRef, (ref) => {
+        const shard = shardOf(ref.generation);
+        const { stored, live } = shardSubjects(shard);
+        expect(streamOf(ref.generation)).toBe(generationsStream(shard));
+        expect(logSubject(ref).startsWith(stored.replace(">", ""))).toBe(true);
+        expect(liveSubject(ref).startsWith(live.replace(">", ""))).toBe(true);
+      }),
+    );
+  });
+
+  it.each([-1, 0.5, 1_000, Number.NaN, Number.POSITIVE_INFINITY, 1e21])(
+    "are not made for shard %d",
+    (shard) => {
+      expect(() => shardSubjects(shard)).toThrow(TypeError);
+      expect(() => generationsStream(shard)).toThrow(TypeError);
+    },
+  );
+});
+
+describe("a job's subject", () => {
+  it("says which model, tenant and generation it was made for", () => {
+    fc.assert(
+      fc.property(anyRef, anyModelName, (ref, model) => {
+        expect(parseJobSubject(jobSubject(model, ref))).toEqual({ ...ref, model });
+      }),
+    );
+  });
+
+  it("is selected by the queue of its own model and by no other", () => {
+    fc.assert(
+      fc.property(anyRef, anyModelName, anyModelName, (ref, model, otherModel) => {
+        fc.pre(model !== otherModel);
+        const subject = jobSubject(model, ref);
+        expect(subject.startsWith(jobQueue(model).filter.replace(">", ""))).toBe(true);
+        expect(subject.startsWith(jobQueue(otherModel).filter.replace(">", ""))).toBe(false);
+        expect(isToken(jobQueue(model).consumer.slice(0, 64))).toBe(true);
+      }),
+    );
+  });
+
+  it("that was changed in one place is refused or says exactly what it was changed to", () => {
+    fc.assert(
+      fc.property(
+        anyRef,
+        fc.nat(),
+        fc.constantFrom(".", "*", ">", " ", "_", "a", "é", ""),
+        (ref, at, char) => {
+          const subject = jobSubject("meta-llama/Llama-3.1", ref);
+          const index = at % subject.length;
+          const changed = subject.slice(0, index) + char + subject.slice(index + 1);
+          expect([changed, "protocol_violation"]).toContain(reparse(changed));
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  const id = `gen_0_${"0".repeat(26)}`;
+  it.each([
+    "",
+    "job",
+    `job.sim.acme`,
+    `gen.sim.acme.${id}`,
+    `job.sim.acme.${id}.x`,
+    `job._2.acme.${id}`,
+    `job.sim.*.${id}`,
+    "job.sim.acme.gen_1",
+  ])("of another form is refused: %j", (subject) => {
+    expect(() => parseJobSubject(subject)).toThrow(expect.objectContaining({ code: "protocol_violation" }));
+  });
+});
+
+describe("the subject of a log, a reader or a review", () => {
+  it("says what it was made for", () => {
+    const node = parseNodeId("node-1");
+    fc.assert(
+      fc.property(anyRef, fc.nat(999_999_999), (ref, seq) => {
+        expect(parseLogSubject(logSubject(ref))).toEqual(ref);
+        expect(parseReaderSubject(readerSubject(ref, node))).toEqual({ ...ref, node });
+        const reviewId = reviewIdOf(seq);
+        expect(parseReviewSubject(reviewSubject(ref, reviewId))).toEqual({ ref, reviewId });
+      }),
+    );
+  });
+
+  const id = `gen_0_${"0".repeat(26)}`;
+  it.each([
+    "",
+    "gen.0.acme",
+    `job.0.acme.${id}`,
+    `gen.1.acme.${id}`,
+    `gen.0.*.${id}`,
+    `gen.0.acme.${id}.x`,
+    "gen.0.acme.gen_1",
+  ])("of another form is no log's: %j", (subject) =>
+    expect(() => parseLogSubject(subject)).toThrow(VIOLATION),
+  );
+
+  it.each([
+    "",
+    `review.acme.${id}`,
+    `review.acme.${id}.rev_`,
+    `review.acme.${id}.rev_x`,
+    `review.acme.${id}.rev_1.x`,
+    `review.*.${id}.rev_1`,
+    `reviews.acme.${id}.rev_1`,
+    "review.acme.gen_1.rev_1",
+  ])("of another form is no review's: %j", (subject) =>
+    expect(() => parseReviewSubject(subject)).toThrow(VIOLATION),
+  );
+
+  it.each(["", "rev_", "rev_*", "rev_1.x", "rev_1234567890", "REV_1"])(
+    "is not made for a review that nobody can have asked for: %j",
+    (reviewId) =>
+      fc.assert(
+        fc.property(anyRef, (ref) => {
+          expect(() => reviewSubject(ref, reviewId)).toThrow(
+            expect.objectContaining({ code: "review_not_found" }),
+          );
+        }),
+        { numRuns: 5 },
+      ),
+  );
+
+  it.each(["", "*", "a.b", RULE_SET.toUpperCase(), `${RULE_SET}0`])(
+    "is not made for a set of rules with the id %j",
+    (ruleSet) =>
+      fc.assert(
+        fc.property(anyRef, ({ tenant }) => {
+          expect(() => ruleSetSubject(tenant, ruleSet)).toThrow(TypeError);
+        }),
+        { numRuns: 5 },
+      ),
+  );
+});
+
+describe("the subject of what is nobody's", () => {
+  it.each([shardSubjects(7).stored, "job.>", "ckpt.>"])(
+    "is stored by the stream of %j, and is no one's",
+    (subjects) => {
+      const filler = fillerSubject(subjects);
+      expect(filler.startsWith(subjects.slice(0, -1))).toBe(true);
+      expect(isFillerSubject(filler)).toBe(true);
+      expect(() => parseLogSubject(filler)).toThrow(VIOLATION);
+    },
+  );
+
+  it("is none that a generation has, whoever its tenant is", () => {
+    fc.assert(
+      fc.property(anyRef, anyModelName, (ref, model) => {
+        const subjects = [
+          logSubject(ref),
+          checkpointSubject(ref),
+          jobSubject(model, ref),
+          verdictSubject(ref),
+        ];
+        expect(subjects.filter(isFillerSubject)).toEqual([]);
+      }),
+    );
+  });
+});
+
+/** The subject again, made from what it says, or the code of the refusal. */
+function reparse(subject: string): string {
+  try {
+    const { model, ...ref } = parseJobSubject(subject);
+    return jobSubject(model, ref);
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}

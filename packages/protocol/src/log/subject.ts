@@ -1,0 +1,305 @@
+import {
+  assertShard,
+  type GenerationId,
+  type GenerationRef,
+  isGenerationId,
+  isNodeId,
+  isTenantId,
+  type NodeId,
+  shardOf,
+  type TenantId,
+  type WorkerId,
+} from "../id.ts";
+import type { AuditCall } from "./audit-call.ts";
+import { decodeModelName, encodeModelName } from "../request/model-name.ts";
+import { OPS_KINDS, type OpsKind } from "./ops-record.ts";
+import { RepriseError } from "../errors/reprise-error.ts";
+
+/*
+ * The only place that builds or takes apart NATS subjects and stream names. Everything that varies comes in as a branded
+ * id or goes through an encoder, so no caller can put a dot, a blank or a wildcard into a subject.
+ */
+
+export const JOBS_STREAM = "JOBS";
+export const CHECKPOINTS_STREAM = "CHECKPOINTS";
+export const READERS_STREAM = "READERS";
+export const VERDICTS_STREAM = "VERDICTS";
+export const RULES_STREAM = "RULES";
+export const REVIEWS_STREAM = "REVIEWS";
+/** Who does which part of what several processes share. */
+export const LEASES_STREAM = "LEASES";
+export const LEASES_SUBJECTS = "lease.>";
+/** Which commit of an archive was first, for stores that can't tell. */
+export const COMMITS_STREAM = "COMMITS";
+export const COMMITS_SUBJECTS = "commit.>";
+export const OPS_STREAM = "OPS";
+export const OPS_SUBJECTS = "ops.>";
+export const RULES_SUBJECTS = "rules.>";
+export const REVIEWS_SUBJECTS = "review.>";
+export const VERDICTS_SUBJECTS = "mod.>";
+/** Where VERDICTS republishes what it stores; verdicts that are not worth storing go there directly. */
+export const LIVE_VERDICTS_SUBJECTS = "live.mod.>";
+export const JOBS_SUBJECTS = "job.>";
+export const READERS_SUBJECTS = "reader.>";
+export const CHECKPOINTS_SUBJECTS = "ckpt.>";
+
+/**
+ * The stream that holds a shard's logs.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
+export function generationsStream(shard: number): string {
+  assertShard(shard);
+  return `GENERATIONS_${shard}`;
+}
+
+/** The stream that holds this generation's log. */
+export function streamOf(generation: GenerationId): string {
+  return generationsStream(shardOf(generation));
+}
+
+/**
+ * What a shard's stream stores, and what it republishes to.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
+export function shardSubjects(shard: number): { stored: string; live: string } {
+  assertShard(shard);
+  return { stored: `gen.${shard}.>`, live: `live.gen.${shard}.>` };
+}
+
+/** Where a generation's events are appended. */
+export function logSubject({ tenant, generation }: GenerationRef): string {
+  return `gen.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+/**
+ * Where a tenant's events of one shard are.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
+export function tenantLogSubjects(shard: number, tenant: TenantId): string {
+  assertShard(shard);
+  return `gen.${shard}.${tenant}.>`;
+}
+
+/** Where the broker republishes a generation's events once they are stored. */
+export function liveSubject(ref: GenerationRef): string {
+  return `live.${logSubject(ref)}`;
+}
+
+export function checkpointSubject({ tenant, generation }: GenerationRef): string {
+  return `ckpt.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+/** @throws RepriseError `invalid_request` when the model's name has no token */
+export function jobSubject(model: string, { tenant, generation }: GenerationRef): string {
+  return `job.${encodeModelName(model)}.${tenant}.${generation}`;
+}
+
+/** A generation's job, whatever the model. */
+export function generationJobs({ tenant, generation }: GenerationRef): string {
+  return `job.*.${tenant}.${generation}`;
+}
+
+/** What the queue of one model selects, and the name of the consumer that all workers of that model share. */
+export function jobQueue(model: string): { filter: string; consumer: string } {
+  const token = encodeModelName(model);
+  return { filter: `job.${token}.>`, consumer: `worker_${token}` };
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
+export function parseJobSubject(subject: string): GenerationRef & { model: string } {
+  const [kind, model, tenant, generation, ...rest] = subject.split(".");
+  if (
+    kind !== "job" ||
+    model === undefined ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
+  }
+  return { model: decodeModelName(model), tenant, generation };
+}
+
+/** Where one node says how many readers it has for a generation, and how far they have come. */
+export function readerSubject({ tenant, generation }: GenerationRef, node: NodeId): string {
+  return `reader.${shardOf(generation)}.${tenant}.${generation}.${node}`;
+}
+
+/** What all nodes say about a generation's readers. */
+export function readerSubjects({ tenant, generation }: GenerationRef): string {
+  return `reader.${shardOf(generation)}.${tenant}.${generation}.*`;
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `readerSubject` makes */
+export function parseReaderSubject(subject: string): GenerationRef & { node: NodeId } {
+  const [kind, shard, tenant, generation, node, ...rest] = subject.split(".");
+  if (
+    kind !== "reader" ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    shard !== `${shardOf(generation)}` ||
+    !isNodeId(node) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a subject about readers.`);
+  }
+  return { tenant, generation, node };
+}
+
+/** Where a worker answers whether it runs a generation. */
+export function workerSubject(worker: WorkerId): string {
+  return `worker.${worker}`;
+}
+
+/** Where moderation says what it has judged of a generation. */
+export function verdictSubject({ tenant, generation }: GenerationRef): string {
+  return `mod.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export function liveVerdictSubject(ref: GenerationRef): string {
+  return `live.${verdictSubject(ref)}`;
+}
+
+/**
+ * Where a set of rules is kept.
+ * @throws TypeError unless `id` is one that `ruleSetId` has made
+ */
+export function ruleSetSubject(tenant: TenantId, id: string): string {
+  if (!/^[0-9a-f]{26}$/.test(id)) throw new TypeError(`"${id}" does not name a set of rules`);
+  return `rules.${tenant}.${id}`;
+}
+
+/** Where nodes hear of an event that was appended behind the end of a log which they may not follow any more. */
+export function lateEventSubject({ tenant, generation }: GenerationRef): string {
+  return `late.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export const LATE_EVENT_SUBJECTS = "late.*.*.*";
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `lateEventSubject` makes */
+export function parseLateEventSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "late", "a late event's subject");
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `logSubject` makes */
+export function parseLogSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "gen", "a log's subject");
+}
+
+const REVIEW_ID = /^rev_[0-9]{1,9}$/;
+
+/** A review's id is of its generation alone: the event that asks for it has this seq. */
+export function reviewIdOf(seq: number): string {
+  return `rev_${seq}`;
+}
+
+/**
+ * Where a review that waits for its answer is listed.
+ * @throws RepriseError `review_not_found` unless `reviewId` is one that `reviewIdOf` makes
+ */
+export function reviewSubject({ tenant, generation }: GenerationRef, reviewId: string): string {
+  if (!REVIEW_ID.test(reviewId))
+    throw new RepriseError("review_not_found", "There is no review with this id.");
+  return `review.${tenant}.${generation}.${reviewId}`;
+}
+
+/** All reviews of a generation. */
+export function generationReviews({ tenant, generation }: GenerationRef): string {
+  return `review.${tenant}.${generation}.*`;
+}
+
+export function tenantReviewSubjects(tenant: TenantId): string {
+  return `review.${tenant}.>`;
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `reviewSubject` makes */
+export function parseReviewSubject(subject: string): { ref: GenerationRef; reviewId: string } {
+  const [kind, tenant, generation, reviewId, ...rest] = subject.split(".");
+  if (
+    kind !== "review" ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    reviewId === undefined ||
+    !REVIEW_ID.test(reviewId) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a review's subject.`);
+  }
+  return { ref: { tenant, generation }, reviewId };
+}
+
+/** In place of a generation where a record is of none. */
+const NO_GENERATION = "-";
+
+/** Where something is recorded that no model has said, of a generation or of the tenant alone. */
+export function opsSubject(kind: OpsKind, tenant: TenantId, generation?: GenerationId): string {
+  return `ops.${tenant}.${kind}.${generation ?? NO_GENERATION}`;
+}
+
+/** Where every node hears of erased generations. */
+export const ERASED_SUBJECTS = "ops.*.erased.*";
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `opsSubject` makes */
+export function parseOpsSubject(subject: string): {
+  tenant: TenantId;
+  kind: OpsKind;
+  generation: GenerationId | undefined;
+} {
+  const [first, tenant, kind, generation, ...rest] = subject.split(".");
+  const known = OPS_KINDS.find((one) => one === kind);
+  if (
+    first !== "ops" ||
+    !isTenantId(tenant) ||
+    known === undefined ||
+    (generation !== NO_GENERATION && !isGenerationId(generation)) ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not a subject of OPS.`);
+  }
+  return { tenant, kind: known, generation: generation === NO_GENERATION ? undefined : generation };
+}
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `verdictSubject` makes */
+export function parseVerdictSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "mod", "a verdict's subject");
+}
+
+function parseShardSubject(subject: string, first: string, what: string): GenerationRef {
+  const [kind, shard, tenant, generation, ...rest] = subject.split(".");
+  if (
+    kind !== first ||
+    !isTenantId(tenant) ||
+    !isGenerationId(generation) ||
+    shard !== `${shardOf(generation)}` ||
+    rest.length > 0
+  ) {
+    throw new RepriseError("protocol_violation", `"${subject}" is not ${what}.`);
+  }
+  return { tenant, generation };
+}
+
+/** Where the audit log is asked. */
+export function auditCallSubject(call: AuditCall): string {
+  return `audit.${call}`;
+}
+
+/** Where it is said who holds a piece of a group's work. */
+export function leaseSubject(group: string, name: string): string {
+  return `lease.${group}.work.${name}`;
+}
+
+/** Where a process says that it shares a group's work. */
+export function memberSubject(group: string, holder: string): string {
+  return `lease.${group}.member.${holder}`;
+}
+
+export function leaseSubjects(group: string): string {
+  return `lease.${group}.>`;
+}
+
+const COMMIT_TOKEN = /[^A-Za-z0-9-]+/g;
+
+/** Where a commit of an archive is claimed. @param key of the object, which is unlike any other's with its runs of marks made one */
+export function commitSubject(archive: string, key: string): string {
+  return `commit.${archive.replaceAll(COMMIT_TOKEN, "_")}.${key.replaceAll(COMMIT_TOKEN, "_")}`;
+}

@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import {
+  BROKER_SERVICE_NAMES,
+  type BrokerServiceContext,
+  type BrokerServiceEnvironment,
+  startBrokerService,
+} from "./broker-service.ts";
+import { parseEnvironment } from "../environment/environment.ts";
+
+const NAMES = [...BROKER_SERVICE_NAMES, "REPRISE_OPS_PORT"] as const;
+
+/** A service that is ready once it is told so, and says whether the broker was still there when it was disposed of. */
+function createProbe(env: BrokerServiceEnvironment) {
+  const reasons = ["warming up"];
+  const brokerWasClosed: boolean[] = [];
+  const lines: unknown[] = [];
+  const start = ({ broker, logger }: BrokerServiceContext) => {
+    logger.info = (line: unknown) => lines.push(line);
+    return Promise.resolve({
+      does: "probing",
+      details: { color: "blue" },
+      reload: () => Promise.resolve(),
+      service: {
+        notReadyBecause: () => reasons,
+        async [Symbol.asyncDispose]() {
+          brokerWasClosed.push(broker.main.isClosed());
+        },
+      },
+    });
+  };
+  return { reasons, brokerWasClosed, lines, open: () => startBrokerService("probe", env, start) };
+}
+
+function parse(natsUrl: string, opsPort?: number) {
+  const port = opsPort === undefined ? {} : { REPRISE_OPS_PORT: String(opsPort) };
+  return parseEnvironment({ REPRISE_NATS_URL: natsUrl, ...port }, NAMES, ["REPRISE_NATS_URL"]);
+}
+
+test("a service behind the broker is asked how it is over HTTP, and is stopped before its broker", async () => {
+  await using server = await startTestBroker();
+  const probe = createProbe(parse(server.url, 0));
+  const running = await probe.open();
+  const [line] = probe.lines as { color: string; ops: string }[];
+  expect(line).toMatchObject({ color: "blue" });
+  expect((await fetch(`${line!.ops}/readyz`)).status).toBe(503);
+  probe.reasons.pop();
+  expect((await fetch(`${line!.ops}/readyz`)).status).toBe(200);
+  await running.stop();
+  expect(probe.brokerWasClosed).toEqual([false]);
+  await expect(fetch(`${line!.ops}/healthz`)).rejects.toThrow();
+});
+
+test("without a port for it nobody is answered", async () => {
+  await using server = await startTestBroker();
+  const probe = createProbe(parse(server.url));
+  const running = await probe.open();
+  expect(probe.lines).toEqual([{ color: "blue", ops: undefined }]);
+  await running.stop();
+});
+
+test("a service that can't be asked how it is, because the port is taken, is closed again", async () => {
+  await using server = await startTestBroker();
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const probe = createProbe(parse(server.url, (taken.address() as AddressInfo).port));
+  await expect(probe.open()).rejects.toMatchObject({ code: "EADDRINUSE" });
+  expect(probe.brokerWasClosed).toEqual([false]);
+  taken.close();
+});

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import type { SyncInterval } from "../broker/nats-server-config.ts";
+
+/*
+ * The kinds of value that an environment variable can hold. Each problem reads on from the variable's name: "must be …".
+ * Values that may hold a password are not repeated in it.
+ */
+
+type Problem = { problem: string };
+type Parse<T> = (text: string) => T | Problem;
+
+function value<T extends string | number>(parse: Parse<T>): z.ZodType<T, string> {
+  return z.string().transform((input, context): T => {
+    const parsed = parse(input);
+    if (typeof parsed !== "object") return parsed;
+    context.issues.push({ code: "custom", message: parsed.problem, input });
+    return z.NEVER;
+  });
+}
+
+export function text(): z.ZodType<string, string> {
+  return value((input) =>
+    input.trim() === input ? input : { problem: "must not begin or end with a blank" },
+  );
+}
+
+/** Any text, a blank at its end included: it is taken as it is. */
+export function secret(): z.ZodType<string, string> {
+  return value((input) => input);
+}
+
+/** What may stand in front of a slash in an origin. */
+export function word(): z.ZodType<string, string> {
+  return value((input) =>
+    /^[A-Za-z0-9.-]{1,64}$/.test(input)
+      ? input
+      : { problem: `must be 1 to 64 characters of A-Z, a-z, 0-9, . and -, not "${input}"` },
+  );
+}
+
+export function integer(min: number, max: number): z.ZodType<number, string> {
+  return value((input) => {
+    const number = /^[0-9]{1,15}$/.test(input) ? Number(input) : NaN;
+    return number >= min && number <= max
+      ? number
+      : { problem: `must be a whole number from ${min} to ${max}, not "${input}"` };
+  });
+}
+
+/** Decimals with a point; no exponents, so that what is written is what is meant. */
+export function decimal(min: number, max: number): z.ZodType<number, string> {
+  return value((input) => {
+    const number = /^[0-9]{1,9}(?:\.[0-9]{1,9})?$/.test(input) ? Number(input) : NaN;
+    return number >= min && number <= max
+      ? number
+      : { problem: `must be a number from ${min} to ${max}, not "${input}"` };
+  });
+}
+
+/** What nats-server's `sync_interval` takes: `always`, or a duration. */
+export function syncInterval(): z.ZodType<SyncInterval, string> {
+  return value((input) =>
+    input === "always" || /^[1-9][0-9]{0,8}(?:ms|s|m)$/.test(input)
+      ? (input as SyncInterval)
+      : { problem: `must be "always", or a duration such as 500ms, 10s or 2m, not "${input}"` },
+  );
+}
+
+export function oneOf<const T extends string>(options: readonly T[]) {
+  return z.enum(options, {
+    error: ({ input }) => `must be one of ${options.join(", ")}, not "${String(input)}"`,
+  });
+}
+
+export function url(...schemes: string[]): z.ZodType<string, string> {
+  return value((input) => {
+    const known = schemes.some((scheme) => input.startsWith(`${scheme}://`));
+    return known && URL.canParse(input)
+      ? input
+      : { problem: `must be a URL with ${schemes.map((s) => `${s}://`).join(" or ")}` };
+  });
+}
+
+/** What browsers send in `Origin`: a scheme, a host and perhaps a port, no path; or `*`. */
+export function origin(): z.ZodType<string, string> {
+  return value((input) => {
+    const isOrigin =
+      input === "*" || (/^https?:/.test(input) && URL.canParse(input) && new URL(input).origin === input);
+    return isOrigin ? input : { problem: `must be * or origins such as https://app.example, not "${input}"` };
+  });
+}
+
+export function list<T>(item: z.ZodType<T, string>) {
+  return z
+    .string()
+    .transform((input) => input.split(",").map((part) => part.trim()))
+    .pipe(z.array(item));
+}

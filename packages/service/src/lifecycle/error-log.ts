@@ -1,0 +1,64 @@
+import { type ErrorCode, toRepriseError } from "@reprise/protocol";
+import type { BrokerWatch } from "../broker/broker-watch.ts";
+import type { Logger } from "./logger.ts";
+import type { Metrics } from "../http/metrics.ts";
+
+export interface ErrorLogOptions {
+  readonly logger: Logger;
+  /** What a line says of errors after which the work is tried again. */
+  readonly waits: string;
+  /** What it says of all others. */
+  readonly failed: string;
+  /** Counts what the broker holds and no part of the platform writes. */
+  readonly metrics?: Metrics | undefined;
+  /** What the broker's absence explains has a line already, and gets no other. Default: nothing is explained. */
+  readonly brokerWatch?: BrokerWatch | undefined;
+  /** The same for the archive. */
+  readonly archiveWatch?: Pick<BrokerWatch, "wasAwayWithin"> | undefined;
+}
+
+interface Gathered {
+  readonly error: unknown;
+  times: number;
+}
+
+const GATHER_MS = 10_000;
+/** Of all that is gathered, and of requests from before the broker was back, which fail when their time is over. */
+const EXPLAINED_MS = 2 * GATHER_MS;
+
+/**
+ * Logs what a service's background work throws: a defect at once, an error after which it is tried again in one line per 10 s and code,
+ * with how often it has come.
+ */
+export function createErrorLog({
+  logger,
+  waits,
+  failed,
+  brokerWatch,
+  archiveWatch,
+  metrics,
+}: ErrorLogOptions): (error: unknown) => void {
+  const malformed = metrics?.counter("reprise_malformed_messages_total");
+  const gathered = new Map<ErrorCode, Gathered>();
+  const tell = (code: ErrorCode) => {
+    const { error, times } = gathered.get(code)!;
+    gathered.delete(code);
+    const watches: Partial<Record<ErrorCode, Pick<BrokerWatch, "wasAwayWithin"> | undefined>> = {
+      broker_unavailable: brokerWatch,
+      archive_unavailable: archiveWatch,
+    };
+    const isExplained = watches[code]?.wasAwayWithin(EXPLAINED_MS) === true;
+    if (!isExplained) logger.warn({ err: error, times }, waits);
+  };
+  return (error) => {
+    const { code, retryable } = toRepriseError(error);
+    if (code === "protocol_violation") malformed?.inc();
+    if (!retryable) return logger.error({ err: error }, failed);
+    const known = gathered.get(code);
+    if (known) known.times++;
+    else {
+      gathered.set(code, { error, times: 1 });
+      setTimeout(() => tell(code), GATHER_MS).unref();
+    }
+  };
+}

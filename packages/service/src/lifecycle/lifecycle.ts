@@ -1,0 +1,142 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describeFailure } from "./describe-failure.ts";
+import type { Logger } from "./logger.ts";
+import { redactCredentials } from "../broker/redact-credentials.ts";
+import { serviceLinksIn } from "../environment/service-links.ts";
+
+/** What a process needs to know of the service that it runs. */
+export interface RunningService {
+  readonly logger: Logger;
+  /** How long `stop` may take, and everything it leaves open may linger, in milliseconds. */
+  readonly drainMs: number;
+  /** Says from now on that the service is not ready, and goes on serving for `noticeMs`. Called once, before `stop`. */
+  announceStop?(): void;
+  /** How long load balancers have to notice that, in milliseconds. Default 0. */
+  readonly noticeMs?: number;
+  /** Takes nothing new, finishes or hands over what runs, and closes what keeps the process alive. Called once. */
+  stop(): Promise<void>;
+  /** Rejects when the service can't go on, its broker's end for one; the process then ends with a failure. */
+  readonly failed?: Promise<never>;
+  /** Reads the configuration files again, on SIGHUP, until it is to stop. What it throws is logged, and the old configuration stays. */
+  reload?(): Promise<void>;
+}
+
+type StopSignal = "SIGTERM" | "SIGINT";
+
+/**
+ * Runs one service as a process: creates it, waits for SIGTERM or SIGINT, stops it, and resolves.
+ *
+ * - A start that fails is told on stderr in plain words, a defect with its stack. Both set exit code 1.
+ * - Before the stop the service is not ready for `noticeMs` and serves on, where it can be asked.
+ * - SIGHUP never ends it: during the start it is kept until that is done, and from the stop signal on it does nothing.
+ * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
+ * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
+ *
+ * The process is never exited in mid-air: it ends when nothing is left to do.
+ * @param env to say which of its variables are Kubernetes' and not the platform's
+ */
+export async function runService(
+  name: string,
+  create: () => Promise<RunningService>,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Promise<void> {
+  const stopSignal = nextStopSignal();
+  const reloads = listenForReloads();
+  let service: RunningService;
+  try {
+    service = await create();
+  } catch (error) {
+    stopSignal.forget();
+    process.exitCode = 1;
+    process.stderr.write(`${name}: ${redactCredentials(describeFailure(error))}\n`);
+    return;
+  }
+
+  const { logger, drainMs, noticeMs = 0 } = service;
+  const links = serviceLinksIn(env);
+  if (links.length > 0)
+    logger.info({ variables: links }, "variables that Kubernetes or Docker has made are ignored");
+  reloads.answer(() => reload(service));
+  const end = await Promise.race([stopSignal.arrived, failureOf(service)]);
+  stopSignal.forget();
+  reloads.answer(() => logger.info("stopping: the configuration is not read again"));
+
+  const signal = end instanceof Failure ? "SIGTERM" : end;
+  if (end instanceof Failure) {
+    process.exitCode = 1;
+    logger.fatal({ err: end.cause }, "can't go on");
+  } else {
+    logger.info({ signal, noticeMs }, "stopping");
+    service.announceStop?.();
+    if (noticeMs > 0) await delay(noticeMs);
+  }
+  endBySignalAfter(drainMs, signal, logger);
+  try {
+    await service.stop();
+    logger.info("stopped");
+  } catch (error) {
+    process.exitCode = 1;
+    logger.error({ err: error }, "did not stop cleanly");
+  }
+}
+
+class Failure {
+  readonly cause: unknown;
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+async function failureOf({ failed }: RunningService): Promise<Failure> {
+  try {
+    return await (failed ?? new Promise<never>(() => {}));
+  } catch (error) {
+    return new Failure(error);
+  }
+}
+
+function nextStopSignal(): { arrived: Promise<StopSignal>; forget(): void } {
+  const { promise: arrived, resolve } = Promise.withResolvers<StopSignal>();
+  const forget = (): void => {
+    process.off("SIGTERM", onSignal).off("SIGINT", onSignal);
+  };
+  // Without a listener a signal does what it always does: that makes the second one final.
+  const onSignal = (signal: NodeJS.Signals): void => {
+    forget();
+    resolve(signal as StopSignal);
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
+  return { arrived, forget };
+}
+
+/** SIGHUP, which would end a process that does not listen for it. One that comes before there is an answer gets the first. */
+function listenForReloads(): { answer(next: () => void): void } {
+  let isMissed = false;
+  let answer = (): void => void (isMissed = true);
+  process.on("SIGHUP", () => answer());
+  return {
+    answer(next) {
+      answer = next;
+      if (isMissed) next();
+      isMissed = false;
+    },
+  };
+}
+
+function reload(service: RunningService): void {
+  const { logger } = service;
+  if (!service.reload) return logger.info("there is no configuration to read again");
+  service.reload().then(
+    () => logger.info("configuration read again"),
+    (error: unknown) =>
+      logger.error({ problem: describeFailure(error) }, "configuration not read again; the old one stays"),
+  );
+}
+
+/** The timer does not keep the process alive: it fires only where something else does. */
+function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void {
+  void delay(ms, undefined, { ref: false }).then(() => {
+    logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
+    process.kill(process.pid, signal);
+  });
+}

@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import { stat } from "node:fs/promises";
+import { connect as connectTcp, createServer } from "node:net";
+import { connect } from "@nats-io/transport-node";
+import { describe, expect, test } from "vitest";
+import { findFreePort } from "../network/free-port.ts";
+import { createTempDir } from "../process/temp-dir.ts";
+import { startStoredBroker, startTestBroker } from "./start-test-broker.ts";
+
+const encode = (value: unknown) => JSON.stringify(value);
+
+/** The JetStream API as it is on the wire, so that the testkit needs no JetStream client. */
+async function ask(url: string, subject: string, payload: unknown): Promise<Record<string, unknown>> {
+  const nc = await connect({ servers: url });
+  const answer = (await nc.request(subject, encode(payload), PATIENTLY)).json<Record<string, unknown>>();
+  await nc.close();
+  return answer;
+}
+
+/** The client itself waits for a second, in which a busy machine may not make a stream. */
+const PATIENTLY = { timeout: 60_000 };
+
+const STREAM = { name: "T", subjects: ["t.>"], storage: "file" };
+
+describe("the test broker", () => {
+  test("is a server with JetStream that takes messages of 8 MiB", async () => {
+    await using broker = await startTestBroker();
+    const nc = await connect({ servers: broker.url });
+    expect(nc.info).toMatchObject({ jetstream: true, max_payload: 8_388_608 });
+    await nc.close();
+  });
+
+  test("keeps its store and its address over a restart", async () => {
+    await using broker = await startTestBroker();
+    const { url, pid } = broker;
+    await ask(url, "$JS.API.STREAM.CREATE.T", STREAM);
+    expect(await ask(url, "t.1", { n: 1 })).toEqual({ stream: "T", seq: 1 });
+    await broker.restart();
+    expect(await ask(url, "t.1", { n: 2 })).toEqual({ stream: "T", seq: 2 });
+    expect(broker.pid).not.toBe(pid);
+  });
+
+  test("loses nothing that it has acknowledged when it crashes", async () => {
+    await using broker = await startTestBroker();
+    await ask(broker.url, "$JS.API.STREAM.CREATE.T", STREAM);
+    await ask(broker.url, "t.1", {});
+    await broker.kill("SIGKILL");
+    await broker.restart();
+    expect(await ask(broker.url, "t.1", {})).toEqual({ stream: "T", seq: 2 });
+  });
+
+  test("answers nobody while it is paused, and goes on afterwards", async () => {
+    await using broker = await startTestBroker();
+    const nc = await connect({ servers: broker.url });
+    await broker.kill("SIGSTOP");
+    await expect(nc.request("$JS.API.INFO", "", { timeout: 200 })).rejects.toThrow("timeout");
+    await broker.kill("SIGCONT");
+    expect((await nc.request("$JS.API.INFO", "", PATIENTLY)).json()).toMatchObject({ streams: 0 });
+    await nc.close();
+  });
+
+  test("is gone, with its files, when it is disposed of while it is stopped", async () => {
+    const broker = await startTestBroker();
+    await broker.stop();
+    await broker[Symbol.asyncDispose]();
+    const [error] = await once(connectTcp(broker.port, "127.0.0.1"), "error");
+    expect(error).toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  test("forgets what it stored after a snapshot when its store is rolled back", async () => {
+    await using broker = await startStoredBroker();
+    await ask(broker.url, "$JS.API.STREAM.CREATE.T", STREAM);
+    await ask(broker.url, "t.1", { n: 1 });
+    await broker.snapshotStore();
+    await ask(broker.url, "t.1", { n: 2 });
+    await broker.restoreStore();
+    expect(await ask(broker.url, "t.1", { n: 3 })).toEqual({ stream: "T", seq: 2 });
+  });
+
+  test("is alone: two at once know nothing of each other", async () => {
+    await using one = await startTestBroker();
+    await using other = await startTestBroker();
+    await ask(one.url, "$JS.API.STREAM.CREATE.T", STREAM);
+    expect(await ask(other.url, "$JS.API.STREAM.INFO.T", {})).toMatchObject({ error: { code: 404 } });
+  });
+});
+
+test("a free port can be listened on", async () => {
+  const server = createServer().listen(await findFreePort(), "127.0.0.1");
+  await once(server, "listening");
+  server.close();
+  await once(server, "close");
+  expect(server.listening).toBe(false);
+});
+
+test("a temporary folder is there until it is disposed of", async () => {
+  const dir = await createTempDir("x");
+  expect((await stat(dir.path)).isDirectory()).toBe(true);
+  await dir[Symbol.asyncDispose]();
+  await expect(stat(dir.path)).rejects.toMatchObject({ code: "ENOENT" });
+});

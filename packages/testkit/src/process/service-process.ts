@@ -1,0 +1,113 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { findNatsServer } from "@reprise/service";
+import { type LogLine, readLogLines } from "./log-lines.ts";
+import { sendSignal } from "./send-signal.ts";
+import { guardStoppedProcess } from "./stopped-process.ts";
+
+export interface ServiceExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+}
+
+/** One service as a process of its own. Disposal kills it. */
+export interface ServiceProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** Resolves with the first line logged with this message, whenever that was. @throws when the process ends without it */
+  logged(msg: string): Promise<LogLine>;
+  /** Everything logged so far. */
+  readonly lines: readonly LogLine[];
+  readonly exited: Promise<ServiceExit>;
+  kill(signal: Exclude<NodeJS.Signals, "SIGSTOP" | "SIGCONT">): void;
+  /** SIGSTOP. Resolves when it stands still; it ends with this process all the same. */
+  pause(): Promise<void>;
+  /** SIGCONT. */
+  resume(): void;
+  /** Sends SIGTERM and waits for the end. */
+  stop(): Promise<ServiceExit>;
+}
+
+export type ServiceName = "delivery" | "inference-worker" | "moderation" | "audit-log" | "standalone";
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+
+/** Where Node keeps compiled modules, if this process was told: compiling is half of what a service takes to start. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
+/** The end of stdin is that of whoever holds its other end: a test run that is killed leaves no process behind. */
+const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
+  `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
+)}`;
+
+/** Starts `node services/<name>/src/main.ts` with this environment and nothing else of ours. */
+export async function startService(
+  name: ServiceName,
+  env: Readonly<Record<string, string>>,
+): Promise<ServiceProcess> {
+  const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
+  const child = spawn(process.execPath, ["--import", END_WITH_PARENT, `services/${name}/src/main.ts`], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], ...COMPILE_CACHE, REPRISE_NATS_SERVER: path, ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+    // A session of its own: a terminal's Ctrl-C is for whoever started it, who ends it in order.
+    detached: true,
+  });
+  child.stdin.on("error", () => undefined);
+
+  const lines: LogLine[] = [];
+  const waiting: (() => void)[] = [];
+  let over = false;
+  let callOffGuard = (): void => {};
+  const announce = () => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
+  readLogLines(child.stdout, (line) => {
+    lines.push(line);
+    announce();
+  });
+  const stderr = text(child.stderr);
+  const exited = once(child, "close").then(async ([code, signal]): Promise<ServiceExit> => {
+    over = true;
+    callOffGuard();
+    announce();
+    return { code: code as number | null, signal: signal as NodeJS.Signals | null, stderr: await stderr };
+  });
+  return {
+    pid: child.pid!,
+    lines,
+    exited,
+    async logged(msg) {
+      for (;;) {
+        const line = lines.find((logged) => logged.msg === msg);
+        if (line) return line;
+        if (over) throw new Error(`${name} ended without "${msg}": ${(await exited).stderr}`);
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      }
+    },
+    kill(signal) {
+      child.kill(signal);
+    },
+    async pause() {
+      if (over) throw new Error(`${name} has ended.`);
+      callOffGuard();
+      callOffGuard = guardStoppedProcess(child.pid!);
+      await sendSignal(child.pid!, "SIGSTOP");
+    },
+    resume() {
+      child.kill("SIGCONT");
+      callOffGuard();
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      return exited;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type { StreamRange } from "@reprise/archive";
+import type { StreamMessage } from "@reprise/log";
+
+/** A stretch of a stream, as it was read. */
+export interface Batch {
+  readonly stream: string;
+  readonly epoch: number;
+  /** When the broker made the stream. RFC 3339. */
+  readonly created: string;
+  /** Everything from `first` to `last` is in `messages` or `missing`. */
+  readonly first: number;
+  readonly last: number;
+  readonly messages: readonly StreamMessage[];
+  /** Places at which nothing is any more. */
+  readonly missing: readonly StreamRange[];
+  /** Those of them that retention may have emptied: what lay there could have been stored longer ago than the stream keeps anything. */
+  readonly maybeExpired: readonly StreamRange[];
+}

@@ -1,0 +1,90 @@
+import type { SegmentKind } from "@reprise/archive";
+import type { StreamMessage } from "@reprise/log";
+import { isFillerSubject, peekSeq } from "@reprise/protocol";
+import { type OwnedKind, parseOwner } from "./lane-kind.ts";
+
+/** What becomes one segment: consecutive messages of one generation. */
+export interface Group extends OwnedKind {
+  /** UTC, `2026-11-21`: of the first message. */
+  readonly day: string;
+  /** Of a log, the `seq` of its first event; 0 for the other kinds. */
+  readonly firstSeq: number;
+  readonly messages: StreamMessage[];
+}
+
+export interface Grouped {
+  /** In the order in which they lie in a file: by tenant, day, generation, kind, and place. */
+  readonly groups: readonly Group[];
+  /** What is nobody's: no message of the platform, or, without an error, what an erasure fills files with. */
+  readonly strays: readonly { readonly streamSeq: number; readonly error?: unknown }[];
+}
+
+const DAY_US = 86_400_000_000;
+
+/**
+ * Sorts a stretch of a stream by whose it is. A log's group ends where its `seq` does not go on by one: a store that has lost events and took
+ * new ones in their place has such a place.
+ */
+export function groupMessages(kind: SegmentKind, messages: readonly StreamMessage[]): Grouped {
+  const open = new Map<string, Group>();
+  const owners = new Map<string, OwnedKind>();
+  const groups: Group[] = [];
+  const strays: { streamSeq: number; error?: unknown }[] = [];
+  for (const message of messages) {
+    const { subject } = message;
+    let owner = owners.get(subject);
+    if (!owner) {
+      if (isFillerSubject(subject)) {
+        strays.push({ streamSeq: message.streamSeq });
+        continue;
+      }
+      try {
+        owner = parseOwner(kind, subject);
+      } catch (error) {
+        strays.push({ streamSeq: message.streamSeq, error });
+        continue;
+      }
+      owners.set(subject, owner);
+    }
+    const seq = kind === "log" ? peekSeq(message.payload) : 0;
+    if (seq < 0) {
+      strays.push({ streamSeq: message.streamSeq, error: new TypeError("an event without a seq") });
+      continue;
+    }
+    const day = dayOf(message.storedAtUs);
+    const key = kind === "ops" ? `${owner.kind}.${owner.tenant}.${owner.generation}` : subject;
+    let group = open.get(key);
+    const goesOn = kind !== "log" || (group && seq === group.firstSeq + group.messages.length);
+    if (!group || group.day !== day || !goesOn) {
+      group = { ...owner, day, firstSeq: seq, messages: [] };
+      open.set(key, group);
+      groups.push(group);
+    }
+    group.messages.push(message);
+  }
+  return { groups: groups.toSorted(byPlace), strays };
+}
+
+function byPlace(a: Group, b: Group): number {
+  return (
+    compare(a.tenant, b.tenant) ||
+    compare(a.day, b.day) ||
+    compare(a.generation, b.generation) ||
+    compare(a.kind, b.kind) ||
+    a.messages[0]!.streamSeq - b.messages[0]!.streamSeq
+  );
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+let lastDay = { number: -1, text: "" };
+
+function dayOf(storedAtUs: number): string {
+  const number = Math.floor(storedAtUs / DAY_US);
+  if (number !== lastDay.number)
+    lastDay = { number, text: new Date(number * 86_400_000).toISOString().slice(0, 10) };
+  return lastDay.text;
+}

@@ -1,0 +1,37 @@
+import type { StreamRange } from "@reprise/archive";
+
+/** Places as ranges, ascending, neighbours joined. */
+export function toRanges(places: Iterable<number>): StreamRange[] {
+  return mergeRanges([...places].map((place) => [place, place]));
+}
+
+/** The same places, ascending, neighbours joined. */
+export function mergeRanges(ranges: readonly StreamRange[]): StreamRange[] {
+  const joined: StreamRange[] = [];
+  for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const before = joined.at(-1);
+    if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else joined.push([first, last]);
+  }
+  return joined;
+}
+
+/** Those places of `ranges` that are in none of `taken`. Both ascending and joined. */
+export function subtractRanges(ranges: readonly StreamRange[], taken: readonly StreamRange[]): StreamRange[] {
+  const left: StreamRange[] = [];
+  let t = 0;
+  for (const [first, last] of ranges) {
+    let from = first;
+    while (t < taken.length && taken[t]![1] < from) t++;
+    for (let i = t; i < taken.length && taken[i]![0] <= last; i++) {
+      if (taken[i]![0] > from) left.push([from, taken[i]![0] - 1]);
+      from = Math.max(from, taken[i]![1] + 1);
+    }
+    if (from <= last) left.push([from, last]);
+  }
+  return left;
+}
+
+export function countSeqs(ranges: readonly StreamRange[]): number {
+  return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+}

@@ -1,0 +1,67 @@
+import { decodeEvent, isTerminal, peekType } from "@reprise/protocol";
+import type { SegmentHeader } from "@reprise/archive";
+import type { Group } from "./lane/group-messages.ts";
+
+/** What the request says of a generation, as far as it is kept outside of what is sealed. */
+export interface LogMetadata {
+  readonly model: string;
+  readonly subject: string | undefined;
+  /** Texts whose keyed hashes can be searched for. */
+  readonly tagged: readonly string[];
+}
+
+/** How a metadata pair is searched for. */
+export function metadataTag(key: string, value: string): string {
+  return `metadata:${key}=${value}`;
+}
+
+/** How a person is searched for. */
+export function subjectTag(subject: string): string {
+  return `subject:${subject}`;
+}
+
+/** Undefined unless the group begins with a log's seq 0, and that can be read. */
+export function readLogMetadata({ firstSeq, messages }: Group): LogMetadata | undefined {
+  const payload = messages[0]!.payload;
+  if (firstSeq !== 0 || peekType(payload) !== "generation.requested") return undefined;
+  const { model, metadata, subject } = fieldsOf(readEvent(payload)["request"]);
+  if (typeof model !== "string") return undefined;
+  const pairs = Object.entries(fieldsOf(metadata)).flatMap(([key, value]) =>
+    typeof value === "string" ? [metadataTag(key, value)] : [],
+  );
+  if (typeof subject !== "string") return { model, subject: undefined, tagged: pairs };
+  return { model, subject, tagged: [...pairs, subjectTag(subject)] };
+}
+
+/** How a log has ended; nothing when the group does not hold its end. Annotations may follow that. */
+export function readEnd({ messages }: Group): Pick<SegmentHeader, "status" | "output_tokens"> {
+  for (const { payload } of messages.toReversed()) {
+    const type = peekType(payload);
+    if (type === "output.delta") return {};
+    if (!isTerminal(type)) continue;
+    const { output_tokens: tokens } = fieldsOf(readEvent(payload)["usage"]);
+    const status =
+      type === "generation.completed" ? "completed" : type === "generation.failed" ? "failed" : "cancelled";
+    return { status, ...(isCount(tokens) && { output_tokens: tokens }) };
+  }
+  return {};
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Nothing of what is no event: it is kept as it is, and holds up nobody. */
+function readEvent(payload: Uint8Array): Fields {
+  try {
+    return fieldsOf(decodeEvent(payload));
+  } catch {
+    return {};
+  }
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,39 @@
+import type { ArchiveState, TenantDraft } from "@reprise/archive";
+import { erasuresIn } from "../lifecycle/erasure/erasures.ts";
+import { requestDraft } from "../lifecycle/erasure/request-draft.ts";
+import type { Batch } from "./lane/batch.ts";
+import { toRanges } from "./ranges.ts";
+
+/**
+ * Places of a batch that are left out because of erasures, of a stream that erasures purge nothing of: an erasure's own records, and the
+ * last marks of connections that it has broken off. Only the archiver knows these places, so its commit names them, as the erasure's
+ * further requests.
+ */
+export class UnpurgedRanges {
+  readonly #stream: Pick<Batch, "stream" | "created">;
+  /** By tenant and erasure. */
+  readonly #places = new Map<string, { tenant: string; erasure: string; places: number[] }>();
+
+  constructor(stream: Pick<Batch, "stream" | "created">) {
+    this.#stream = stream;
+  }
+
+  /** @param erasure its id */
+  add(tenant: string, erasure: string, places: readonly number[]): void {
+    const key = `${tenant} ${erasure}`;
+    const known = this.#places.get(key) ?? { tenant, erasure, places: [] };
+    known.places.push(...places);
+    this.#places.set(key, known);
+  }
+
+  /** @param state the one that the batch is sealed behind */
+  toDrafts(state: ArchiveState): TenantDraft[] {
+    const { stream, created } = this.#stream;
+    const at = new Date().toISOString();
+    return [...this.#places.values()].flatMap(({ tenant, erasure: id, places }) => {
+      const erasure = erasuresIn(state.records(tenant)).find((one) => one.id === id)!;
+      const ranges = toRanges(places);
+      return requestDraft(state, tenant, erasure, { purged: { [stream]: { created, ranges } }, at }).tenants;
+    });
+  }
+}

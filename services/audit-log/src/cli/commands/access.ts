@@ -1,0 +1,62 @@
+import { userInfo } from "node:os";
+import type { ParseArgsConfig } from "node:util";
+import { connectBroker, createGenerationLog } from "@reprise/log";
+import {
+  type AccessRecord,
+  encodeOpsRecord,
+  type GenerationId,
+  opsSubject,
+  RepriseError,
+  type TenantId,
+} from "@reprise/protocol";
+import { findBrokerAddress } from "@reprise/service";
+import { type CommandIo, writeLine } from "../command.ts";
+import { ARCHIVE_OPTIONS, ARCHIVE_USAGE } from "../options.ts";
+
+/** For commands that show what is kept. */
+export const READING_OPTIONS = {
+  ...ARCHIVE_OPTIONS,
+  nats: { type: "string" },
+} as const satisfies ParseArgsConfig["options"];
+
+export const READING_USAGE = `  --nats <url>                records there, for the audit log to keep, that you have looked; nothing is shown when that fails
+${ARCHIVE_USAGE}`;
+
+/** Who looks at what. `query` is what was asked for, without text of a generation and without names of people. */
+export interface Access extends Pick<AccessRecord, "call" | "query"> {
+  readonly tenant: TenantId;
+  readonly generation?: GenerationId | undefined;
+}
+
+/**
+ * Records an access before anything is shown. Without a broker it can't be: a copied file proves nothing about who has read it.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function recordAccess(
+  nats: string | undefined,
+  { tenant, generation, call, query }: Access,
+  { err, env }: Pick<CommandIo, "err" | "env">,
+): Promise<void> {
+  if (nats === undefined) {
+    await writeLine(err, "This access is recorded nowhere: --nats <url> has the audit log keep it.");
+    return;
+  }
+  const address = (await findBrokerAddress(env, nats))!;
+  await using broker = await connectBroker({ ...address, name: "reprise-audit" });
+  const log = createGenerationLog(broker, () => {});
+  try {
+    const record = {
+      kind: "access",
+      at: new Date().toISOString(),
+      by: `cli:${userInfo().username}`,
+      call,
+      ...(query && { query }),
+    } as const;
+    const subject = opsSubject("access", tenant, generation);
+    const outcome = await log.publish(subject, encodeOpsRecord(record), {});
+    if (outcome.kind !== "stored")
+      throw new RepriseError("broker_unavailable", "The access could not be recorded.");
+  } finally {
+    log.close();
+  }
+}

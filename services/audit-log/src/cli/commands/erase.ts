@@ -1,0 +1,70 @@
+import { parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
+import { loadTenantsFile } from "@reprise/tenancy";
+import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
+import { recordAccess } from "./access.ts";
+import { type Command, EXIT, writeLine } from "../command.ts";
+import { parseOptions, required } from "../options.ts";
+import { openForWriting, operator, WRITING_OPTIONS, WRITING_USAGE } from "../writing.ts";
+
+/** Erases a subject or a generation, and prints a certificate of it as JSON. May be interrupted and called again. */
+export const erase: Command = {
+  summary: "erases everything of a person, or one generation, for good, and certifies it",
+  usage: `${WRITING_USAGE}
+                              without one the keys are destroyed, and the audit log purges the live log
+  --tenants-file <file>       says for how long the tenant must keep everything; default: $REPRISE_TENANTS_FILE
+  --despite-minimum           erases what must still be kept, save what a legal hold forbids`,
+
+  async run(args, io) {
+    const { values } = parseOptions(args, {
+      ...WRITING_OPTIONS,
+      "tenants-file": { type: "string" },
+      "despite-minimum": { type: "boolean", default: false },
+    });
+    const tenant = parseTenantId(required(values.tenant, "tenant"));
+    const reason = required(values.reason, "reason");
+    const { subject, "despite-minimum": despiteMinimum } = values;
+    const generation = values.generation === undefined ? undefined : parseGenerationId(values.generation);
+    if ((subject === undefined) === (generation === undefined))
+      throw new RepriseError("invalid_request", "Name one of --subject and --generation.");
+    const file = values["tenants-file"] ?? io.env["REPRISE_TENANTS_FILE"];
+    const minDays = despiteMinimum ? 0 : await minDaysOf(tenant, file);
+    await using writing = await openForWriting(values, io);
+    const query = generation === undefined ? {} : { generation };
+    await recordAccess(values.nats ?? io.env["REPRISE_NATS_URL"], { tenant, call: "erase", query }, io);
+    const outcome = await eraseSubject(writing, {
+      tenant,
+      subject,
+      generation,
+      by: operator(values.by),
+      reason,
+      minDays,
+      despiteMinimum,
+    });
+    switch (outcome.kind) {
+      case "erased":
+        await writeLine(io.out, JSON.stringify(outcome.certificate, undefined, 2));
+        return EXIT.fine;
+      case "nothing":
+        await writeLine(io.err, "Nothing of it is kept.");
+        return EXIT.fine;
+      case "waiting":
+        await writeLine(
+          io.err,
+          `${outcome.id}: the keys are destroyed. The live log still has what it has: call again with --nats, or leave it to the audit log, which finishes it within minutes.`,
+        );
+        return EXIT.unknown;
+    }
+  },
+};
+
+/** @throws RepriseError `config_invalid`, `erasure_refused` when nobody says */
+async function minDaysOf(tenant: string, file: string | undefined): Promise<number> {
+  if (file === undefined) {
+    throw new RepriseError(
+      "erasure_refused",
+      "Nobody says for how long the tenant must keep everything: name --tenants-file, or --despite-minimum.",
+    );
+  }
+  const { tenants } = await loadTenantsFile(file);
+  return tenants.find(({ id }) => id === tenant)?.audit.minDays ?? 0;
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type DeliveryMark, RepriseError } from "@reprise/protocol";
+import { inPace } from "../../replaying/pace.ts";
+import { openReplay } from "../../replaying/replay.ts";
+import {
+  formatBeginning,
+  formatEvent,
+  REPLAY_FORMATS,
+  type ReplayFormat,
+} from "../../replaying/replay-format.ts";
+import { READING_USAGE, recordAccess } from "./access.ts";
+import { type Command, EXIT, write, writeLine } from "../command.ts";
+import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "../open-generation.ts";
+import { parseOptions } from "../options.ts";
+
+/** Shows one generation again. Ends with `EXIT.gap`, and shows nothing, when events of it are not in the archive. */
+export const replay: Command = {
+  summary: "shows a generation again, as it is now, as it was, or as one connection got it",
+  usage: `${GENERATION_USAGE}
+  --as-shown-to <reader>      byte for byte what that connection was handed
+  --original                  what was generated, and the request; default: what a reader is shown who comes now
+  --speed <n>|max             1: as long as it took; 10: ten times as fast; default: max
+  --format sse|text|json      default: text
+${READING_USAGE}`,
+  async run(args, io) {
+    const { values } = parseOptions(args, {
+      ...GENERATION_OPTIONS,
+      "as-shown-to": { type: "string" },
+      original: { type: "boolean", default: false },
+      speed: { type: "string", default: "max" },
+      format: { type: "string", default: "text" },
+    });
+    const [speed, format] = [parseSpeed(values.speed), parseFormat(values.format)];
+    const { original, "as-shown-to": shownTo } = values;
+    if (original && shownTo !== undefined)
+      throw new RepriseError("invalid_request", "--as-shown-to and --original exclude each other.");
+    const { ref, reader } = await openGeneration(values, io.env);
+    const query = { ...(shownTo !== undefined && { as_shown_to: shownTo }), original: String(original) };
+    await recordAccess(values.nats, { ...ref, call: "replay", query }, io);
+
+    const found = await openReplay(reader, { ref, shownTo, original });
+    if (found.kind === "gap") {
+      const holes = found.holes.map(({ fromSeq, toSeq }) => `${fromSeq} to ${toSeq}`);
+      await writeLine(io.err, `Events ${holes.join(", ")} of ${ref.generation} are not in the archive.`);
+      return EXIT.gap;
+    }
+    if (found.kind === "reader_unknown") {
+      await writeLine(io.err, `No connection ${shownTo} is recorded. There were ${found.readers.length}:`);
+      for (const mark of found.readers) await writeLine(io.err, `  ${describe(mark)}`);
+      return EXIT.unknown;
+    }
+    if (found.mark) await writeLine(io.err, describe(found.mark));
+    const paced = inPace(found.events, { speed, now: () => performance.now(), pause });
+    await write(io.out, formatBeginning(format));
+    for await (const event of paced) await write(io.out, formatEvent(format, event));
+    return EXIT.fine;
+  },
+};
+
+function describe({
+  reader,
+  protocol,
+  address,
+  by,
+  from_seq,
+  seq,
+  started_at,
+  ended_at,
+}: DeliveryMark): string {
+  const shown = seq < from_seq ? "no events" : `events ${from_seq} to ${seq}`;
+  return `${reader}: ${protocol}, ${address}, by ${by}, ${shown}, from ${started_at} to ${ended_at ?? "?"}`;
+}
+
+/** @throws RepriseError `invalid_request` */
+function parseSpeed(value: string): number {
+  const speed = value === "max" ? Number.POSITIVE_INFINITY : Number(value);
+  if (speed > 0) return speed;
+  throw new RepriseError("invalid_request", "--speed must be a number above 0, or max.");
+}
+
+/** @throws RepriseError `invalid_request` */
+function parseFormat(value: string): ReplayFormat {
+  const format = REPLAY_FORMATS.find((one) => one === value);
+  if (format) return format;
+  throw new RepriseError("invalid_request", `--format must be one of ${REPLAY_FORMATS.join(", ")}.`);
+}

@@ -1,0 +1,143 @@
+import { readFile } from "node:fs/promises";
+import {
+  ARCHIVE_TREE,
+  createFileStore,
+  parseNote,
+  parseVerifierKey,
+  type VerifierKey,
+  type VerifyOptions,
+  type VerifyReport,
+  verifyArchive,
+} from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+import { type Command, type CommandIo, EXIT, writeLine } from "../command.ts";
+import {
+  ARCHIVE_OPTIONS,
+  ARCHIVE_USAGE,
+  archiveDir,
+  archiveName,
+  findKeyringCopy,
+  findWitnessCopy,
+  parseOptions,
+  type ValuesOf,
+  verifierKeys,
+} from "../options.ts";
+
+const OPTIONS = {
+  ...ARCHIVE_OPTIONS,
+  tenant: { type: "string" },
+  vkey: { type: "string", multiple: true },
+  witness: { type: "string", multiple: true },
+  witnessed: { type: "string", multiple: true },
+  since: { type: "string" },
+  "no-keys": { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
+const VERDICTS = {
+  fine: EXIT.fine,
+  tampered: EXIT.tampered,
+  gap: EXIT.gap,
+  unknown: EXIT.unknown,
+} as const;
+
+/** Whether an archive is as it was written. */
+export const verify: Command = {
+  summary: "whether the archive is as it was written: 0 fine, 2 tampered with, 3 a gap, 4 can't tell",
+  usage: `${ARCHIVE_USAGE}
+  --vkey <key>                of the archive's signatures, once for each key it has had; default: the one whose signing key is with the keys
+  --witness <key>             of a witness that must have cosigned
+  --witnessed <file|url>      a checkpoint that somebody else has kept: a cut end shows by nothing else
+                              without --witness, --witnessed, --archive and --vkey: the witness in the data folder, and what it remembers
+  --tenant <id>               only the files of this tenant; all commits
+  --since <n>                 only files that commit n or a later one has named; all commits
+  --no-keys                   opens nothing, as when there are no keys: all else is verified without them
+  --json                      the whole report`,
+
+  async run(args, { out, env }) {
+    const { values } = parseOptions(args, OPTIONS);
+    const name = archiveName(values, env);
+    const vkeys = await verifierKeys(values, env);
+    const { witnesses, witnessed } = await findWitnesses(values, env, { name, vkeys });
+    const report = await verifyArchive({
+      store: createFileStore(archiveDir(values, env)),
+      name,
+      vkeys,
+      witnesses,
+      witnessed,
+      tenant: values.tenant,
+      since: parseSince(values.since),
+      keyring: values["no-keys"] ? undefined : await findKeyringCopy(values, env),
+    });
+    if (values.json) await writeLine(out, JSON.stringify(report, undefined, 2));
+    else for (const line of toLines(report)) await writeLine(out, line);
+    return VERDICTS[report.verdict];
+  },
+};
+
+/**
+ * The witnesses that are named; else, of the archive in the data folder, the one that lies beside it: its key, and what it remembers.
+ * @throws RepriseError `config_invalid`, `archive_unavailable`
+ */
+async function findWitnesses(
+  values: ValuesOf<typeof OPTIONS>,
+  env: CommandIo["env"],
+  { name, vkeys }: Pick<VerifyOptions, "name" | "vkeys">,
+): Promise<Pick<VerifyOptions, "witnesses" | "witnessed">> {
+  const { witness, witnessed, archive, vkey } = values;
+  const isNamed = [witness, witnessed, archive, vkey].some((value) => value !== undefined);
+  const own = isNamed ? undefined : await findWitnessCopy(env);
+  if (own) {
+    const newest = await own.newest(`${name}/${ARCHIVE_TREE}`);
+    if (newest && vkeys.length > 0 && !claimsOneOf(newest.note, vkeys)) throw foreignWitness(newest.where);
+    return { witnesses: [own.key], witnessed: newest ? [newest] : [] };
+  }
+  return {
+    witnesses: (witness ?? []).map(parseVerifierKey),
+    witnessed: await Promise.all(
+      (witnessed ?? []).map(async (where) => ({ where, note: await readNote(where) })),
+    ),
+  };
+}
+
+/** Whether a note has a signature that says it is of one of these keys: `verifyArchive` finds out whether it is. */
+function claimsOneOf(note: string, vkeys: readonly VerifierKey[]): boolean {
+  try {
+    const { signatures } = parseNote(note);
+    return signatures.some(({ keyId }) => vkeys.some((vkey) => vkey.keyId.equals(keyId)));
+  } catch {
+    // Malformed: a finding, and no other archive's.
+    return true;
+  }
+}
+
+function foreignWitness(where: string): RepriseError {
+  const message =
+    `The witness's ${where} is signed with a key that is none of this archive's: it belongs to another archive. ` +
+    "Set REPRISE_WITNESS_DIR to the folder of this archive's witness. If it is the right one, this archive was replaced, " +
+    "or signed with another key since: name all its keys with --vkey, and what the witness remembers with --witnessed.";
+  return new RepriseError("config_invalid", message, { param: "REPRISE_WITNESS_DIR" });
+}
+
+/** @throws RepriseError `invalid_request` */
+function parseSince(text: string | undefined): number | undefined {
+  if (text === undefined || /^\d{1,15}$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw new RepriseError("invalid_request", "--since must be the number of a commit.");
+}
+
+function toLines({ verdict, commits, files, segments, events, destroyed, findings }: VerifyReport): string[] {
+  const erased = destroyed > 0 ? `, ${destroyed} segments whose keys are destroyed` : "";
+  const lines = findings.map(({ kind, where, message }) => `${kind.padEnd(8)} ${where}: ${message}`);
+  return [
+    ...lines,
+    `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${erased}`,
+  ];
+}
+
+async function readNote(where: string): Promise<string> {
+  if (!/^https?:/.test(where)) return readFile(where, "utf8");
+  const response = await fetch(where, { signal: AbortSignal.timeout(10_000) });
+  if (!response.ok)
+    throw new RepriseError("archive_unavailable", `${where} answers with ${response.status}.`);
+  return response.text();
+}

@@ -1,0 +1,43 @@
+import type { PlacesByStream, StreamRange } from "@reprise/archive";
+import { readStreamInfo, type StreamRanges } from "@reprise/log";
+import { mergeRanges } from "../../archiving/ranges.ts";
+import type { LiveStreams } from "../lifecycle-context.ts";
+
+/**
+ * Collects the places that an erasure empties. They are of the streams as they are when this is opened, before any is read: should one be made
+ * anew meanwhile, what is missing in it is rather called a gap than passed over.
+ */
+export class EmptiedRanges {
+  readonly #created: ReadonlyMap<string, string>;
+  readonly #ranges = new Map<string, StreamRange[]>();
+
+  private constructor(created: ReadonlyMap<string, string>) {
+    this.#created = created;
+  }
+
+  /** @throws RepriseError `broker_unavailable` */
+  static async open({ broker }: LiveStreams, streams: Iterable<string>): Promise<EmptiedRanges> {
+    const created = new Map<string, string>();
+    for (const stream of new Set(streams))
+      created.set(stream, (await readStreamInfo(broker.main, stream)).created);
+    return new EmptiedRanges(created);
+  }
+
+  /** @throws RangeError for a stream that it was not opened for */
+  add(places: StreamRanges): void {
+    for (const [stream, ranges] of Object.entries(places)) {
+      if (!this.#created.has(stream)) throw new RangeError(`${stream} was not looked at before its places`);
+      const known = this.#ranges.get(stream) ?? [];
+      for (const [first, last] of ranges) known.push([first, last]);
+      this.#ranges.set(stream, known);
+    }
+  }
+
+  byStream(): PlacesByStream {
+    const entries = [...this.#ranges].map(([stream, ranges]) => {
+      const created = this.#created.get(stream)!;
+      return [stream, { created, ranges: mergeRanges(ranges) }] as const;
+    });
+    return Object.fromEntries(entries);
+  }
+}

@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+import { type GenerationId, RepriseError, type TenantId } from "@reprise/protocol";
+import { subjectTag } from "../../archiving/read-log-metadata.ts";
+import { assertNotHeld, assertOldEnough } from "./assert-erasable.ts";
+import { type ErasureCertificate, certify } from "./certificate.ts";
+import { type Erasure, erasuresIn } from "./erasures.ts";
+import {
+  assertKeysKnown,
+  type FoundGenerations,
+  findGenerations,
+  isKeyOfSubject,
+  type GenerationFilter,
+} from "./find-generations.ts";
+import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
+import type { LifecycleContext } from "../lifecycle-context.ts";
+import { endAll, isAnywhere, subjectOfLive, toRef } from "./live-generations.ts";
+import { requestDraft } from "./request-draft.ts";
+
+/*
+ * An erasure is a record in the archive before anything is taken away, and another one after that; whoever finds the first without the second
+ * goes on with it, so it may be interrupted anywhere. Commits are in one order: an archiver that seals something of what is erased, at the
+ * same time and in another process, learns of the first record before its own commit, and seals anew without it.
+ */
+
+export interface ErasureRequest {
+  readonly tenant: TenantId;
+  /** Whose generations: a pseudonym, as requests name it. Or one generation. */
+  readonly subject?: string | undefined;
+  readonly generation?: GenerationId | undefined;
+  /** Who asks, and why. */
+  readonly by: string;
+  readonly reason: string;
+  /** For how long the tenant must keep everything. Default 0. */
+  readonly minDays?: number | undefined;
+  /** Erases what must still be kept, save what a legal hold forbids. */
+  readonly despiteMinimum?: boolean | undefined;
+}
+
+export type ErasureOutcome =
+  | { readonly kind: "erased"; readonly certificate: ErasureCertificate }
+  /** The keys are destroyed. The live streams are out of reach from here: the audit log purges them, and finishes the erasure. */
+  | { readonly kind: "waiting"; readonly id: string }
+  /** Nothing of it is kept. */
+  | { readonly kind: "nothing" };
+
+/**
+ * Erases all generations of a subject, or one generation: afterwards nobody can read them, and the archive still proves itself. Returns what
+ * was certified before for what is erased already.
+ * @throws RepriseError `erasure_refused` under a legal hold, within the tenant's minimum, and for one generation whose key is its subject's;
+ *   `archive_unavailable`, `archive_corrupt`, `broker_unavailable`: what was begun then is finished by the next call, or by the audit log
+ */
+export async function eraseSubject(
+  context: LifecycleContext,
+  request: ErasureRequest,
+  options: FinishOptions = {},
+): Promise<ErasureOutcome> {
+  const { archive, keyring } = context;
+  const { tenant, subject } = request;
+  await archive.refresh();
+  const wanted = await toWanted(context, request);
+  const known = erasuresIn(archive.state.records(tenant));
+  const erasure =
+    known.find((one) => one.doneAt === undefined && isSame(one, wanted)) ??
+    (await requestErasure(context, request, wanted, known));
+  if (!erasure) {
+    const done = known.findLast((one) => isSame(one, wanted));
+    return done ? { kind: "erased", certificate: await certify(archive, tenant, done) } : { kind: "nothing" };
+  }
+  const kids = subject === undefined ? [] : await keyring.kidsOf(tenant, subject);
+  const finished = await finishErasure(context, tenant, erasure, { ...options, kids });
+  return finished
+    ? { kind: "erased", certificate: await certify(archive, tenant, finished) }
+    : { kind: "waiting", id: erasure.id };
+}
+
+function isSame(erasure: Erasure, { tag, generations }: GenerationFilter): boolean {
+  if (tag !== undefined && erasure.tag === tag) return true;
+  return generations.length > 0 && generations.every((id) => erasure.generations.includes(id));
+}
+
+/** One generation that belongs to a subject is erased as the subject is, if it is all that there is of it. */
+async function toWanted(
+  context: LifecycleContext,
+  { tenant, subject, generation }: ErasureRequest,
+): Promise<GenerationFilter> {
+  const { keyring } = context;
+  if ((subject === undefined) === (generation === undefined))
+    throw new TypeError("an erasure is of a subject or of a generation");
+  if (subject !== undefined) {
+    const tag = await keyring.tag(tenant, subjectTag(subject));
+    return { tag, generations: [] };
+  }
+  const single = { tag: undefined, generations: [generation!] };
+  const found = await findGenerations(context, tenant, single);
+  const { kids } = found.get(generation!)!;
+  assertKeysKnown(found, kids);
+  const named = context.live && (await subjectOfLive(context.live, toRef(tenant, generation!)));
+  const tag =
+    named === undefined
+      ? [...kids].find((kid) => isKeyOfSubject(kid))?.split(".")[1]
+      : await keyring.tag(tenant, subjectTag(named));
+  return { ...single, tag };
+}
+
+/** Undefined when nothing of it is kept that was not erased before. */
+async function requestErasure(
+  context: LifecycleContext,
+  request: ErasureRequest,
+  wanted: GenerationFilter,
+  known: readonly Erasure[],
+): Promise<Erasure | undefined> {
+  const { archive, live } = context;
+  const { tenant, generation, by, reason, minDays = 0, despiteMinimum = false } = request;
+  const found = await findGenerations(context, tenant, wanted);
+  for (const id of known.flatMap(({ generations }) => generations)) found.delete(id);
+  if (generation !== undefined) await dropIfNowhere(context, request, found);
+  if (found.size === 0) return undefined;
+  if (generation !== undefined && found.size > 1) {
+    const others = `${found.size - 1} other generation${found.size > 2 ? "s" : ""}`;
+    throw new RepriseError(
+      "erasure_refused",
+      `Its key is that of its subject, as of ${others}: erase the subject, or nothing.`,
+    );
+  }
+  assertNotHeld(archive.state.holds(tenant), wanted, found);
+  if (!despiteMinimum && minDays > 0) assertOldEnough(found, minDays, Date.now());
+
+  const generations = [...found.keys()].toSorted();
+  const erasure: Erasure = {
+    id: `era_${randomBytes(10).toString("hex")}`,
+    at: new Date().toISOString(),
+    by,
+    reason,
+    tag: wanted.tag,
+    generations,
+    doneAt: undefined,
+  };
+  const refs = generations.map((id) => toRef(tenant, id));
+  if (live) await endAll(live, refs);
+  await archive.append((state) => {
+    // Whoever has set a hold meanwhile comes first.
+    assertNotHeld(state.holds(tenant), wanted, found);
+    return requestDraft(state, tenant, erasure, { purged: {}, at: erasure.at });
+  });
+  return erasure;
+}
+
+async function dropIfNowhere(
+  { live }: LifecycleContext,
+  { tenant, generation }: ErasureRequest,
+  found: FoundGenerations,
+): Promise<void> {
+  const kids = found.get(generation!)?.kids;
+  if (!kids || kids.size > 0) return;
+  if (!live || !(await isAnywhere(live, toRef(tenant, generation!)))) found.delete(generation!);
+}

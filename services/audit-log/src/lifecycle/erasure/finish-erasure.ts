@@ -1,0 +1,164 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { ArchiveState, PlacesByStream } from "@reprise/archive";
+import {
+  clearTextIntervals,
+  type FilledStream,
+  fillStream,
+  moveCheckpoints,
+  purgeFiller,
+  readTextIntervals,
+  type StreamRanges,
+  streamsWithTextOf,
+} from "@reprise/log";
+import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
+import { laneStreams } from "../../archiving/lane/lane-kind.ts";
+import { EmptiedRanges } from "./emptied-ranges.ts";
+import { type Erasure, generationsOf } from "./erasures.ts";
+import { assertKeysKnown, findGenerations } from "./find-generations.ts";
+import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
+import { endAll, purgeAll, announceAll, toRef } from "./live-generations.ts";
+import { recordsDraft, requestDraft } from "./request-draft.ts";
+
+export interface FinishOptions {
+  /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring looks again after 10. */
+  readonly settleMs?: number;
+  /** Ends the waiting, and nothing more is committed: what is not finished is gone on with later. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const SETTLE_MS = 11_000;
+const TRIES = 3;
+
+/**
+ * Carries out what an erasure has asked for. In this order:
+ *
+ * 1. Its keys are destroyed: what the archive holds is unreadable from here on, and in every copy of it.
+ * 2. Its generations are purged from the live streams, once the places that become empty are recorded, and all nodes let go of them.
+ * 3. After a while nobody has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
+ *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. Whoever sealed
+ *    something meanwhile sees that record and seals anew.
+ * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
+ *    and so is what another process has taken into the erasure.
+ * 5. The destruction is recorded.
+ *
+ * Every step may be repeated.
+ * @returns the erasure as it is finished; undefined where there is no broker, and only the first step was taken
+ * @throws RepriseError `archive_unavailable`, `archive_corrupt`, `broker_unavailable`; the signal's reason
+ */
+export async function finishErasure(
+  context: LifecycleContext,
+  tenant: TenantId,
+  begun: Erasure,
+  { settleMs = SETTLE_MS, signal, kids: named = [] }: FinishOptions & { kids?: readonly string[] },
+): Promise<Erasure | undefined> {
+  const { archive, live } = context;
+  const ends = signal && { signal };
+  const request = (erasure: Erasure, purged: PlacesByStream) =>
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at: now() }), ends);
+  const kids = new Set(named);
+  for (let asked = begun; ;) {
+    const erasure = asked;
+    const refs = erasure.generations.map((id) => toRef(tenant, id));
+    await destroyKeys(context, tenant, erasure, kids);
+    if (!live) return undefined;
+    const record = (purged: PlacesByStream) => request(erasure, purged);
+    await purgeAll(live, refs, record);
+    await announceAll(live, refs, erasure.id);
+    // Of a generation with a key of its own nothing more is sealed.
+    if (erasure.tag !== undefined) await pause(settleMs, undefined, ends);
+    signal?.throwIfAborted();
+    await clearFiles(live, refs, record);
+    await purgeAll(live, refs, record);
+    let further = await findLost(context, tenant, erasure, kids);
+    if (further.length === 0) {
+      const at = now();
+      const { id, generations } = erasure;
+      const destroyed = { kind: "key_destroyed", at, id, kids: [...kids].toSorted() } as const;
+      const isAll = (state: ArchiveState) =>
+        generationsOf(state, tenant, erasure).length === generations.length;
+      const outcome = await archive.append(
+        (state) => (isAll(state) ? recordsDraft(tenant, [destroyed]) : undefined),
+        ends,
+      );
+      if (outcome.kind === "committed") return { ...erasure, doneAt: at };
+      further = await findLost(context, tenant, erasure, kids);
+    }
+    const grown = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
+    await endAll(
+      live,
+      further.map((id) => toRef(tenant, id)),
+    );
+    await request(grown, {});
+    asked = grown;
+  }
+}
+
+/** @param kids those that are known; all that have sealed anything of the erasure are added */
+async function destroyKeys(
+  context: LifecycleContext,
+  tenant: TenantId,
+  { generations }: Erasure,
+  kids: Set<string>,
+): Promise<void> {
+  const { keyring } = context;
+  const found = await findGenerations(context, tenant, { tag: undefined, generations });
+  for (const generation of found.values()) for (const kid of generation.kids) kids.add(kid);
+  assertKeysKnown(found, kids);
+  for (let left = [...kids], tries = 0; left.length > 0; tries++) {
+    if (tries === TRIES)
+      throw new RepriseError("archive_unavailable", "Keys are there again after they were destroyed.");
+    await keyring.destroy(tenant, left);
+    // Another process may have written the same page of keys at the same moment.
+    const states = await Promise.all(left.map((kid) => keyring.open(tenant, kid)));
+    left = left.filter((_, i) => typeof states[i] !== "string");
+  }
+}
+
+/**
+ * Has the broker's files lose what was purged, as far as it depends on who erases.
+ * @param record told of the places of what fills the files, before they become empty
+ */
+export async function clearFiles(
+  live: LiveStreams,
+  refs: readonly GenerationRef[],
+  record: (places: PlacesByStream) => Promise<unknown>,
+): Promise<void> {
+  const streams = streamsWithTextOf(refs.map(({ generation }) => generation));
+  const archived = laneStreams(live.shards);
+  const places = await EmptiedRanges.open(
+    live,
+    streams.map(({ stream }) => stream),
+  );
+  const fillers: [FilledStream, StreamRanges][] = [];
+  for (const stream of streams) {
+    const filled = await fillStream(live, stream);
+    fillers.push([stream, filled]);
+    if (archived.includes(stream.stream)) places.add(filled);
+  }
+  await record(places.byStream());
+  await moveCheckpoints(live, await readTextIntervals(live.broker, refs));
+  for (const [stream, filled] of fillers) await purgeFiller(live.broker, stream, filled);
+  await clearTextIntervals(live, refs);
+}
+
+/** Generations that nobody can read any more because of an erasure, and those that others have taken into it, as far as it has not. */
+async function findLost(
+  context: LifecycleContext,
+  tenant: TenantId,
+  erasure: Erasure,
+  kids: ReadonlySet<string>,
+): Promise<string[]> {
+  const { archive } = context;
+  const { tag } = erasure;
+  if (tag === undefined) return [];
+  await archive.refresh();
+  const found = await findGenerations(context, tenant, { tag, generations: [] });
+  const further = new Set(generationsOf(archive.state, tenant, erasure));
+  for (const [id, { kids: used }] of found) if ([...used].some((kid) => kids.has(kid))) further.add(id);
+  for (const id of erasure.generations) further.delete(id);
+  return [...further];
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

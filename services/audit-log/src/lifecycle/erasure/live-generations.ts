@@ -1,0 +1,113 @@
+import type { PlacesByStream } from "@reprise/archive";
+import {
+  closeGeneration,
+  type ClosedGeneration,
+  endGeneration,
+  isPurged,
+  purgeGeneration,
+  readLastMessage,
+} from "@reprise/log";
+import {
+  CHECKPOINTS_STREAM,
+  checkpointSubject,
+  encodeOpsRecord,
+  generationJobs,
+  type GenerationRef,
+  JOBS_STREAM,
+  opsSubject,
+  parseGenerationId,
+  RepriseError,
+  streamOf,
+  type TenantId,
+  VERDICTS_STREAM,
+} from "@reprise/protocol";
+import { EmptiedRanges } from "./emptied-ranges.ts";
+import { subjectIn } from "./find-generations.ts";
+import type { LiveStreams } from "../lifecycle-context.ts";
+
+/** Generations that are ended or purged at once: each waits for its worker. */
+const AT_ONCE = 16;
+
+export function toRef(tenant: TenantId, generation: string): GenerationRef {
+  return { tenant, generation: parseGenerationId(generation) };
+}
+
+/** Ends those that run, and waits until their workers have let go. */
+export function endAll(live: LiveStreams, refs: readonly GenerationRef[]): Promise<void> {
+  return inGroups(refs, (ref) => endGeneration({ ...live, ref }));
+}
+
+/**
+ * Purges those that are not purged. One that is long gone from the streams gets its marker too.
+ * @param record told of all places that become empty, before they do: whoever archives has to know that they are no gap
+ */
+export async function purgeAll(
+  live: LiveStreams,
+  refs: readonly GenerationRef[],
+  record: (places: PlacesByStream) => Promise<unknown>,
+): Promise<void> {
+  const unpurged: GenerationRef[] = [];
+  await inGroups(refs, async (ref) => {
+    if (!(await isPurged({ ...live, ref }))) unpurged.push(ref);
+  });
+  if (unpurged.length === 0) return;
+  const logs = unpurged.map(({ generation }) => streamOf(generation));
+  const places = await EmptiedRanges.open(live, [...logs, VERDICTS_STREAM]);
+  const ends = new Map<GenerationRef, Pick<ClosedGeneration, "end">>();
+  await inGroups(unpurged, async (ref) => {
+    await endGeneration({ ...live, ref });
+    const closed = await closeGeneration({ ...live, ref });
+    places.add(closed.ranges);
+    ends.set(ref, { end: closed.end });
+  });
+  await record(places.byStream());
+  await inGroups(unpurged, (ref) => purgeGeneration({ ...live, ref }, ends.get(ref)));
+}
+
+/**
+ * Tells every node to let go of them.
+ * @param erasure its id
+ */
+export function announceAll(
+  live: LiveStreams,
+  refs: readonly GenerationRef[],
+  erasure: string,
+): Promise<void> {
+  return inGroups(refs, (ref) => tellErased(live, ref, erasure));
+}
+
+async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: string): Promise<void> {
+  const record = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure });
+  const outcome = await log.publish(opsSubject("erased", ref.tenant, ref.generation), record, {});
+  if (outcome.kind === "stored") return;
+  throw new RepriseError("broker_unavailable", "The nodes could not be told of an erasure.", {
+    retryAfterMs: 1_000,
+  });
+}
+
+/** Whether the live streams hold anything of it, as their leaders know it. */
+export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise<boolean> {
+  const { broker, log } = live;
+  if (await log.leader.readLast(ref)) return true;
+  if (await readJob(live, ref)) return true;
+  return (await readLastMessage(broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref))) !== undefined;
+}
+
+/** The subject in a generation's request, as far as the leaders of the live streams have that. */
+export async function subjectOfLive(live: LiveStreams, ref: GenerationRef): Promise<string | undefined> {
+  const [first] = await live.log.leader.readTail(ref, 0, 1);
+  const request = first?.payload ?? (await readJob(live, ref));
+  return request && subjectIn(request);
+}
+
+/** What its job holds. */
+function readJob({ broker }: LiveStreams, ref: GenerationRef): Promise<Uint8Array | undefined> {
+  return readLastMessage(broker.main, JOBS_STREAM, generationJobs(ref));
+}
+
+async function inGroups(
+  refs: readonly GenerationRef[],
+  work: (ref: GenerationRef) => Promise<void>,
+): Promise<void> {
+  for (let i = 0; i < refs.length; i += AT_ONCE) await Promise.all(refs.slice(i, i + AT_ONCE).map(work));
+}

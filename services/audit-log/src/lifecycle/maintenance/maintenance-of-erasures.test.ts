@@ -1,0 +1,94 @@
+import { isPurged, readTextIntervals, storeCheckpoint } from "@reprise/log";
+import { CHECKPOINTS_STREAM, encodeEvent, type EventDraft, logSubject, peekSeq } from "@reprise/protocol";
+import { completed, createRef, delta } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import {
+  archivedUpTo,
+  eventually,
+  findingsIn,
+  type LifecycleWorld,
+  openLifecycleWorld,
+  SETTLE_MS,
+  writeLog,
+} from "../../testing/worlds/lifecycle-world.ts";
+import { filesWith, streamsWith } from "../../testing/search-stores.ts";
+import { eraseSubject } from "../erasure/erase.ts";
+import { openErasures } from "../erasure/erasures.ts";
+import { startMaintenance } from "./maintenance.ts";
+
+const { tenant } = createRef();
+const request = { tenant, subject: "ann", by: "operator", reason: "a test" };
+const settle = { settleMs: SETTLE_MS };
+
+async function maintenanceOf(world: LifecycleWorld, now: () => number) {
+  const context = await world.openContext();
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const options = { ...context, ...settle, now, onError, tenants: () => [], holder: "test" };
+  const maintenance = startMaintenance({ ...options, intervalMs: 50 });
+  return { ...context, errors, [Symbol.asyncDispose]: () => maintenance.close() };
+}
+
+test("an erasure that nobody goes on with is finished after two minutes", async () => {
+  await using world = await openLifecycleWorld();
+  await using archiver = await world.startArchiver();
+  await writeLog(world.live.log, createRef(), { subject: "ann" }, [delta("secret"), completed()]);
+  await archivedUpTo(world, "secret");
+  await eraseSubject({ ...(await world.openContext()), live: undefined }, request);
+  let passedMs = 119_000;
+  await using maintenance = await maintenanceOf(world, () => Date.now() + passedMs);
+  const { archive } = maintenance;
+  await eventually(() => expect(openErasures(archive.state)).toHaveLength(1));
+  passedMs = 121_000;
+  await eventually(() => expect(openErasures(archive.state)).toEqual([]));
+  expect(await streamsWith(world.live.broker, "secret")).toEqual([]);
+  await Promise.all([archiver.stop(), maintenance[Symbol.asyncDispose]()]);
+  expect(await findingsIn(world)).toEqual([]);
+  expect(maintenance.errors).toEqual([]);
+});
+
+async function checkpointFilesWith({ server }: LifecycleWorld, text: string): Promise<string[]> {
+  return (await filesWith(server.storeDir, text)).filter((path) => path.includes(CHECKPOINTS_STREAM));
+}
+
+test("what somebody who slept writes after an erasure is taken away again", async () => {
+  await using world = await openLifecycleWorld();
+  const ref = createRef();
+  await writeLog(world.live.log, ref, { subject: "ann" }, [delta("secret"), completed()]);
+  const snapshot = await world.live.log.reader.readLog(ref);
+  await eraseSubject(await world.openContext(), request, settle);
+  const { publishCheckpoint: publish } = world.live.log;
+  await storeCheckpoint({ publish, ref, snapshot, maxBytes: 1_000_000 });
+  expect(await streamsWith(world.live.broker, "secret")).toHaveLength(1);
+  await using maintenance = await maintenanceOf(world, Date.now);
+  await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
+  await eventually(async () => expect(await readTextIntervals(world.live.broker, [ref])).toEqual([]));
+  expect(await checkpointFilesWith(world, "secret")).toEqual([]);
+  await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
+  expect(maintenance.errors).toEqual([]);
+});
+
+test("what is said behind the end of an erased generation is taken away again, and is no gap to who archives later", async () => {
+  await using world = await openLifecycleWorld();
+  const { log } = world.live;
+  const ref = createRef();
+  const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
+  const redacted: EventDraft = { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
+  await writeLog(log, ref, { subject: "ann" }, [delta("secret"), completed(), redacted]);
+  await eraseSubject(await world.openContext(), request, settle);
+  const end = await log.leader.readLast(ref);
+  const late = encodeEvent(peekSeq(end!.payload) + 1, redacted);
+  const stored = await log.publish(logSubject(ref), late, { expectedLast: end!.streamSeq });
+  expect(stored).toMatchObject({ kind: "stored" });
+  await using maintenance = await maintenanceOf(world, Date.now);
+  await eventually(async () => expect(await isPurged({ ...world.live, ref })).toBe(true));
+  await maintenance[Symbol.asyncDispose]();
+
+  await using archiver = await world.startArchiver();
+  await writeLog(log, createRef(), {}, [delta("later"), completed()]);
+  await archivedUpTo(world, "later");
+  await archiver.stop();
+  expect(await findingsIn(world)).toEqual([]);
+  expect(openErasures(archiver.archive.state)).toEqual([]);
+  expect(maintenance.errors).toEqual([]);
+});

@@ -1,0 +1,169 @@
+import type { PlacesByStream } from "@reprise/archive";
+import { holdLeases, readTextIntervals } from "@reprise/log";
+import { parseTenantId } from "@reprise/protocol";
+import type { AuditRetention } from "@reprise/tenancy";
+import { withTimeout, SHUTDOWN_MS } from "../../shutdown.ts";
+import { compact } from "./compaction.ts";
+import { type Erasure, erasuresIn, openErasures } from "../erasure/erasures.ts";
+import { clearFiles, type FinishOptions, finishErasure } from "../erasure/finish-erasure.ts";
+import type { LifecycleContext } from "../lifecycle-context.ts";
+import { purgeAll, toRef } from "../erasure/live-generations.ts";
+import { nextCompaction } from "./next-compaction.ts";
+import { requestDraft } from "../erasure/request-draft.ts";
+import { deleteExpired } from "./retention.ts";
+import { Sweeper } from "./sweep.ts";
+import { eraseUnnamed } from "./unnamed-files.ts";
+
+export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions, "settleMs"> {
+  /** How long to keep what of whom; called in every round. */
+  readonly tenants: () => readonly { readonly id: string; readonly audit: AuditRetention }[];
+  /** This process. No other has this name. */
+  readonly holder: string;
+  /** Between two rounds. Default one minute. */
+  readonly intervalMs?: number;
+  /** Between two rounds that also delete what is too old, and sweep. Default one hour. */
+  readonly thoroughMs?: number;
+  /** How long files stay that no commit names. Default a day. */
+  readonly graceMs?: number;
+  /** How long closing, and leaving the work to another process, wait for the round that runs. Default 5 s. */
+  readonly closeMs?: number;
+  /** Told what has gone wrong, which the next round tries again. */
+  readonly onError: (error: unknown) => void;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+export interface Maintenance {
+  /** One thorough round, after the one that runs. */
+  run(): Promise<void>;
+  /** Ends the round that runs. One that the store does not let end is left to itself: the next process does what it was about. */
+  close(): Promise<void>;
+}
+
+const INTERVAL_MS = 60_000;
+const THOROUGH_MS = 3_600_000;
+/** Whoever has begun an erasure is given so long to finish it. */
+const ABANDONED_MS = 120_000;
+/** For so long what was erased is looked at again: somebody who slept may have written something late. */
+const WATCHED_MS = 3_600_000;
+/** Of one tenant in one round. */
+const MOST_COMPACTIONS = 16;
+const GROUP = "audit-maintenance";
+const LEASE = "rounds";
+
+/**
+ * Keeps an archive in order: finishes erasures, deletes what is too old, merges small files, sweeps. Of several processes one does it at a time:
+ * a round whose lease goes begins no further step. Should two of them do it, one of their commits is fenced.
+ */
+export function startMaintenance(options: MaintenanceOptions): Maintenance {
+  const { live, holder, onError } = options;
+  const { intervalMs = INTERVAL_MS, thoroughMs = THOROUGH_MS, closeMs = SHUTDOWN_MS } = options;
+  const sweeper = new Sweeper(options);
+  const stopping = new AbortController();
+  /** Aborted when the round that runs is another process's to do. */
+  let leaving = new AbortController();
+  let isOurs = live === undefined;
+  let running: Promise<void> | undefined;
+  let thoroughAt = Number.NEGATIVE_INFINITY;
+  const begin = (isThorough: boolean) => {
+    if (isThorough) thoroughAt = performance.now();
+    leaving = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, leaving.signal]);
+    return (running = runRound({ ...options, sweeper, signal, isThorough }).finally(() => {
+      running = undefined;
+    }));
+  };
+  const leases =
+    live &&
+    holdLeases({
+      broker: live.broker,
+      publish: live.log.publish,
+      group: GROUP,
+      names: [LEASE],
+      holder,
+      onGained: () => (isOurs = true),
+      onLost: async () => {
+        isOurs = false;
+        leaving.abort();
+        await withTimeout(closeMs, running);
+      },
+      onError,
+    });
+  const timer = setInterval(() => {
+    if (isOurs && !running) void begin(performance.now() - thoroughAt >= thoroughMs);
+  }, intervalMs);
+  return {
+    async run() {
+      while (running) await running;
+      await begin(true);
+    },
+    async close() {
+      clearInterval(timer);
+      stopping.abort();
+      await Promise.all([withTimeout(closeMs, running), leases?.close()]);
+    },
+  };
+}
+
+interface Round extends MaintenanceOptions {
+  readonly sweeper: Sweeper;
+  readonly signal: AbortSignal;
+  readonly isThorough: boolean;
+}
+
+/** Each step is tried, whatever has become of the others. */
+async function runRound(options: Round): Promise<void> {
+  const { archive, tenants, sweeper, signal, isThorough, onError, now = Date.now } = options;
+  const attempt = async (work: () => Promise<unknown>) => {
+    if (signal.aborted) return;
+    try {
+      await work();
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+    }
+  };
+  await attempt(() => archive.refresh());
+  for (const { tenant, erasure } of openErasures(archive.state)) {
+    if (Date.parse(erasure.at) < now() - ABANDONED_MS)
+      await attempt(() =>
+        finishErasure({ ...options, onDamaged: onError }, parseTenantId(tenant), erasure, options),
+      );
+  }
+  for (const tenant of archive.state.tenants()) {
+    const done = erasuresIn(archive.state.records(tenant)).filter(({ doneAt }) => doneAt !== undefined);
+    const recent = done.filter((one) => isRecent(one, now()));
+    for (const erasure of recent) await attempt(() => purgeAgain(options, tenant, erasure));
+    if (recent.length > 0 || (isThorough && done.length > 0))
+      await attempt(() => eraseUnnamed({ ...options, onDamaged: onError }, tenant, done));
+  }
+  for (const { id, audit } of isThorough ? tenants() : []) {
+    const { maxDays } = audit;
+    if (maxDays !== undefined) await attempt(() => deleteExpired(options, id, { maxDays, nowMs: now() }));
+  }
+  for (const tenant of archive.state.tenants()) await attempt(() => compactAll(options, tenant));
+  if (isThorough) await attempt(() => sweeper.sweep(now()));
+}
+
+function isRecent({ doneAt }: Erasure, nowMs: number): boolean {
+  return doneAt !== undefined && Date.parse(doneAt) > nowMs - WATCHED_MS;
+}
+
+async function purgeAgain({ archive, live, signal }: Round, tenant: string, erasure: Erasure): Promise<void> {
+  const refs = erasure.generations.map((id) => toRef(parseTenantId(tenant), id));
+  const at = new Date().toISOString();
+  if (!live) return;
+  const record = (purged: PlacesByStream) =>
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at }), { signal });
+  await purgeAll(live, refs, record);
+  // What was purged again, or before by a process that died.
+  if ((await readTextIntervals(live.broker, refs)).length > 0) await clearFiles(live, refs, record);
+}
+
+async function compactAll(options: Round, tenant: string): Promise<void> {
+  const { archive, signal, now = Date.now } = options;
+  for (let i = 0; i < MOST_COMPACTIONS && !signal.aborted; i++) {
+    const next = nextCompaction(archive.state.files(tenant), now());
+    if (!next) return;
+    await compact(options, tenant, next);
+  }
+}

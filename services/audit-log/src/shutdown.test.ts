@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
+import { createFaultyStore, type FaultPlan } from "@reprise/archive/testing";
+import { auditCallSubject } from "@reprise/protocol";
+import { createLogger, createMetrics } from "@reprise/service";
+import { createRef, delta, requested } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { startAuditLog } from "./service.ts";
+import { type LaneWorld, openLaneWorld, STREAM } from "./testing/worlds/lane-world.ts";
+import { readLeaseHolder, takeLease } from "./testing/worlds/lease-holder.ts";
+import { SIGNING_SEED } from "./testing/test-keys.ts";
+
+async function start(world: LaneWorld, store: BlobStore, metrics = createMetrics({ processMetrics: false })) {
+  return startAuditLog({
+    broker: world.broker,
+    shards: 1,
+    storage: {
+      name: "test",
+      store,
+      dir: join(world.dir, "archive"),
+      cacheDir: join(world.dir, "cache"),
+      keyring: await world.openKeyring(),
+      signer: createNoteKey("test", SIGNING_SEED),
+      earlier: [],
+    },
+    tenants: [],
+    limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
+    logger: createLogger({ service: "audit-log", level: "fatal" }),
+    metrics,
+  });
+}
+
+const holderOf = ({ broker }: LaneWorld) => readLeaseHolder(broker, "audit-log", STREAM);
+
+test("closing while nothing can be committed leaves everything to others, and keeps nobody waiting", async () => {
+  await using world = await openLaneWorld();
+  const ref = createRef();
+  let isAway = false;
+  let refused = 0;
+  const plan: FaultPlan = ({ method }) => {
+    if (!isAway || method !== "create") return undefined;
+    refused++;
+    return "before";
+  };
+  const auditLog = await start(world, createFaultyStore(world.store, plan));
+  const archive = await openArchive({ store: world.store, name: "test" });
+  const archivedUpTo = async () => {
+    await archive.refresh();
+    return archive.state.lanes.get(STREAM)?.last;
+  };
+  await world.write(ref, 0, [requested(ref), ...Array.from({ length: 9 }, () => delta("a"))]);
+  await expect.poll(archivedUpTo).toBe(10);
+  expect(await holderOf(world)).toMatch(/./);
+
+  isAway = true;
+  await world.write(ref, 10, [delta("b")]);
+  await expect.poll(() => refused).toBeGreaterThan(0);
+  // This one waits behind the commit: its answer is one that nobody will ever see.
+  const ask = JSON.stringify({ tenant: ref.tenant, generation: ref.generation });
+  world.broker.main.publish(auditCallSubject("record"), ask, { reply: "_INBOX.nobody" });
+  await auditLog.close();
+  expect(await holderOf(world)).toBe("");
+  expect(await archivedUpTo()).toBe(10);
+  const triedUntilClosed = refused;
+
+  await using next = await start(world, world.store);
+  await expect.poll(archivedUpTo).toBe(11);
+  expect([refused, next.notReadyBecause()]).toEqual([triedUntilClosed, []]);
+  // The checkpoint comes behind the last commit.
+  await expect.poll(async () => (await world.verify()).code).toBe(0);
+});
+
+test("what another process is to archive now is no lag of this one any more", async () => {
+  await using world = await openLaneWorld();
+  const ref = createRef();
+  let isAway = false;
+  const plan: FaultPlan = ({ method }) => (isAway && method === "create" ? "before" : undefined);
+  const metrics = createMetrics({ processMetrics: false });
+  await using _ = await start(world, createFaultyStore(world.store, plan), metrics);
+  const lag = async () => Number(/^reprise_audit_lag_seconds (.+)$/m.exec(await metrics.render())![1]);
+  await expect.poll(() => holderOf(world)).toMatch(/./);
+  isAway = true;
+  await world.write(ref, 0, [requested(ref)]);
+  await expect.poll(lag).toBeGreaterThan(0);
+  const lagOnceTaken = async () => {
+    await takeLease(world.broker, "audit-log", STREAM);
+    return lag();
+  };
+  await expect.poll(lagOnceTaken).toBe(0);
+});
+
+test("an archive that can't be written makes its process unready, with the cause, until it can be written again", async () => {
+  await using world = await openLaneWorld();
+  let isAway = false;
+  const plan: FaultPlan = ({ method }) => (isAway && method === "create" ? "before" : undefined);
+  await using auditLog = await start(world, createFaultyStore(world.store, plan));
+  await expect.poll(() => holderOf(world)).toMatch(/./);
+  isAway = true;
+  const ref = createRef();
+  await world.write(ref, 0, [requested(ref)]);
+  await expect
+    .poll(() => auditLog.notReadyBecause(), { timeout: 60_000 })
+    .toEqual([expect.stringContaining("the archive takes no commits: ")]);
+  isAway = false;
+  await expect.poll(() => auditLog.notReadyBecause(), { timeout: 60_000 }).toEqual([]);
+});

@@ -1,0 +1,104 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { ArchivedEvent } from "@reprise/log";
+import { encodeCursor, isTerminal, peekType, RepriseError, START } from "@reprise/protocol";
+import { lostCursor, type ResumePoint, foreignCursor } from "../domain/resume.ts";
+import { type ArchivedLog, readArchived } from "./archived-events.ts";
+import { hasLost } from "./has-lost.ts";
+
+export interface ReplayStart extends ResumePoint {
+  /** Whether seq 0 comes first, where the cursor is of the start. */
+  readonly withRequest: boolean;
+}
+
+/** All that a reader has in memory, beside what its socket holds. */
+const PAGE_BYTES = 256 * 1_024;
+/** Replicas of the audit log learn of a commit within a second of one another: tries, and the pause between them. */
+const TRIES = 4;
+const PAUSE_MS = 400;
+/** The archive takes up what is new in batches of some seconds. */
+const RETRY_AFTER_MS = 5_000;
+
+/**
+ * One pass over a generation's events as they are archived, a page at a time. The next one is asked for when somebody wants it: a reader
+ * that is slow has no more in memory, and holds up nobody.
+ */
+export class Replay {
+  readonly #log: ArchivedLog;
+  #nextSeq: number;
+  #more = true;
+  /** Read already, and not handed out yet. */
+  #page: readonly ArchivedEvent[] = [];
+  /** Whether the last event read that is none of moderation's is the log's end; undefined while there was none. */
+  #isEnd: boolean | undefined;
+
+  private constructor(log: ArchivedLog, fromSeq: number) {
+    this.#log = log;
+    this.#nextSeq = fromSeq;
+  }
+
+  /**
+   * Reads the first page, so that what is wrong is known before anything is shown. The event at the cursor is read too: it tells whether
+   * the cursor belongs to this log.
+   * @throws RepriseError `generation_not_found`, `generation_erased`; `cursor_invalid`, `events_lost` for a cursor of no event there is
+   *   (any more); `cursor_expired` where the archive has a hole; what `AuditClient` throws
+   */
+  static async open(log: ArchivedLog, { cursor, param, withRequest }: ReplayStart): Promise<Replay> {
+    const replay = new Replay(log, cursor.seq === 0 && !withRequest ? 1 : cursor.seq);
+    await replay.#read();
+    if (encodeCursor(cursor) === encodeCursor(START)) return replay;
+    for (let tries = 1; replay.#page.length === 0 && tries < TRIES; tries++) {
+      await pause(PAUSE_MS);
+      await replay.#read();
+    }
+    const [at, ...behind] = replay.#page;
+    if (at?.cursor !== encodeCursor(cursor))
+      throw (await hasLost(log, cursor)) ? lostCursor(param) : foreignCursor(param);
+    replay.#page = behind;
+    return replay;
+  }
+
+  /** Events that follow those handed out before; none where the archive has no more of them. */
+  async next(): Promise<readonly ArchivedEvent[]> {
+    while (this.#page.length === 0 && this.#more) await this.#read();
+    const page = this.#page;
+    this.#page = [];
+    return page;
+  }
+
+  /** Whether `next` has nothing more. */
+  get isExhausted(): boolean {
+    return this.#page.length === 0 && !this.#more;
+  }
+
+  /** Whether the log's end is among the events up to here: there will be nothing behind a replay that is exhausted then. */
+  async hasEnded(): Promise<boolean> {
+    // Only moderation has words behind the end. For a reader that resumes among those, the end lies further back.
+    for (let seq = this.#nextSeq - 1; this.#isEnd === undefined && seq > 0; seq--) {
+      const { events } = await readArchived(this.#log, seq, 1);
+      this.#note(events.slice(0, 1));
+    }
+    return this.#isEnd ?? false;
+  }
+
+  async #read(): Promise<void> {
+    const { events, more } = await readArchived(this.#log, this.#nextSeq, PAGE_BYTES);
+    this.#note(events);
+    this.#page = events;
+    this.#nextSeq += events.length;
+    this.#more = more;
+  }
+
+  #note(events: readonly ArchivedEvent[]): void {
+    const said = events
+      .map(({ payload }) => peekType(payload))
+      .findLast((type) => !type.startsWith("moderation."));
+    if (said !== undefined) this.#isEnd = isTerminal(said);
+  }
+}
+
+/** What there is to say where the archive has neither anything behind what was read, nor the generation's end. */
+export function unfinished(): RepriseError {
+  return new RepriseError("audit_unavailable", "The archive does not have the end of this generation yet.", {
+    retryAfterMs: RETRY_AFTER_MS,
+  });
+}

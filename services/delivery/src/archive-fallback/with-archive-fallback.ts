@@ -1,0 +1,45 @@
+import { type ErrorCode, RepriseError } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
+import { lacksRole } from "../http/auth.ts";
+
+export interface AuditedCall<T> {
+  readonly principal: Principal;
+  /** Whether text as it was generated is asked for, which only the archive gives, and only to auditors. */
+  readonly original: boolean;
+  readonly live: () => Promise<T>;
+  readonly archived: () => Promise<T>;
+  /** Rejects unless it is recorded. */
+  readonly recordAccess: () => Promise<void>;
+}
+
+/** What the live log says of a generation that it has no longer, or not as a whole. */
+const GONE: ReadonlySet<ErrorCode> = new Set([
+  "generation_not_found",
+  "generation_expired",
+  "cursor_expired",
+]);
+
+/**
+ * Answers from the live log, and an auditor, where that is gone, from the archive. Whatever somebody sees by the role `audit` alone is
+ * recorded first; a key that may read the live log anyway reads it like any other.
+ * @throws RepriseError `forbidden`; what the two sources throw, of which the live one has the word where the archive knows nothing
+ */
+export async function withArchiveFallback<T>(call: AuditedCall<T>): Promise<T> {
+  const { principal, original, live, archived, recordAccess } = call;
+  const mayRead = principal.roles.has("read");
+  if (!principal.roles.has("audit")) {
+    if (original) throw lacksRole("audit");
+    return live();
+  }
+  if (original || !mayRead) await recordAccess();
+  if (original) return archived();
+  try {
+    return await live();
+  } catch (error) {
+    if (!(error instanceof RepriseError && GONE.has(error.code))) throw error;
+    if (mayRead) await recordAccess();
+    return await archived().catch((unknown: unknown) => {
+      throw unknown instanceof RepriseError && unknown.code === "generation_not_found" ? error : unknown;
+    });
+  }
+}

@@ -1,0 +1,22 @@
+import type { DeliveryMark } from "@reprise/protocol";
+
+/** A record is much smaller than the broker's largest message. In bytes, roughly, as a withdrawal and the rest of a mark are. */
+const MAX_PART_BYTES = 256 * 1_024;
+const MARK_BYTES = 320;
+const WITHDRAWAL_BYTES = 16;
+
+/** Marks in their order, in parts that each fit into one record. */
+export function toParts(marks: readonly DeliveryMark[]): DeliveryMark[][] {
+  const parts: DeliveryMark[][] = [];
+  let bytes = MAX_PART_BYTES;
+  for (const mark of marks) {
+    const size = MARK_BYTES + WITHDRAWAL_BYTES * (mark.withdrawn?.length ?? 0);
+    if (bytes + size > MAX_PART_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(mark);
+    bytes += size;
+  }
+  return parts;
+}

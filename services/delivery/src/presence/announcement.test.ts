@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { isAnnouncementDue, type AnnouncementState } from "./announcement.ts";
+
+const LEASE_MS = 6_000;
+const NOW_MS = 100_000;
+const said = (readers: number, agoMs: number, seq = 0) => ({ readers, seq, atMs: NOW_MS - agoMs });
+const due = (wording: Partial<AnnouncementState>) =>
+  isAnnouncementDue(
+    {
+      said: undefined,
+      triedAtMs: wording.said?.atMs ?? -Infinity,
+      readers: 0,
+      visited: false,
+      place: undefined,
+      ...wording,
+    },
+    { nowMs: NOW_MS, leaseMs: LEASE_MS },
+  );
+
+test("the first who comes and the last who leaves are told of at once", () => {
+  expect(due({ readers: 1 })).toBe(true);
+  expect(due({ readers: 1, said: said(0, 100) })).toBe(true);
+  expect(due({ readers: 0, said: said(3, 100) })).toBe(true);
+});
+
+test("that there are more or fewer is not worth a word; that they are still there is, three times a lease", () => {
+  expect(due({ readers: 2, said: said(5, 1_999) })).toBe(false);
+  expect(due({ readers: 2, said: said(2, 2_000) })).toBe(true);
+  expect(due({ readers: 0, said: said(0, 60_000) })).toBe(false);
+});
+
+test("who has come and gone between two words was there", () => {
+  expect(due({ visited: true, said: said(0, 100) })).toBe(true);
+});
+
+test("how far the furthest has come is told only where it is asked for", () => {
+  expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 6 } })).toBe(true);
+  expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 5 } })).toBe(false);
+  expect(due({ readers: 1, said: said(1, 100, 5) })).toBe(false);
+});
+
+test("what they may not be shown yet is told where it changes", () => {
+  const held = { fromSeq: 6, toSeq: 9 };
+  expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 5, held } })).toBe(true);
+  const told = { ...said(1, 100, 5), held };
+  expect(due({ readers: 1, said: told, place: { seq: 5, held: { ...held } } })).toBe(false);
+  expect(due({ readers: 1, said: told, place: { seq: 5 } })).toBe(true);
+});
+
+test("a word that may not have arrived is said again", () => {
+  expect(due({ readers: 0, triedAtMs: NOW_MS - 100 })).toBe(true);
+});
+
+test("whatever happens, there are never two words within 100 ms", () => {
+  const wording = fc.record({
+    said: fc.option(fc.record({ readers: fc.nat(2), seq: fc.nat(9), atMs: fc.nat(NOW_MS) }), {
+      nil: undefined,
+    }),
+    readers: fc.nat(2),
+    visited: fc.boolean(),
+    place: fc.option(fc.record({ seq: fc.nat(9) }), { nil: undefined }),
+    triedAtMs: fc.integer({ min: NOW_MS - 99, max: NOW_MS }),
+  });
+  fc.assert(
+    fc.property(wording, (given) => {
+      expect(due(given)).toBe(false);
+    }),
+  );
+});

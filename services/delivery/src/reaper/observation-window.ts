@@ -1,0 +1,30 @@
+/**
+ * From when on absence can be judged. While the broker is away no node can say that it has readers, and each one's word runs out. So
+ * whoever judges must have had the broker's answers, at least one within each lease, for a whole lease: by then every node that
+ * lives has said again who reads at it. That delays a judgement after an outage or a start, and never changes it.
+ */
+export class ObservationWindow {
+  readonly #leaseMs: number;
+  #beganMs = Infinity;
+  #seenMs = -Infinity;
+
+  constructor(leaseMs: number) {
+    this.#leaseMs = leaseMs;
+  }
+
+  get judgedFromMs(): number {
+    return this.#beganMs + this.#leaseMs;
+  }
+
+  /** The broker has answered. @param brokerTimeMs by its own clock, in milliseconds since 1970 */
+  seen(brokerTimeMs: number): void {
+    if (Math.abs(brokerTimeMs - this.#seenMs) >= this.#leaseMs) this.#beganMs = brokerTimeMs;
+    this.#seenMs = brokerTimeMs;
+  }
+
+  /** The broker has not answered. */
+  broken(): void {
+    this.#beganMs = Infinity;
+    this.#seenMs = -Infinity;
+  }
+}

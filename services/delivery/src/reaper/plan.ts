@@ -1,0 +1,129 @@
+import type { OpenJob } from "@reprise/log";
+import type { EffectivePolicy } from "@reprise/protocol";
+
+/*
+ * When a generation that nobody ends has to be ended, and by what. Pure: what the broker holds and the broker's time go in, so every
+ * reaper comes to the same conclusion, whether it has run for a week or has just been started.
+ */
+
+/** Why the reaper ends a generation. */
+export const REAP_REASONS = ["queue_timeout", "total_timeout", "worker_lost", "abandoned"] as const;
+export type ReapReason = (typeof REAP_REASONS)[number];
+
+/**
+ * What the log says. `absent`: nothing yet, for whoever created the generation died between its job and its seq 0. `gone`: its job
+ * has left the queue.
+ */
+export type Phase = "absent" | "queued" | "begun" | "ended" | "gone";
+
+/** The part of a policy that a reaper acts on. */
+export interface ReapPolicy {
+  readonly on_disconnect: EffectivePolicy["on_disconnect"];
+  readonly timeouts: Pick<EffectivePolicy["timeouts"], "queue" | "total">;
+}
+
+/** One open job. All times by the broker's clock, in milliseconds since 1970. */
+export interface WatchedJob {
+  readonly job: OpenJob;
+  readonly queuedAtMs: number;
+  readonly policy: ReapPolicy;
+  /** When to look at it again. */
+  readonly inspectAtMs: number;
+}
+
+/** What a look has shown, and when. */
+export interface Observation {
+  readonly atMs: number;
+  readonly phase: Phase;
+  /** Only where absence ends the generation. */
+  readonly absence?: Absence | undefined;
+}
+
+export interface Absence {
+  /** Since when nobody has read it; undefined while somebody does. */
+  readonly sinceMs: number | undefined;
+  /** Whether anybody ever has. */
+  readonly wasRead: boolean;
+  /** From when on it can be judged: before, nodes may have had no way to say that they have readers. */
+  readonly judgedFromMs: number;
+}
+
+/** What to do now. `restore`: write the seq 0 that the job carries. `delete`: take the job out of the queue. */
+export type Effect = { kind: "restore" } | { kind: "end" } | { kind: "delete" };
+
+/** What is to be remembered, nothing when all is done; and what to do, after which comes another look. */
+export interface ReaperStep {
+  readonly watched?: WatchedJob;
+  readonly effect?: Effect;
+}
+
+/** Workers end their generations themselves when the total time is up; so much later it is plain that none is left. */
+const GRACE_MS = 10_000;
+/** Generations end without the reaper. After so long at the latest it looks whether there is still anything to watch. */
+const LOOK_EVERY_MS = 60_000;
+
+export function plan(watched: WatchedJob, looked: Observation, leaseMs: number): ReaperStep {
+  if (looked.phase === "gone") return {};
+  if (looked.phase === "ended") return { watched, effect: { kind: "delete" } };
+  const { atMs } = firstDeadline(watched, looked, leaseMs);
+  if (atMs > looked.atMs) return { watched: { ...watched, inspectAtMs: lookAgainAt(looked.atMs, atMs) } };
+  return { watched, effect: { kind: looked.phase === "absent" ? "restore" : "end" } };
+}
+
+/** Why a generation has to be ended now; undefined when it need not be. */
+export function reasonToEnd(
+  watched: WatchedJob,
+  looked: Observation,
+  leaseMs: number,
+): ReapReason | undefined {
+  const { reason, atMs } = firstDeadline(watched, looked, leaseMs);
+  return looked.phase === "ended" || atMs > looked.atMs ? undefined : reason;
+}
+
+/** A job that was just met; of its policy only what is needed is kept, for there may be many. */
+export function watchJob(
+  { ref, model, streamSeq, queuedAtMs }: OpenJob & { queuedAtMs: number },
+  { on_disconnect, timeouts: { queue, total } }: ReapPolicy,
+  nowMs: number,
+): WatchedJob {
+  const policy = { on_disconnect, timeouts: { queue, total } };
+  const deadline = queuedAtMs + Math.min(queue.after_ms, total.after_ms);
+  const absentAt = on_disconnect === "keep" ? Infinity : nowMs + on_disconnect.cancel_after;
+  const lookAtMs = lookAgainAt(nowMs, Math.min(deadline, absentAt));
+  return { job: { ref, model, streamSeq }, queuedAtMs, policy, inspectAtMs: lookAtMs };
+}
+
+interface Deadline {
+  readonly reason: ReapReason;
+  readonly atMs: number;
+}
+
+function firstDeadline(watched: WatchedJob, looked: Observation, leaseMs: number): Deadline {
+  const deadlines = [...timeoutsOf(watched, looked.phase), ...absenceOf(watched, looked, leaseMs)];
+  return deadlines.reduce((first, deadline) => (deadline.atMs < first.atMs ? deadline : first));
+}
+
+function timeoutsOf({ queuedAtMs, policy }: WatchedJob, phase: Phase): [Deadline, ...Deadline[]] {
+  const { queue, total } = policy.timeouts;
+  const totalAt = queuedAtMs + total.after_ms;
+  if (phase === "begun") return [{ reason: "worker_lost", atMs: totalAt + GRACE_MS }];
+  return [
+    { reason: "queue_timeout", atMs: queuedAtMs + queue.after_ms },
+    { reason: "total_timeout", atMs: totalAt },
+  ];
+}
+
+/** One that nobody has read yet is given a lease for the first reader to come: it has to be told the id before. */
+function absenceOf({ policy }: WatchedJob, { atMs, absence }: Observation, leaseMs: number): Deadline[] {
+  const { on_disconnect: answer } = policy;
+  if (answer === "keep" || !absence) return [];
+  const { sinceMs, wasRead, judgedFromMs } = absence;
+  const after = wasRead ? answer.cancel_after : Math.max(answer.cancel_after, leaseMs);
+  // Whoever reads now may leave now, and no sooner: until then nothing can be due.
+  const endAt = sinceMs === undefined ? atMs + Math.max(1, after) : Math.max(sinceMs + after, judgedFromMs);
+  return [{ reason: "abandoned", atMs: endAt }];
+}
+
+function lookAgainAt(nowMs: number, deadlineMs: number): number {
+  return Math.min(nowMs + LOOK_EVERY_MS, Math.max(nowMs + 1, deadlineMs));
+}

@@ -1,0 +1,76 @@
+import {
+  type Broker,
+  type GenerationLog,
+  isExpiredOrErased,
+  type ListedReview,
+  readReviews,
+} from "@reprise/log";
+import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
+import { decodeAll, historyOf, type Review, toReview } from "./review.ts";
+import { passageOf, type ReviewPassage } from "./review-passage.ts";
+
+export interface OpenReview extends Review, ReviewPassage {
+  readonly created_at: string;
+}
+
+export interface ReviewList {
+  readonly object: "list";
+  readonly reviews: readonly OpenReview[];
+  /** What the next page is `after`; absent from the last. */
+  readonly cursor?: string;
+}
+
+export interface ListOptions {
+  readonly log: GenerationLog;
+  readonly broker: Broker;
+  readonly tenant: TenantId;
+  /** The most reviews, 1 to 100. A page may hold fewer though there are more. */
+  readonly limit: number;
+  /** A `cursor`; undefined for the first page. */
+  readonly after: string | undefined;
+}
+
+/**
+ * A page of the reviews of a tenant that nobody has decided, those that have waited longest first. The index says where to look, the
+ * logs what there is: a review that is decided is left out, though it may be listed for a moment longer.
+ * @throws RepriseError `cursor_invalid`, `broker_unavailable`
+ */
+export async function listReviews({ log, broker, tenant, limit, after }: ListOptions): Promise<ReviewList> {
+  const page = await readReviews(broker.reads, tenant, { limit, after: parseListCursor(after) });
+  const open = new Map<string, OpenReview>();
+  // One log at a time: together they may be too large for memory.
+  for (const listed of Map.groupBy(page.reviews, ({ ref }) => ref.generation).values())
+    for (const review of await readOpenReviews(log, listed)) open.set(review.id, review);
+  const reviews = page.reviews.flatMap(
+    ({ ref, reviewId }) => open.get(`${ref.generation}.${reviewId}`) ?? [],
+  );
+  return { object: "list", reviews, ...(page.more && { cursor: `${page.streamSeq}` }) };
+}
+
+/** @param listed reviews of one generation */
+async function readOpenReviews(log: GenerationLog, listed: readonly ListedReview[]): Promise<OpenReview[]> {
+  const { ref } = listed[0]!;
+  const events = decodeAll(await readLogIfKept(log, ref));
+  return listed.flatMap(({ reviewId, record }) => {
+    const history = historyOf(events, reviewId);
+    if (!history || history.reviewed) return [];
+    const { review } = history;
+    const { created_at } = record;
+    return [{ ...toReview(ref.generation, review), ...passageOf(events, review), created_at }];
+  });
+}
+
+async function readLogIfKept({ reader }: GenerationLog, ref: GenerationRef): Promise<Uint8Array[]> {
+  try {
+    return (await reader.readLog(ref)).events;
+  } catch (error) {
+    if (isExpiredOrErased(error)) return [];
+    throw error;
+  }
+}
+
+function parseListCursor(cursor: string | undefined): number {
+  if (cursor === undefined || cursor === "") return 0;
+  if (/^[1-9][0-9]{0,14}$/.test(cursor)) return Number(cursor);
+  throw new RepriseError("cursor_invalid", "This cursor is of no list of reviews.", { param: "after" });
+}

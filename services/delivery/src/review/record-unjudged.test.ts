@@ -1,0 +1,38 @@
+import { readPolicy, type GenerationCache } from "@reprise/log";
+import { expect, test } from "vitest";
+import { moderatedBody } from "../testing/moderation.ts";
+import { append, createGeneration, delta, openPlatform, started } from "../testing/platform.ts";
+import { recordUnjudged } from "./record-unjudged.ts";
+
+test("that nobody judges is recorded once for each place, however many nodes notice", async () => {
+  await using platform = await openPlatform();
+  const { log } = platform;
+  const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
+  await append(worker, started(), delta("a"));
+  const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
+  const tailAt = (judged: number) => ({ ref, policy, visibility: { judged } }) as unknown as GenerationCache;
+  const first = await Promise.all([1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged), judged)));
+  expect(first.filter((answer) => answer !== undefined)).toEqual(["fail_closed"]);
+  expect(await recordUnjudged(log, tailAt(0), 0)).toBeUndefined();
+  expect(await recordUnjudged(log, tailAt(2), 2)).toBe("fail_closed");
+  expect((await log.reader.readLog(ref)).events).toHaveLength(5);
+});
+
+test("that somebody has judged on, while that nobody does was to be recorded, leaves nothing to record", async () => {
+  await using platform = await openPlatform();
+  const { log } = platform;
+  const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
+  await append(worker, started(), delta("a"));
+  const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
+  let asked = 0;
+  const visibility = {
+    get judged() {
+      return asked++;
+    },
+  };
+  const cache = { ref, policy, visibility } as unknown as GenerationCache;
+  expect(await recordUnjudged(log, cache, 0)).toBeUndefined();
+  expect(await recordUnjudged(log, cache, 1)).toBeUndefined();
+  expect(asked).toBeGreaterThan(2);
+  expect((await log.reader.readLog(ref)).events).toHaveLength(3);
+});

@@ -1,0 +1,29 @@
+import { appendDecision, createWriterName, type GenerationLog, type GenerationCache } from "@reprise/log";
+
+/**
+ * Records in the log that nobody judges what readers of a generation wait for, and what its policy has them get meanwhile: once for each
+ * place that moderation has come to a stop at, however many nodes notice.
+ * @param judged where it has: when somebody has gone on from there, nothing is recorded
+ * @returns the policy's answer; undefined when somebody has recorded it, or there is nothing to record
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `broker_unavailable`
+ */
+export async function recordUnjudged(
+  log: GenerationLog,
+  { ref, policy, visibility, failure }: GenerationCache,
+  judged: number,
+): Promise<"fail_open" | "fail_closed" | undefined> {
+  const answer = policy?.moderation?.on_unavailable.answer;
+  if (!answer || !visibility) return undefined;
+  const isOver = () => visibility.judged > judged;
+  if (failure || isOver()) return undefined;
+  const { appended } = await appendDecision({
+    ...log,
+    ref,
+    writer: createWriterName(),
+    decide({ lastUnavailable }) {
+      if (isOver() || (lastUnavailable && lastUnavailable.judged_seq >= judged)) return undefined;
+      return { type: "moderation.unavailable", answer, judged_seq: judged };
+    },
+  });
+  return appended ? answer : undefined;
+}

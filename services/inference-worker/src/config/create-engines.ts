@@ -1,0 +1,49 @@
+import type { Engine } from "../engines/engine.ts";
+import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
+import { createSimEngine } from "../engines/sim/sim-engine.ts";
+import type { ServedModel } from "../model-queues.ts";
+import { loadModelsFile, type EngineConfig, type ModelsConfig } from "./models-file.ts";
+
+interface ModelsEnvironment {
+  readonly REPRISE_MODELS_FILE: string | undefined;
+  readonly REPRISE_WORKER_SLOTS: number;
+}
+
+/**
+ * What the models file says, or the simulator without one.
+ * @param processEnv where the keys are that `api_key_env` names
+ * @throws RepriseError `config_invalid`
+ */
+export async function loadEngines(
+  env: ModelsEnvironment,
+  processEnv: Readonly<Record<string, string | undefined>>,
+): Promise<Map<string, ServedModel>> {
+  return createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv), env.REPRISE_WORKER_SLOTS);
+}
+
+/**
+ * One engine for each model, without I/O, and one more for its fallback: a model's engines live and end with the model. A fallback's
+ * own fallback is not followed. A model that does not say how many slots it has gets `defaultSlots`.
+ * @param models as `parseModelsFile` gives them: every fallback is among them
+ */
+export function createEngines(models: ModelsConfig, defaultSlots: number): Map<string, ServedModel> {
+  return new Map(
+    [...models].map(([name, config]) => {
+      const { slots = defaultSlots, fallback } = config;
+      return [
+        name,
+        {
+          engine: createEngine(config),
+          slots,
+          ...(fallback !== undefined && {
+            fallback: { model: fallback, engine: createEngine(models.get(fallback)!) },
+          }),
+        },
+      ];
+    }),
+  );
+}
+
+function createEngine(config: EngineConfig): Engine {
+  return config.engine === "sim" ? createSimEngine() : createOpenaiEngine(config.openai);
+}

@@ -1,0 +1,123 @@
+import {
+  apiBaseUrl,
+  apiKeyEnv,
+  type KeyEnvironment,
+  modelName,
+  parseConfigFile,
+  readConfigFile,
+  toConfigPath,
+} from "@reprise/service";
+import * as z from "zod";
+import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat-request.ts";
+import type { OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
+
+export type EngineConfig =
+  | { readonly engine: "sim" }
+  | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions };
+
+export type ModelConfig = EngineConfig & {
+  readonly slots?: number | undefined;
+  /** Another model of the same file, whose engine stands in when this one's fails. */
+  readonly fallback?: string | undefined;
+};
+
+/** By public model name. Holds API keys: not for logs. */
+export type ModelsConfig = ReadonlyMap<string, ModelConfig>;
+
+const DEFAULT_MODELS: ModelsConfig = new Map([["sim", { engine: "sim" }]]);
+const MAX_SLOTS = 10_000;
+const MAX_SERVERS = 1_000;
+const MAX_TIMEOUT_MS = 3_600_000;
+
+const slots = z.int().min(1).max(MAX_SLOTS).optional();
+const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
+
+/** What it names is looked at by `findFallbackProblems`. */
+const fallback = z.string().optional();
+
+const fallbacksSchema = z
+  .object({ models: z.record(z.string(), z.object({ fallback: z.string() }).partial().catch({})) })
+  .catch({ models: {} });
+
+const simSchema = z
+  .strictObject({ engine: z.literal("sim"), slots, fallback })
+  .transform((model): ModelConfig => model);
+
+function openaiSchema(env: KeyEnvironment) {
+  return z
+    .strictObject({
+      engine: z.literal("openai"),
+      base_url: apiBaseUrl,
+      upstream_model: z.string().min(1),
+      api_key_env: apiKeyEnv(env).optional(),
+      continuation: z.enum(CONTINUATIONS).default("none"),
+      max_tokens_field: z.enum(MAX_TOKENS_FIELDS).default("max_tokens"),
+      connect_timeout_ms: timeoutMs,
+      headers_timeout_ms: timeoutMs,
+      idle_timeout_ms: timeoutMs,
+      servers: z.int().min(1).max(MAX_SERVERS).default(1),
+      slots,
+      fallback,
+    })
+    .transform((model): ModelConfig => ({
+      engine: "openai",
+      slots: model.slots,
+      fallback: model.fallback,
+      openai: {
+        baseUrl: model.base_url,
+        upstreamModel: model.upstream_model,
+        apiKey: model.api_key_env,
+        continuation: model.continuation,
+        maxTokensField: model.max_tokens_field,
+        connectTimeoutMs: model.connect_timeout_ms,
+        headersTimeoutMs: model.headers_timeout_ms,
+        idleTimeoutMs: model.idle_timeout_ms,
+        servers: model.servers,
+      },
+    }));
+}
+
+function fileSchema(env: KeyEnvironment) {
+  const model = z.discriminatedUnion("engine", [simSchema, openaiSchema(env)], {
+    error: "must name an engine: sim or openai",
+  });
+  const models = z
+    .record(modelName, model)
+    .refine((map) => Object.keys(map).length > 0, "must hold at least one model");
+  return z.strictObject({ models });
+}
+
+/**
+ * Parses the text of a models file.
+ * @param source what to call the file in messages
+ * @param env where the keys are that `api_key_env` names
+ * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a key
+ */
+export function parseModelsFile(
+  text: string,
+  { source, env }: { source: string; env: KeyEnvironment },
+): ModelsConfig {
+  const { models } = parseConfigFile(text, { source, schema: fileSchema(env), also: findFallbackProblems });
+  return new Map(Object.entries(models));
+}
+
+/**
+ * @param path without one there is the model `sim`
+ * @throws RepriseError `config_invalid`, when the file can't be read too
+ */
+export async function loadModelsFile(path: string | undefined, env: KeyEnvironment): Promise<ModelsConfig> {
+  if (path === undefined) return DEFAULT_MODELS;
+  return parseModelsFile(await readConfigFile(path), { source: path, env });
+}
+
+/** Beside the schema, because a refinement across models would not be asked while anything else is wrong. */
+function findFallbackProblems(json: unknown): string[] {
+  const { models } = fallbacksSchema.parse(json);
+  return Object.entries(models).flatMap(([name, { fallback: other }]) => {
+    const path = toConfigPath(["models", name, "fallback"]);
+    if (other === undefined) return [];
+    if (other === name) return [`${path}: names the model itself`];
+    if (Object.hasOwn(models, other)) return [];
+    return [`${path}: names ${JSON.stringify(other)}, which is no model of the file`];
+  });
+}

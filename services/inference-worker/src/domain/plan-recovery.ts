@@ -1,0 +1,125 @@
+import {
+  decodeEvent,
+  type EventDraft,
+  type KnownEvent,
+  type OutputItem,
+  type RequestedEvent,
+  Withdrawals,
+  type WorkerId,
+} from "@reprise/protocol";
+import { RunTranscript } from "./run-transcript.ts";
+
+export interface RecoveryInput {
+  /** The log as its writer knows it, every event acknowledged, from seq 0 on. */
+  readonly held: readonly Uint8Array[];
+  /** How many of them, from the first on, the broker still has. */
+  readonly kept: number;
+  readonly worker: WorkerId;
+  /** Of the attempt that puts it back. */
+  readonly nonce: string;
+}
+
+/**
+ * The events that put what a log has lost back behind what is left of it. They are an attempt of their own, because they have other
+ * numbers than the lost ones: a cursor that names a lost event then names nothing. The attempt ends at once with a handover, so that
+ * whoever goes on does it in the usual way.
+ *
+ * What moderation has withdrawn is put back as readers were to see it, so no lost withdrawal has to be repeated for it. One that
+ * reaches into what is left is, for that part; a halt always is.
+ */
+export function planRecovery({ held, kept, worker, nonce }: RecoveryInput): EventDraft[] {
+  const shown = toShown(held);
+  const transcript = new RunTranscript();
+  for (const event of shown) transcript.apply(event);
+  const requested = shown[0] as RequestedEvent;
+  const lost = shown.slice(Math.max(kept, 1));
+  const attempt = transcript.attempt + 1;
+  const { input_tokens: inputTokens } = transcript.usage;
+  const drafts: EventDraft[] = [
+    ...(kept === 0 ? [withoutSeq(requested)] : []),
+    {
+      type: "generation.started",
+      attempt,
+      worker,
+      model: transcript.servedModel ?? requested.request.model,
+      nonce,
+      ...(inputTokens !== null && { input_tokens: inputTokens }),
+      reason: "log_lost",
+    },
+    ...lost.flatMap((event) => toRedaction(event, kept)),
+    ...(lost.some((event) => event.type === "output.rewind" && event.to_seq >= kept)
+      ? retold(transcript)
+      : lost.flatMap(toOutput)),
+  ];
+  return [
+    ...drafts,
+    ...lost.flatMap((event) => toHalt(event, kept, kept + drafts.length)),
+    { type: "attempt.ended", attempt, reason: "handover" },
+  ];
+}
+
+/** The events as whoever reads them now gets them. */
+function toShown(held: readonly Uint8Array[]): KnownEvent[] {
+  const withdrawals = new Withdrawals();
+  for (const payload of held) withdrawals.apply(decodeEvent(payload));
+  return held.map((payload, seq) => decodeEvent(withdrawals.project(seq, payload)) as KnownEvent);
+}
+
+/** A lost redaction of what is left: its replacement stands in its first event. */
+function toRedaction(event: KnownEvent, kept: number): EventDraft[] {
+  if (event.type !== "moderation.redacted" || event.from_seq >= kept) return [];
+  return [withoutSeq({ ...event, to_seq: Math.min(event.to_seq, kept - 1) })];
+}
+
+/**
+ * A halt that begins in what is left begins there again; one that does not has nothing to take, for what it took is not put back. Where
+ * all is told again the former takes that too: rather too much than too little.
+ * @param seq of the halt in its new place
+ */
+function toHalt(event: KnownEvent, kept: number, seq: number): EventDraft[] {
+  if (event.type !== "moderation.halted") return [];
+  return [withoutSeq(event.from_seq < kept ? event : { ...event, from_seq: seq, replacement: "" })];
+}
+
+/**
+ * Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning.
+ * Of reasoning only that there was some: an engine does not go on behind it, and its tokens count against the limit.
+ */
+function retold({ output, reasoningTokens, turnReasoned }: RunTranscript): EventDraft[] {
+  const reasoning: EventDraft[] =
+    reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
+  const told = output.map(toDraft);
+  return [
+    { type: "output.rewind", to_seq: 0, reason: "log_lost" },
+    ...(turnReasoned ? [...told, ...reasoning] : [...reasoning, ...told]),
+  ];
+}
+
+function toDraft(item: OutputItem): EventDraft {
+  switch (item.type) {
+    case "text":
+      return { type: "output.delta", text: item.text, tokens: item.tokens };
+    case "tool_call":
+      return { type: "tool.call", call_id: item.call_id, name: item.name, arguments: item.arguments };
+    case "tool_result":
+      return { type: "tool.result", call_id: item.call_id, output: item.output };
+  }
+}
+
+/** What was produced and answered; who produced it, and when, is not said again. */
+function toOutput(event: KnownEvent): EventDraft[] {
+  switch (event.type) {
+    case "output.delta":
+    case "reasoning.delta":
+    case "output.rewind":
+    case "tool.call":
+    case "tool.result":
+      return [withoutSeq(event)];
+    default:
+      return [];
+  }
+}
+
+function withoutSeq({ seq: _seq, ...draft }: KnownEvent): EventDraft {
+  return draft;
+}

@@ -1,0 +1,31 @@
+/*
+ * When an engine that could not take a request is asked again. Many generations fail in the same moment when an engine does: the random
+ * part keeps them from coming back in one.
+ */
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 8_000;
+
+/**
+ * @param tries how often in a row it has failed before
+ * @param random from 0 to 1
+ */
+export function retryDelayMs(tries: number, random: number): number {
+  return Math.min(FIRST_DELAY_MS * 2 ** tries, LONGEST_DELAY_MS) * (0.5 + random / 2);
+}
+
+export interface Busy {
+  readonly tries: number;
+  readonly random: number;
+  /** When the engine wants to be asked again, if it has said so. */
+  readonly retryAfterMs: number | undefined;
+  /** Until the policy's time for the first token is up. */
+  readonly leftMs: number;
+}
+
+/** How long a busy engine is left alone: never less than it wants. Undefined where the policy's time would be over before. */
+export function busyRetryDelayMs({ tries, random, retryAfterMs, leftMs }: Busy): number | undefined {
+  const waitMs =
+    retryAfterMs === undefined ? retryDelayMs(tries, random) : retryAfterMs + retryDelayMs(0, random);
+  return waitMs < leftMs ? waitMs : undefined;
+}

@@ -1,0 +1,286 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import type { EngineRequest, Progress } from "../../engine.ts";
+import { content, DONE, finish, frame, ROLE } from "../../testing/chat-frames.ts";
+import { type Collected, collect } from "../../testing/collect.ts";
+import { type Answer, startMisbehavingServer } from "../../testing/misbehaving-server.ts";
+import { createOpenaiEngine, type OpenaiEngineOptions } from "../openai-engine.ts";
+
+const PROMPT = "My card is 4111 1111 1111 1111, and the lighthouse keeper's name is Ødegård.";
+const KEY = "sk-0123456789abcdef";
+const REQUEST: EngineRequest = {
+  model: "public",
+  input: PROMPT,
+  stop: ["the end of it all"],
+  options: { user: "someone@example.org" },
+};
+const ANSWER = "The keeper sleeps under the lamp.";
+const PROGRESS: Progress = {
+  turns: [
+    { type: "tool_call", call_id: "a", name: "find_keeper", arguments: '{"rock":"Slettringen"}' },
+    { type: "tool_result", call_id: "a", output: { found: ANSWER } },
+  ],
+  prefix: { text: "She is", tokens: 2 },
+};
+const JSON_TYPE = { "content-type": "application/json" };
+
+async function runAgainst(answer: Answer, options: Partial<OpenaiEngineOptions> = {}): Promise<Collected> {
+  await using server = await startMisbehavingServer();
+  server.willAnswer(answer);
+  return await runAt(server.baseUrl, options);
+}
+
+async function runAt(baseUrl: string, options: Partial<OpenaiEngineOptions> = {}): Promise<Collected> {
+  const engine = createOpenaiEngine({ baseUrl, upstreamModel: "m", apiKey: KEY, ...options });
+  const collected = await collect(
+    engine.generate(REQUEST, { ...PROGRESS, signal: new AbortController().signal }),
+  );
+  await engine.close();
+  return collected;
+}
+
+describe("an upstream that does not answer", () => {
+  test("because nobody listens is unavailable", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, "close");
+    const { error } = await runAt(`http://127.0.0.1:${port}/v1`);
+    expect(error).toMatchObject({
+      code: "engine_unavailable",
+      retryable: true,
+      message: "The engine could not be reached (ECONNREFUSED).",
+    });
+  });
+
+  test("because it does not shake hands within connectTimeoutMs is unavailable", async () => {
+    await using server = await startMisbehavingServer();
+    const { error } = await runAt(server.baseUrl.replace("http:", "https:"), { connectTimeoutMs: 30 });
+    expect(error).toMatchObject({ code: "engine_unavailable" });
+  });
+
+  test("within headersTimeoutMs is unavailable", async () => {
+    const { error } = await runAgainst({ end: "silent" }, { headersTimeoutMs: 30 });
+    expect(error).toMatchObject({
+      code: "engine_unavailable",
+      message: "The engine did not begin to answer within 30 ms.",
+    });
+  });
+
+  test("in HTTP has failed", async () => {
+    const { error } = await runAgainst({ end: "garbage" });
+    expect(error).toMatchObject({ code: "engine_failed", message: expect.stringContaining("not HTTP") });
+  });
+});
+
+describe("an upstream that answers with a status", () => {
+  test.each([
+    [400, "engine_rejected"],
+    [404, "engine_rejected"],
+    [413, "engine_rejected"],
+    [422, "engine_rejected"],
+    [408, "engine_unavailable"],
+    [429, "engine_unavailable"],
+    [500, "engine_unavailable"],
+    [503, "engine_unavailable"],
+    [529, "engine_unavailable"],
+    [201, "engine_failed"],
+    [302, "engine_failed"],
+  ])("of %i is %s, and what it says is for the worker's log alone", async (status, code) => {
+    const body = [JSON.stringify({ error: { message: "maximum context length is 4096 tokens" } })];
+    const { error, events } = await runAgainst({ status, headers: JSON_TYPE, body });
+    expect(events).toEqual([]);
+    expect(error).toMatchObject({
+      code,
+      message: expect.stringMatching(`^The engine answered ${status}(, but not with text/event-stream)?\\.$`),
+      said: "maximum context length is 4096 tokens",
+    });
+  });
+
+  test.each([
+    [429, "busy"],
+    [503, "busy"],
+    [529, "busy"],
+    [408, "silent"],
+    [504, "silent"],
+    [500, "broken"],
+    [502, "broken"],
+    [400, "never"],
+    [404, "never"],
+    [201, "never"],
+  ])("of %i can be asked again: %s", async (status, retry) => {
+    expect((await runAgainst({ status })).error).toMatchObject({ retry });
+  });
+
+  test("and calls the request too long by a code says so in the platform's words", async () => {
+    const body = [JSON.stringify({ error: { code: "context_length_exceeded", message: "no" } })];
+    expect((await runAgainst({ status: 400, headers: JSON_TYPE, body })).error).toMatchObject({
+      message: "The engine answered 400. The request does not fit the model's context.",
+    });
+  });
+
+  test.each([204, 304])("of %i, which has no body, has failed", async (status) => {
+    expect((await runAgainst({ status })).error).toMatchObject({ code: "engine_failed" });
+  });
+
+  test.each([401, 403])("of %i tells nothing but that the key was refused", async (status) => {
+    const body = [JSON.stringify({ error: { message: "Incorrect API key provided: sk-01234*****cdef." } })];
+    const { error } = await runAgainst({ status, headers: JSON_TYPE, body });
+    expect(error).toMatchObject({
+      code: "engine_rejected",
+      message: `The engine refused the platform's key (${status}).`,
+    });
+  });
+
+  test.each([
+    [{ "retry-after": "3" }, 3_000],
+    [{ "retry-after-ms": "250" }, 250],
+    [{}, undefined],
+  ])("of 429 and headers %j may be asked again in %s ms", async (headers, retryAfterMs) => {
+    expect((await runAgainst({ status: 429, headers })).error).toMatchObject({
+      code: "engine_unavailable",
+      retryAfterMs,
+    });
+  });
+
+  test("and a proxy's page tells nothing of the page", async () => {
+    const { error } = await runAgainst({
+      status: 502,
+      headers: { "content-type": "text/html" },
+      body: ["<html><h1>Bad gateway"],
+    });
+    expect(error).toMatchObject({ message: "The engine answered 502.", said: undefined });
+  });
+
+  test("and an endless body is not read to its end", async () => {
+    const body = Array<string>(100).fill("x".repeat(16_384));
+    const { error } = await runAgainst({ status: 400, body, end: "never" });
+    expect(error).toMatchObject({
+      code: "engine_rejected",
+      message: "The engine answered 400.",
+    });
+  });
+
+  test("and a body that breaks off is told by what had come", async () => {
+    const { error } = await runAgainst({ status: 400, body: ["half an answer"], end: "cut" });
+    expect(error).toMatchObject({
+      code: "engine_rejected",
+      message: expect.stringMatching(/^The engine answered 400/),
+    });
+  });
+
+  test.each([
+    ["application/json", JSON.stringify({ error: "model is loading" }), "model is loading"],
+    [
+      "application/json",
+      JSON.stringify({ choices: [{ message: { content: "the model says" } }] }),
+      undefined,
+    ],
+    ["text/plain", "the model says", undefined],
+  ])("of 200 but with %s has failed, and nothing of %j is in the message", async (type, body, said) => {
+    const { error } = await runAgainst({ headers: { "content-type": type }, body: [body] });
+    expect(error).toMatchObject({
+      code: "engine_failed",
+      message: "The engine answered 200, but not with text/event-stream.",
+      said,
+    });
+  });
+});
+
+describe("an upstream that begins to stream", () => {
+  test.each<[string, Answer]>([
+    ["and cuts the connection", { body: [ROLE, content("Hel")], end: "cut" }],
+    ["and ends cleanly without a finish reason", { body: [ROLE, content("Hel")] }],
+    ["and ends with [DONE] but without a finish reason", { body: [ROLE, content("Hel"), DONE] }],
+    [
+      "and sends an error",
+      { body: [ROLE, content("Hel"), frame({ error: { message: "worker lost" } })], end: "never" },
+    ],
+    [
+      "and sends an error event",
+      { body: [ROLE, content("Hel"), `event: error\n${frame({ message: "lost" })}`], end: "never" },
+    ],
+    ["and sends what is not JSON", { body: [ROLE, content("Hel"), "data: {oops\n\n"], end: "never" }],
+  ])("%s has failed after what had come", async (_, answer) => {
+    const { text, error, events } = await runAgainst(answer);
+    expect(text).toBe("Hel");
+    expect(events).toHaveLength(1);
+    expect(error).toMatchObject({ code: "engine_failed", retryable: true });
+  });
+
+  test("and falls silent has failed after idleTimeoutMs", async () => {
+    // Undici counts what is longer than a second in ticks of half a second, of which a process that was asleep misses all but one.
+    const { text, error } = await runAgainst(
+      { body: [ROLE, content("Hel")], end: "never" },
+      { idleTimeoutMs: 1_001 },
+    );
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ code: "engine_failed", message: "The engine sent nothing for 1001 ms." });
+  });
+
+  test("and sends nothing at all has failed", async () => {
+    expect(await runAgainst({})).toMatchObject({ events: [], error: { code: "engine_failed" } });
+  });
+
+  test.each<[string, Answer]>([
+    ["cuts the connection", { body: [ROLE, content("Hel"), finish()], end: "cut" }],
+    ["never ends the answer", { body: [ROLE, content("Hel"), finish(), DONE], end: "never" }],
+  ])("and %s behind its finish reason has done its work", async (_, answer) => {
+    const { text, error, events } = await runAgainst(answer);
+    expect(error).toBeUndefined();
+    expect(text).toBe("Hel");
+    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+  });
+});
+
+describe("no error tells a word of the request or the model, nor the key,", () => {
+  const SAID = "The password of Project Falcon is hunter2.";
+  const echo = JSON.stringify({
+    error: { message: `bad input: ${PROMPT} / ${REQUEST.stop![0]} / someone@example.org / ${KEY} / ${SAID}` },
+  });
+
+  test.each<[string, Answer, Partial<OpenaiEngineOptions>?]>([
+    ["when an error repeats it", { status: 400, headers: JSON_TYPE, body: [echo] }],
+    ["when a passing error repeats it", { status: 500, headers: JSON_TYPE, body: [echo] }],
+    ["when a tool's answer is repeated", { status: 400, body: [ANSWER] }],
+    ["when a call's arguments are repeated", { status: 400, body: ["bad rock: Slettringen"] }],
+    ["when a text repeats it", { status: 400, body: [PROMPT] }],
+    ["when only the key is repeated", { status: 400, body: [`who is ${KEY}?`] }],
+    ["when a refused key is repeated", { status: 401, headers: JSON_TYPE, body: [echo] }],
+    ["when an error in mid-stream repeats it", { body: [`data: ${echo}\n\n`] }],
+    ["when a chunk that is not JSON repeats it", { body: [`data: {${PROMPT}\n\n`] }],
+    ["when a chunk of another kind repeats it", { body: [frame({ choices: PROMPT })] }],
+    ["when the answer is not a stream", { headers: JSON_TYPE, body: [echo] }],
+    ["when the answer is the model's text", { headers: { "content-type": "text/plain" }, body: [SAID] }],
+    ["when an error in mid-stream quotes the model", { body: [content(SAID), frame({ error: SAID })] }],
+    [
+      "when a bare error in mid-stream quotes the model",
+      { body: [frame({ object: "error", message: SAID })] },
+    ],
+    ["when the connection is cut", { body: [content("a")], end: "cut" }],
+    ["when the answer is not HTTP", { end: "garbage" }],
+    ["when no answer comes", { end: "silent" }, { headersTimeoutMs: 30 }],
+  ])("%s", async (_, answer, options) => {
+    const { error } = await runAgainst(answer, options);
+    expect(error).toMatchObject({ code: expect.stringMatching(/^engine_/) });
+    const { message, stack, cause } = error as Error;
+    const everything = JSON.stringify([message, stack, String(cause), Object.entries(error as Error)]);
+    for (const part of [
+      "4111",
+      "lighthouse",
+      "Ødegård",
+      "the end of it all",
+      "someone@",
+      "Slettringen",
+      "sleeps under",
+      KEY.slice(0, 8),
+      "Falcon",
+      "hunter",
+    ]) {
+      expect(everything).not.toContain(part);
+    }
+  });
+});

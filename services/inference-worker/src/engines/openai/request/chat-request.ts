@@ -1,0 +1,114 @@
+import type { Tool } from "@reprise/protocol";
+import { countProduced, type EngineRequest, type Progress, type Seam } from "../../engine.ts";
+import {
+  isForcingCall,
+  isStructured,
+  looksBack,
+  type OpenaiOptions,
+  parseOpenaiOptions,
+  withoutForcedCall,
+} from "./openai-options.ts";
+import { toInput, toRequestMessages } from "./request-messages.ts";
+
+/**
+ * How an upstream goes on behind a trailing assistant message: `continue_final_message` says so in the request (vLLM, SGLang,
+ * llama.cpp), `assistant_prefill` relies on the upstream doing it unasked (llama.cpp, TGI, some models of Ollama), `none` is
+ * for those that would begin a new turn.
+ */
+export const CONTINUATIONS = ["continue_final_message", "assistant_prefill", "none"] as const;
+export type Continuation = (typeof CONTINUATIONS)[number];
+
+export const MAX_TOKENS_FIELDS = ["max_tokens", "max_completion_tokens"] as const;
+export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
+
+export interface UpstreamModel {
+  readonly upstreamModel: string;
+  readonly continuation: Continuation;
+  /** What the upstream calls `max_output_tokens`: OpenAI's reasoning models know the longer name only, most others the shorter. */
+  readonly maxTokensField: MaxTokensField;
+}
+
+/** Some upstreams take no function without a schema of its arguments. */
+const NO_PARAMETERS = { type: "object", properties: {} };
+
+/**
+ * The body of `POST /chat/completions` for a request, with what tools have answered as further messages and the prefix as a
+ * trailing assistant message.
+ * @throws RepriseError `invalid_request` when `options` are wrong
+ */
+export function toChatRequest(
+  request: EngineRequest,
+  progress: Progress,
+  model: UpstreamModel,
+): Record<string, unknown> {
+  const continued = progress.prefix.text !== "";
+  // A run that may be continued has to be counted by the server itself, up to wherever it may break off.
+  const counts = model.continuation !== "none";
+  const { max_output_tokens: maxTokens, temperature, stop, seed, tools } = request;
+  return {
+    ...releaseToolChoice(parseOpenaiOptions(request.options), progress),
+    model: model.upstreamModel,
+    messages: toRequestMessages(request, progress),
+    ...(tools !== undefined && { tools: tools.map(toTool) }),
+    ...(maxTokens !== undefined && { [model.maxTokensField]: maxTokens - countProduced(progress) }),
+    ...(temperature !== undefined && { temperature }),
+    ...(stop !== undefined && { stop }),
+    ...(seed !== undefined && { seed }),
+    // Both true is an error for vLLM and llama.cpp, and the second is true by default.
+    ...(continued &&
+      model.continuation === "continue_final_message" && {
+        continue_final_message: true,
+        add_generation_prompt: false,
+      }),
+    stream: true,
+    stream_options: { include_usage: true, ...(counts && { continuous_usage_stats: true }) },
+    ...(counts && { timings_per_token: true }),
+  };
+}
+
+/**
+ * Whether a continued run of the request is as good as an uninterrupted one. It is not where the upstream looks at what it
+ * produces as a whole: the engine does not see a stop sequence across the seam; a grammar, that of a forced tool call too, begins
+ * anew, and so does what penalises or counts the run's own tokens. A trailing assistant message in the input leaves open where the
+ * model's own text began. What the model has said to itself can't be told to it as such, and it would think again, or not at all. A limit
+ * needs the upstream's own count of the prefix. Tools that the model may call as it likes are no hindrance: a prefix is text, and a call
+ * that was begun behind it is begun again.
+ */
+export function canContinueRequest(
+  request: EngineRequest,
+  { continuation }: UpstreamModel,
+  { prefix, reasoned, counted }: Seam,
+): boolean {
+  if (continuation === "none" || request.stop !== undefined || reasoned) return false;
+  if (request.max_output_tokens !== undefined && !counted) return false;
+  if (!isExact(prefix.text, continuation)) return false;
+  if (toInput(request).at(-1)?.role === "assistant") return false;
+  try {
+    const options = parseOpenaiOptions(request.options);
+    return !isStructured(options) && !isForcingCall(options) && !looksBack(options);
+  } catch {
+    // Wrong options are answered by `generate`, where an error ends the generation.
+    return false;
+  }
+}
+
+/**
+ * Whether the upstream gets a prefix as the model has said it. A replacement character stands for bytes that are not known; blanks at
+ * the end are trimmed by TGI, and by templates that don't know that a message is to be continued.
+ */
+function isExact(prefix: string, continuation: Continuation): boolean {
+  if (prefix.includes("\uFFFD")) return false;
+  return continuation !== "assistant_prefill" || prefix === prefix.trimEnd();
+}
+
+function toTool({ name, description, parameters = NO_PARAMETERS }: Tool): object {
+  return {
+    type: "function",
+    function: { name, ...(description !== undefined && { description }), parameters },
+  };
+}
+
+/** A choice that forces a call is for the first run: in every later one it would force another call, without end. */
+function releaseToolChoice(options: OpenaiOptions, { turns }: Progress): OpenaiOptions {
+  return turns.length > 0 && isForcingCall(options) ? withoutForcedCall(options) : options;
+}

@@ -1,0 +1,95 @@
+import type { EngineRequest } from "../../engine.ts";
+import * as z from "zod";
+import { parseOptions } from "../../parse-options.ts";
+import { foldOptionName, reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
+
+const TEMPLATE_OPTION = foldOptionName("chat_template_kwargs");
+const TOOL_CHOICE = foldOptionName("tool_choice");
+
+/** The upstream's grammar begins anew with a continued run and would contradict what the prefix has begun. */
+const STRUCTURED = namesOf([
+  "response_format",
+  "structured_outputs",
+  "guided_json",
+  "guided_regex",
+  "guided_choice",
+  "guided_grammar",
+  "json_schema",
+  "grammar",
+  "regex",
+  "ebnf",
+  "structural_tag",
+]);
+
+/** Penalties for the run's own tokens, its least length, samplers with a memory, limits to its reasoning, and what hides that. */
+const LOOKING_BACK = namesOf([
+  "frequency_penalty",
+  "presence_penalty",
+  "min_tokens",
+  "min_new_tokens",
+  "mirostat",
+  "adaptive_target",
+  "thinking_token_budget",
+  "thinking_budget_tokens",
+  "reasoning_budget",
+  "include_reasoning",
+]);
+
+/** What is not reserved goes to the upstream as it is, which is the judge of it. */
+const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
+  for (const [key, value] of Object.entries(options)) {
+    const reason = reservedBecause(key);
+    if (reason !== undefined) context.addIssue({ code: "custom", path: [key], message: reason });
+    if (foldOptionName(key) !== TEMPLATE_OPTION || !isObject(value)) continue;
+    for (const name of Object.keys(value)) {
+      const why = reservedInTemplateBecause(name);
+      if (why !== undefined) context.addIssue({ code: "custom", path: [key, name], message: why });
+    }
+  }
+});
+
+export type OpenaiOptions = z.infer<typeof openaiOptionsSchema>;
+
+/** @throws RepriseError `invalid_request` */
+export function parseOpenaiOptions(options: EngineRequest["options"]): OpenaiOptions {
+  return parseOptions(openaiOptionsSchema, options);
+}
+
+/** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */
+export function looksBack(options: OpenaiOptions): boolean {
+  return Object.entries(options).some(([key, value]) => LOOKING_BACK.has(foldOptionName(key)) && value !== 0);
+}
+
+export function isStructured(options: OpenaiOptions): boolean {
+  return Object.keys(options).some((key) => STRUCTURED.has(foldOptionName(key)));
+}
+
+/** Whether the model has to call a tool: any, which is `required` or Mistral's `any`, or one of those that are named. */
+export function isForcingCall(options: OpenaiOptions): boolean {
+  return Object.entries(options).some(([key, value]) => isToolChoice(key) && isForced(value));
+}
+
+/** The options with the choice left to the model. */
+export function withoutForcedCall(options: OpenaiOptions): OpenaiOptions {
+  const others = Object.entries(options).filter(([key]) => !isToolChoice(key));
+  return { ...Object.fromEntries(others), tool_choice: "auto" };
+}
+
+function isToolChoice(key: string): boolean {
+  return foldOptionName(key) === TOOL_CHOICE;
+}
+
+function isForced(choice: OpenaiOptions[string]): boolean {
+  if (!isObject(choice)) return choice === "required" || choice === "any";
+  const { allowed_tools: allowed } = choice;
+  return !isObject(allowed) || allowed["mode"] !== "auto";
+}
+
+/** Some upstreams read a name in any case: see `foldOptionName`. */
+function namesOf(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.map(foldOptionName));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

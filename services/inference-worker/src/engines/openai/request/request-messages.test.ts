@@ -1,0 +1,107 @@
+import type { JsonValue, OutputItem } from "@reprise/protocol";
+import { describe, expect, test } from "vitest";
+import { type EngineRequest, NO_PREFIX } from "../../engine.ts";
+import { toRequestMessages } from "./request-messages.ts";
+
+const REQUEST: EngineRequest = { model: "public", input: "Weather?" };
+const INPUT = { role: "user", content: "Weather?" };
+
+const text = (said: string): OutputItem => ({ type: "text", text: said, tokens: 1 });
+const call = (id: string, args = "{}"): OutputItem => ({
+  type: "tool_call",
+  call_id: id,
+  name: `f_${id}`,
+  arguments: args,
+});
+const result = (id: string, output: JsonValue): OutputItem => ({ type: "tool_result", call_id: id, output });
+
+const asks = (content: string | null, ...ids: string[]) => ({
+  role: "assistant",
+  content,
+  tool_calls: ids.map((id) => ({ id, type: "function", function: { name: `f_${id}`, arguments: "{}" } })),
+});
+const answers = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content });
+
+const messagesOf = (turns: readonly OutputItem[], prefix = NO_PREFIX) =>
+  toRequestMessages(REQUEST, { turns, prefix });
+
+describe("the messages for the upstream", () => {
+  test("are the input where nothing came before", () => {
+    expect(messagesOf([])).toEqual([INPUT]);
+  });
+
+  test("have the model's words and calls in one message, then one message for each answer", () => {
+    const turns = [text("I"), text(" see."), call("a"), call("b"), result("a", "sunny"), result("b", 7)];
+    expect(messagesOf(turns)).toEqual([
+      INPUT,
+      asks("I see.", "a", "b"),
+      answers("a", "sunny"),
+      answers("b", "7"),
+    ]);
+  });
+
+  test("have null for the words of a model that only called", () => {
+    expect(messagesOf([call("a"), result("a", "")])).toEqual([INPUT, asks(null, "a"), answers("a", "")]);
+  });
+
+  test("have one turn behind the other, with words between them and without", () => {
+    const turns = [
+      call("a"),
+      result("a", "1"),
+      call("b"),
+      result("b", "2"),
+      text("Hm."),
+      call("c"),
+      result("c", "3"),
+    ];
+    expect(messagesOf(turns)).toEqual([
+      INPUT,
+      asks(null, "a"),
+      answers("a", "1"),
+      asks(null, "b"),
+      answers("b", "2"),
+      asks("Hm.", "c"),
+      answers("c", "3"),
+    ]);
+  });
+
+  test("have the answers in the order of the calls, whichever tool was first", () => {
+    const turns = [call("a"), call("b"), result("b", "2"), result("a", "1")];
+    expect(messagesOf(turns)).toEqual([INPUT, asks(null, "a", "b"), answers("a", "1"), answers("b", "2")]);
+  });
+
+  test("have a call that was logged behind another one's answer in the same turn, while that waits for more", () => {
+    const turns = [call("a"), call("b"), result("a", "1"), call("c"), result("c", "3"), result("b", "2")];
+    expect(messagesOf(turns)).toEqual([
+      INPUT,
+      asks(null, "a", "b", "c"),
+      answers("a", "1"),
+      answers("b", "2"),
+      answers("c", "3"),
+    ]);
+  });
+
+  test("end with the prefix", () => {
+    const prefix = { text: "It is", tokens: 2 };
+    expect(messagesOf([call("a"), result("a", "1")], prefix).at(-1)).toEqual({
+      role: "assistant",
+      content: "It is",
+    });
+  });
+
+  test.each<[JsonValue, string]>([
+    ["as it is", "as it is"],
+    [{ sunny: true }, '{"sunny":true}'],
+    [[1, "a"], '[1,"a"]'],
+    [null, "null"],
+    [false, "false"],
+  ])("have the answer %j as the text %s", (output, content) => {
+    expect(messagesOf([call("a"), result("a", output)]).at(-1)).toEqual(answers("a", content));
+  });
+
+  test("have the arguments as the model wrote them", () => {
+    expect(messagesOf([call("a", '{"x":'), result("a", 1)])[1]).toMatchObject({
+      tool_calls: [{ function: { arguments: '{"x":' } }],
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import { createSseDecoder, type FinishReason, type SseDecoder, type SseMessage } from "@reprise/protocol";
+import type { EngineEvent } from "../../engine.ts";
+import { EngineError } from "../../engine-error.ts";
+import { type ChatUsage, type UnsupportedPart, parseChatMessage } from "./chat-chunk.ts";
+import type { UpstreamEnd } from "./finish-reason.ts";
+import { toStreamError } from "../errors/stream-error.ts";
+import { TokenCount } from "./token-count.ts";
+import { ToolCallAssembly } from "./tool-call-assembly.ts";
+import { tryJson } from "./try-json.ts";
+import { createUsageWait } from "./usage-wait.ts";
+
+/** Far above any chunk; a server that never ends its message is stopped here. */
+const MAX_MESSAGE_LENGTH = 1_048_576;
+const DONE = "[DONE]";
+
+export interface ChatStreamOptions {
+  readonly signal: AbortSignal;
+  /** How many tokens of the upstream's input this generation has produced itself. */
+  readonly producedTokens: number;
+  /** Told of every chunk that has pieces of tool calls. */
+  readonly onPiece?: (() => void) | undefined;
+  /** Told once the upstream has given a finish reason. */
+  readonly onFinished?: (() => void) | undefined;
+  /** Told of a part of the answer that no event has a place for. */
+  readonly onLeftOut?: ((part: UnsupportedPart) => void) | undefined;
+}
+
+/**
+ * The bytes of a chat completion's stream as events.
+ *
+ * A stream is whole once it has given a finish reason: what comes behind that is usage, for which it waits `USAGE_WAIT_MS`, and a
+ * connection that breaks or stays open then, or a missing `[DONE]`, takes nothing from the text. One that ends without a finish reason
+ * has failed, however cleanly it ended. So has one whose finish reason is an error's.
+ *
+ * A refusal is text, and its finish reason is `content_filter`: who asked for a certain form has to know that this is none.
+ *
+ * Tool calls come whole, before the finish, whose reason is `tool_calls` then, whatever name the upstream has for it. Those of an
+ * answer that was cut at its limit or by a filter are left out: nobody can tell how much of them is missing.
+ *
+ * @throws EngineError `engine_failed`; the signal's reason
+ */
+export async function* readChatStream(
+  body: AsyncIterable<Uint8Array>,
+  { signal, producedTokens, onPiece, onFinished, onLeftOut }: ChatStreamOptions,
+): AsyncGenerator<EngineEvent, void> {
+  using messages = createUsageWait(readMessages(body));
+  let end: UpstreamEnd | undefined;
+  let usage: ChatUsage | undefined;
+  let refused = false;
+  const count = new TokenCount(producedTokens);
+  const calls = new ToolCallAssembly();
+  try {
+    for (let step = await messages.next(); !step.done; step = await messages.next()) {
+      const { event, data } = step.value;
+      if (data.startsWith(DONE)) break;
+      const parsed = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data);
+      if ("error" in parsed) throw toStreamError(parsed.error);
+      const { chunk } = parsed;
+      usage = chunk.usage ?? usage;
+      if (end === undefined) {
+        for (const piece of count.toEvents(chunk)) {
+          yield piece;
+          signal.throwIfAborted();
+        }
+        for (const piece of chunk.toolCalls) calls.add(piece);
+        if (chunk.toolCalls.length > 0) onPiece?.();
+        for (const part of chunk.leftOut) onLeftOut?.(part);
+        refused ||= chunk.refused;
+        // Last, because what goes wrong in a chunk goes wrong before its finish.
+        end = chunk.end;
+        if (end !== undefined) {
+          onFinished?.();
+          messages.waitForUsage();
+        }
+      }
+      if (end !== undefined && chunk.usage) break;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (end === undefined) throw error;
+  }
+  signal.throwIfAborted();
+  const reason = assertWhole(end);
+  const whole = reason === "length" || reason === "content_filter" ? [] : calls.finish();
+  for (const call of whole) {
+    yield call;
+    signal.throwIfAborted();
+  }
+  yield { type: "finish", reason: toReason(reason, whole.length, refused), usage: count.total(usage) };
+}
+
+/** @throws EngineError for an answer that has not come to an end of its own */
+function assertWhole(end: UpstreamEnd | undefined): FinishReason {
+  if (end === undefined) {
+    const message = "The engine's answer ended without a finish reason.";
+    throw new EngineError("engine_failed", message, { retry: "broken" });
+  }
+  if (end === "failed") {
+    const message = "The engine ended its answer with an error.";
+    throw new EngineError("engine_failed", message, { retry: "broken" });
+  }
+  return end;
+}
+
+/** Ollama and some versions of llama.cpp end a run that has called tools with `stop`; others say `tool_calls` of a run that has not. */
+function toReason(reason: FinishReason, calls: number, refused: boolean): FinishReason {
+  if (calls > 0) return "tool_calls";
+  if (refused && reason === "stop") return "content_filter";
+  return reason === "tool_calls" ? "other" : reason;
+}
+
+async function* readMessages(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseMessage> {
+  const decoder = createSseDecoder({ maxMessageLength: MAX_MESSAGE_LENGTH });
+  for await (const bytes of body) yield* decode(decoder, bytes);
+}
+
+function decode(decoder: SseDecoder, bytes: Uint8Array): SseMessage[] {
+  try {
+    return decoder.push(bytes);
+  } catch {
+    const message = `The engine sent a message of more than ${MAX_MESSAGE_LENGTH} characters.`;
+    throw new EngineError("engine_failed", message, { retry: "never" });
+  }
+}

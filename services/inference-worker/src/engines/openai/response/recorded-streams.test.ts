@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { collect } from "../../testing/collect.ts";
+import { readChatStream } from "./chat-stream.ts";
+
+/*
+ * What each model server sends, and what becomes of it. llama.cpp's answers, but for its error, were recorded from version 0.7.0; the
+ * others are written by hand in the form that each server is known to send. The service's README has the table.
+ */
+
+const FOLDER = new URL("streams/", import.meta.url);
+
+interface Expected {
+  text: string;
+  reasoning?: string;
+  calls?: string[];
+  /** Its reason and usage; absent for an answer that has failed. */
+  end?: [reason: string, input: number | null, output: number];
+  /** Whether asking again can help after a failure, and what the worker's log is told. */
+  failure?: { retry: string; said?: string };
+  leftOut?: string[];
+  /** By the server's own count, which pieces it makes of it. */
+  counts?: number[];
+}
+
+const LLAMA_REASONING = " were now most go here other go most way";
+
+const STREAMS: Record<string, Expected> = {
+  openai: { text: "Hello.", end: ["stop", 9, 2] },
+  "openai-refusal": { text: "I'm sorry, I can't.", end: ["content_filter", 9, 7] },
+  "openai-annotations": { text: "Hello.", end: ["stop", 9, 2], leftOut: ["annotations"] },
+  "openai-audio": { text: "Hello.", end: ["stop", 9, 2], leftOut: ["audio", "audio"] },
+  vllm: { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 7], counts: [2, 2, 2] },
+  "vllm-error": {
+    text: "Hel",
+    failure: { retry: "broken", said: "Internal Server Error Engine … an … while it …" },
+  },
+  "vllm-abort": { text: "Hel", failure: { retry: "broken" } },
+  sglang: { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 6], counts: [2, 3] },
+  "sglang-abort": { text: "Hel", failure: { retry: "broken" } },
+  "sglang-error": {
+    text: "Hel",
+    failure: { retry: "never", said: "Bad Request Error The request is aborted …" },
+  },
+  "llama.cpp": { text: " for your while on", end: ["length", 21, 4], counts: [1, 1, 1, 1] },
+  "llama.cpp-thinking": { text: "", reasoning: LLAMA_REASONING, end: ["length", 28, 14] },
+  "llama.cpp-logprobs": { text: " for your", end: ["length", 21, 2], leftOut: ["logprobs", "logprobs"] },
+  "llama.cpp-error": {
+    text: "Hel",
+    failure: { retry: "broken", said: "server error Failed to parse input at …" },
+  },
+  tgi: { text: "Hello.", end: ["stop", 9, 3] },
+  "tgi-error": {
+    text: "Hel",
+    failure: { retry: "broken", said: "generation Request failed … generation Server error …" },
+  },
+  ollama: { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 5] },
+  "ollama-tools": { text: "", calls: ["look_up"], end: ["tool_calls", 9, 5] },
+  "ollama-error": {
+    text: "Hel",
+    failure: { retry: "broken", said: `api error an error was … while running the model …` },
+  },
+  "ollama-unload": { text: "", failure: { retry: "broken" } },
+  "lm-studio": { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 5] },
+  "lm-studio-error": { text: "Hel", failure: { retry: "broken", said: "The model has crashed without …" } },
+  mistral: { text: "Hello.", reasoning: "Hm. So.", end: ["stop", 9, 6], leftOut: ["other content"] },
+  "mistral-error": {
+    text: "Hel",
+    failure: { retry: "broken", said: "service … capacity exceeded … Service … capacity exceeded for …" },
+  },
+  "mistral-finish-error": { text: "Hel", failure: { retry: "broken" } },
+};
+
+async function read(name: string) {
+  const bytes = readFileSync(new URL(`${name}.sse`, FOLDER));
+  const leftOut: string[] = [];
+  async function* body() {
+    yield bytes;
+  }
+  const { signal } = new AbortController();
+  const onLeftOut = (part: string) => void leftOut.push(part);
+  return { ...(await collect(readChatStream(body(), { signal, producedTokens: 0, onLeftOut }))), leftOut };
+}
+
+describe("a recorded stream", () => {
+  test.each(Object.entries(STREAMS))("of %s", async (name, expected) => {
+    const { text, events, error, leftOut } = await read(name);
+    const { reasoning = "", calls = [], end, failure, counts } = expected;
+    expect(text).toBe(expected.text);
+    expect(events.map((event) => (event.type === "reasoning" ? event.text : "")).join("")).toBe(reasoning);
+    expect(events.flatMap((event) => (event.type === "tool_call" ? event.name : []))).toEqual(calls);
+    expect(leftOut).toEqual(expected.leftOut ?? []);
+    const said = events.filter((event) => event.type === "text" || event.type === "reasoning");
+    expect(said.map(({ tokens = 1 }) => tokens)).toEqual(counts ?? said.map(() => 1));
+    const last = events.at(-1);
+    const reported =
+      last?.type === "finish"
+        ? [last.reason, last.usage?.input_tokens, last.usage?.output_tokens]
+        : undefined;
+    expect(reported).toEqual(end);
+    expect(error === undefined).toBe(failure === undefined);
+    expect(error ?? {}).toMatchObject({ ...failure });
+  });
+
+  test("is read for every file that there is", () => {
+    const files = readdirSync(FOLDER).map((file) => file.replace(/\.sse$/, ""));
+    expect(files.toSorted()).toEqual(Object.keys(STREAMS).toSorted());
+  });
+
+  test("tells nobody what a failed engine says of the model's text", async () => {
+    const failed = Object.entries(STREAMS).filter(([, { failure }]) => failure);
+    const errors = await Promise.all(failed.map(async ([name]) => (await read(name)).error));
+    for (const error of errors) {
+      expect(JSON.stringify([error, String(error), (error as Error).stack])).not.toMatch(/falcon/i);
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import type { EngineEvent } from "../../engine.ts";
+import type { ChatChunk, ChatUsage } from "./chat-chunk.ts";
+
+/**
+ * How many tokens the pieces of an answer are: by the upstream's own count where it counts as it goes, else one for every piece.
+ *
+ * An upstream may hold tokens back, for half a character or what could become a tool call: they are those of the next piece. What it
+ * counts for a piece of a tool call is in no text.
+ */
+export class TokenCount {
+  readonly #producedTokens: number;
+  /** Pieces of text and of tool calls. */
+  #pieces = 0;
+  #progress: ChatUsage | undefined;
+  /** What the pieces so far are taken for: by the upstream's count what of that belongs to them, else one each. */
+  #attributed = 0;
+  #begun = false;
+
+  /** @param producedTokens how many tokens of the upstream's input this generation has produced itself */
+  constructor(producedTokens: number) {
+    this.#producedTokens = producedTokens;
+  }
+
+  /** The texts of a chunk. The first of all has the count of the input. */
+  toEvents(chunk: ChatChunk): EngineEvent[] {
+    this.#progress = chunk.progress ?? this.#progress;
+    const { reasoning, text, toolCalls } = chunk;
+    const events: EngineEvent[] = [];
+    if (reasoning !== "") events.push(this.#toEvent("reasoning", reasoning, chunk.progress));
+    if (text !== "") events.push(this.#toEvent("text", text, chunk.progress));
+    if (toolCalls.length > 0) this.#take(chunk.progress);
+    return events;
+  }
+
+  /** @param usage what the upstream has reported at the end */
+  total(usage: ChatUsage | undefined): { input_tokens: number | null; output_tokens: number } {
+    const { completionTokens } = usage ?? this.#progress ?? { completionTokens: null };
+    const output = completionTokens ?? this.#progress?.completionTokens ?? this.#pieces;
+    return { input_tokens: this.#inputTokens(usage ?? this.#progress), output_tokens: output };
+  }
+
+  #toEvent(type: "text" | "reasoning", text: string, progress: ChatUsage | undefined): EngineEvent {
+    const tokens = this.#take(progress);
+    const inputTokens = this.#begun ? null : this.#inputTokens(progress && this.#progress);
+    this.#begun = true;
+    return {
+      type,
+      text,
+      ...(tokens !== 1 && { tokens }),
+      ...(inputTokens !== null && { inputTokens }),
+    };
+  }
+
+  #take(progress: ChatUsage | undefined): number {
+    this.#pieces++;
+    const counted = progress?.completionTokens ?? this.#attributed + 1;
+    const tokens = Math.max(counted - this.#attributed, 0);
+    this.#attributed += tokens;
+    return tokens;
+  }
+
+  /** An upstream that continues counts what was said before as part of its input; here it is output of an earlier attempt or turn. */
+  #inputTokens(usage: ChatUsage | undefined): number | null {
+    const { promptTokens = null } = usage ?? {};
+    return promptTokens === null ? null : Math.max(promptTokens - this.#producedTokens, 0);
+  }
+}

@@ -1,0 +1,100 @@
+import { createGenerationId, parseGenerationId, RepriseError } from "@reprise/protocol";
+import { createLogger } from "@reprise/service";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type EngineReport, logEngineReport } from "./engine-report.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { content, frame } from "../engines/testing/chat-frames.ts";
+import { startMisbehavingServer, type Answer } from "../engines/testing/misbehaving-server.ts";
+import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
+import { openWorld, type World } from "../testing/world.ts";
+
+const ABOUT = {
+  generation: parseGenerationId(createGenerationId(new Uint8Array(17), 1)),
+  model: "m",
+  attempt: 1,
+};
+
+/** The lines that a logger writes. */
+function openLog() {
+  const lines: string[] = [];
+  const logger = createLogger({ service: "test", destination: { write: (line) => void lines.push(line) } });
+  const log = (report: EngineReport) => logEngineReport(logger, report);
+  return { lines, log, parsed: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
+}
+
+describe("the worker's log", () => {
+  test("has what the engine said of its failure, as far as it was redacted", () => {
+    const { log, parsed } = openLog();
+    const error = new EngineError("engine_rejected", "The engine answered 400.", {
+      retry: "never",
+      said: "no … model",
+    });
+    log({ ...ABOUT, error });
+    expect(parsed()).toMatchObject([
+      { ...ABOUT, code: "engine_rejected", reason: "The engine answered 400.", said: "no … model" },
+    ]);
+  });
+
+  test("has where a defect of an adapter is, and not its message, which may quote the model", () => {
+    const { log, lines, parsed } = openLog();
+    const cause = new TypeError("Project Falcon is not iterable");
+    log({ ...ABOUT, error: new RepriseError("internal", "Something went wrong.", { cause }) });
+    expect(parsed()).toMatchObject([
+      {
+        level: "error",
+        frames: expect.arrayContaining([expect.stringContaining("engine-report.test")]) as unknown,
+      },
+    ]);
+    expect(lines.join("")).not.toContain("Falcon");
+  });
+
+  test("has what of an engine's answers no event has a place for", () => {
+    const { log, parsed } = openLog();
+    log({ ...ABOUT, leftOut: "logprobs" });
+    expect(parsed()).toMatchObject([{ level: "warn", leftOut: "logprobs" }]);
+  });
+});
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const SAID = "The password of Project Falcon is hunter2.";
+
+test.each<[string, Answer]>([
+  ["answers a status", { status: 500, body: [JSON.stringify({ error: { message: SAID } })] }],
+  ["answers with a text", { headers: { "content-type": "text/plain" }, body: [SAID] }],
+  ["answers a status with a text", { status: 400, body: [SAID] }],
+  ["sends an error in mid-stream", { body: [content("Hello."), frame({ error: SAID })] }],
+  ["sends what is no chunk", { body: [content("Hello."), frame({ choices: SAID })] }],
+  [
+    "calls a tool without a name",
+    {
+      body: [
+        frame({
+          choices: [
+            { delta: { tool_calls: [{ index: 0, function: { arguments: SAID } }] }, finish_reason: "stop" },
+          ],
+        }),
+      ],
+    },
+  ],
+])("neither readers nor the log get a word of the model's from an engine that %s", async (_, answer) => {
+  await using server = await startMisbehavingServer();
+  await using stack = new AsyncDisposableStack();
+  const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "m" });
+  stack.defer(() => engine.close());
+  server.willAnswer(answer);
+  const { lines, log } = openLog();
+  const ref = await world.submit({ policy: { max_attempts: 1 } });
+  await world.run(ref, engine, { onEngineReport: log });
+  const events = await world.read(ref);
+  expect(events.at(-1)).toMatchObject({
+    type: "generation.failed",
+    error: { code: expect.stringMatching(/^engine_/) as string },
+  });
+  expect(JSON.stringify(events) + lines.join("")).not.toMatch(/falcon|hunter|password/i);
+  expect(lines).toHaveLength(1);
+});

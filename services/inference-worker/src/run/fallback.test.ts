@@ -1,0 +1,111 @@
+import { DEFAULT_POLICY, type ErrorCode, RepriseError } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import type { Engine, Prefix } from "../engines/engine.ts";
+import { attemptEnded, attemptsIn, delta, started } from "../testing/drafts.ts";
+import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { openWorld, textOf, typesOf } from "../testing/world.ts";
+
+/** An engine that fails, after so many words. */
+function failing(code: ErrorCode, ...words: string[]): Engine {
+  return createFakeEngine(async function* () {
+    for (const word of words) yield { type: "text", text: word };
+    throw new RepriseError(code, "The first engine is broken.");
+  });
+}
+
+/** The second engine, and what it was asked to go on behind. */
+function standingIn() {
+  const prefixes: Prefix[] = [];
+  const engine = createFakeEngine(
+    async function* (_request, { prefix }) {
+      prefixes.push(prefix);
+      yield { type: "text", text: "instead" };
+      yield { type: "finish", reason: "stop" };
+    },
+    { canContinue: () => true },
+  );
+  return { fallback: { model: "small", engine }, prefixes };
+}
+
+test.each<ErrorCode>(["engine_unavailable", "engine_failed", "engine_rejected"])(
+  "an engine that fails before its first token with %s is stood in for, and no attempt is used up",
+  async (code) => {
+    await using world = await openWorld();
+    const { fallback } = standingIn();
+    const ref = await world.submit({ policy: { max_attempts: 1 } });
+    await world.startWorker(failing(code), { fallback });
+    const events = await world.untilEnded(ref);
+    expect(events.slice(1)).toMatchObject([
+      { type: "generation.started", attempt: 1, model: "fake" },
+      { type: "attempt.ended", attempt: 1, reason: "fallback" },
+      { type: "generation.started", attempt: 2, model: "small", reason: "fallback" },
+      { type: "output.delta", text: "instead" },
+      { type: "generation.completed", usage: { output_tokens: 1 } },
+    ]);
+    expect(await world.jobDeliveries()).toBe(1);
+  },
+);
+
+test("an engine that does not begin in time is stood in for too", async () => {
+  await using world = await openWorld();
+  const { fallback } = standingIn();
+  const silent = createFakeEngine(async function* (_request, { signal }) {
+    yield* [];
+    await untilAborted(signal);
+  });
+  const timeouts = { ...DEFAULT_POLICY.timeouts, first_token: { after_ms: 50, answer: "fail" } as const };
+  const ref = await world.submit({ policy: { timeouts } });
+  await world.startWorker(silent, { fallback });
+  const events = await world.untilEnded(ref);
+  expect(attemptsIn(events)).toEqual([
+    [1, undefined],
+    [2, "fallback"],
+  ]);
+  expect(textOf(events)).toBe("instead");
+});
+
+test("an engine that fails in mid-stream is not: another model would not go on like it", async () => {
+  await using world = await openWorld();
+  const { fallback, prefixes } = standingIn();
+  const ref = await world.submit();
+  await world.startWorker(failing("engine_failed", "half"), { fallback });
+  const events = await world.untilEnded(ref);
+  expect(textOf(events)).toBe("half");
+  expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "engine_failed" } });
+  expect(prefixes).toEqual([]);
+});
+
+test("a request that is wrong is wrong for the fallback too, and is not put to it", async () => {
+  await using world = await openWorld();
+  const { fallback, prefixes } = standingIn();
+  const ref = await world.submit();
+  await world.startWorker(failing("invalid_request"), { fallback });
+  expect((await world.untilEnded(ref)).at(-1)).toMatchObject({ error: { code: "invalid_request" } });
+  expect(prefixes).toEqual([]);
+});
+
+test("a fallback that fails as well is the end, with its own error", async () => {
+  await using world = await openWorld();
+  const fallback = { model: "small", engine: failing("engine_rejected") };
+  const ref = await world.submit();
+  await world.startWorker(failing("engine_unavailable"), { fallback });
+  const events = await world.untilEnded(ref);
+  expect(attemptsIn(events)).toHaveLength(2);
+  expect(events.at(-1)).toMatchObject({ error: { code: "engine_rejected" } });
+});
+
+test("whoever takes over from a fallback stays with it, and goes on behind what it has said", async () => {
+  await using world = await openWorld();
+  const { fallback, prefixes } = standingIn();
+  const fallen = { ...started(2, "fallback"), model: "small" };
+  const ref = await world.submit({
+    history: [started(1), attemptEnded(1, "fallback"), fallen, delta("small words, ", 2)],
+  });
+  await world.startWorker(failing("internal"), { fallback });
+  const events = await world.untilEnded(ref);
+  expect(prefixes).toEqual([{ text: "small words, ", tokens: 2 }]);
+  expect(textOf(events)).toBe("small words, instead");
+  expect(typesOf(events).slice(5)).toEqual(["generation.started", "output.delta", "generation.completed"]);
+  expect(events[5]).toMatchObject({ attempt: 3, reason: "worker_lost", model: "small" });
+  expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 3 } });
+});

@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import type { GenerationLog, Job, LogReader } from "@reprise/log";
+import { encodeEvent, type GenerationRef, logSubject, parseWorkerId } from "@reprise/protocol";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { loadLog } from "./load-log.ts";
+import { createFakeEngine } from "../testing/fake-engine.ts";
+import { openWorld, type World } from "../testing/world.ts";
+
+const { pauses } = vi.hoisted(() => ({ pauses: vi.fn<(ms?: number) => void>() }));
+vi.mock("node:timers/promises", async (original) => {
+  const timers = await original<{ setTimeout: (ms?: number) => Promise<void> }>();
+  const setTimeout = (ms?: number) => {
+    pauses(ms);
+    return timers.setTimeout(ms);
+  };
+  return { ...timers, setTimeout };
+});
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(() => pauses.mockClear());
+
+/** A log whose replica does not know of its first event yet. */
+function lagging(overrides: Partial<GenerationLog> = {}): GenerationLog {
+  return { ...world.log, reader: { ...world.log.reader, readLast: async () => undefined }, ...overrides };
+}
+
+async function load(log: GenerationLog, ref: GenerationRef) {
+  const payload = encodeEvent(0, { type: "output.delta", text: "the job's" });
+  const job = { ref, payload } as Job;
+  return loadLog({ connection: world.broker.main, log, onError: () => expect.unreachable() }, job);
+}
+
+test("a seq 0 that delivery stores while the worker writes its own is read at once, without a pause", async () => {
+  const ref = await world.submit();
+  const { events, streamSeq } = await load(lagging(), ref);
+  const stored = await world.log.leader.readLast(ref);
+  expect(events).toEqual([stored!.payload]);
+  expect(streamSeq).toBe(stored!.streamSeq);
+  expect(pauses).not.toHaveBeenCalled();
+});
+
+test("a seq 0 that the broker still replicates is read when the live feed shows it, whatever the clock says", async () => {
+  const ref = await world.submit({ requested: false });
+  const payload = encodeEvent(0, { type: "output.delta", text: "stands for seq 0" });
+  let reads = 0;
+  const log = lagging({
+    publish: async () => ({ kind: "conflict" }),
+    leader: {
+      ...world.log.leader,
+      async readLast() {
+        if (++reads > 2) return world.log.leader.readLast(ref);
+        if (reads === 2)
+          await world.log.publish(logSubject(ref), payload, { expectedLast: 0, writer: randomUUID() });
+        return undefined;
+      },
+    },
+  });
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  const { events } = await load(log, ref).finally(() => vi.useRealTimers());
+  expect(events.map((event) => Buffer.from(event))).toEqual([Buffer.from(payload)]);
+  expect([reads, pauses.mock.calls]).toEqual([3, []]);
+});
+
+test("a plan that the log has overtaken is made anew for what the lost append has shown, without a pause", async () => {
+  const ref = await world.submit({
+    history: [
+      {
+        type: "generation.started",
+        attempt: 1,
+        worker: parseWorkerId("other"),
+        model: "fake",
+        nonce: "0badc0",
+      },
+      { type: "output.delta", text: "Said." },
+      { type: "attempt.ended", attempt: 1, reason: "handover" },
+      {
+        type: "moderation.redacted",
+        from_seq: 2,
+        to_seq: 2,
+        replacement: "-",
+        rule: "terms",
+        category: "words",
+      },
+    ],
+  });
+  const stored = await world.log.leader.readTail(ref, 0);
+  const known = stored.slice(0, -1);
+  const readLog = vi.fn<LogReader["readLog"]>(async () => ({
+    events: known.map(({ payload }) => payload),
+    streamSeq: known.at(-1)!.streamSeq,
+  }));
+  const reader = { ...world.log.reader, readLog, readLast: async () => known.at(-1) };
+  const engine = createFakeEngine(async function* () {
+    yield { type: "text", text: " More." };
+    yield { type: "finish", reason: "stop" };
+  });
+  expect(await world.run(ref, engine, { log: { ...world.log, reader } })).toBe("completed");
+  const events = await world.read(ref);
+  expect(events.slice(stored.length).map(({ type }) => type)).toEqual([
+    "generation.started",
+    "output.rewind",
+    "output.delta",
+    "generation.completed",
+  ]);
+  expect(readLog).toHaveBeenCalledTimes(1);
+  expect(pauses).not.toHaveBeenCalled();
+});

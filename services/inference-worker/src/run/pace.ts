@@ -1,0 +1,81 @@
+import {
+  type Broker,
+  type LogSnapshot,
+  PRESENCE_LEASE_MS,
+  type StoredEvent,
+  subscribePresence,
+} from "@reprise/log";
+import {
+  decodeEvent,
+  type EffectivePolicy,
+  type EventDraft,
+  type GenerationRef,
+  type KnownEvent,
+} from "@reprise/protocol";
+import { Lead } from "../domain/lead.ts";
+
+export interface PaceOptions {
+  readonly connection: Broker["main"];
+  readonly ref: GenerationRef;
+  readonly policy: EffectivePolicy;
+  /** The log so far. */
+  readonly snapshot: LogSnapshot;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Slows a generation to its furthest reader. */
+export interface Pace extends Disposable {
+  /** Tells of what the engine has said. */
+  said(tokens: number): void;
+  /** Tells of an event that is stored, whoever wrote it; each once, in the order of the log. */
+  stored(event: StoredEvent): void;
+  /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
+  hold(signal: AbortSignal): Promise<void> | undefined;
+}
+
+/** A reader that falls silent is noticed without a word from anybody. */
+const LOOK_MS = 500;
+
+/** @returns undefined for a generation whose policy does not ask for it: that one costs nothing */
+export function createPace({ connection, ref, policy, snapshot, onError }: PaceOptions): Pace | undefined {
+  if (!policy.pace) return undefined;
+  const { max_lead_tokens: most } = policy.pace;
+  const lead = new Lead(PRESENCE_LEASE_MS);
+  const stored = (payload: Uint8Array) => {
+    const event = decodeEvent(payload) as KnownEvent;
+    const tokens = tokensOf(event);
+    lead.stored(event.seq, tokens);
+    return tokens;
+  };
+  for (const payload of snapshot.events) lead.said(stored(payload));
+  let wake = () => {};
+  const feed = subscribePresence(connection, ref, {
+    onReaders(node, record) {
+      lead.heard(node, record, performance.now());
+      wake();
+    },
+    onError,
+  });
+
+  const mustWait = () => lead.at(performance.now()) > most;
+  async function untilCloser(signal: AbortSignal): Promise<void> {
+    const onAbort = () => wake();
+    signal.addEventListener("abort", onAbort);
+    const look = setInterval(() => wake(), LOOK_MS);
+    while (mustWait() && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+    clearInterval(look);
+    signal.removeEventListener("abort", onAbort);
+  }
+
+  return {
+    said: (tokens) => lead.said(tokens),
+    stored: (event) => void stored(event.payload),
+    hold: (signal) => (mustWait() ? untilCloser(signal) : undefined),
+    [Symbol.dispose]: () => feed.unsubscribe(),
+  };
+}
+
+/** How many of the engine's tokens an event or a draft of one holds. */
+export function tokensOf(event: KnownEvent | EventDraft): number {
+  return event.type === "output.delta" || event.type === "reasoning.delta" ? (event.tokens ?? 1) : 0;
+}

@@ -1,0 +1,204 @@
+import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft } from "@reprise/protocol";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Engine, type EngineEvent, NO_PROGRESS } from "../engines/engine.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { type EngineRun, runEngine } from "./run-engine.ts";
+import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+
+/* In virtual time, without a broker: what is the engine's silence and what is not. */
+
+const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
+const FINISH: EngineEvent = { type: "finish", reason: "stop" };
+const TIMEOUTS: EffectiveTimeouts = {
+  ...DEFAULT_POLICY.timeouts,
+  first_token: { after_ms: 1_000, answer: "retry" },
+  between_tokens: { after_ms: 100, answer: "retry" },
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function start(
+  generate: Engine["generate"],
+  { hold = () => undefined, ...run }: Partial<EngineRun> & Partial<EngineRun["sink"]> = {},
+) {
+  const appended: EventDraft[] = [];
+  const outcome = runEngine({
+    engine: createFakeEngine(generate),
+    request: { model: "fake", input: "Hi" },
+    turn: NO_PROGRESS,
+    timeouts: TIMEOUTS,
+    totalAtMs: 60_000,
+    signal: new AbortController().signal,
+    ...run,
+    sink: { append: (draft) => appended.push(draft), hold },
+  });
+  return { appended, outcome };
+}
+
+test("an engine that is silent for too long is let go of, and what it has said counts", async () => {
+  let letGoAtMs: number | undefined;
+  const { appended, outcome } = start(async function* (_request, { signal }) {
+    signal.addEventListener("abort", () => (letGoAtMs = Date.now()));
+    yield { type: "text", text: "two words", tokens: 2 };
+    await untilAborted(signal);
+  });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 2 });
+  expect(letGoAtMs).toBe(100);
+  expect(appended).toEqual([{ type: "output.delta", text: "two words", tokens: 2 }]);
+});
+
+test("a broker that is away, or a reader that sets the pace, is not the engine's silence", async () => {
+  const held = Promise.withResolvers<void>();
+  let holds = 0;
+  const { outcome } = start(
+    async function* () {
+      yield text("a");
+      yield text("b");
+      yield FINISH;
+    },
+    { hold: () => (holds++ === 0 ? held.promise : undefined) },
+  );
+  await vi.advanceTimersByTimeAsync(30_000);
+  held.resolve();
+  expect(await outcome).toMatchObject({ kind: "finished", counted: 2 });
+});
+
+test("an engine that is held is let go of when the generation's time is over", async () => {
+  const { outcome } = start(
+    async function* () {
+      yield text("a");
+      yield FINISH;
+    },
+    { hold: (signal) => untilAborted(signal).catch(() => undefined) },
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "total", counted: 1 });
+});
+
+test("a tool call that is long in the making is no silence, as long as its pieces come", async () => {
+  const { outcome } = start(async function* (_request, { onPiece }) {
+    for (let i = 0; i < 50; i++) {
+      await pause(90);
+      onPiece?.();
+    }
+    yield { type: "tool_call", callId: "a", name: "look_up", arguments: "{}" };
+    yield { type: "finish", reason: "tool_calls" };
+  });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await outcome).toMatchObject({ kind: "finished", reason: "tool_calls", calls: [{ callId: "a" }] });
+});
+
+test("readers who set the pace hold up text, and no tool call behind the engine's last word", async () => {
+  const { outcome } = start(
+    async function* (_request, { onFinished }) {
+      onFinished?.();
+      yield { type: "tool_call", callId: "a", name: "look_up", arguments: "{}" };
+      yield { type: "finish", reason: "tool_calls" };
+    },
+    { hold: (signal) => untilAborted(signal).catch(() => undefined) },
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await Promise.race([outcome, Promise.resolve("held")])).toMatchObject({
+    kind: "finished",
+    calls: [{ callId: "a" }],
+  });
+});
+
+test("an engine that stops in the middle of a tool call is silent", async () => {
+  const { outcome } = start(async function* (_request, { onPiece, signal }) {
+    await pause(500);
+    onPiece?.();
+    await untilAborted(signal);
+    yield* [];
+  });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 0 });
+});
+
+test("whoever stops the run has the say, though the engine is late at the same moment", async () => {
+  const stop = new AbortController();
+  const { outcome } = start(
+    async function* (_request, { signal }) {
+      signal.addEventListener("abort", () => stop.abort());
+      yield* [];
+      await untilAborted(signal);
+    },
+    { signal: stop.signal },
+  );
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
+});
+
+const busy = (retryAfterMs?: number) =>
+  new EngineError("engine_unavailable", "The engine answered 503.", { retry: "busy", retryAfterMs });
+
+/** An engine that is busy for so many times, and when it was asked. */
+function busyEngine(times: number, retryAfterMs?: number) {
+  const askedAtMs: number[] = [];
+  const generate: Engine["generate"] = async function* () {
+    askedAtMs.push(Date.now());
+    if (askedAtMs.length <= times) throw busy(retryAfterMs);
+    yield text("a");
+    yield FINISH;
+  };
+  return { askedAtMs, generate };
+}
+const PATIENT: EffectiveTimeouts = { ...TIMEOUTS, first_token: { after_ms: 20_000, answer: "retry" } };
+
+test("a busy engine is asked again when it wants to be, within the time for the first token", async () => {
+  const { askedAtMs, generate } = busyEngine(2, 3_000);
+  const { outcome } = start(generate, { timeouts: PATIENT, random: () => 1 });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await outcome).toMatchObject({ kind: "finished", counted: 1 });
+  expect(askedAtMs).toEqual([0, 3_500, 7_000]);
+});
+
+test("a busy engine that does not say when is asked less and less often", async () => {
+  const { askedAtMs, generate } = busyEngine(4);
+  const { outcome } = start(generate, { timeouts: PATIENT, random: () => 1 });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await outcome).toMatchObject({ kind: "finished" });
+  expect(askedAtMs).toEqual([0, 500, 1_500, 3_500, 7_500]);
+});
+
+test("a busy engine that wants longer than the policy has fails the run at once", async () => {
+  const { askedAtMs, generate } = busyEngine(9, 60_000);
+  const { outcome } = start(generate, { timeouts: PATIENT });
+  expect(await outcome).toMatchObject({
+    kind: "failed",
+    error: { code: "engine_unavailable", retryAfterMs: 60_000 },
+  });
+  expect(askedAtMs).toEqual([0]);
+});
+
+test("a busy engine is not waited for where another one stands in", async () => {
+  const { outcome } = start(busyEngine(9, 10).generate, { timeouts: PATIENT, waitsWhileBusy: false });
+  expect(await outcome).toMatchObject({ kind: "failed" });
+});
+
+test("a wait for a busy engine ends with the run", async () => {
+  const stop = new AbortController();
+  const { outcome } = start(busyEngine(9, 10_000).generate, { timeouts: PATIENT, signal: stop.signal });
+  await vi.advanceTimersByTimeAsync(1_000);
+  stop.abort();
+  expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
+});
+
+test("an engine that has said its last word is not late, whatever its usage takes", async () => {
+  const { outcome } = start(async function* (_request, { onFinished }) {
+    yield text("a");
+    onFinished?.();
+    await pause(1_000);
+    yield FINISH;
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await outcome).toMatchObject({ kind: "finished", reason: "stop", counted: 1 });
+});

@@ -1,0 +1,154 @@
+import {
+  type EffectiveTimeouts,
+  type EventDraft,
+  type FinishReason,
+  type GenerationRequest,
+  type RepriseError,
+  toRepriseError,
+  type Usage,
+} from "@reprise/protocol";
+import { busyRetryDelayMs } from "../domain/retry-delay.ts";
+import type { Turn } from "../domain/plan-attempt.ts";
+import type { Engine, EngineEvent, ToolCallEvent } from "../engines/engine.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { pause } from "./pause.ts";
+import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
+
+/** What a run of an engine writes to. */
+export interface EngineSink {
+  append(draft: EventDraft): void;
+  /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
+  hold(signal: AbortSignal): Promise<unknown> | undefined;
+}
+
+export interface EngineRun {
+  engine: Engine;
+  request: GenerationRequest;
+  turn: Turn;
+  timeouts: EffectiveTimeouts;
+  /** When the generation as a whole has to be over, in wall-clock milliseconds. */
+  totalAtMs: number;
+  sink: EngineSink;
+  /** Aborted when somebody else has the say, or the worker is to stop. */
+  signal: AbortSignal;
+  /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
+  waitsWhileBusy?: boolean;
+  onLeftOut?: (part: string) => void;
+  /** From 0 to 1. */
+  random?: () => number;
+}
+
+/** How a run of an engine ended; `counted` is how many tokens it has said, by our count of its chunks. */
+export type EngineOutcome = { readonly counted: number } & (
+  | {
+      readonly kind: "finished";
+      readonly reason: FinishReason;
+      readonly usage: Usage | undefined;
+      readonly calls: readonly ToolCallEvent[];
+    }
+  | { readonly kind: "failed"; readonly error: RepriseError }
+  | { readonly kind: "timeout"; readonly name: TurnTimeout }
+  /** The signal stopped it. */
+  | { readonly kind: "stopped" }
+);
+
+/**
+ * Runs an engine for one turn: its text goes to the sink as it comes, its tool calls and its end are the outcome. An engine that is busy
+ * is asked again, in the time that the policy has for the first token.
+ */
+export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
+  const { timeouts, totalAtMs, signal } = run;
+  const late = new AbortController();
+  let timeout: TurnTimeout | undefined;
+  using watch = watchTurn({
+    timeouts,
+    totalAtMs,
+    onTimeout(name) {
+      timeout = name;
+      late.abort();
+    },
+  });
+  const heard: EngineProgress = { calls: [], counted: 0, last: undefined };
+  const stop = AbortSignal.any([signal, late.signal]);
+  const firstTokenDueAtMs = Date.now() + timeouts.first_token.after_ms;
+  watch.waiting();
+  for (let tries = 0; ; tries++) {
+    try {
+      await consumeEngine(run, heard, { watch, stop });
+      break;
+    } catch (thrown) {
+      const { counted } = heard;
+      if (signal.aborted) return { kind: "stopped", counted };
+      if (timeout) return { kind: "timeout", name: timeout, counted };
+      const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, firstTokenDueAtMs - Date.now()) : undefined;
+      if (waitMs === undefined) return { kind: "failed", error: toRepriseError(thrown), counted };
+      await pause(waitMs, stop);
+    }
+  }
+  const { last, calls, counted } = heard;
+  return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted };
+}
+
+/** What has come of an engine's answer. */
+interface EngineProgress {
+  readonly calls: ToolCallEvent[];
+  counted: number;
+  last: Extract<EngineEvent, { type: "finish" }> | undefined;
+}
+
+/**
+ * Only text waits for readers: a call comes behind the engine's last word, where no timeout runs that could end the wait.
+ * @throws the engine's error, or the reason of the signal
+ */
+async function consumeEngine(
+  { engine, request, turn, sink, onLeftOut }: EngineRun,
+  heard: EngineProgress,
+  { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
+): Promise<void> {
+  stop.throwIfAborted();
+  const options = {
+    ...turn,
+    signal: stop,
+    onPiece: () => watch.progressed(),
+    onFinished: () => watch.finished(),
+    ...(onLeftOut && { onLeftOut }),
+  };
+  for await (const event of engine.generate(request, options)) {
+    watch.arrived();
+    if (event.type === "finish") {
+      heard.last = event;
+      break;
+    }
+    if (event.type === "tool_call") heard.calls.push(event);
+    else {
+      heard.counted += appendText(sink, event);
+      const held = sink.hold(stop);
+      if (held) await held;
+    }
+    stop.throwIfAborted();
+    watch.waiting();
+  }
+  stop.throwIfAborted();
+}
+
+/** An engine that is busy has not begun with the request. */
+function isBusy(thrown: unknown): thrown is EngineError {
+  return thrown instanceof EngineError && thrown.retry === "busy";
+}
+
+function toWait(
+  { waitsWhileBusy = true, random = Math.random }: EngineRun,
+  { retryAfterMs }: EngineError,
+  tries: number,
+  leftMs: number,
+): number | undefined {
+  return waitsWhileBusy ? busyRetryDelayMs({ tries, random: random(), retryAfterMs, leftMs }) : undefined;
+}
+
+function appendText(sink: EngineSink, event: Extract<EngineEvent, { type: "text" | "reasoning" }>): number {
+  const { text, tokens = 1, inputTokens } = event;
+  const type = event.type === "reasoning" ? "reasoning.delta" : "output.delta";
+  if (inputTokens !== undefined) sink.append({ type, text, tokens, input_tokens: inputTokens });
+  else sink.append(tokens === 1 ? { type, text } : { type, text, tokens });
+  return tokens;
+}

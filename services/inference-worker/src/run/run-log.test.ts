@@ -1,0 +1,12 @@
+import { encodeEvent } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { foldLog } from "./run-log.ts";
+import { delta, started } from "../testing/drafts.ts";
+
+test("a log is folded without its request, which is neither parsed nor looked at", () => {
+  const request = Buffer.from(
+    '{"seq":0,"type":"generation.requested","request":{"model":"m","input":"a megabyte',
+  );
+  const transcript = foldLog([request, encodeEvent(1, started(1)), encodeEvent(2, delta("Hi."))]);
+  expect([transcript.text, transcript.cursor.seq]).toEqual(["Hi.", 2]);
+});

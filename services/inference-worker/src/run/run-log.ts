@@ -1,0 +1,179 @@
+import {
+  Appender,
+  type AppenderState,
+  type Broker,
+  type Checkpointer,
+  createCheckpointer,
+  createWriterName,
+  type GenerationLog,
+  headOf,
+  type Job,
+  type LogSnapshot,
+  type StoredEvent,
+  subscribeLive,
+} from "@reprise/log";
+import {
+  decodeEvent,
+  type EventDraft,
+  isTerminal,
+  type KnownEvent,
+  peekSeq,
+  type UnknownEvent,
+} from "@reprise/protocol";
+import { RunTranscript } from "../domain/run-transcript.ts";
+
+export interface RunLogOptions {
+  readonly connection: Broker["main"];
+  readonly log: GenerationLog;
+  readonly job: Job;
+  readonly snapshot: LogSnapshot;
+  /** After how long without a sign of life the job goes to another worker. */
+  readonly ackWaitMs: number;
+  /** Told of every event that is stored from now on, in order, whoever wrote it. */
+  readonly onStored?: (event: StoredEvent) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * A generation's log, as one worker follows and writes it for as long as it holds the job: the appender, its checkpoints, the live
+ * feed that reveals what others append, and the signs of life that keep the job.
+ *
+ * Until an event of its own is stored, any event of somebody else fences it: its plan was made for another log. After that only an
+ * end does, a higher attempt, and moderation's halt, behind which nothing but the end is left to plan.
+ */
+export class RunLog implements Disposable {
+  readonly #options: RunLogOptions;
+  readonly #writer = createWriterName();
+  readonly #ended = new AbortController();
+  readonly #checkpointer: Checkpointer;
+  readonly #appender: Appender;
+  readonly #disposables = new DisposableStack();
+  #begun = false;
+  #others = Promise.withResolvers<void>();
+
+  constructor(options: RunLogOptions) {
+    this.#options = options;
+    const { connection, log, job, snapshot, ackWaitMs, onError } = options;
+    this.#checkpointer = createCheckpointer({
+      publish: log.publishCheckpoint,
+      ref: job.ref,
+      snapshot,
+      maxBytes: log.maxCheckpointBytes,
+      now: Date.now(),
+    });
+    this.#appender = new Appender({
+      ...log,
+      ref: job.ref,
+      head: headOf(snapshot),
+      writer: this.#writer,
+      onStored: (event) => this.#stored(event),
+      isFence: (event) => !this.#begun || isFence(event) || event.type === "moderation.halted",
+      onEnd: () => this.#ended.abort(),
+    });
+    const live = subscribeLive(connection, job.ref, {
+      onEvent: (payload) => this.#appender.observe(peekSeq(payload)),
+      onError,
+    });
+    const heartbeat = setInterval(() => this.#beat(), ackWaitMs / 3);
+    this.#disposables.defer(() => clearInterval(heartbeat));
+    this.#disposables.defer(() => live.unsubscribe());
+  }
+
+  /** Aborted when there is nothing more to write: somebody else has the say, or the log can't be written. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Characters of text that are accepted but not yet stored. */
+  get backlog(): number {
+    return this.#appender.backlog;
+  }
+
+  append(draft: EventDraft): void {
+    this.#appender.append(draft);
+  }
+
+  /** Resolves when everything that was appended is stored, or nothing more can be. */
+  settled(): Promise<AppenderState> {
+    return this.#appender.settled();
+  }
+
+  /** Reads what others have stored. */
+  sync(): void {
+    this.#appender.sync();
+  }
+
+  /** Resolves when somebody else has stored an event since this was last called. */
+  async foreignEvent(): Promise<void> {
+    await this.#others.promise;
+    this.#others = Promise.withResolvers();
+  }
+
+  /** The payloads of what is stored, seq 0 first; undefined for a log that has outgrown its checkpoint. */
+  held(): Uint8Array[] | undefined {
+    return this.#checkpointer.events();
+  }
+
+  /** What the log says, as far as it is stored. */
+  async transcript(): Promise<RunTranscript> {
+    return foldLog(this.held() ?? (await this.#readBack()).events);
+  }
+
+  /** The log as its leader has it, what others have appended included. */
+  snapshot(): Promise<LogSnapshot> {
+    const events = this.held();
+    return events ? this.#readOn({ events, streamSeq: this.#appender.head.streamSeq }) : this.#readBack();
+  }
+
+  /** Writes the final checkpoint. */
+  flush(): Promise<void> {
+    return this.#checkpointer.flush();
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposables.dispose();
+  }
+
+  /** What a replica has, and behind it what it may lack. */
+  async #readBack(): Promise<LogSnapshot> {
+    const { log, job } = this.#options;
+    return this.#readOn(await log.reader.readLog(job.ref));
+  }
+
+  async #readOn({ events, streamSeq }: LogSnapshot): Promise<LogSnapshot> {
+    const { log, job } = this.#options;
+    const tail = await log.leader.readTail(job.ref, streamSeq);
+    return {
+      events: [...events, ...tail.map(({ payload }) => payload)],
+      streamSeq: tail.at(-1)?.streamSeq ?? streamSeq,
+    };
+  }
+
+  #stored(event: StoredEvent): void {
+    if (event.writer === this.#writer) this.#begun = true;
+    else this.#others.resolve();
+    this.#checkpointer.add(event.payload, event.streamSeq, Date.now());
+    this.#options.onStored?.(event);
+  }
+
+  #beat(): void {
+    this.#options.job.working();
+    this.#checkpointer.tick(Date.now());
+    this.#appender.sync();
+  }
+}
+
+/**
+ * What a log says to the worker that goes on with it: what was produced, withdrawn from readers or not. Seq 0 says nothing of that and is not
+ * parsed: it may be a megabyte, and a log is folded several times in a run.
+ */
+export function foldLog(events: readonly Uint8Array[]): RunTranscript {
+  const transcript = new RunTranscript({ original: true });
+  for (const payload of events) if (peekSeq(payload) !== 0) transcript.apply(decodeEvent(payload));
+  return transcript;
+}
+
+/** Whether somebody else's event means that this worker's attempt is over. */
+export function isFence(event: KnownEvent | UnknownEvent): boolean {
+  return event.type === "generation.started" || isTerminal(event.type);
+}

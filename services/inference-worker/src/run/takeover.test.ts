@@ -1,0 +1,188 @@
+import type { EventDraft } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import type { Prefix } from "../engines/engine.ts";
+import { createSimEngine } from "../engines/sim/sim-engine.ts";
+import { delta, started } from "../testing/drafts.ts";
+import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createPausedSimulator, hasTokens } from "../testing/paused-simulator.ts";
+import { openWorld, textOf, typesOf } from "../testing/world.ts";
+
+/*
+ * What a worker makes of a log that an earlier one left behind. The workers that die here have died before the test began, or
+ * hand over in order; test/e2e/takeover.test.ts kills real processes.
+ */
+
+test("a second attempt goes on behind the exact prefix, and the counts of both add up", async () => {
+  await using world = await openWorld();
+  const prefixes: Prefix[] = [];
+  const engine = createFakeEngine(
+    async function* (_request, { prefix }) {
+      prefixes.push(prefix);
+      yield { type: "text", text: " upon a time" };
+      yield { type: "finish", reason: "stop", usage: { input_tokens: 9, output_tokens: 4 } };
+    },
+    { canContinue: () => true },
+  );
+  const ref = await world.submit({ history: [started(1), delta("Once", 3)] });
+  await world.startWorker(engine);
+  const events = await world.untilEnded(ref);
+  expect(prefixes).toEqual([{ text: "Once", tokens: 3 }]);
+  expect(textOf(events)).toBe("Once upon a time");
+  expect(events[3]).toMatchObject({ type: "generation.started", attempt: 2 });
+  expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 2, output_tokens: 7 } });
+});
+
+test("where the engine can't go on, what was shown is withdrawn first, and the whole text follows", async () => {
+  await using world = await openWorld();
+  const engine = createFakeEngine(async function* () {
+    yield { type: "text", text: "All of it" };
+    yield { type: "finish", reason: "stop" };
+  });
+  const ref = await world.submit({ history: [started(1), delta("All"), delta(" of")] });
+  await world.startWorker(engine);
+  const events = await world.untilEnded(ref);
+  expect(events.slice(4, 6)).toMatchObject([
+    { type: "generation.started", attempt: 2 },
+    { type: "output.rewind", to_seq: 0, reason: "worker_lost" },
+  ]);
+  expect(textOf(events)).toBe("All of it");
+  // Three tokens were produced, although two of them are not shown any more.
+  expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 3 } });
+});
+
+test("with on_worker_loss fail a lost worker is the generation's end", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit({
+    policy: { on_worker_loss: "fail" },
+    history: [started(1), delta("So far")],
+  });
+  await world.startWorker(createSimEngine());
+  const events = await world.untilEnded(ref);
+  expect(typesOf(events).slice(3)).toEqual(["generation.failed"]);
+  expect(events.at(-1)).toMatchObject({
+    error: { code: "worker_lost", retryable: true },
+    usage: { input_tokens: 2, output_tokens: 1 },
+  });
+  expect(textOf(events)).toBe("So far");
+});
+
+test("a generation whose attempts are used up gets one end, whoever many workers look at it", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit({
+    policy: { max_attempts: 2 },
+    history: [started(1), delta("a"), started(2)],
+  });
+  await world.startWorker(createSimEngine());
+  await world.startWorker(createSimEngine());
+  await world.untilEnded(ref);
+  await expect.poll(() => world.queuedJobs()).toBe(0);
+  expect(typesOf(await world.read(ref)).slice(4)).toEqual(["generation.failed"]);
+});
+
+test("a worker that closes hands its generations over at once, and the text is as if nothing had happened", async () => {
+  await using world = await openWorld();
+  const options = { tokens: 120, tokens_per_second: 400, seed: 7 };
+  const undisturbed = await world.submit({ options });
+  const engine = createPausedSimulator();
+  const first = await world.startWorker(engine);
+  const expected = textOf(await world.untilEnded(undisturbed));
+
+  engine.sayUpTo(10);
+  const ref = await world.submit({ options });
+  await world.until(ref, hasTokens(10));
+  await world.startWorker(createSimEngine());
+  await first.close();
+  // The ack wait is a minute: only a release brings the job here in time.
+  const events = await world.untilEnded(ref);
+  expect(textOf(events)).toBe(expected);
+  expect(events.filter(({ type }) => type === "generation.started")).toHaveLength(2);
+  expect(typesOf(events)).not.toContain("output.rewind");
+});
+
+test("an attempt that a higher one has fenced lets go of its engine and writes nothing more", async () => {
+  await using world = await openWorld();
+  const aborted = Promise.withResolvers<void>();
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    signal.addEventListener("abort", () => aborted.resolve());
+    yield { type: "text", text: "mine" };
+    await untilAborted(signal);
+  });
+  const worker = await world.startWorker(engine, { ackWaitMs: 600_000 });
+  const ref = await world.submit();
+  await world.until(ref, (events) => events.length === 3);
+  await world.append(ref, started(2));
+  await aborted.promise;
+  await worker.close();
+  expect(typesOf(await world.read(ref))).toEqual([
+    "generation.requested",
+    "generation.started",
+    "output.delta",
+    "generation.started",
+  ]);
+  // The job belongs to the higher attempt now.
+  expect(await world.queuedJobs()).toBe(1);
+});
+
+test("a last event of the lost worker, stored after the next one has read the log, is not said twice", async () => {
+  await using world = await openWorld();
+  const prefixes: string[] = [];
+  const engine = createFakeEngine(
+    async function* (_request, { prefix }) {
+      prefixes.push(prefix.text);
+      yield { type: "text", text: "c" };
+      yield { type: "finish", reason: "stop" };
+    },
+    { canContinue: () => true },
+  );
+  const ref = await world.submit({ history: [started(1), delta("a")] });
+  const { reader } = world.log;
+  let late: EventDraft | undefined = delta("b");
+  const readLog: typeof reader.readLog = async (of) => {
+    const snapshot = await reader.readLog(of);
+    if (late) await world.append(ref, late);
+    late = undefined;
+    return snapshot;
+  };
+  const log = { ...world.log, reader: { ...reader, readLog } };
+  expect(await world.run(ref, engine, { log })).toBe("completed");
+  const events = await world.read(ref);
+  expect(textOf(events)).toBe("abc");
+  expect(prefixes).toEqual(["ab"]);
+  expect(events.filter(({ type }) => type === "generation.started")).toHaveLength(2);
+});
+
+test("a job of one model whose generation asks for another ends the generation, and runs nothing", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit();
+  expect(
+    await world.run(
+      ref,
+      createFakeEngine(() => unreachable()),
+      { model: "another" },
+    ),
+  ).toBe("failed");
+  expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "idempotency_conflict" } });
+});
+
+test("a defect in an engine's adapter ends the generation instead of running its job for ever", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit({ history: [started(1), delta("So far")] });
+  const canContinue = () => {
+    throw new Error("a defect");
+  };
+  const defects: unknown[] = [];
+  const onError = (error: unknown) => defects.push(error);
+  expect(
+    await world.run(
+      ref,
+      createFakeEngine(() => unreachable(), { canContinue }),
+      { onError },
+    ),
+  ).toBe("failed");
+  expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "internal" } });
+  expect(defects).toHaveLength(1);
+});
+
+function unreachable(): never {
+  throw new Error("the engine was asked");
+}

@@ -1,0 +1,19 @@
+import type { Broker, GenerationLog, StoredEvent } from "@reprise/log";
+import type { TenantId } from "@reprise/protocol";
+import type { RuleSet } from "@reprise/rules";
+import type { ClassifyWindow } from "./classifier-runs.ts";
+
+/** An event as a consumer has it. */
+export type LogEvent = Pick<StoredEvent, "payload" | "streamSeq">;
+
+/** What judging a generation works with. */
+export interface ModeratorContext {
+  readonly connection: Broker["main"];
+  readonly log: GenerationLog;
+  /** Undefined for a set that is not kept any more. */
+  readonly readRules: (tenant: TenantId, id: string) => Promise<RuleSet | undefined>;
+  readonly classify: ClassifyWindow;
+  /** Told of every event that moderation has appended, by its type. */
+  readonly onDecided: (type: string) => void;
+  readonly onError: (error: unknown) => void;
+}

@@ -1,0 +1,277 @@
+import {
+  encodeEvent,
+  type KnownEvent,
+  type ModerationRule,
+  RepriseError,
+  reviewSubject,
+  verdictSubject,
+} from "@reprise/protocol";
+import { type GenerationLog, storeVerdict } from "@reprise/log";
+import { expect, test } from "vitest";
+import { compileRuleSet } from "@reprise/rules";
+import { ShardModerator, type IncomingEvent } from "./shard-moderator.ts";
+import type { ClassifyWindow } from "./classifier-runs.ts";
+import { COMPLETED, delta, STARTED } from "../testing/log-of.ts";
+import { openWorld, type Written, type World } from "../testing/world.ts";
+
+const RULES: ModerationRule[] = [{ terms: ["secret"], match: "anywhere" }];
+
+interface Judged {
+  readonly rules: ModerationRule[];
+  readonly classify: ClassifyWindow;
+  readonly log: GenerationLog;
+  readonly onError: (error: unknown) => void;
+}
+
+/** A shard that is judged without a consumer, by rules that are at hand at once. */
+function judge(
+  world: World,
+  {
+    rules = RULES,
+    classify = async () => ({ kind: "unjudged" }),
+    log = world.log,
+    onError = (error) => {
+      throw error;
+    },
+  }: Partial<Judged> = {},
+) {
+  const judging = new ShardModerator({
+    connection: world.broker.main,
+    log,
+    readRules: async (_, id) => compileRuleSet(id, rules),
+    classify,
+    onDecided() {},
+    onError,
+  });
+  const sweeps = setInterval(() => void judging.sweep(Date.now()), 10);
+  return {
+    judging,
+    [Symbol.dispose]() {
+      clearInterval(sweeps);
+      judging.close();
+    },
+  };
+}
+
+async function eventsOf(world: World, { ref }: Written): Promise<IncomingEvent[]> {
+  const stored = await world.log.leader.readTail(ref, 0);
+  return stored.map(({ payload, streamSeq }) => ({ ref, payload, streamSeq }));
+}
+
+const judgedUpTo = (seq: number) => (_: KnownEvent[], verdict?: { judged: number }) =>
+  verdict?.judged === seq;
+
+test("nothing is settled before the verdict on it is stored", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  await written.append(STARTED, delta("clean"), delta(" and clean"));
+  const events = await eventsOf(world, written);
+  using judged = judge(world);
+  judged.judging.take(events.slice(0, 2));
+  expect(judged.judging.settledStreamSeq).toBe(events[0]!.streamSeq - 1);
+  judged.judging.take(events.slice(2));
+  await world.until(written.ref, judgedUpTo(3));
+  await judged.judging.sweep(Date.now());
+  expect(judged.judging.settledStreamSeq).toBe(events.at(-1)!.streamSeq);
+});
+
+test("a generation whose beginning somebody else has judged is judged from its log", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  await written.append(STARTED, delta("a sec"), delta("ret"), delta(" b"));
+  const last = (await eventsOf(world, written)).at(-1)!;
+  using judged = judge(world);
+  judged.judging.take([last]);
+  const { events } = await world.until(written.ref, (log) => log.length === 6);
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 2, to_seq: 3 });
+});
+
+test("what is not moderated is passed over from its first event on", async () => {
+  await using world = await openWorld();
+  const written = await world.createUnmoderated();
+  await written.append(STARTED, delta("a secret"));
+  const events = await eventsOf(world, written);
+  using judged = judge(world);
+  judged.judging.take(events.slice(0, 1));
+  expect(judged.judging.take(events.slice(1))).toBe(0);
+  expect([judged.judging.size, judged.judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
+});
+
+test("a log without its rules stays unjudged, and holds up nothing else", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  const failures: unknown[] = [];
+  const failed = Promise.withResolvers<void>();
+  const judging = new ShardModerator({
+    connection: world.broker.main,
+    log: world.log,
+    readRules: async () => undefined,
+    classify: async () => ({ kind: "unjudged" }),
+    onDecided() {},
+    onError(error) {
+      failures.push(error);
+      failed.resolve();
+    },
+  });
+  const events = await eventsOf(world, written);
+  judging.take(events);
+  await failed.promise;
+  expect(failures).toMatchObject([expect.any(RepriseError)]);
+  expect([judging.size, judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
+});
+
+test("the end waits for every classifier, though one of them has had something withdrawn behind it", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = ["fast", "slow"].map((name) => ({ classifier: name, action: "redact" }));
+  const written = await world.create(rules);
+  await written.append(STARTED, delta("nasty words"), COMPLETED);
+  const slow = Promise.withResolvers<{ kind: "judged" }>();
+  const classify: ClassifyWindow = ({ classifier }) =>
+    classifier === "slow" ? slow.promise : Promise.resolve({ kind: "judged", category: "nasty" });
+  using judged = judge(world, { rules, classify });
+  judged.judging.take(await eventsOf(world, written));
+  await world.until(written.ref, (events) => events.length === 5);
+  await judged.judging.sweep(Date.now());
+  const { verdict } = await world.until(written.ref, (_, stored) => stored !== undefined);
+  expect(verdict).toMatchObject({ judged: 2 });
+  slow.resolve({ kind: "judged" });
+  await world.until(written.ref, judgedUpTo(4));
+});
+
+test("what a classifier finds in a long log that is taken up again is withdrawn from its beginning on", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [{ classifier: "guard", action: "redact" }];
+  const written = await world.create(rules);
+  await written.append(STARTED, ...Array.from({ length: 260 }, (_, at) => delta(`w${at} `)));
+  const classify: ClassifyWindow = async (_rule, { text }) => {
+    await new Promise(setImmediate);
+    return { kind: "judged", ...(text.includes("w0 ") && { category: "nasty" }) };
+  };
+  using judged = judge(world, { rules, classify });
+  judged.judging.take((await eventsOf(world, written)).slice(-1));
+  const { events } = await world.until(written.ref, (log) => log.length === 263);
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 2 });
+});
+
+test.each([
+  ["in the log that is read", 5],
+  ["behind what was read of it", 0],
+] as const)(
+  "what is stored of a lost attempt counts for no text, not even of earlier attempts, once another one has its number: %s",
+  async (_, from) => {
+    await using world = await openWorld();
+    const rules: ModerationRule[] = [{ classifier: "guard", action: "flag" }];
+    const written = await world.create(rules);
+    const another = { ...STARTED, attempt: 2, nonce: "00000b" };
+    const window = { type: "output.delta", text: "Nasty words.", tokens: 200 } as const;
+    await written.append(STARTED, window, another, delta("More."), COMPLETED);
+    const lost = { rule: "guard", category: "lost", action: "flag", from_seq: 4, to_seq: 4 } as const;
+    const ofLost = { judged: 4, cleared: 4, decided: 0, attempt: 2, nonce: "00000a", classified: 4 };
+    const stored = { ...ofLost, findings: [lost, lost, lost], finding_count: 3 };
+    await storeVerdict(world.log.publish, written.ref, stored, { expectedLast: 0 });
+    const classify: ClassifyWindow = async (_rule, { text }) => ({ kind: "judged", category: text });
+    using judged = judge(world, { rules, classify });
+    judged.judging.take((await eventsOf(world, written)).slice(from));
+    const { verdict } = await world.until(written.ref, judgedUpTo(5));
+    expect(verdict).toMatchObject({ nonce: "00000b", classified: 4, finding_count: 2 });
+    expect(verdict?.findings?.map(({ category }) => category)).toEqual(["Nasty words.", "More."]);
+  },
+);
+
+test.each([
+  ["none", []],
+  ["two, the first of which has its number", [2, 3]],
+])(
+  "a log that the store has rolled back is judged anew at its next attempt, whatever attempts were lost: %s",
+  async (_, attempts) => {
+    await using world = await openWorld();
+    const written = await world.create(RULES);
+    const { ref, append } = written;
+    await append(STARTED);
+    using judged = judge(world);
+    const begun = attempts.map((attempt) => ({ ...STARTED, attempt, nonce: `00000${attempt}` }));
+    const lost = [...begun, delta("all "), delta("this "), delta("is lost")].map((draft, at) => {
+      return { ref, payload: encodeEvent(at + 2, draft), streamSeq: 900 + at };
+    });
+    judged.judging.take([...(await eventsOf(world, written)), ...lost]);
+    await world.until(ref, judgedUpTo(lost.length + 1));
+    const another = { ...STARTED, attempt: 2, nonce: "00000b" };
+    await append(another, delta("a secret"));
+    judged.judging.take((await eventsOf(world, written)).slice(2));
+    const { events, verdict } = await world.until(
+      ref,
+      (log, stored) => log.length === 5 && stored?.nonce === another.nonce,
+    );
+    expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 3 });
+    expect(verdict).toMatchObject({ attempt: 2, judged: 4 });
+  },
+);
+
+/** The log of a broker that takes everything but what this client does not send it. */
+function refusing({ log }: World, refused: string, error: Error): GenerationLog {
+  const publish: typeof log.publish = (subject, ...rest) =>
+    subject.startsWith(refused) ? Promise.reject(error) : log.publish(subject, ...rest);
+  return { ...log, publish };
+}
+
+test("a verdict that can't be sent is told of, and keeps no other generation from being let go of", async () => {
+  await using world = await openWorld();
+  const [bad, good] = [await world.create(RULES), await world.create(RULES)];
+  for (const { append } of [bad, good]) await append(STARTED, delta("clean"), COMPLETED);
+  const tooLarge = new Error("larger than the broker takes");
+  const told: unknown[] = [];
+  const log = refusing(world, verdictSubject(bad.ref), tooLarge);
+  using judged = judge(world, { log, onError: (error) => told.push(error) });
+  const { judging } = judged;
+  for (const written of [bad, good]) judging.take(await eventsOf(world, written));
+  await world.until(good.ref, judgedUpTo(3));
+  await judging.sweep(Date.now() + 60_000);
+  expect([judging.size, told[0]]).toEqual([1, tooLarge]);
+});
+
+test("a review that can't be listed at all is told of, and keeps nothing of its generation from being judged", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [{ terms: ["secret"], match: "anywhere", action: "review" }];
+  const written = await world.create(rules);
+  const { ref, append } = written;
+  await append(STARTED, delta("a secret"));
+  const tooLarge = new Error("larger than the broker takes");
+  const told = Promise.withResolvers<unknown>();
+  const log = refusing(world, reviewSubject(ref, "rev_3"), tooLarge);
+  using judged = judge(world, { rules, log, onError: told.resolve });
+  judged.judging.take(await eventsOf(world, written));
+  expect(await told.promise).toBe(tooLarge);
+  await append(delta(" and more"));
+  judged.judging.take((await eventsOf(world, written)).slice(-1));
+  await world.until(ref, judgedUpTo(4));
+});
+
+test("nothing is settled while a review that was asked for is not listed", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [{ terms: ["secret"], match: "anywhere", action: "review" }];
+  const written = await world.create(rules);
+  await written.append(STARTED, delta("a secret"), delta(" and more, which is clean"));
+  const events = await eventsOf(world, written);
+  let isAway = true;
+  const publish: GenerationLog["publish"] = (subject, ...rest) =>
+    isAway && subject.startsWith("review.")
+      ? Promise.reject(new RepriseError("broker_unavailable", "Nobody answers."))
+      : world.log.publish(subject, ...rest);
+  const refused = Promise.withResolvers<void>();
+  using judged = judge(world, {
+    rules,
+    log: { ...world.log, publish },
+    onError: () => refused.resolve(),
+  });
+  judged.judging.take(events);
+  await refused.promise;
+  const { events: log } = await world.until(written.ref, (_, verdict) => verdict?.judged === 4);
+  expect(log.at(-1)).toMatchObject({ type: "moderation.review" });
+  await judged.judging.sweep(Date.now());
+  const last = (await eventsOf(world, written)).at(-1)!;
+  judged.judging.take([last]);
+  await judged.judging.sweep(Date.now());
+  expect(judged.judging.settledStreamSeq).toBeLessThan(last.streamSeq);
+  isAway = false;
+  await expect.poll(() => judged.judging.settledStreamSeq).toBe(last.streamSeq);
+});

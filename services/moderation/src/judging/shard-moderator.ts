@@ -1,0 +1,201 @@
+import { Semaphore, isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/log";
+import {
+  type GenerationId,
+  type GenerationRef,
+  isTerminal,
+  peekSeq,
+  peekType,
+  type RepriseError,
+  toRepriseError,
+} from "@reprise/protocol";
+import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
+import { GenerationModerator } from "./generation-moderator.ts";
+
+/** An event of a shard, and whose it is. */
+export interface IncomingEvent extends LogEvent {
+  readonly ref: GenerationRef;
+}
+
+interface Entry {
+  readonly ref: GenerationRef;
+  /** The event that it was taken up with: until its log is read, nothing behind it is settled. */
+  readonly fromStreamSeq: number;
+  judged: GenerationModerator | undefined;
+  /** What has come while the log was read. */
+  readonly waiting: LogEvent[];
+  touchedAtMs: number;
+}
+
+/** Those that have ended are kept a while, for their own last events come back as the shard's. */
+const LINGER_MS = 5_000;
+/** Those that another replica goes on with, or nobody, are not kept for ever. */
+const IDLE_MS = 600_000;
+/** More than this, and those that were quiet for longest are let go: their logs bring them back. */
+const MAX_ENTRIES = 50_000;
+const MAX_UNMODERATED = 1_000_000;
+const REOPEN_AFTER_MS = 1_000;
+/** Logs that are read at once, as after a restart in the middle of many generations. */
+const LOADS = 16;
+
+/**
+ * The generations of one shard that are being judged. A generation is taken up with its first event, or, when this process does not
+ * know it, with whatever comes of it: then its log is read. What is not moderated costs a look into a set.
+ */
+export class ShardModerator {
+  readonly #context: ModeratorContext;
+  readonly #entries = new Map<GenerationId, Entry>();
+  /** Generations whose policy has moderation off, as long as they run. */
+  readonly #unmoderated = new Set<GenerationId>();
+  readonly #loads = new Semaphore(LOADS);
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #lastStreamSeq = 0;
+
+  constructor(context: ModeratorContext) {
+    this.#context = context;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get pendingLength(): number {
+    let sum = 0;
+    for (const { judged } of this.#entries.values()) sum += judged?.pendingLength ?? 0;
+    return sum;
+  }
+
+  /** @returns how many of the events belong to generations that are moderated */
+  take(events: readonly IncomingEvent[]): number {
+    const touched = new Set<GenerationModerator>();
+    let count = 0;
+    const now = Date.now();
+    for (const event of events) {
+      this.#lastStreamSeq = Math.max(this.#lastStreamSeq, event.streamSeq);
+      const { generation } = event.ref;
+      if (this.#unmoderated.has(generation)) {
+        if (isTerminal(peekType(event.payload))) this.#unmoderated.delete(generation);
+        continue;
+      }
+      count++;
+      const known = this.#entries.get(generation);
+      const entry = known && !known.judged?.isClosed ? known : this.#begin(event);
+      if (!entry) continue;
+      entry.touchedAtMs = now;
+      if (!entry.judged) entry.waiting.push(event);
+      else {
+        this.#take(entry, event);
+        touched.add(entry.judged);
+      }
+    }
+    for (const judged of touched) judged.flush();
+    return count;
+  }
+
+  /** One event that nobody can read keeps nothing from the others. */
+  #take({ judged }: Entry, event: LogEvent): void {
+    try {
+      judged!.take(event);
+    } catch (error) {
+      this.#context.onError(error);
+      judged!.close();
+    }
+  }
+
+  /** The last place of the stream up to which every verdict is stored. */
+  get settledStreamSeq(): number {
+    let first = this.#lastStreamSeq + 1;
+    for (const { judged, fromStreamSeq } of this.#entries.values()) {
+      first = Math.min(first, judged ? (judged.unstoredFrom ?? first) : fromStreamSeq);
+    }
+    return first - 1;
+  }
+
+  /** Stores what waits for it, and lets go of what is done. */
+  async sweep(now: number): Promise<void> {
+    const stores = [...this.#entries.values()].map(async ({ judged }) => judged?.store());
+    // A verdict that can't be sent is told of, and keeps nothing from the others.
+    for (const stored of await Promise.allSettled(stores))
+      if (stored.status === "rejected") this.#context.onError(stored.reason);
+    for (const [generation, entry] of this.#entries) {
+      const idleMs = now - entry.touchedAtMs;
+      const isOver = (entry.judged?.isDone || entry.judged?.isClosed) && idleMs > LINGER_MS;
+      if (isOver || (entry.judged?.isAtRest && idleMs > IDLE_MS)) this.#drop(generation, entry);
+    }
+    if (this.#entries.size <= MAX_ENTRIES) return;
+    const oldest = [...this.#entries].toSorted(([, a], [, b]) => a.touchedAtMs - b.touchedAtMs);
+    for (const [generation, entry] of oldest.slice(0, this.#entries.size - MAX_ENTRIES)) {
+      if (entry.judged?.isAtRest) this.#drop(generation, entry);
+    }
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const { judged } of this.#entries.values()) judged?.close();
+  }
+
+  /** @returns undefined for a generation that is not moderated */
+  #begin(event: IncomingEvent): Entry | undefined {
+    const { ref } = event;
+    const isFirst = peekSeq(event.payload) === 0;
+    if (isFirst && !readPolicy(event.payload)?.moderation) {
+      this.#passOver(ref.generation);
+      return undefined;
+    }
+    const entry: Entry = {
+      ref,
+      fromStreamSeq: event.streamSeq,
+      judged: undefined,
+      waiting: [],
+      touchedAtMs: Date.now(),
+    };
+    this.#entries.set(ref.generation, entry);
+    const own = { payload: Uint8Array.from(event.payload), streamSeq: event.streamSeq };
+    void this.#open(entry, isFirst ? { events: [own.payload], streamSeq: own.streamSeq } : undefined);
+    return entry;
+  }
+
+  /** @param known the log, when it is known whole */
+  async #open(entry: Entry, known?: LogSnapshot): Promise<void> {
+    const { ref } = entry;
+    try {
+      const snapshot = known ?? (await this.#loads.run(() => this.#context.log.reader.readLog(ref)));
+      const [first] = snapshot.events;
+      const moderation = first && peekSeq(first) === 0 ? readPolicy(first)?.moderation : undefined;
+      if (!moderation) {
+        this.#entries.delete(ref.generation);
+        this.#passOver(ref.generation);
+        return;
+      }
+      const judged = await GenerationModerator.open(this.#context, ref, moderation, snapshot);
+      entry.judged = judged;
+      for (const event of entry.waiting.splice(0)) this.#take(entry, event);
+      judged.flush();
+    } catch (thrown) {
+      this.#failed(entry, toRepriseError(thrown));
+    }
+  }
+
+  /** A broker that is away comes back. What can't be judged at all stays unjudged, and readers get what the policy says. */
+  #failed(entry: Entry, error: RepriseError): void {
+    if (!error.retryable) {
+      this.#entries.delete(entry.ref.generation);
+      if (!isExpiredOrErased(error)) this.#context.onError(error);
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      void this.#open(entry);
+    }, REOPEN_AFTER_MS);
+    this.#timers.add(timer);
+  }
+
+  #passOver(generation: GenerationId): void {
+    if (this.#unmoderated.size >= MAX_UNMODERATED) this.#unmoderated.clear();
+    this.#unmoderated.add(generation);
+  }
+
+  #drop(generation: GenerationId, entry: Entry): void {
+    entry.judged?.close();
+    this.#entries.delete(generation);
+  }
+}

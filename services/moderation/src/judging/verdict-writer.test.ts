@@ -1,0 +1,84 @@
+import type { GenerationLog, Publish } from "@reprise/log";
+import { createGenerationId, encodeEvent, parseTenantId } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { STARTED } from "../testing/log-of.ts";
+import { VerdictWriter, type VerdictUpdate } from "./verdict-writer.ts";
+
+const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
+const HALT: VerdictUpdate = {
+  judged: 3,
+  cleared: 2,
+  decided: 3,
+  attempt: 1,
+  nonce: "00000a",
+  attemptFromSeq: 1,
+  findings: [],
+  findingCount: 0,
+  classified: 0,
+  unjudged: [],
+  isComplete: true,
+  isUrgent: true,
+};
+
+test("a verdict that the client does not send counts as not stored, is no end of the process, and is tried again", async () => {
+  const tooLarge = new Error("larger than the broker takes now");
+  const publish = vi.fn<Publish>().mockRejectedValueOnce(tooLarge).mockRejectedValueOnce(tooLarge);
+  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  const log = { publish, verdicts: { readVerdictFromLeader: async () => undefined } };
+  const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  record.folded(7);
+  record.update(HALT);
+  await expect(record.store()).rejects.toBe(tooLarge);
+  expect([record.unstoredFrom, record.stored]).toEqual([7, undefined]);
+  await expect(record.store()).rejects.toBe(tooLarge);
+  await record.store();
+  expect([record.unstoredFrom, record.stored?.judged]).toEqual([undefined, 3]);
+});
+
+test("what was stored of an attempt that the broker has lost does not count for the one that has got its number", async () => {
+  const publish = vi.fn<Publish>().mockResolvedValue({ kind: "stored", streamSeq: 2, duplicate: false });
+  const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "0000ff" };
+  const log = { publish, verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+  const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  record.folded(7);
+  record.update(HALT);
+  await record.store();
+  expect(record.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
+});
+
+test("what is stored of an attempt that the log's leader does not have is forgotten, and who had judged what comes before is not", async () => {
+  const spans = [{ from_seq: 1, to_seq: 90, rule_set: "rules" }];
+  const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 3, nonce: "00000c", spans };
+  const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+  const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  const events = [1, 2].map((attempt) => {
+    const started = { ...STARTED, attempt, nonce: "00000a" };
+    return encodeEvent(10 * attempt, started);
+  });
+  expect([record.isAheadOf(events), record.discardLost(events)]).toEqual([true, false]);
+  record.discardLostOf(events);
+  expect(record.stored).toEqual({
+    judged: 0,
+    cleared: 0,
+    decided: 0,
+    spans: [{ from_seq: 1, to_seq: 19, rule_set: "rules" }],
+  });
+});
+
+test.each([
+  ["the one it names", "00000a", 1, 1, false],
+  ["one of its number, as it names no nonce", undefined, 1, 1, false],
+  ["one behind what it has judged", "00000a", 91, 2, false],
+  ["another one of its number", "0000ff", 1, 1, true],
+  ["a later one in the place of what it has judged", "00000a", 90, 2, true],
+] as const)(
+  "what is stored of an attempt counts unless the log has another one in its place: %s",
+  async (_, nonce, seq, attempt, isLost) => {
+    const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, ...(nonce && { nonce }) };
+    const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+    const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+    const started = { ...STARTED, attempt, nonce: "00000a" };
+    expect(record.discardLost([encodeEvent(seq, started)])).toBe(isLost);
+    expect(record.stored?.judged).toBe(isLost ? 0 : 90);
+  },
+);

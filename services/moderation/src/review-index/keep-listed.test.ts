@@ -1,0 +1,31 @@
+import type { Publish } from "@reprise/log";
+import { createGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import type { ModeratorContext } from "../judging/moderator-context.ts";
+import { retryListing } from "./retry-listing.ts";
+import { GATE } from "../testing/log-of.ts";
+
+const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
+const REVIEW = {
+  reviewId: "rev_1",
+  rule: "words",
+  category: "terms",
+  channelName: "0",
+  fromSeq: 2,
+  toSeq: 3,
+  expiresAtMs: 1_000_000,
+  offsets: undefined,
+  place: undefined,
+};
+
+test("a review that can't be listed now is told of, and tried again until it is listed", async () => {
+  const isAway = new RepriseError("broker_unavailable", "Nobody answers.");
+  const publish = vi.fn<Publish>().mockRejectedValueOnce(isAway);
+  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  const errors: unknown[] = [];
+  const context = { log: { publish }, onError: (error: unknown) => errors.push(error) };
+  const of = { context: context as unknown as ModeratorContext, ref, moderation: GATE };
+  await retryListing(of, REVIEW, () => false);
+  expect(errors).toEqual([isAway]);
+  expect(publish).toHaveBeenCalledTimes(2);
+});

@@ -1,0 +1,197 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import {
+  ArchiveReader,
+  createFileStore,
+  createNoteKey,
+  openArchive,
+  openKeyring,
+  verifyArchive,
+} from "@reprise/archive";
+import { startAuditLog } from "@reprise/audit-log";
+import { type Broker, connectBroker, createGenerationLog, readStreamInfo } from "@reprise/log";
+import {
+  createGenerationId,
+  DEFAULT_POLICY,
+  encodeEvent,
+  type GenerationRef,
+  generationsStream,
+  logSubject,
+  parseTenantId,
+} from "@reprise/protocol";
+import { createLogger, createMetrics } from "@reprise/service";
+import { createTempDir } from "@reprise/testkit";
+import { proseToken } from "../../measure/prose.ts";
+import { type Samples, summarize } from "../../measure/samples.ts";
+import { SHARDS, startBenchBroker } from "../../targets/reprise/broker.ts";
+import type { RunContext } from "../run-context.ts";
+
+export interface ArchiveResult {
+  readonly scenario: "ARCHIVE";
+  readonly events: number;
+  readonly generations: number;
+  readonly tenants: number;
+  readonly archivedPerSecond: number;
+  /** Of one core, while archiving. */
+  readonly cores: number;
+  /** Data files and commits. */
+  readonly bytesPerEvent: number;
+  readonly verifiedPerSecond: number;
+  /** From asking for a generation to its first event, each generation once. */
+  readonly replayStartMs: Samples;
+}
+
+/** As the audit log has them, save that the last batches, which are not full, are not waited for. */
+const LIMITS = { maxMessages: 20_000, maxAgeMs: 250, maxBytes: 16 * 1_024 * 1_024 };
+const TENANTS = 10;
+const EVENTS_PER_GENERATION = 211;
+const AT_ONCE = 2_000;
+const POLL_MS = 20;
+const REPLAYS = 200;
+
+/**
+ * ARCHIVE: how fast one process archives what has piled up in the broker, to files that are synced; what it takes on disk; how fast all of it is
+ * verified, every segment opened; and how soon one generation of it begins to replay. Generations are as long as the mean of real ones.
+ */
+export async function runArchive({ settings, quick, signal, say }: RunContext): Promise<ArchiveResult> {
+  const events = quick ? 100_000 : 1_000_000;
+  say(`ARCHIVE: storing ${events} events`);
+  await using bench = await startBenchBroker(settings.natsServer);
+  await using dir = await createTempDir("bench-archive");
+  await using broker = await connectBroker({ url: bench.server.url, name: "bench-archive" });
+  const refs = await fill(broker, events, signal);
+
+  say("ARCHIVE: archiving");
+  const store = createFileStore(join(dir.path, "archive"));
+  const signer = createNoteKey("bench");
+  const keyring = await openKeyring({
+    store: createFileStore(join(dir.path, "keys")),
+    masterKey: randomBytes(32),
+  });
+  const archive = await openArchive({ store, name: "bench" });
+  const cpu = process.cpuUsage();
+  const startedAt = performance.now();
+  {
+    await using auditLog = await startAuditLog({
+      broker,
+      shards: SHARDS,
+      storage: {
+        name: "bench",
+        store,
+        dir: join(dir.path, "archive"),
+        cacheDir: dir.path,
+        keyring,
+        signer,
+        earlier: [],
+      },
+      tenants: [],
+      limits: LIMITS,
+      logger: createLogger({ service: "bench", level: "error" }),
+      metrics: createMetrics({ processMetrics: false }),
+    });
+    const lasts = await lastPlaces(broker);
+    const isDone = () => lasts.every(([stream, last]) => archive.state.lanes.get(stream)?.last === last);
+    while (!isDone() && auditLog.notReadyBecause().length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      signal.throwIfAborted();
+      await archive.refresh();
+    }
+  }
+  const ms = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(cpu);
+  let bytes = 0;
+  for (const prefix of ["data/", "_log/0"])
+    for await (const object of store.list(prefix)) bytes += object.bytes;
+
+  say("ARCHIVE: verifying");
+  const verifiedAt = performance.now();
+  const report = await verifyArchive({
+    store,
+    name: "bench",
+    vkeys: [signer],
+    witnesses: [],
+    witnessed: [],
+    keyring,
+  });
+  const verifyMs = performance.now() - verifiedAt;
+  if (report.verdict !== "fine" || report.events !== events)
+    throw new Error(`The archive is ${report.verdict} with ${report.events} events.`);
+
+  say("ARCHIVE: replaying");
+  const reader = new ArchiveReader({ archive, keyring });
+  const starts: number[] = [];
+  for (let i = 0; i < REPLAYS; i++) {
+    const ref = refs[(i * 7_919) % refs.length]!;
+    const askedAt = performance.now();
+    await reader.events(ref, { fromSeq: 1 })[Symbol.asyncIterator]().next();
+    starts.push(performance.now() - askedAt);
+  }
+  return {
+    scenario: "ARCHIVE",
+    events,
+    generations: refs.length,
+    tenants: TENANTS,
+    archivedPerSecond: events / (ms / 1_000),
+    cores: (user + system) / 1_000 / ms,
+    bytesPerEvent: bytes / events,
+    verifiedPerSecond: events / (verifyMs / 1_000),
+    replayStartMs: summarize(starts),
+  };
+}
+
+/** A hundred generations at a time, as they run side by side. */
+async function fill(broker: Broker, events: number, signal: AbortSignal): Promise<GenerationRef[]> {
+  const log = createGenerationLog(broker, console.error);
+  const refs = Array.from({ length: Math.floor(events / EVENTS_PER_GENERATION) }, (_, i): GenerationRef => ({
+    tenant: parseTenantId(`tenant-${i % TENANTS}`),
+    generation: createGenerationId(randomBytes(17), SHARDS),
+  }));
+  let pending: Promise<void>[] = [];
+  let stored = 0;
+  const publish = async (ref: GenerationRef, stream: number, seq: number) => {
+    const outcome = await log.publish(logSubject(ref), toPayload(ref, stream, seq), { timeoutMs: 30_000 });
+    if (outcome.kind !== "stored") throw new Error(`An event was not stored: ${outcome.kind}.`);
+  };
+  const side = 100;
+  for (let first = 0; first < refs.length; first += side) {
+    const group = refs.slice(first, first + side);
+    // What is left over goes to the last generation.
+    for (let seq = 0; seq < EVENTS_PER_GENERATION; seq++) {
+      for (const [i, ref] of group.entries()) {
+        pending.push(publish(ref, first + i, seq));
+        stored++;
+      }
+      if (pending.length < AT_ONCE) continue;
+      signal.throwIfAborted();
+      await Promise.all(pending);
+      pending = [];
+    }
+  }
+  await Promise.all(pending);
+  for (let seq = EVENTS_PER_GENERATION; stored < events; seq++, stored++)
+    await publish(refs.at(-1)!, refs.length - 1, seq);
+  log.close();
+  return refs;
+}
+
+function toPayload(ref: GenerationRef, stream: number, seq: number): Uint8Array {
+  if (seq > 0) return encodeEvent(seq, { type: "output.delta", text: proseToken(stream, seq) });
+  const request = { model: "sim", input: "hello", metadata: { team: `${stream % 7}` } };
+  const created_at = new Date(0).toISOString();
+  return encodeEvent(seq, {
+    type: "generation.requested",
+    ...ref,
+    created_at,
+    request,
+    policy: DEFAULT_POLICY,
+  });
+}
+
+async function lastPlaces(broker: Broker): Promise<(readonly [string, number])[]> {
+  const streams = Array.from({ length: SHARDS }, (_, shard) => generationsStream(shard));
+  return Promise.all(
+    streams.map(
+      async (stream) => [stream, (await readStreamInfo(broker.reads, stream)).lastStreamSeq] as const,
+    ),
+  );
+}

@@ -1,0 +1,49 @@
+import { connectBroker, subscribeLive, subscribeVerdicts } from "@reprise/log";
+import { decodeEvent, type GenerationRef, textOf, type Verdict } from "@reprise/protocol";
+import { type Samples, summarize } from "../../measure/samples.ts";
+import type { ModeratedTarget } from "../../targets/reprise/moderated-target.ts";
+
+export interface HeldWatch extends AsyncDisposable {
+  /** Characters that were looked at and not cleared, at each verdict so far. */
+  samples(): Samples;
+}
+
+/** Some of the streams: whoever watches takes CPU from what is measured. */
+const WATCHED = 10;
+
+/** Compares what is stored with what moderation clears, from the live feeds of some generations. */
+export async function watchHeld({ natsUrl, refs }: ModeratedTarget): Promise<HeldWatch> {
+  const broker = await connectBroker({ url: natsUrl, name: "bench-held" });
+  const held: number[] = [];
+  for (const ref of refs.slice(0, WATCHED)) watch(ref);
+  await broker.main.flush();
+
+  function watch(ref: GenerationRef): void {
+    const lengths: number[] = [];
+    let waiting: Verdict[] = [];
+    let judged = -1;
+    const count = (verdict: Verdict) => {
+      // What is stored comes a second time.
+      if (verdict.judged <= judged) return;
+      judged = verdict.judged;
+      let characters = 0;
+      for (let seq = verdict.cleared + 1; seq <= verdict.judged; seq++) characters += lengths[seq] ?? 0;
+      held.push(characters);
+    };
+    subscribeLive(broker.main, ref, {
+      onEvent(payload) {
+        const event = decodeEvent(payload);
+        lengths[event.seq] = textOf(event).length;
+        for (const verdict of waiting) if (verdict.judged <= event.seq) count(verdict);
+        waiting = waiting.filter((verdict) => verdict.judged > event.seq);
+      },
+      onError: console.error,
+    });
+    subscribeVerdicts(broker.main, ref, {
+      onVerdict: (verdict) => (verdict.judged < lengths.length ? count(verdict) : waiting.push(verdict)),
+      onError: console.error,
+    });
+  }
+
+  return { samples: () => summarize(held), [Symbol.asyncDispose]: () => broker.close() };
+}
