@@ -15,7 +15,7 @@ function keepGenerating({ keys }: Cluster, url: string) {
   const runs = TENANTS.map(async (tenant) => {
     const { generations } = createClient({ url, apiKey: keys[tenant]! });
     while (!over.signal.aborted) {
-      const options = { tokens: 40, tokens_per_second: 200 };
+      const options = { tokens: 40, tokens_per_second: 50 };
       const { id } = await generations.create({ model: "sim", input: "Hi", options });
       await generations.stream(id).done();
       done.push({ tenant, id });
