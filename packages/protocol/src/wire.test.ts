@@ -11,14 +11,15 @@ describe("what a module brings into a bundle", () => {
   });
 });
 
-/** The packages that a module of this folder needs at run time, itself or through others; `import type` needs none. */
+/** The packages that a module of this package needs at run time, itself or through others; `import type` needs none. */
 function packagesBehind(entry: string): Set<string> {
   const packages = new Set<string>();
-  const seen = new Set([entry]);
+  const seen = new Set([new URL(entry, import.meta.url).href]);
   for (const module of seen) {
-    const source = readFileSync(new URL(module, import.meta.url), "utf8");
+    const source = readFileSync(new URL(module), "utf8");
     for (const [, specifier] of source.matchAll(/^(?:import|export) (?!type )[^;]*?from "([^"]+)";/gm)) {
-      (specifier!.startsWith(".") ? seen : packages).add(specifier!);
+      if (specifier!.startsWith(".")) seen.add(new URL(specifier!, module).href);
+      else packages.add(specifier!);
     }
   }
   return packages;

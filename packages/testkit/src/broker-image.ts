@@ -10,7 +10,7 @@ const IMAGES = [
 ];
 
 /** The result of one search, for all processes of a test run: an image, or empty when there is none. */
-const RESULT = "REPRISE_TEST_BROKER_IMAGE";
+const RESULT = "TEST_BROKER_IMAGE";
 
 /** The first of our images that the local Docker engine already has; undefined without one, or without an engine. */
 export async function findBrokerImage(): Promise<string | undefined> {

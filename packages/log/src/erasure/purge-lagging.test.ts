@@ -19,7 +19,7 @@ test("all places of a generation are known before it is purged, though replicas 
   const broker = laggingBroker(world, { [streamOf(ref.generation)]: 2, [VERDICTS_STREAM]: 0 });
   expect(await closeGeneration({ broker, log: world.log, ref })).toEqual({
     end: 5,
-    places: { [streamOf(ref.generation)]: [[1, 5]], [VERDICTS_STREAM]: [[1, 1]] },
+    ranges: { [streamOf(ref.generation)]: [[1, 5]], [VERDICTS_STREAM]: [[1, 1]] },
   });
 });
 

@@ -17,7 +17,7 @@ test("an erased generation is in no memory any more, and its readers are told at
   const reading = follow(cache);
   opened.hub.erase(ref);
   await expect(reading).rejects.toMatchObject(ERASED);
-  expect([opened.hub.stats, cache.bytes]).toMatchObject([{ tails: 0, bytes: 0 }, 0]);
+  expect([opened.hub.stats, cache.bytes]).toMatchObject([{ caches: 0, bytes: 0 }, 0]);
   expect([1, 2].map((seq) => cache.view(seq, 1_000))).toEqual([undefined, undefined]);
   await expect(opened.hub.readHistory(cache, 1)).rejects.toMatchObject(ERASED);
   expect([opened.isListening(), world.errors]).toEqual([false, []]);

@@ -58,9 +58,9 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];
   const closed: SseStream[] = [];
-  const readBehind = async (_tail: GenerationCache, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
+  const readHistory = async (_cache: GenerationCache, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
   const stream = new SseStream({
-    hub: { readBehind } as unknown as Hub,
+    hub: { readHistory } as unknown as Hub,
     cache,
     socket: fake.socket,
     nextSeq: 1,

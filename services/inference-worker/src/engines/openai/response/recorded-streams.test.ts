@@ -8,7 +8,7 @@ import { readChatStream } from "./chat-stream.ts";
  * others are written by hand in the form that each server is known to send. The service's README has the table.
  */
 
-const FOLDER = new URL("streams/", import.meta.url);
+const FOLDER = new URL("../streams/", import.meta.url);
 
 interface Expected {
   text: string;
