@@ -22,15 +22,18 @@ const LOOP: Load = {
   rest: (next, ms) => void setImmediate(() => setTimeout(next, ms)),
 };
 
-/** So many times as long as the loop was busy with large requests it is left to all others. */
-const RESTS = 3;
+/**
+ * So many times as long as the loop was busy with large requests it is left to all others: a worker and the broker have as much work with
+ * each, and a small request waits wherever it meets one.
+ */
+const RESTS = 12;
 /** A broker that is away makes a request last, and is no reason to keep others waiting behind it. */
 const MAX_REST_MS = 1_000;
 
 /**
  * Lets large requests in one behind the other, so many bytes of them at a time: each costs this process milliseconds in which nothing
  * else runs, and as much of the broker's and a worker's time. Tenants take turns, however much one of them has waiting. When one has left,
- * there is a rest: large requests get a quarter of the event loop at most, and less where others keep it busy.
+ * there is a rest: large requests get a thirteenth of the event loop at most, and less where others keep it busy.
  */
 export class FairQueue {
   readonly #maxBytes: number;

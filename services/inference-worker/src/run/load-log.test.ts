@@ -28,8 +28,8 @@ function lagging(overrides: Partial<GenerationLog> = {}): GenerationLog {
   return { ...world.log, reader: { ...world.log.reader, readLast: async () => undefined }, ...overrides };
 }
 
-async function load(log: GenerationLog, ref: GenerationRef) {
-  const payload = encodeEvent(0, { type: "output.delta", text: "the job's" });
+async function load(log: GenerationLog, ref: GenerationRef, text = "the job's") {
+  const payload = encodeEvent(0, { type: "output.delta", text });
   const job = { ref, payload } as Job;
   return loadLog({ connection: world.broker.main, log, onError: () => expect.unreachable() }, job);
 }
@@ -108,4 +108,32 @@ test("a plan that the log has overtaken is made anew for what the lost append ha
   ]);
   expect(readLog).toHaveBeenCalledTimes(1);
   expect(pauses).not.toHaveBeenCalled();
+});
+
+test("a large seq 0 is left to delivery, and read when the live feed shows it", async () => {
+  const ref = await world.submit({ requested: false });
+  const payload = encodeEvent(0, { type: "output.delta", text: "stands for seq 0" });
+  const publish = vi.fn<GenerationLog["publish"]>();
+  let reads = 0;
+  const reader: LogReader = {
+    ...world.log.reader,
+    async readLast() {
+      if (++reads > 2) return world.log.leader.readLast(ref);
+      if (reads === 2)
+        await world.log.publish(logSubject(ref), payload, { expectedLast: 0, writer: randomUUID() });
+      return undefined;
+    },
+  };
+  const { events } = await load({ ...world.log, reader, publish }, ref, "x".repeat(70_000));
+  expect(events.map((event) => Buffer.from(event))).toEqual([Buffer.from(payload)]);
+  expect(publish).not.toHaveBeenCalled();
+});
+
+test("a large seq 0 whose delivery has died is written from the job", async () => {
+  const ref = await world.submit({ requested: false });
+  const text = "x".repeat(70_000);
+  const { events, streamSeq } = await load(world.log, ref, text);
+  const stored = await world.log.leader.readLast(ref);
+  expect(Buffer.from(stored!.payload)).toEqual(Buffer.from(events[0]!));
+  expect([stored!.payload.length > text.length, stored!.streamSeq]).toEqual([true, streamSeq]);
 });
