@@ -28,3 +28,15 @@ export function readWays(markdown: string): Way[] {
       return { heading, steps: steps.map(([text]) => [...text.matchAll(NAMED)].map(([, path]) => path!)) };
     });
 }
+
+/** The names in the first column of the tables that a README begins with `| folder |`. */
+export function readFolderTable(markdown: string): string[] {
+  const tables = markdown.match(/^\| folder \|.*\n(?:\|.*\n?)*/gm) ?? [];
+  const rows = tables.flatMap((table) => table.trimEnd().split("\n").slice(2));
+  return rows.flatMap((row) => [...row.split("|")[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
+}
+
+/** The names among these that are neither in the folder nor in its `src`; one that ends with `/` must be a folder. */
+export function findMissingNames(names: readonly string[], folder: string): string[] {
+  return names.filter((name) => !existsSync(join(folder, "src", name)) && !existsSync(join(folder, name)));
+}
