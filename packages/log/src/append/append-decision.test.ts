@@ -30,7 +30,7 @@ function cancel(log: GenerationLog, ref: GenerationRef, decide = cancelUnlessEnd
   return appendDecision({ ...log, ref, writer: uniqueName(), decide });
 }
 
-test("a decision about a log that nobody writes to is appended", async () => {
+test("appends a decision to a log without a running writer", async () => {
   await using world = await openWorld();
   const ref = newRef();
   await writeLog(world.log, ref, 3);
@@ -137,7 +137,7 @@ test("a cancel that races a completion has one winner, and both sides are told t
   );
 });
 
-test("whatever happens to its publishes, a decision is appended once and said to be", async () => {
+test("appends a decision exactly once, and reports that, when publishes and their answers are lost", async () => {
   await using world = await openWorld();
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...FATES), { maxLength: 6 }), async (fates) => {

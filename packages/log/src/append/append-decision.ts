@@ -46,7 +46,7 @@ const BUDGET_MS = 20_000;
 const PAUSE_MS = 20;
 
 /**
- * Appends one event to a log that somebody else may be writing to at the same time: read, decide, compare-and-set, and again
+ * Appends one event to a log that another process may be writing to at the same time: read, decide, compare-and-set, and again
  * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which. Should
  * the store have lost what was read, everything begins anew.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `broker_unavailable` when the budget is used up
@@ -93,8 +93,8 @@ async function decideFrom(
 }
 
 /**
- * What follows the head; undefined when the head is lost. A conflict is mostly settled by any replica: whoever is writing has
- * just done so. The rest needs the leader.
+ * What follows the head; undefined when the head is lost. After a conflict most replicas already show the event
+ * that caused it. Everything else needs the leader.
  */
 async function readOn(
   { reader, leader, ref }: DecisionOptions,
@@ -133,7 +133,7 @@ class LogView {
     this.transcript.apply(decodeEvent(event.payload));
   }
 
-  /** Whoever ends a generation leaves its checkpoint behind: there may be no worker that does, and it outlives the log as a marker. */
+  /** The process that ends a generation stores its checkpoint: a worker may never do so, and the checkpoint outlives the log as a marker. */
   decided(appended: boolean, { publishCheckpoint, maxCheckpointBytes, ref }: DecisionOptions): Decision {
     const { transcript, head } = this;
     if (appended && transcript.ended) {

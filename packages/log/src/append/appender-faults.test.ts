@@ -27,7 +27,7 @@ test.each<[string, Fate]>([
   expect(told).toEqual(denseSeqs(4));
 });
 
-test("whatever happens to publishes and answers, every event is stored once, in order, and told of once", async () => {
+test("stores and reports every event once, in order, when publishes and answers are lost, delayed or refused", async () => {
   await using world = await openWorld();
   const texts = Array.from({ length: 12 }, (_, i) => `${i} `);
   await fc.assert(

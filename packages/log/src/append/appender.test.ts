@@ -92,7 +92,7 @@ describe("an appender", () => {
     expect(told.map(summary)).toEqual(stored.map(summary));
   });
 
-  test("goes on behind what somebody else appended, and tells of that too", async () => {
+  test("continues behind another writer's events, and reports those too", async () => {
     await using world = await openWorld();
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 3);

@@ -21,7 +21,7 @@ import { resolvePublish } from "./resolve-publish.ts";
 export type AppenderState =
   /** Everything that was appended is stored. */
   | { kind: "open" }
-  /** Somebody else's event says that this appender has nothing more to write. */
+  /** Another writer's event has ended this appender. */
   | { kind: "fenced"; by: KnownEvent | UnknownEvent }
   /**
    * The store has lost events that it had acknowledged, the head among them. `events` is what the leader has, whole, and `head`
@@ -38,9 +38,9 @@ export interface AppenderOptions {
   head: LogHead;
   /** Unique to this appender, over all processes and times. */
   writer: string;
-  /** Called for every event of this log that is stored from now on, in order, whoever wrote it. */
+  /** Called for every event of this log that is stored from now on, in order, this appender's own and others'. */
   onStored?: (event: StoredEvent) => void;
-  /** Whether somebody else's event ends this appender. */
+  /** Whether another writer's event ends this appender. */
   isFence: (event: KnownEvent | UnknownEvent) => boolean;
   /** Called once, when the appender is no longer open. */
   onEnd?: (state: AppenderState) => void;
@@ -53,9 +53,9 @@ export interface AppenderOptions {
  * The only way to write to a generation's log: a chain of compare-and-set publishes with one in flight.
  *
  * Phases of one event. Publish with the last known stream sequence as the expectation. `stored`: the head moves on, next.
- * Nobody there to take it, as during an election: publish again. Anything else is ambiguous (a lost acknowledgement looks like a
+ * No responders, as during an election: publish again. Anything else is ambiguous (a lost acknowledgement looks like a
  * conflict once it is retried), so read the head and what follows it from the stream's leader and judge: ours is there: as if
- * acknowledged; somebody else's is there: take the head past it and publish again with the next `seq`, or stop if it is a fence;
+ * acknowledged; another writer's is there: move the head past it and publish again with the next `seq`, or stop if it is a fence;
  * nothing is there, or no leader: publish again, same expectation. A publish that was given up may still arrive after that
  * reading; then the second one conflicts, and the judgement repeats.
  * The head itself is not there: the store was rolled back, and the appender ends.
@@ -177,7 +177,7 @@ export class Appender {
       } catch (error) {
         if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
         this.#checkBudget(outcome, deadline);
-        // Without a leader there is nobody to ask: the next publish finds out.
+        // Without a leader there is no answer to wait for: the next publish finds out.
         if (outcome.kind === "unavailable") return false;
         await backoff(tries);
       }
@@ -192,7 +192,7 @@ export class Appender {
       if (isHead(await leader.readLast(ref), this.#head)) return;
       this.#acceptOthers((await this.#readTail()) ?? []);
     } catch (error) {
-      // Somebody asks again: the worker syncs at every heartbeat.
+      // It is not repeated here: the worker syncs at every heartbeat.
       if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
     }
   }
@@ -238,7 +238,7 @@ export class Appender {
   }
 }
 
-/** Whether the message has reached nobody who could store it. An earlier publish of the same event may have. */
+/** Whether the message has reached no server that could store it. An earlier publish of the same event may have. */
 function isUnheard(outcome: PublishOutcome): boolean {
   return outcome.kind === "unavailable" && outcome.reason === "no_responders";
 }

@@ -33,7 +33,7 @@ function recordingCheckpointer(maxBytes = 1_000_000) {
 }
 
 describe("the form of a checkpoint", () => {
-  test("what is encoded is decoded, whatever the texts hold", () => {
+  test("decodes what it encodes, for any text", () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: "binary" }), { minLength: 1 }),

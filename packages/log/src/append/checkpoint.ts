@@ -102,7 +102,7 @@ export function createCheckpointer({
   };
 }
 
-/** Writes one checkpoint of a log. Resolves when the broker has answered, whatever it said: the log is complete without it. */
+/** Writes one checkpoint of a log. Resolves when the broker has accepted or refused it: the log is complete without it. */
 export async function storeCheckpoint({
   publish,
   ref,

@@ -61,7 +61,7 @@ test("a cleared queue is empty and counts nothing", () => {
   expect([queue.isEmpty, queue.length, queue.shift()]).toEqual([true, 0, undefined]);
 });
 
-test("whatever is pushed and shifted, the text comes out whole and in order, and the length is that of what waits", () => {
+test("keeps all text in order and counts the length of what waits, for any sequence of pushes and shifts", () => {
   const anyStep = fc.oneof(fc.string({ minLength: 1, maxLength: 20 }), fc.constant(undefined));
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 100 }), (steps) => {

@@ -20,7 +20,7 @@ describe("judgeTail", () => {
     expect(resolvePublish([ours, theirs], SENT)).toEqual({ kind: "landed", event: ours, others: [theirs] });
   });
 
-  test("takes somebody else's event in our place for what it is", () => {
+  test("reports another writer's event in our place as absent and stored by others", () => {
     const tail = [stored(5, "you"), stored(6, "you")];
     expect(resolvePublish(tail, SENT)).toEqual({ kind: "absent", others: tail });
   });
@@ -30,7 +30,7 @@ describe("judgeTail", () => {
     expect(resolvePublish(tail, SENT)).toEqual({ kind: "absent", others: tail });
   });
 
-  test("looks for ours in the first place only: compare-and-set leaves it no other", () => {
+  test("accepts our event only in the first place, the only one that compare-and-set allows", () => {
     const tail = [stored(5, "you"), stored(5, "me")];
     expect(resolvePublish(tail, SENT).kind).toBe("absent");
   });

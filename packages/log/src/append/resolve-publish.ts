@@ -4,7 +4,7 @@ import type { StoredEvent } from "../read/stored-event.ts";
 /**
  * What the log's tail says about a publish with an unclear outcome.
  * `landed`: the first event of the tail is the one we sent; `others` is what followed it.
- * `absent`: it is not stored; `others` is what somebody else stored instead, empty if nobody did.
+ * `absent`: it is not stored; `others` are the events that other writers stored instead, if any.
  */
 export type ResolvedPublish =
   | { kind: "landed"; event: StoredEvent; others: readonly StoredEvent[] }

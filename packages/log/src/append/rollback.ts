@@ -5,7 +5,7 @@ import type { StoredEvent } from "../read/stored-event.ts";
 
 /*
  * A store that has lost its end, as after a power loss with a lazy fsync, forgets events that were acknowledged, and gives their
- * numbers to others. Whoever knows a log's head finds out by reading from the head on instead of from behind it: the head has
+ * numbers to others. A process that knows a log's head detects this by reading from the head on instead of from behind it: the head has
  * to be the first event that comes.
  */
 

@@ -14,7 +14,7 @@ export class Semaphore {
     try {
       return await task();
     } finally {
-      // The place goes straight to the next in line, so that nobody who comes now can slip in.
+      // The slot goes directly to the next in line, so that a task that comes now cannot overtake it.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#running--;

@@ -15,9 +15,9 @@ export interface AuditAnswer {
 export interface AuditAnswersOptions {
   connection: NatsConnection;
   call: AuditCall;
-  /** What it throws is the answer. @param request JSON that nobody has checked */
+  /** What it throws is the answer. @param request unchecked JSON */
   answer: (request: unknown) => Promise<AuditAnswer>;
-  /** Told of what is a defect here; nobody else hears of it. */
+  /** Called for a defect here; the caller gets a general error. */
   onError: (error: unknown) => void;
 }
 

@@ -109,7 +109,7 @@ test("what a replica leaves unanswered is asked again", async () => {
   expect([heard.length, answered]).toEqual([2, 2]);
 });
 
-test("nobody there, nobody in time and no broker are told apart", async () => {
+test("without a replica or in time without an answer calls fail with audit_unavailable, without a connection with broker_unavailable", async () => {
   await using world = await openWorld();
   using client = openClient(world, { ...PATIENT, search: [200] });
   expect(await codeOf(client.record(REF))).toBe("audit_unavailable");

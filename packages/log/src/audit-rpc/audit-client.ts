@@ -22,7 +22,7 @@ export interface ArchivedEvents {
 
 /**
  * Asks the audit log, of which any replica answers. All calls throw RepriseError: what the audit log answers with; `audit_unavailable`
- * when nobody is there or answers in time, `broker_unavailable` without a connection, `protocol_violation` for an answer that is none.
+ * when no replica answers in time, `broker_unavailable` without a connection, `protocol_violation` for a malformed response.
  */
 export interface AuditClient {
   search(request: AuditSearch): Promise<AuditSearchPage>;
@@ -42,7 +42,7 @@ const TRIES_MS: Readonly<Record<AuditCall, readonly number[]>> = {
 };
 const RETRY_AFTER_MS = 1_000;
 
-/** @param onError told of defects inside callbacks, which nobody awaits */
+/** @param onError called for defects inside callbacks, which are not awaited */
 export function createAuditClient(
   connection: NatsConnection,
   onError: (error: unknown) => void,

@@ -52,7 +52,7 @@ test("a record waits for a broker that is away, for as long as it may", async ()
   expect(await eventually(() => stored(world))).toEqual([[expect.any(String), ERASED]]);
 });
 
-test("who was erased is heard, whoever's it was, and nothing else", async () => {
+test("the erasure feed reports the erasures of all tenants, and no other records", async () => {
   await using world = await openWorld();
   const ref = newRef();
   const heard: unknown[] = [];

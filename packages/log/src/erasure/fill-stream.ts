@@ -17,7 +17,7 @@ import { requestStreamApi } from "../nats/stream-api.ts";
 
 /*
  * nats-server keeps what it has purged in the file that it lies in, 8 MiB of a stream, until nothing in that file is kept any more, or until
- * more than half of it is gone and the server syncs. But the file that is written to is never looked at, however old what was purged: in a
+ * more than half of it is gone and the server syncs. But the file that is written to is never compacted, however old what was purged: in a
  * stream that is slow and never idle it stays for ever. So that file is made full, with zeros that are purged as well: then more than half of
  * it is gone where little is going on, and where much is, all of it is once the retention time is over.
  */
@@ -69,8 +69,8 @@ export async function fillStream(
 }
 
 /**
- * Takes the zeros away whose places are known. Those behind them are left to whoever has put them there: nobody may have recorded their places yet.
- * @param places as `fillStream` has found them; none when others have taken them away
+ * Purges the filler whose ranges are known. Filler behind them belongs to another process, which may not have recorded its ranges yet.
+ * @param places the ranges that `fillStream` returned; empty when other processes have purged them
  * @throws RepriseError `broker_unavailable`
  */
 export async function purgeFiller(

@@ -45,7 +45,7 @@ function target({ broker, log }: World, ref: GenerationRef) {
   return { broker, log, ref };
 }
 
-/** A connection that waits for whoever it asks for longer than half a second, in which a busy machine may not answer. */
+/** A connection with longer request timeouts than half a second, in which a busy machine may not answer. */
 function patient(connection: NatsConnection): NatsConnection {
   const request: NatsConnection["request"] = (subject, payload) =>
     connection.request(subject, payload, { timeout: 60_000 });
@@ -220,7 +220,7 @@ test("a checkpoint that comes late is noticed, and taken away by purging again",
   await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(ERASED);
 });
 
-test("filler is nobody's, and is gone when it is purged", async () => {
+test("filler belongs to no generation, and is gone when it is purged", async () => {
   await using world = await openWorld();
   const ref = newRef();
   await writeLog(world.log, ref, 1);

@@ -34,18 +34,18 @@ import { encodeTextInterval } from "./text-interval.ts";
 import { createWriterName } from "../nats/writer-name.ts";
 
 /*
- * Taking a generation out of the live streams while anybody may be writing to it. In this order:
+ * Takes a generation out of the live streams while other processes may be writing to it. In this order:
  *
  * 1. It ends, by compare-and-set like any other cancel, its job is taken out of the queue, and its worker is waited for.
- * 2. A marker takes the place of its checkpoint: whoever reads the log from now on is told that it is no longer kept.
- * 3. It is closed by an end that has nothing behind it. Behind an end nobody writes but moderation and reviewers, who may quote: where they
- *    have, another end is appended. What lies before that end is known from here on, and nothing is put between.
+ * 2. A marker takes the place of its checkpoint: every later read of the log answers that it is no longer kept.
+ * 3. It is closed by an end that has nothing behind it. Behind an end only moderation and reviewers write, and they may quote text: where
+ *    they have, another end is appended. What lies before that end is known from here on, and nothing is put between.
  * 4. The log is purged, but for that end, which says nothing of what was generated. An empty log would begin anew with the next compare-and-set
  *    that expects nothing, and a worker that has slept through all this would take it for a store that was rolled back, and put back what it
  *    remembers.
  *
- * A checkpoint is written without compare-and-set, so whoever slept may still put one in place of the marker: `isPurged` tells, and
- * purging again takes it away.
+ * A checkpoint is written without compare-and-set, so a process that slept may still put one in place of the marker: `isPurged` reports
+ * that, and purging again removes it.
  */
 
 export interface PurgeTarget {
@@ -112,7 +112,7 @@ export interface ClosedGeneration {
 }
 
 /**
- * Makes a generation that has ended ready to be purged: who reads it is told that it is no longer kept, and its last event is its end. May be
+ * Makes a generation that has ended ready to be purged: reading it answers that it is no longer kept, and its last event is its end. May be
  * repeated.
  * @throws RepriseError `broker_unavailable`
  */
@@ -133,7 +133,7 @@ async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<Strea
   };
 }
 
-/** Where the messages of a subject lie: where the replica that answers knows of no more, the leader has the last word. */
+/** Where the messages of a subject lie: where the replica that answers knows of no more, the leader decides. */
 export async function readRanges(
   { reads }: Broker,
   stream: string,

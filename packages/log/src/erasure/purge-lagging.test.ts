@@ -23,7 +23,7 @@ test("all places of a generation are known before it is purged, though replicas 
   });
 });
 
-test("filler that somebody who was interrupted has left is found, though replicas lag", async () => {
+test("finds the filler of an interrupted process though replicas lag", async () => {
   await using world = await openWorld();
   const stream = streamOf(newRef().generation);
   const filled = { stream, subjects: stream.replace("GENERATIONS_", "gen.") + ".>" };

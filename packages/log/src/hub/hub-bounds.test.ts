@@ -3,7 +3,7 @@ import { eventually } from "../testing/eventually.ts";
 import { openHub } from "../testing/open-hub.ts";
 import { appendOne, delta, newRef, openWorld, writeLog } from "../testing/world.ts";
 
-test("tails that nobody reads go when memory runs short, the longest unused first", async () => {
+test("drops caches without readers when memory runs short, the longest unused first", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { maxBytes: 100_000 });
   const refs = Array.from({ length: 5 }, () => newRef());
@@ -16,7 +16,7 @@ test("tails that nobody reads go when memory runs short, the longest unused firs
   expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([true, true, false, false, false]);
 });
 
-test("a long tail that is read loses its head when memory runs short, and the log has what is gone", async () => {
+test("a long cache that is read loses its head when memory runs short, and the log has what is gone", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { maxBytes: 200_000 });
   const ref = newRef();
@@ -32,7 +32,7 @@ test("a long tail that is read loses its head when memory runs short, and the lo
   expect(events.length).toBeGreaterThan(1);
 });
 
-test("however many generations are opened at once, few logs are in memory beside the tails", async () => {
+test("however many generations are opened at once, few logs are in memory beside the caches", async () => {
   await using world = await openWorld();
   const { reader } = world.log;
   let loading = 0;
@@ -51,7 +51,7 @@ test("however many generations are opened at once, few logs are in memory beside
   expect(most).toBe(16);
 });
 
-test("the budget holds right after a log was read, and whoever asked for it has its tail", async () => {
+test("the budget holds right after a log was read, and the caller that opened it has its cache", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { maxBytes: 200_000, probeMs: 600_000 });
   const refs = Array.from({ length: 2 }, () => newRef());
@@ -66,7 +66,7 @@ test("the budget holds right after a log was read, and whoever asked for it has 
   }
 });
 
-test("whoever waits too long for a turn to read a log is told to come back", async () => {
+test("a caller that waits too long for a turn to read a log gets a retryable error", async () => {
   await using world = await openWorld();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const failure = new Error("the broker is mute");

@@ -23,7 +23,7 @@ test("an erased generation is in no memory any more, and its readers are told at
   expect([opened.isListening(), world.errors]).toEqual([false, []]);
 });
 
-test("a generation that is erased while its log is read is given to nobody", async () => {
+test("a generation that is erased while its log is read is not served", async () => {
   await using world = await openWorld();
   const ref = newRef();
   const appender = appenderOf(world.log, ref);
@@ -49,7 +49,7 @@ test("a generation that is erased while its log is read is given to nobody", asy
   expect([opened.hub.stats.caches, opened.isListening()]).toEqual([0, false]);
 });
 
-test("whoever asks hears of a withdrawal before any view is without the text, and of nothing else", async () => {
+test("onWithdrawn is called before a withdrawal changes any view, and for nothing else", async () => {
   await using world = await openWorld();
   using opened = openHub(world);
   const ref = newRef();

@@ -1,9 +1,9 @@
 import { RepriseError } from "@reprise/protocol";
 import { generationErased } from "../read/expired-or-erased.ts";
 
-/** Why the hub does not serve a tail, or no longer: what its readers are told. */
+/** Why the hub does not serve a cache, or no longer: what its readers are told. */
 export const HUB_FAILURE = {
-  /** Nobody has read it for a while, or memory ran short; the next reader makes a new one. */
+  /** It had no readers for a while, or memory ran short; the next reader opens a new one. */
   dropped: new RepriseError("broker_unavailable", "This node no longer keeps the generation in memory.", {
     retryAfterMs: 0,
   }),
@@ -12,7 +12,7 @@ export const HUB_FAILURE = {
     retryAfterMs: 1_000,
   }),
   draining: new RepriseError("draining", "This node is shutting down."),
-  /** The store has forgotten what it had acknowledged and readers have seen; the next reader makes a new tail. */
+  /** The store has forgotten what it had acknowledged and readers have seen; the next reader makes a new cache. */
   lost: new RepriseError(
     "events_lost",
     "The broker has lost events of this generation that were sent already. Read it again without a cursor.",

@@ -54,7 +54,7 @@ async function expectedFrames(world: World, ref: GenerationRef): Promise<string>
   return framesOf(stored.map(({ payload }) => payload));
 }
 
-test("whatever the live feed loses, repeats and delays, a reader sees every event once and in order", async () => {
+test("a reader gets every event once and in order when the live feed loses, repeats and delays events", async () => {
   await using world = await openWorld();
   await fc.assert(
     fc.asyncProperty(fc.infiniteStream(fc.constantFrom(...FEED_FATES)), async (fates) => {
@@ -139,7 +139,7 @@ test("what is stored while a generation is being opened is not missed", async ()
   const readLog = async () => {
     const snapshot = await reader.readLog(ref);
     await finish(appender, 3);
-    // The live feed has shown it all by now, to a hub that has no tail yet.
+    // The live feed has shown it all by now, to a hub that has no cache yet.
     await world.broker.main.flush();
     return snapshot;
   };

@@ -14,7 +14,7 @@ import {
   started,
 } from "../testing/world.ts";
 
-test("a late event that is announced while a lagging replica is read for a new tail is in that tail", async () => {
+test("a late event that is announced while a lagging replica is read for a new cache is in that cache", async () => {
   await using world = await openWorld();
   const ref = newRef();
   const appender = appenderOf(world.log, ref);

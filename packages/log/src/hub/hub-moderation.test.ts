@@ -73,7 +73,7 @@ test("a verdict that the live feed loses is read from what is stored while reade
   await eventually(() => expect(shownText(cache)).toBe("ab"));
 });
 
-test("text that is withdrawn behind the end reaches nobody who comes later, though the live feed is lost", async () => {
+test("text that is withdrawn behind the end reaches no later reader, though the live feed is lost", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { probeMs: 600_000 });
   const ref = newRef();
@@ -90,7 +90,7 @@ test("text that is withdrawn behind the end reaches nobody who comes later, thou
   expect(await opened.hub.open(ref)).toBe(cache);
 });
 
-test("whatever the live feeds lose, repeat and delay, a gate shows nothing uncleared and in the end everything", async () => {
+test("a gate shows nothing uncleared, and in the end everything, when the live feeds lose, repeat and delay messages", async () => {
   await withSeed(20_261_122, async (random) => {
     await using world = await openWorld();
     const feed = createHostileFeed(world.broker.main, () => random.pick(FEED_FATES));
@@ -123,7 +123,7 @@ test("whatever the live feeds lose, repeat and delay, a gate shows nothing uncle
   });
 });
 
-test("subscriptions of a moderated generation go with its tail, and others have none to verdicts", async () => {
+test("subscriptions of a moderated generation go with its cache, and others have none to verdicts", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { lingerMs: 50 });
   const [ref, plain] = [newRef(), newRef()];
@@ -137,7 +137,7 @@ test("subscriptions of a moderated generation go with its tail, and others have 
   expect(opened.isListening()).toBe(false);
 });
 
-test("that nobody judges is told once the policy's time is over, until it is taken, and again only after a new verdict", async () => {
+test("reports a moderation timeout once the policy's time is over, until it is taken, and again only after a new verdict", async () => {
   await using world = await openWorld();
   const told: number[] = [];
   const onUnjudged = async ({ visibility }: GenerationCache) => {
@@ -154,7 +154,7 @@ test("that nobody judges is told once the policy's time is over, until it is tak
   expect(world.errors).toMatchObject([{ message: "could not be recorded" }]);
 });
 
-test("nobody is told of moderation that keeps up", async () => {
+test("reports no timeout of moderation that keeps up", async () => {
   await using world = await openWorld();
   const told: GenerationCache[] = [];
   using opened = openHub(world, { onModerationTimeout: async (cache) => void told.push(cache) });

@@ -59,7 +59,7 @@ async function followedLog(world: Awaited<ReturnType<typeof openWorldToRollBack>
 }
 type HubOf = ReturnType<typeof openHub>["hub"];
 
-test("readers of events that the store has lost are broken off, before anybody has taken the log up again", async () => {
+test("readers of events that the store has lost are broken off before a worker takes over the log", async () => {
   await using world = await openWorldToRollBack();
   using opened = openHub(world);
   const { ref, reading } = await followedLog(world, opened.hub);
@@ -103,7 +103,7 @@ test.each([1, 4, 5, 20])(
   },
 );
 
-test("a tail that has ended is not served on once the connection was lost, without another look at the log", async () => {
+test("a cache that has ended is not served on once the connection was lost, without another look at the log", async () => {
   await using world = await openWorldToRollBack();
   using opened = openHub(world);
   const ref = newRef();

@@ -10,7 +10,7 @@ async function expectedFrames(world: World, ref: GenerationRef): Promise<string>
   return framesOf(stored.map(({ payload }) => payload)).replaceAll(/^1-/gm, "0-");
 }
 
-test("callers that open a generation at once share one tail and one subscription", async () => {
+test("callers that open a generation at once share one cache and one subscription", async () => {
   await using world = await openWorld();
   using opened = openHub(world);
   const ref = newRef();
@@ -21,7 +21,7 @@ test("callers that open a generation at once share one tail and one subscription
   expect(opened.feed.subscriptions).toHaveLength(1);
 });
 
-test("a generation that does not exist is not found, and leaves neither a subscription nor a tail", async () => {
+test("a generation that does not exist is not found, and leaves neither a subscription nor a cache", async () => {
   await using world = await openWorld();
   using opened = openHub(world);
   await expect(opened.hub.open(newRef())).rejects.toMatchObject({ code: "generation_not_found" });
@@ -81,7 +81,7 @@ test("the subscription ends with the generation", async () => {
   expect(opened.isListening()).toBe(false);
 });
 
-test("a tail that nobody reads is dropped after a while, one that is read is kept", async () => {
+test("drops a cache without readers after a while, and keeps one that is read", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { lingerMs: 100 });
   const [read, unread] = [newRef(), newRef()];
@@ -94,7 +94,7 @@ test("a tail that nobody reads is dropped after a while, one that is read is kep
   expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([false, true]);
 });
 
-test("a log that has ended is read again after a while though somebody always asks for it: it may have expired", async () => {
+test("a log that has ended is read again after a while, since it may have expired, though readers keep asking for it", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { lingerMs: 500 });
   const ref = newRef();
@@ -105,7 +105,7 @@ test("a log that has ended is read again after a while though somebody always as
   expect(cache.failure).toBeUndefined();
 });
 
-test("a tail that was dropped says so to whoever still holds it", async () => {
+test("a dropped cache tells its remaining readers its failure", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { lingerMs: 20 });
   const ref = newRef();

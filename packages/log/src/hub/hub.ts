@@ -15,14 +15,14 @@ import type { GenerationCache } from "./cache/generation-cache.ts";
 import { VerdictWatch } from "../moderation/verdict-watch.ts";
 import { verifyCache } from "./verify-cache.ts";
 
-/** The log has the last word: it is read to see whether it holds the same. */
+/** The log decides: it is read to see whether it holds the same event. */
 const MALFORMED_LIVE = new RepriseError("protocol_violation", "The live feed has shown what is no event.");
 const SWEEP_MS = 500;
-/** Whoever has just opened a tail is about to listen to it: for so long it counts as read. */
+/** Grace period in which a new cache counts as read. */
 const OPENED_MS = 1_000;
-/** A moderated tail is not opened for a further reader without having asked the log for withdrawals as recently as that. */
+/** A moderated cache is not opened for a further reader without having asked the log for withdrawals as recently as that. */
 const CHECKED_MS = 1_000;
-/** Logs that are read at once; each is in memory as a whole until it has become a tail. */
+/** Logs that are read at once; each is in memory as a whole until it has become a cache. */
 const LOADS = 16;
 /** How long to wait for one's turn: with a broker that is mute, each of them takes its whole time to fail. */
 const MAX_TURN_MS = 10_000;
@@ -30,8 +30,8 @@ const MAX_TURN_MS = 10_000;
 const UNCHECKED_PART = 1 / 16;
 
 /**
- * The generations that this node serves: one core subscription to the live feed per generation, whatever the number of
- * readers, and one copy of its events.
+ * The generations that this node serves: one core subscription to the live feed and one copy of the events per
+ * generation, shared by all its readers.
  *
  * The live feed is a hint, the log is the truth. Opening: subscribe, flush, read the log, then take from the feed only what
  * follows without a hole. Repair, that is reading the log from the last known place, runs when a live event shows a gap, when
@@ -39,11 +39,11 @@ const UNCHECKED_PART = 1 / 16;
  * silent generations are compared with their logs follows their own pace and a budget of the node: see `ProbeSchedule`.
  *
  * Nor is the log beyond doubt: a store may lose its end and go on with other events. So after a lost connection, and whenever the
- * feed or the log shows another event than the tail has, a tail takes nothing more until its last event has been seen in the log
- * again; if the leader does not have it, the tail's readers are broken off with `events_lost`.
+ * feed or the log shows another event than the cache has, a cache takes nothing more until its last event has been seen in the log
+ * again; if the leader does not have it, the cache's readers are broken off with `events_lost`.
  *
  * Where readers may have to wait for moderation the hub also follows what that says, and goes on following the log behind its end:
- * text may be withdrawn later, and whoever comes after that never gets it.
+ * text may be withdrawn later, and readers that come after that never get it.
  */
 export class Hub {
   readonly #options: Required<HubOptions>;
@@ -68,8 +68,8 @@ export class Hub {
   }
 
   /**
-   * The generation's tail, caught up with the log. Several callers share one. It is kept for as long as somebody listens to
-   * it, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
+   * The generation's cache, caught up with the log. Several callers share one. It is kept for as long as it has
+   * readers, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
    * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`; `draining` when the hub was closed
    *   meanwhile, `generation_erased` when it was erased, then or before
    */
@@ -94,20 +94,20 @@ export class Hub {
   }
 
   /**
-   * Nobody follows a log that has ended, so nobody would find out that its end is lost, or that it has expired. Its readers have all
-   * they need.
+   * The hub does not follow a log that has ended, so it would not notice that the log's end is lost, or that the log has expired. Readers
+   * of the old cache have all they need.
    */
   #isOutdated({ cache, endedSince = Infinity }: ServedGeneration): boolean {
     return cache.ended && (cache.isDoubted || Date.now() - endedSince > this.#options.lingerMs);
   }
 
-  /** Readers of a moderated tail would not learn of late withdrawals any more: they come back. */
+  /** Readers of a moderated cache would not learn of late withdrawals any more: they come back. */
   #forget(key: string, { verdicts }: ServedGeneration): void {
     if (verdicts) this.#drop(key);
     else this.#entries.delete(key);
   }
 
-  /** Reads the log until the tail has what is stored now. What a replica that lags does not know yet may still be missing. */
+  /** Reads the log until the cache has what is stored now. What a replica that lags does not know yet may still be missing. */
   async refresh(cache: GenerationCache): Promise<void> {
     const events = await this.#options.reader.readTail(cache.ref, cache.lastKnownStreamSeq - 1);
     // An event that is known comes first again, unless the log has become another one.
@@ -117,8 +117,8 @@ export class Hub {
   }
 
   /**
-   * Reads from the log's leader what the tail lacks: a request for each event, but then every event that was shown anywhere
-   * is in the tail.
+   * Reads from the log's leader what the cache lacks: a request for each event, but then every event that was shown anywhere
+   * is in the cache.
    * @throws RepriseError `broker_unavailable`
    */
   async refreshFromLeader(cache: GenerationCache): Promise<void> {
@@ -317,7 +317,7 @@ export class Hub {
     entry.live = undefined;
   }
 
-  /** Whoever still holds the tail learns that it gets no more events. */
+  /** The cache's remaining readers learn that it gets no more events. */
   #drop(key: string, failure = HUB_FAILURE.dropped): void {
     const entry = this.#entries.get(key);
     if (!entry) return;

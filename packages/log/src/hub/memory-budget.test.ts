@@ -8,11 +8,11 @@ function candidate(key: string, bytes: number, readers: number, idleSince = 0) {
   return { key, cache: { bytes, trim: () => {} }, inUse: readers > 0, idleSince };
 }
 
-test("nothing goes while all tails fit into the budget", () => {
+test("nothing goes while all caches fit into the budget", () => {
   expect(planEviction([candidate("a", 60 * KIB, 0), candidate("b", 40 * KIB, 1)], 100 * KIB)).toEqual([]);
 });
 
-test("tails without readers go first, the longest unused of them before the others, and no more than needed", () => {
+test("caches without readers go first, the longest unused of them before the others, and no more than needed", () => {
   const tails = [
     candidate("young", 50 * KIB, 0, 20),
     candidate("read", 500 * KIB, 3),
@@ -21,7 +21,7 @@ test("tails without readers go first, the longest unused of them before the othe
   expect(planEviction(tails, 570 * KIB).map(({ key, keepBytes }) => [key, keepBytes])).toEqual([["old", 0]]);
 });
 
-test("of tails with readers the largest are trimmed, and keep what readers that keep up need", () => {
+test("of caches with readers the largest are trimmed, and keep what readers that keep up need", () => {
   const tails = [
     candidate("small", 100 * KIB, 1),
     candidate("large", 900 * KIB, 1),
@@ -34,7 +34,7 @@ test("of tails with readers the largest are trimmed, and keep what readers that 
   ]);
 });
 
-test("whatever the tails, after the trims they fit, or nothing is left to trim", () => {
+test("any caches fit after the trims, or nothing is left to trim", () => {
   const anyTail = fc.record({ bytes: fc.nat(1_000 * KIB), readers: fc.nat(2), idleSince: fc.nat(100) });
   fc.assert(
     fc.property(fc.array(anyTail, { maxLength: 30 }), fc.nat(10_000 * KIB), (shapes, maxBytes) => {

@@ -9,16 +9,16 @@ interface Candidate {
 export interface Eviction<T extends Candidate> {
   readonly key: string;
   readonly cache: T["cache"];
-  /** How much of the tail may stay; 0 to forget it whole. */
+  /** How much of the cache may stay; 0 to forget it whole. */
   readonly keepBytes: number;
 }
 
-/** What a tail with readers keeps at the least: enough for those that keep up. */
+/** What a cache with readers keeps at the least: enough for those that keep up. */
 const KEPT_FOR_READERS = 64 * 1_024;
 
 /**
- * What has to go so that all tails together fit into the budget: first whole tails that are not in use, the longest unused
- * first; then the oldest events of the largest tails that are, whose readers read them from the log if they still need them.
+ * What has to go so that all caches together fit into the budget: first whole caches that are not in use, the longest unused
+ * first; then the oldest events of the largest caches that are, whose readers read them from the log if they still need them.
  */
 export function planEviction<T extends Candidate>(tails: readonly T[], maxBytes: number): Eviction<T>[] {
   let excess = tails.reduce((sum, { cache }) => sum + cache.bytes, 0) - maxBytes;

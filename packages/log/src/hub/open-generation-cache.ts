@@ -16,7 +16,7 @@ export interface OpenCacheOptions {
   onError: (error: unknown) => void;
 }
 
-/** A tail that is caught up with the log, and the live feed that goes on from there. */
+/** A cache that is caught up with the log, and the live feed that goes on from there. */
 export interface OpenedCache {
   readonly cache: GenerationCache;
   readonly live: Subscription;

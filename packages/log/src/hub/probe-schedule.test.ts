@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
 
-/** How often a generation is probed while its events come with these gaps, by someone who looks every 500 ms. */
+/** How often a generation is probed while its events come with these gaps, with a check every 500 ms. */
 function probesDuring(gapsMs: readonly number[]): number {
   const pace = new ProbeSchedule(1_500, 0, 0);
   let now = 0;
@@ -75,7 +75,7 @@ describe("the budget of probes", () => {
     expect(dueForProbe(silent(50), 9, 500)).toHaveLength(10);
   });
 
-  test("everybody has a turn in the end", () => {
+  test("every generation has a turn in the end", () => {
     const generations = Array.from({ length: 1_000 }, () => ({ pace: new ProbeSchedule(1_500, 0, 0) }));
     const asked = new Set<object>();
     for (let now = 0; now <= 8_000; now += 500) {

@@ -52,7 +52,7 @@ export class ProbeSchedule {
   }
 }
 
-/** A node probes so often at most, whatever the number of its generations: 2,000 silent ones each get theirs every 10 s. */
+/** Probes of a node per second, at most, for all its generations together: 2,000 silent ones each get one every 10 s. */
 const PROBES_PER_SECOND = 200;
 
 /** Which of the candidates to probe now, those that are due for the longest first, if the question is put every `everyMs`. */

@@ -34,7 +34,7 @@ function readWith(replica: readonly StoredEvent[], leader: readonly StoredEvent[
   return readHistory(sources, TAIL, fromSeq);
 }
 
-test("events that the tail has let go of come from the log, from the one that is wanted on", async () => {
+test("events that the cache has let go of come from the log, from the one that is wanted on", async () => {
   expect(await readWith(LOG, LOG, 5)).toEqual([LOG[5]!.payload]);
   expect(await readWith(LOG, LOG, 4)).toEqual([LOG[4]!.payload, LOG[5]!.payload]);
 });

@@ -11,9 +11,9 @@ interface Sources {
 }
 
 /**
- * Events that a tail has let go of and may show, from `fromSeq` on: one small batch, read from the log, as they are to be shown.
+ * Events that a cache has let go of and may show, from `fromSeq` on: one small batch, read from the log, as they are to be shown.
  * @throws RepriseError `cursor_expired` when the log no longer keeps them; `broker_unavailable`, also when the replica that
- *   answers does not have them yet; the tail's failure
+ *   answers does not have them yet; the cache's failure
  */
 export async function readHistory(
   { reader, leader }: Sources,
@@ -32,7 +32,7 @@ export async function readHistory(
     }
     after = events.at(-1)?.streamSeq ?? after;
     if (more && events.length > 0) continue;
-    // The tail has had the event, so the answer ends too early: the replica lags, or the log is gone. The leader knows.
+    // The cache has had the event, so the answer ends too early: the replica lags, or the log is gone. The leader knows.
     const [next] = await leader.readTail(cache.ref, after, 1);
     throw next && peekSeq(next.payload) <= fromSeq ? lagging() : expired();
   }

@@ -4,20 +4,20 @@ import type { GenerationCache } from "./cache/generation-cache.ts";
 
 export interface RepairOptions {
   cache: GenerationCache;
-  /** Reads the log until the tail has what is stored now. */
+  /** Reads the log until the cache has what is stored now. */
   refresh: () => Promise<void>;
-  /** Asks the leader whether the log still has the tail's last event. Returns why the tail can't go on, if it can't. */
+  /** Asks the leader whether the log still has the cache's last event. Returns why the cache can't go on, if it can't. */
   verify: () => Promise<RepriseError | undefined>;
-  /** Called when the log has lost what the tail has; or can't be read, or does not close the gap, for a minute. */
+  /** Called when the log has lost what the cache has; or can't be read, or does not close the gap, for a minute. */
   giveUp: (failure: RepriseError) => void;
-  /** Told that the leader does not have what the tail was told of: a client that is no part of the platform may say anything. */
+  /** Told that the leader does not have what the cache was told of: a client that is no part of the platform may say anything. */
   onError: (error: unknown) => void;
 }
 
 const BUDGET_MS = 60_000;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
-/** A replica that does not show the tail's last event mostly lags; after so many tries the leader is asked. */
+/** A replica that does not show the cache's last event mostly lags; after so many tries the leader is asked. */
 const TRIES_BEFORE_VERIFYING = 3;
 /** After so many, some two seconds, a gap that stays is none of a replica that lags: the log may have become another one. */
 const TRIES_BEFORE_DOUBT = 8;
@@ -25,8 +25,8 @@ const TRIES_BEFORE_DOUBT = 8;
 const TRIES_BEFORE_FORGETTING = 12;
 
 /**
- * Brings one tail in line with its log. However often it is asked for, one repair runs at a time, and one more behind it if it
- * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries. It goes on until the tail
+ * Brings one cache in line with its log. However often it is asked for, one repair runs at a time, and one more behind it if it
+ * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries. It goes on until the cache
  * has no gap and its last event is not doubted any more, or is known to be lost; a gap in front of an event that the leader does not have
  * is none.
  */

@@ -5,13 +5,13 @@ import type { Repair } from "./repair.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 import type { VerdictWatch } from "../moderation/verdict-watch.ts";
 
-/** A tail and what the hub knows about it. */
+/** A cache and what the hub knows about it. */
 export interface ServedGeneration {
   readonly cache: GenerationCache;
   live: Subscription | undefined;
   readonly repair: Repair;
   readonly pace: ProbeSchedule;
-  /** For tails whose readers may have to wait for moderation. */
+  /** For caches whose readers may have to wait for moderation. */
   readonly verdicts: VerdictWatch | undefined;
   idleSince: number;
   /** Since when readers have had all there is to the end. */
@@ -20,7 +20,7 @@ export interface ServedGeneration {
   readonly check: TtlCheck;
 }
 
-/** A tail that is being opened. */
+/** A cache that is being opened. */
 export interface OpeningTail {
   readonly entry: Promise<ServedGeneration>;
   /** The newest event that its log is known to have; -1 while nothing is known of it. */

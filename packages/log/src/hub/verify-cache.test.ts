@@ -18,7 +18,7 @@ const LOST = LOG.slice(0, 2);
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-/** A tail of the whole log whose last event is doubted. */
+/** A cache of the whole log whose last event is doubted. */
 function doubtedTail(): GenerationCache {
   const cache = new GenerationCache(REF, plainFraming, {
     events: LOG.map(({ payload }) => payload),

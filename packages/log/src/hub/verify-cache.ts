@@ -5,9 +5,9 @@ import { RECHECK_MS } from "../append/rollback.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 
 /**
- * Has the leader say whether the log still has a doubted tail's last event. What it shows behind that is taken in. A leader that has
+ * Has the leader say whether the log still has a doubted cache's last event. What it shows behind that is taken in. A leader that has
  * been deposed and does not know it answers with an old log: it takes two answers, a while apart, to call an event lost.
- * @returns why the tail can't go on, if it can't
+ * @returns why the cache can't go on, if it can't
  * @throws RepriseError `broker_unavailable`
  */
 export async function verifyCache(
@@ -19,6 +19,6 @@ export async function verifyCache(
     cache.acceptStored(await leader.readTail(cache.ref, cache.lastKnownStreamSeq - 1));
     if (!cache.isDoubted) return undefined;
   }
-  // Of a log without any event nobody can say whether it is lost or has expired; the next reader is told what is known of it.
+  // An empty log may be lost or expired, which cannot be told apart here; the next reader gets what is known of it.
   return (await leader.readLast(cache.ref)) ? HUB_FAILURE.lost : HUB_FAILURE.dropped;
 }

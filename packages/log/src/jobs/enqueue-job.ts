@@ -5,7 +5,7 @@ import type { Publish } from "../nats/publisher.ts";
 export interface EnqueueOptions {
   model: string;
   ref: GenerationRef;
-  /** The generation's seq-0 event, so that a worker can write it if whoever created the generation died before it did. */
+  /** The generation's seq-0 event, so that a worker can write it if the node that created the generation died before it did. */
   payload: Uint8Array;
   /** How long to go on when the broker does not answer; an election takes up to 10 s. Default 20 s. */
   budgetMs?: number;

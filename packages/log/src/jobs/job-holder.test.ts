@@ -16,12 +16,12 @@ test("a worker that runs a generation says so, and of no other one", async () =>
   stop();
 });
 
-test("a worker that is not there is not waited for, unless everybody has just come back", async () => {
+test("a worker that is not there is not waited for, unless connections have just come back", async () => {
   await using world = await openWorld();
   expect(await isHeld(world.broker.main, worker, generation)).toBe(false);
-  // As if everybody went on coming back for a minute: the test takes no part of the second that it really is.
+  // As if connections went on coming back for a minute: the test does not depend on the one second that it really is.
   const asked = isHeld(world.broker.main, worker, generation, () => performance.now() + 60_000);
-  // The broker has said once that nobody is there before this one is back.
+  // The broker has answered "no responders" once before this worker is back.
   await isHeld(world.broker.main, worker, generation);
   answerHolderQueries(world.broker.reads, worker, () => true);
   expect(await asked).toBe(true);

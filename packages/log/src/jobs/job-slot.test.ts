@@ -31,7 +31,7 @@ test("a parked job's slot is another's, and it has it back once that one has end
   expect(desk.slots.parked).toBe(0);
 });
 
-test("whoever waits for a slot is served before the queue is asked for more, in order", async () => {
+test("waiting jobs get free slots in order, before more jobs are requested from the queue", async () => {
   const desk = openSlots(1);
   const jobs = [desk.slots.take()!];
   jobs[0]!.park();

@@ -10,7 +10,7 @@ export class JobSlots {
   readonly #waiting: (() => void)[] = [];
   parked = 0;
 
-  /** @param onFree called when there is a slot that nobody here waits for */
+  /** @param onFree called when there is a free slot and no job of this process waits for one */
   constructor(credit: PullCredit, onFree: () => void) {
     this.#credit = credit;
     this.#onFree = onFree;

@@ -59,7 +59,7 @@ test("pull requests that the broker knows of are left alone, however long no job
   world.broker.reads.subscribe("_INBOX.>", {
     callback: (_, msg) => void (msg.headers?.code === 100 && heartbeats++),
   });
-  // Each is worth a renewal, of which three without a word are too many.
+  // Each makes a renewal, of which three without an answer are too many.
   await eventually(() => expect(heartbeats).toBeGreaterThan(5));
   expect([pulls(), world.errors]).toEqual([1, []]);
   puller.stop();

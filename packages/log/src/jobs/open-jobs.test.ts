@@ -111,7 +111,7 @@ test("a job that is deleted is gone for its queue too, and can be deleted twice"
   expect(idsOf(await walk(world.broker))).toEqual([other!.ref.generation]);
 });
 
-test("a job that runs can be deleted: nobody gets it again, and its holder's answer is void", async () => {
+test("a running job can be deleted: no worker gets it again, and its holder's acknowledgement is void", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   const [job] = await enqueue(world, 1, "b");

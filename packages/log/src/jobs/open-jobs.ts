@@ -12,7 +12,7 @@ import { HEADER } from "../nats/header.ts";
 import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
- * The queue as whoever tidies up sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs
+ * The queue as a reaper sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs
  * or has lost its worker, and whether its model has a worker at all. Jobs are met by walking along the stream, each once: a list
  * of all open ones, asked for again and again, would be megabytes at the time when the platform can least afford it.
  */
@@ -82,7 +82,7 @@ export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: 
 }
 
 /**
- * Every job in the queue, oldest first: where the replica that answers knows of no more, the leader has the last word. Costs a request
+ * Every job in the queue, oldest first: where the replica that answers knows of no more, the leader decides. Costs a request
  * for each job that the replica lacks.
  * @throws RepriseError `broker_unavailable`
  */
@@ -122,7 +122,7 @@ export async function readJob(
 }
 
 /**
- * Takes exactly this job out of the queue, whoever holds it: one that was queued anew for the same generation stays. For a
+ * Takes exactly this job out of the queue, held or not: one that was queued anew for the same generation stays. For a
  * generation that has ended; its job's holder notices nothing, and its acknowledgement is void.
  * @throws RepriseError `broker_unavailable`
  */

@@ -42,7 +42,7 @@ test("a job that comes when every slot is taken is refused", () => {
   expect([credit.take(), credit.take()]).toEqual([true, false]);
 });
 
-test("whatever happens, no more is asked for and taken together than there are slots", () => {
+test("jobs requested and jobs taken never exceed the slots together", () => {
   const anyStep = fc.constantFrom("request", "take", "release", "unused", "expire");
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), fc.array(anyStep, { maxLength: 200 }), (slots, steps) => {

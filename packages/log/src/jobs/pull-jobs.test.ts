@@ -249,7 +249,7 @@ test("a job that the broker has lost meanwhile can be ended like any other", asy
   await using world = await openWorld();
   const manager = await jetstreamManager(world.broker.main);
   const run = async (job: Job) => {
-    // Nobody is there to hear it.
+    // No server is there to receive it.
     await manager.streams.delete(JOBS_STREAM);
     await job.ack();
   };
@@ -314,7 +314,7 @@ test("a job that ends after its connection was closed is left to the broker", as
   expect(worker.puller.running).toBe(0);
 });
 
-test("a queue takes the time that a job may be silent from whoever pulled last", async () => {
+test("a queue's ack wait is that of the worker that pulled last", async () => {
   await using world = await openWorld();
   using first = await work(world, { ackWaitMs: 5_000 });
   using second = await work(world, { ackWaitMs: 7_000 });

@@ -58,14 +58,14 @@ export interface Puller {
 const PULL_EXPIRES_MS = 30_000;
 /** How often the broker says that it still knows of a pull request, and how often requests are renewed. */
 const HEARTBEAT_MS = 1_000;
-/** Pull requests live in the memory of the queue's leader. After so many renewals without a word from it they are lost. */
+/** Pull requests live in the memory of the queue's leader. After so many renewals without an answer they are lost. */
 const MOST_SILENT_RENEWALS = 3;
 /** Statuses of the broker's answers to a pull request. */
 const HEARTBEAT = 100;
 const EXPIRED = 408;
 /** With a count of what was not used: the next job has more bytes than the rest of the request. */
 const ENDED = 409;
-/** Nobody listens: the queue has no leader at the moment, or a store that was rolled back has lost the consumer. */
+/** No responders: the queue has no leader at the moment, or a store that was rolled back has lost the consumer. */
 const UNHEARD = 503;
 
 /**
@@ -140,7 +140,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   async function reopen(): Promise<void> {
     if (reopening || stopped) return;
     reopening = true;
-    // A broker that does not answer yet is asked again after the next pull that nobody hears.
+    // A broker that does not answer yet is asked again after the next pull without responders.
     await ensureJobConsumer(connection, model, ackWaitMs).catch(() => undefined);
     reopening = false;
   }

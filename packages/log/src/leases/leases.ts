@@ -14,27 +14,27 @@ export interface LeasesOptions {
   holder: string;
   /** Begins with a piece of the work. */
   onGained: (name: string) => void;
-  /** Ends with a piece of the work: somebody else has it, or is to have it. Resolves once nothing more is done for it. */
+  /** Ends with a piece of the work: another process has it, or is to have it. Resolves once nothing more is done for it. */
   onLost: (name: string) => Promise<void>;
   onError: (error: unknown) => void;
 }
 
 export interface Leases {
-  /** Leaves a piece of work to others for a while: somebody else does it already. `onLost` is not called for it. */
+  /** Leaves a piece of work to others for a while: another process does it already. `onLost` is not called for it. */
   forfeit(name: string): void;
   /** Gives up everything, so that others can begin at once. */
   close(): Promise<void>;
 }
 
 const TICK_MS = 1_000;
-/** Twice as long as a lease: by then whoever does the work holds its lease too. */
+/** Twice as long as a lease: by then the process that does the work holds its lease too. */
 const FORFEIT_MS = 16_000;
 const MAX_WORDS = 4_096;
 const MAX_BYTES = 1_024 * 1_024;
 
 /**
- * Shares pieces of work among processes: each piece has one holder at a time, and every process about as many as the others. Who says
- * nothing for eight seconds, by the broker's clock, holds nothing any more. A holder that was cut off may go on for longer than that: what it
+ * Shares pieces of work among processes: each piece has one holder at a time, and every process about as many as the others. A process
+ * that renews nothing for eight seconds, by the broker's clock, holds nothing any more. A holder that was cut off may go on for longer than that: what it
  * does must be fenced by other means.
  */
 export function holdLeases(options: LeasesOptions): Leases {

@@ -46,12 +46,12 @@ test("what a live holder has is left to it, and what a silent one had is taken",
   expect(stepsOf(words)).toEqual({ ...NOTHING, gain: ["a", "c"] });
 });
 
-test("when somebody joins, what is more than the share is released", () => {
+test("releases what is more than its share when another process joins", () => {
   const words = [member("me"), member("new"), ...NAMES.map((name) => lease(name, "me"))];
   expect(stepsOf(words, NAMES)).toEqual({ ...NOTHING, renew: ["a", "b"], release: ["c", "d"] });
 });
 
-test("who was silent for too long has lost what others have taken, and keeps what nobody wanted", () => {
+test("a process that was silent for too long loses what others have taken, and keeps the rest", () => {
   const words = [member("me"), member("other"), lease("a", "other"), lease("b", "me", 20)];
   expect(stepsOf(words, ["a", "b"])).toMatchObject({ lost: ["a"], renew: ["b"] });
 });

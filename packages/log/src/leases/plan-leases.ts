@@ -1,6 +1,6 @@
 import { leaseSubject, memberSubject } from "@reprise/protocol";
 
-/** The last word under one subject: who is there, or who holds a piece of work. An empty holder is nobody. */
+/** The last record under one subject: a member, or the holder of a piece of work. An empty holder is none. */
 export interface LeaseRecord {
   readonly subject: string;
   readonly holder: string;
@@ -8,7 +8,7 @@ export interface LeaseRecord {
   readonly storedAtUs: number;
 }
 
-/** A piece of work, and the word about it that the next one has to follow. 0 where there is none. */
+/** A piece of work, and the stream sequence of its last record, which the next one has to follow. 0 where there is none. */
 export interface LeaseAction {
   readonly name: string;
   readonly streamSeq: number;
@@ -22,7 +22,7 @@ export interface LeasePlan {
 }
 
 export interface LeaseState {
-  /** Everything that was said, this process's own newest word among it: the newest of all tells the time. */
+  /** All records, this process's own newest one among them: the newest of all is the current time. */
   readonly words: readonly LeaseRecord[];
   readonly names: readonly string[];
   readonly holder: string;
@@ -32,7 +32,7 @@ export interface LeaseState {
 
 const LEASE_US = 8_000_000;
 
-/** What a process does about the pieces of work: keeps what it has, up to its fair share, and takes what nobody has. */
+/** What a process does about the pieces of work: keeps what it has, up to its fair share, and takes what has no holder. */
 export function planLeases({ words, names, holder, held, group }: LeaseState): LeasePlan {
   const now = words.reduce((newest, { storedAtUs }) => Math.max(newest, storedAtUs), 0);
   const isLive = (word: LeaseRecord | undefined) =>
@@ -50,7 +50,7 @@ export function planLeases({ words, names, holder, held, group }: LeaseState): L
     const isMine = isLive(word) && word!.holder === holder;
     if (held.has(name) && (isMine || !isLive(word))) mine.push(step);
     else if (held.has(name)) lost.push(step);
-    // A word of this process that it does not know of was thought lost: it counts, and is repeated.
+    // A record of this process that it does not know of was taken for lost: it counts, and is repeated.
     else if (!isLive(word) || isMine) free.push(step);
   }
   return {

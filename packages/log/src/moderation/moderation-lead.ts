@@ -2,7 +2,7 @@
 export interface ModerationLag {
   /** For how long the oldest text that was judged now had been there. */
   readonly ms: number;
-  /** Of the text that readers could see by then, how much nobody had judged. */
+  /** How much of the text that readers could see by then was not judged. */
   readonly characters: number;
 }
 
@@ -10,11 +10,11 @@ const TRIM_EVERY = 1_024;
 
 /**
  * How much text readers of a log are ahead of moderation, and how much they may be: an event with which it would be more is not
- * shown until what is before it, or it itself, is judged. Keeps 16 bytes of each event that nobody has judged.
+ * shown until what is before it, or it itself, is judged. Keeps 16 bytes for each event that is not judged.
  */
 export class ModerationLead {
   readonly #most: number;
-  /** Of the events from `#firstSeq` on: how long all text up to each is, and when it came. NaN: it has no text, or nobody saw it come. */
+  /** Of the events from `#firstSeq` on: how long all text up to each is, and when it came. NaN: it has no text, or its arrival was not observed. */
   #ends: number[] = [];
   #cameAt: number[] = [];
   #firstSeq = 0;
@@ -22,7 +22,7 @@ export class ModerationLead {
   #before = 0;
   #judged = 0;
   #shown = 0;
-  /** What any word has judged, of this log or one that the store has lost. */
+  /** The furthest that any verdict has judged, of this log or one that the store has lost. */
   #measured = 0;
 
   /** @param most in UTF-16 code units, as everything here that counts characters; infinite where there is no limit */

@@ -2,13 +2,13 @@ const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
 
 /**
- * When it is to be reported that nobody judges a log: once that has lasted for a while, once for each place at which judging has come to
- * a stop, and again, later and later, until it is taken.
+ * When to report that a log is not being judged: once that has lasted for the policy's time, once for each place at which judging has
+ * come to a stop, and again, with longer and longer pauses, until it is taken.
  */
 export class ModerationTimeout {
   readonly #afterMs: number;
   #judged = 0;
-  /** Since when nobody has judged what comes behind `#judged`. */
+  /** Since when what comes behind `#judged` has waited for a verdict. */
   #since: number | undefined;
   #reported = -1;
   #tryAt = 0;

@@ -36,7 +36,7 @@ async function list({ log }: World, count: number, { tenant = "acme", afterNowMs
   return names;
 }
 
-test("a tenant's reviews are listed as they came, page by page, and nobody else's with them", async () => {
+test("lists a tenant's reviews in the order in which they came, page by page, without other tenants' reviews", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   const { tenant } = newRef();
@@ -109,7 +109,7 @@ test.each([
   JSON.stringify({ ...record(), channel: undefined }),
 ])("%j is no record", (text) => expect(decodeReviewRecord(Buffer.from(text))).toBeUndefined());
 
-test("without a broker nobody knows what waits, and the caller is told", async () => {
+test("listing reviews without a broker fails with broker_unavailable", async () => {
   await using world = await openWorld();
   await world.server.stop();
   const ref = newRef();

@@ -82,7 +82,7 @@ test.each<[string, PublishOutcome | Error, object]>([
   },
 );
 
-test("whoever waits for the first rules is told once when they are stored, with a time that is not after it", async () => {
+test("the watch for the first rules reports them once they are stored, once, with a time that is not later", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   expect(await firstRuleSetAt(main)).toBeUndefined();

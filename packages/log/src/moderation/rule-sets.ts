@@ -12,8 +12,8 @@ import type { Publish } from "../nats/publisher.ts";
 import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
- * The rules that generations are judged by, stored once under a name that stands for what they say: a log names them and stays small,
- * and whoever judges it, now or later, does so by exactly these.
+ * The rules that generations are judged by, stored once under a name that follows from their content: a log names them and stays small,
+ * and is judged by exactly these rules, now or later.
  */
 
 /** Makes sure that a set of rules is kept for as long as the logs that name it. */
@@ -84,7 +84,7 @@ interface InfoAnswer {
 }
 
 /**
- * When the oldest rules were stored, by the broker's clock: no log before that names any. Undefined while nobody has asked for
+ * When the oldest rules were stored, by the broker's clock: no log before that names any. Undefined while no generation has asked for
  * moderation.
  * @throws RepriseError `broker_unavailable`
  */

@@ -9,14 +9,14 @@ import { subscribeVerdicts, type VerdictReader } from "./verdicts.ts";
 export interface VerdictWatchOptions {
   connection: NatsConnection;
   verdicts: Pick<VerdictReader, "readVerdict">;
-  /** Called when readers of the tail can be sent more. */
+  /** Called when readers of the cache can be sent more. */
   onShown: (cache: GenerationCache) => void;
   /**
-   * Called when nobody has judged anything behind `judged` during the policy's time; again, later and later, when it rejects. By then
-   * somebody may have judged on.
+   * Called when no verdict has gone beyond `judged` during the policy's time; again, with longer and longer pauses, when it rejects. By
+   * then a verdict may have come.
    */
   onModerationTimeout: (cache: GenerationCache, judged: number) => Promise<void>;
-  /** Told how far the tail's readers were ahead, whenever more is judged. */
+  /** Told how far the cache's readers were ahead, whenever more is judged. */
   onLag: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
 }
@@ -24,8 +24,8 @@ export interface VerdictWatchOptions {
 const MAX_WAIT_MS = 10_000;
 
 /**
- * Tells one moderated tail what moderation says of it: live, and from what is stored where the live feed may have lost something.
- * Also finds out that moderation says nothing.
+ * Gives one moderated cache its verdicts: live, and from what is stored where the live feed may have lost one.
+ * Also notices that no verdicts come.
  */
 export class VerdictWatch {
   readonly #options: VerdictWatchOptions;
@@ -93,7 +93,7 @@ export class VerdictWatch {
     this.#live = undefined;
   }
 
-  /** Nobody is called absent on the live feed's word alone. */
+  /** The live feed may have lost verdicts, so the stored one is read before a timeout is reported. */
   async #report(judged: number): Promise<void> {
     const isRead = await this.#read();
     if (!isRead || !this.#live) return;

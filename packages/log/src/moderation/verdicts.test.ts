@@ -6,7 +6,7 @@ import { publishLiveVerdict, storeVerdict, subscribeVerdicts } from "./verdicts.
 
 const verdict = (judged: number): Verdict => ({ judged, cleared: judged, decided: 0 });
 
-test("the last verdict is stored where nobody was faster, and is read at any replica and at the leader", async () => {
+test("stores a verdict unless another one was stored first; it is read at any replica and at the leader", async () => {
   await using world = await openWorld();
   const { publish, verdicts } = world.log;
   const ref = newRef();

@@ -25,7 +25,7 @@ export function publishLiveVerdict(connection: NatsConnection, ref: GenerationRe
 }
 
 /**
- * Stores a verdict, and tells those who listen, unless somebody has stored another one meanwhile (`conflict`).
+ * Stores a verdict, which the broker republishes, unless another one was stored meanwhile (`conflict`).
  * @param expectedLast the stream sequence of the verdict that is stored now; 0 for none
  */
 export function storeVerdict(
@@ -50,7 +50,7 @@ export interface StoredVerdict {
 export interface VerdictReader {
   /** From any replica: true, but it may be a moment old. */
   readVerdict(ref: GenerationRef): Promise<StoredVerdict | undefined>;
-  /** From the leader, for whoever writes the next one: it sees everything that was acknowledged before. */
+  /** From the leader, for the process that writes the next one: it has everything that was acknowledged before. */
   readVerdictFromLeader(ref: GenerationRef): Promise<StoredVerdict | undefined>;
 }
 

@@ -77,7 +77,7 @@ test.each([
   expect([visibility.shownSeq(6), visibility.shownSeq(9)]).toEqual([6, 6]);
 });
 
-test("fail_closed shows what is cleared, and says that nobody judges until somebody has gone on", () => {
+test("fail_closed shows what is cleared, and reports moderation as unavailable until the next verdict", () => {
   const visibility = gate();
   visibility.accept(verdict(3), 5);
   tell(visibility, 6, unavailable("fail_closed", 3));
@@ -89,7 +89,7 @@ test("fail_closed shows what is cleared, and says that nobody judges until someb
 test.each([
   ["gate", gate],
   ["retract", retract],
-] as const)("what nobody has judged of a %s is known, until readers are told that nobody does", (_, make) => {
+] as const)("unjudged events of a %s are known as such until readers are told that moderation is unavailable", (_, make) => {
   const visibility = make();
   expect([visibility.isUnjudged(0), visibility.isUnjudged(1)]).toEqual([false, true]);
   visibility.accept(verdict(1, { cleared: 0 }), 1);
@@ -98,7 +98,7 @@ test.each([
   expect(visibility.isUnjudged(2)).toBe(false);
 });
 
-test("retract shows only so much text that nobody has judged, unless fail_open says otherwise", () => {
+test("retract shows a limited amount of unjudged text, unless fail_open lifts the limit", () => {
   const visibility = retract(5);
   reach(visibility, 1);
   for (const [seq, text] of ["abc", "de", "f", ""].entries()) reach(visibility, seq + 2, delta(text));
@@ -113,7 +113,7 @@ test("retract shows only so much text that nobody has judged, unless fail_open s
   expect(visibility.shownSeq(8)).toBe(8);
 });
 
-test("retract that fail_closed has closed shows nothing that comes behind that, until somebody judges on", () => {
+test("retract that fail_closed has closed shows nothing that comes behind that, until the next verdict", () => {
   const visibility = retract();
   for (const seq of [1, 2]) reach(visibility, seq, delta("a"));
   tell(visibility, 3, unavailable("fail_closed", 0));
@@ -123,7 +123,7 @@ test("retract that fail_closed has closed shows nothing that comes behind that, 
   expect([visibility.shownSeq(4), visibility.isUnavailable]).toEqual([4, false]);
 });
 
-test("of retract that fail_open has opened the lag is what readers could see, whatever they may else", () => {
+test("once fail_open has opened retract, the lag is what readers could see", () => {
   const visibility = retract(5);
   const lags: ModerationLag[] = [];
   visibility.onLag = (lag) => lags.push(lag);
@@ -164,7 +164,7 @@ test("a further attempt makes no lag of what was judged before it", () => {
   expect(lags).toMatchObject([{ characters: 6 }, { characters: 1 }]);
 });
 
-test("whoever asks is told how far readers of retract were ahead, of what came since", () => {
+test("reports how far readers of retract were ahead, of the text that came since onLag was set", () => {
   const visibility = retract(5);
   reach(visibility, 1, delta("here before"));
   const lags: ModerationLag[] = [];
@@ -178,7 +178,7 @@ test("whoever asks is told how far readers of retract were ahead, of what came s
   expect(lags[0]!.ms).toBeGreaterThanOrEqual(0);
 });
 
-test("nobody waits where nothing is judged, or verdicts are only noted", () => {
+test("readers wait for moderation neither without a policy nor in mode observe", () => {
   expect(holdingModeration(undefined)).toBeUndefined();
   expect(holdingModeration({ moderation: { ...MODERATION, mode: "observe" } } as never)).toBeUndefined();
 });
@@ -201,7 +201,7 @@ test("a verdict says nothing of a later attempt, which may have taken the place 
   expect(ahead.shownSeq(9)).toBe(6);
 });
 
-test("a verdict of an attempt that the tail does not have waits for that, and clears nothing of any other", () => {
+test("a verdict of an attempt that the cache does not have waits for that, and clears nothing of any other", () => {
   const visibility = gate();
   const begin = (seq: number, attempt: number, nonce: string) => {
     const draft = { ...startedDraft(), attempt, nonce };

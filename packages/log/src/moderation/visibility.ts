@@ -18,7 +18,7 @@ type UnavailableEvent = Extract<KnownEvent, { type: "moderation.unavailable" }>;
 /** A policy under which readers may have to wait for moderation. */
 export type HoldingModeration = EffectiveModeration & { readonly mode: "gate" | "retract" };
 
-/** Undefined where readers are shown everything at once: nothing is judged, or nobody waits for it. */
+/** Undefined where readers are shown everything at once: nothing is judged, or readers do not wait for it. */
 export function holdingModeration(policy: EffectivePolicy | undefined): HoldingModeration | undefined {
   const moderation = policy?.moderation;
   return moderation && moderation.mode !== "observe" ? (moderation as HoldingModeration) : undefined;
@@ -26,10 +26,10 @@ export function holdingModeration(policy: EffectivePolicy | undefined): HoldingM
 
 /**
  * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but what is too far
- * ahead of moderation, what comes after it was recorded that nobody judges, if that closes it, and a terminal event and what follows
- * it, each until it is judged: behind a clean end nothing follows from what is in the log. What verdicts say only ever grows, whatever order they
- * come in, and is acted upon only by who has the decisions that go with it. Only a new attempt, of which a verdict knows nothing, may
- * have taken the place of what that was about: the store had lost it.
+ * ahead of moderation, what comes after `moderation.unavailable` was recorded with `fail_closed`, and a terminal event and what follows
+ * it, each until it is judged: a clean end promises that nothing follows. Verdicts only ever grow, may come in any order, and count
+ * once the cache has the decisions that go with them. Only a new attempt, which a verdict does not know, may
+ * have taken the place of the events that it was about: the store had lost them.
  */
 export class Visibility {
   /** Called whenever more is judged of a log whose text is shown before that. */
@@ -38,7 +38,7 @@ export class Visibility {
   readonly #lead: ModerationLead | undefined;
   /** What any verdict has said. */
   #judged = 0;
-  /** What counts: of verdicts whose decisions are in the tail. */
+  /** What counts: of verdicts whose decisions are in the cache. */
   #settledJudged = 0;
   #settledCleared = 0;
   /** What waits for a decision. Waiting for the last of several is late at worst. */
@@ -46,9 +46,9 @@ export class Visibility {
   /** The attempt that the newest verdict has seen: what was said before it was seen no longer counts. */
   #attempt = 0;
   #nonce: string | undefined;
-  /** Of an attempt that the tail does not have: it will come, or is one that the store has lost. */
+  /** Of an attempt that the cache does not have: it will come, or is one that the store has lost. */
   #ahead: Verdict | undefined;
-  /** The attempts of the tail. */
+  /** The attempts of the cache. */
   readonly #begun: StartedEvent[] = [];
   #endSeq: number | undefined;
   #unavailable: UnavailableEvent | undefined;
@@ -57,17 +57,17 @@ export class Visibility {
     this.#lead = mode === "gate" ? undefined : new ModerationLead(most);
   }
 
-  /** Every event up to it was looked at, as far as this node knows. */
+  /** Every event up to it is judged, as far as this node knows. */
   get judged(): number {
     return this.#judged;
   }
 
-  /** What was decided about every event up to it is in the tail. */
+  /** What was decided about every event up to it is in the cache. */
   get settled(): number {
     return this.#settledJudged;
   }
 
-  /** @param lastSeq the last event of the tail */
+  /** @param lastSeq the last event of the cache */
   accept(said: Verdict, lastSeq: number): void {
     if ((said.attempt ?? 0) > (this.#begun.at(-1)?.attempt ?? 0)) {
       const isSame = this.#ahead?.attempt === said.attempt && this.#ahead?.nonce === said.nonce;
@@ -86,7 +86,7 @@ export class Visibility {
     else this.#waiting = this.#waiting ? latest(this.#waiting, verdict) : verdict;
   }
 
-  /** Tells of an event that the tail has taken. `decode` parses it. */
+  /** Tells of an event that the cache has taken. `decode` parses it. */
   took(seq: number, type: string, decode: () => KnownEvent): void {
     if (isTerminal(type)) this.#endSeq ??= seq;
     else if (type === "moderation.unavailable")
@@ -95,8 +95,8 @@ export class Visibility {
   }
 
   /**
-   * The last attempt that a verdict speaks of; undefined where the store has lost that, whichever has got its number: nobody knows what else
-   * it was about. A moderation that tells no nonce is taken at its number: readers would wait for ever for another word.
+   * The last attempt that a verdict is about; undefined where the store has lost that attempt and another one has its number: then it is
+   * unknown which events the verdict is about. A verdict without a nonce is taken at its number, else readers would wait for ever.
    */
   #attemptSeenBy({ attempt = Number.POSITIVE_INFINITY, nonce }: Verdict): number | undefined {
     const isOther = (started: StartedEvent) => nonce !== undefined && started.nonce !== nonce;
@@ -112,7 +112,7 @@ export class Visibility {
     return { judged: to, cleared: Math.min(verdict.cleared, to), decided: Math.min(verdict.decided, to) };
   }
 
-  /** What was said, by one who has not seen it, of places that are the new attempt's was said of events that the store has lost. */
+  /** A verdict that does not know the new attempt, about places that are now the new attempt's, was about events that the store has lost. */
   #began(started: StartedEvent): void {
     const { attempt, nonce, seq } = started;
     this.#begun.push(started);
@@ -134,7 +134,7 @@ export class Visibility {
     this.#waiting = undefined;
   }
 
-  /** The tail ends with this event now: acts upon what waited for decisions up to it. */
+  /** The cache ends with this event now: acts upon what waited for decisions up to it. */
   reached(lastSeq: number, type: string, payload: Uint8Array): void {
     if (this.#lead) {
       const textLength = hasText(type) ? lengthOf(decodeEvent(payload)) : 0;
@@ -154,18 +154,18 @@ export class Visibility {
     return this.#lead.shownSeq(Math.min(lastSeq, heldFrom - 1, closedBehind));
   }
 
-  /** Whether nobody judges, and the policy has readers told so. An answer of a later version opens nothing. */
+  /** Whether moderation is unavailable and the policy tells readers so. A policy value of a later version opens nothing. */
   get isUnavailable(): boolean {
     const said = this.#unavailable;
     return said !== undefined && said.answer !== "fail_open" && this.#judged <= said.judged_seq;
   }
 
-  /** Whether there are events that nobody has judged yet, and readers have not been told that nobody does. */
+  /** Whether there are unjudged events, and readers have not been told that moderation is unavailable. */
   isUnjudged(lastSeq: number): boolean {
     return this.#judged < lastSeq && !this.#isOpen && !this.isUnavailable;
   }
 
-  /** From the event that says so on, until that event itself is judged, readers are shown what nobody has judged. */
+  /** From the event that records it on, until that event itself is judged, readers are shown unjudged events. */
   get #isOpen(): boolean {
     return this.#unavailable?.answer === "fail_open";
   }

@@ -52,7 +52,7 @@ describe("a broker with passwords and nkeys", () => {
       },
     });
 
-  test("lets in with user and password in the URL or beside it, and with an nkey; nobody else, and says why", async () => {
+  test("lets in with user and password in the URL or beside it, and with an nkey; refuses all others, and says why", async () => {
     await using broker = await start();
     const { url } = broker;
     await enter(withLogin(url, `reprise:${encodeURIComponent(password)}`));

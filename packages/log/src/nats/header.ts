@@ -10,10 +10,10 @@ export const HEADER = {
   timeStamp: "Nats-Time-Stamp",
   /** On the end of a batch of them: how many more there are. */
   pending: "Nats-Num-Pending",
-  /** Which appender wrote an event: unique per appender, so an unclear outcome can be told from somebody else's write. */
+  /** Which appender wrote an event: unique per appender, so that an ambiguous publish can be told from another writer's. */
   writer: "Reprise-Writer",
   /** On a checkpoint: the stream sequence of the last event in it. */
   checkpointStreamSeq: "Reprise-Stream-Seq",
-  /** On an empty message in a checkpoint's place: the generation was erased, whatever its log still has. */
+  /** On an empty message in a checkpoint's place: the generation was erased, even if its log still has events. */
   erased: "Reprise-Erased",
 } as const;

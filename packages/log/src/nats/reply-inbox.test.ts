@@ -27,7 +27,7 @@ async function serve(connection: NatsConnection, times = 1): Promise<void> {
   await connection.flush();
 }
 
-test("a request gets its own reply, whatever the order in which replies come", async () => {
+test("a request gets its own reply when replies come in any order", async () => {
   await using world = await openWorld();
   using opened = openInbox(world.broker.reads);
   world.broker.main.subscribe("double", { callback: (_, msg) => void msg.respond(msg.reply) });
@@ -56,13 +56,13 @@ test("a request hears replies until its handler has enough, and none after that"
   expect(heard).toEqual(["0", "1", "2"]);
 });
 
-test("a request that nobody listens to is told so at once", async () => {
+test("a request without responders fails at once", async () => {
   await using world = await openWorld();
   using opened = openInbox(world.broker.reads);
   expect(await opened.ask("nobody")).toBe("no_responders");
 });
 
-test("a request that nobody answers is given up after its time", async () => {
+test("a request without a reply is given up after its time", async () => {
   await using world = await openWorld();
   using opened = openInbox(world.broker.reads);
   await serve(world.broker.main);

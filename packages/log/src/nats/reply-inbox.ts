@@ -1,7 +1,7 @@
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
 import { watchConnection } from "./connection.ts";
 
-/** Why no (further) reply comes: nobody listens, the deadline passed, or the connection is down. */
+/** Why no (further) reply comes: no responders, the deadline passed, or the connection is down. */
 export type NoReply = "no_responders" | "timeout" | "disconnected";
 
 /** Handles one reply, or its absence. Returns whether more replies are expected; after a NoReply none are. */

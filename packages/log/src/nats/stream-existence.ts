@@ -10,8 +10,8 @@ interface InfoAnswer {
 }
 
 /**
- * Whether the broker says that there is no such stream. Nobody answers a direct get from it then, as nobody does during an
- * election; false also when the broker does not say anything within 2 s.
+ * Whether the broker says that there is no such stream. A direct get has no responders then, as it has none during an
+ * election; false also when the broker does not answer within 2 s.
  */
 export function isStreamAbsent(inbox: ReplyInbox, stream: string): Promise<boolean> {
   return new Promise((resolve) => {

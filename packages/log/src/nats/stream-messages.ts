@@ -9,7 +9,7 @@ export interface StreamMessage {
   /** Microseconds since 1970, by the broker's clock. */
   readonly storedAtUs: number;
   readonly subject: string;
-  /** A part of what the connection has read: whoever keeps it for long copies it. */
+  /** A part of what the connection has read: copy it to keep it for long. */
   readonly payload: Uint8Array;
 }
 

@@ -10,11 +10,11 @@ const records = fc.array(record, { maxLength: 5 });
 const judge = (given: readonly { readers: number; atMs: number }[], nowMs: number) =>
   abandonedSince(given, { createdAtMs: CREATED_MS, nowMs, leaseMs: LEASE_MS });
 
-test("a generation that nobody has ever read is abandoned since it was created", () => {
+test("a generation without any reader is abandoned since it was created", () => {
   expect(judge([], 9_000)).toBe(CREATED_MS);
 });
 
-test("while a node has readers and says so, nobody has left", () => {
+test("a generation is not abandoned while a node announces readers", () => {
   const reading = { readers: 1, atMs: 8_000 };
   expect([judge([reading], 8_999), judge([reading], 9_000)]).toEqual([undefined, 9_000]);
   expect(judge([reading, { readers: 0, atMs: 8_500 }], 8_900)).toBeUndefined();
@@ -30,7 +30,7 @@ test("the last one to leave is the one who counts, on whichever node", () => {
   expect(judge([...left, { readers: 1, atMs: 11_500 }], 30_000)).toBe(12_500);
 });
 
-test("somebody reads exactly while some node's word is not older than a lease", () => {
+test("a generation has readers exactly while some node's presence record is not older than a lease", () => {
   fc.assert(
     fc.property(records, at, (given, nowMs) => {
       const reads = given.some(({ readers, atMs }) => readers > 0 && nowMs - atMs < LEASE_MS);
@@ -39,7 +39,7 @@ test("somebody reads exactly while some node's word is not older than a lease", 
   );
 });
 
-test("once it is abandoned the answer stays, however late one asks, and in whatever order the records come", () => {
+test("once it is abandoned the answer stays, however late the question, in any order of the records", () => {
   fc.assert(
     fc.property(records, at, fc.nat(100_000), (given, nowMs, laterMs) => {
       const since = judge(given, nowMs);
@@ -50,7 +50,7 @@ test("once it is abandoned the answer stays, however late one asks, and in whate
   );
 });
 
-test("a further word of any node never makes the absence longer", () => {
+test("a further presence record never makes the absence longer", () => {
   fc.assert(
     fc.property(records, record, at, (given, word, nowMs) => {
       const before = judge(given, nowMs);

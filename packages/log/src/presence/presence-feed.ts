@@ -4,9 +4,9 @@ import { decodePresenceRecord, type PresenceRecord } from "./presence-records.ts
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 export interface PresenceFeedOptions {
-  /** Called for each word of a node about its readers, inside the connection's read loop: it has to be short. */
+  /** Called for each presence record of a node, inside the connection's read loop: it has to be short. */
   onReaders: (node: NodeId, record: PresenceRecord) => void;
-  /** Told what `onReaders` throws, and of words that are none. */
+  /** Called with what `onReaders` throws, and for malformed records. */
   onError: (error: unknown) => void;
 }
 

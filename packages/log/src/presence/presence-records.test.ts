@@ -7,7 +7,7 @@ import { newRef, openWorld } from "../testing/world.ts";
 
 const NODES = [parseNodeId("node-a"), parseNodeId("node-b")] as const;
 
-test("each node's last word of a generation's readers is read, with the broker's time, and nobody else's", async () => {
+test("reads each node's last presence record of a generation, with the broker's time, and no other generation's", async () => {
   await using world = await openWorld();
   const { publish } = world.log;
   const { main } = world.broker;
@@ -37,7 +37,7 @@ test("each node's last word of a generation's readers is read, with the broker's
   expect(state.messages).toBe(3);
 });
 
-test("a generation that nobody has read has no records, and what is no record is passed over", async () => {
+test("a generation without readers has no records, and malformed records are skipped", async () => {
   await using world = await openWorld();
   const ref = newRef();
   expect((await readPresence(world.broker.main, ref)).records).toEqual([]);
@@ -56,7 +56,7 @@ test.each([
   '{"readers":1,"seq":0,"held":[1,-1]}',
 ])("%j is no record", (text) => expect(decodePresenceRecord(Buffer.from(text))).toBeUndefined());
 
-test("without a broker nobody knows who reads, and the caller is told", async () => {
+test("reading presence without a broker fails with broker_unavailable", async () => {
   await using world = await openWorld();
   await world.server.stop();
   const read = readPresence(world.broker.main, newRef());

@@ -16,7 +16,7 @@ import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
  * own. The broker's time stamp says when the node last said so. Kept only for generations whose policy asks who reads.
  */
 
-/** For how long a node's word that it has readers counts. A node repeats it three times as often. */
+/** For how long a presence record with readers counts. A node repeats it three times as often. */
 export const PRESENCE_LEASE_MS = 6_000;
 
 /** What a node says of its readers of one generation. */
@@ -72,8 +72,8 @@ function isCount(value: unknown): value is number {
 }
 
 /**
- * What all nodes say of one generation's readers, as the stream's leader has it, and the broker's time at that moment: whatever
- * was stored before the call is in the answer.
+ * All nodes' presence records of one generation, as the stream's leader has them, and the broker's time at that moment: everything
+ * that was stored before the call is in the answer.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readPresence(

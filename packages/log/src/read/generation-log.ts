@@ -38,7 +38,7 @@ export interface GenerationLogOptions {
   readonly isAway?: (() => boolean) | undefined;
 }
 
-/** @param onError told of defects inside callbacks, which nobody awaits */
+/** @param onError called for defects inside callbacks, which are not awaited */
 export function createGenerationLog(
   broker: Broker,
   onError: (error: unknown) => void,

@@ -28,7 +28,7 @@ interface GetAnswer {
 }
 
 const NO_MESSAGE_FOUND = 10_037;
-/** A generation id names its shard, and anybody may make one up: in a stream that does not exist every log is empty. */
+/** A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. */
 const NOTHING_THERE: ReadonlySet<number | undefined> = new Set([NO_MESSAGE_FOUND, STREAM_NOT_FOUND]);
 const TIMEOUT_MS = 2_000;
 

@@ -24,7 +24,7 @@ import { isStreamAbsent } from "../nats/stream-existence.ts";
  */
 export interface LogReader {
   /**
-   * The whole log: the checkpoint, then the tail behind it. The log has the last word: where it does not have the checkpoint's
+   * The whole log: the checkpoint, then the tail behind it. The log decides: where it does not have the checkpoint's
    * last event at its place, byte for byte, it counts alone.
    * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place;
    *   `generation_erased` when it was erased, for as long as the marker of that is kept
@@ -45,7 +45,7 @@ export interface LogReader {
 
 /**
  * Small, because nats-server blocks writes to the stream while it collects a batch, and collecting means scanning past
- * everybody else's events.
+ * all other generations' events.
  */
 const BATCH_EVENTS = 64;
 const BATCH_BYTES = 256 * 1_024;
@@ -179,7 +179,7 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     });
   }
 
-  /** Nobody answers for a stream that does not exist either: that is an answer, `empty`. Anybody may make up a shard. */
+  /** A stream that does not exist has no responders either, and then the result is `empty`: a client may make up a shard. */
   async function unlessAbsent<T>(stream: string, reason: NoReply, empty: T): Promise<T> {
     if (reason === "no_responders" && (await isStreamAbsent(inbox, stream))) return empty;
     throw unavailable(reason);
@@ -206,7 +206,7 @@ function toStoredEvent(msg: Msg): StoredEvent {
   };
 }
 
-/** Asks again where nobody has answered in time. What is refused, or nobody is there for, is an answer. */
+/** Asks again after a timeout. A refusal, or no responders, is an answer. */
 async function patiently<T>(
   ask: (timeoutMs: number) => Promise<T>,
   [timeoutMs, ...later]: readonly number[] = TRIES_MS,

@@ -9,7 +9,7 @@ import {
 /** What is kept in memory of a seq-0 event, which may be large. */
 export interface RequestMetadata extends Pick<RequestedEvent, "created_at"> {
   readonly request: Pick<GenerationRequest, "model" | "metadata">;
-  /** With the default of whatever it does not say. Undefined when this version can't read it. */
+  /** Missing fields have their defaults. Undefined when this version can't read it. */
   readonly policy: EffectivePolicy | undefined;
 }
 
@@ -29,7 +29,7 @@ export function readRequestMetadata(requested: Uint8Array): RequestMetadata | un
 }
 
 /**
- * The policy in a seq-0 event, with the default of whatever it does not say. Undefined when the bytes are no event, or hold a
+ * The policy in a seq-0 event, with defaults for missing fields. Undefined when the bytes are no event, or hold a
  * policy that this version can't read.
  */
 export function readPolicy(requested: Uint8Array): EffectivePolicy | undefined {

@@ -4,7 +4,7 @@ import type { ConsumerPosition } from "./state.ts";
 
 const FLUSH_MS = 2_000;
 
-/** What one follower has acknowledged: all up to a place in the stream. A word that is lost is said again. */
+/** What one follower has acknowledged: all up to a place in the stream. An acknowledgement that is lost is sent again. */
 export class ShardAcks {
   readonly #connection: NatsConnection;
   readonly #prefix: string;

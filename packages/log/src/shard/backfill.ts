@@ -6,7 +6,7 @@ import { HEADER } from "../nats/header.ts";
 import type { DeliveryInfo } from "./deliveries.ts";
 import { requestStreamApi } from "../nats/stream-api.ts";
 
-/** What lies at one place of a shard's stream. `data` is part of a larger chunk: whoever keeps it copies it. */
+/** What lies at one place of a shard's stream. `data` is part of a larger chunk: copy it to keep it. */
 export interface BackfilledMessage extends Pick<DeliveryInfo, "streamSeq" | "storedAtMs"> {
   readonly subject: string;
   readonly data: Uint8Array;
@@ -23,7 +23,7 @@ export interface BackfillOptions {
 
 const READ_MESSAGES = 512;
 const READ_BYTES = 1_024 * 1_024;
-/** For how long is looked for what the leader should have and no replica gives. */
+/** How long to retry for messages that the leader should have and no replica returns. */
 const SEARCH_MS = 10_000;
 const SEARCH_PAUSE_MS = 20;
 

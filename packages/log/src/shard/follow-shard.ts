@@ -37,7 +37,7 @@ export interface ShardFollowerOptions {
 }
 
 export interface ShardFollower {
-  /** All events up to this one are dealt with: whoever takes over begins behind it. Never goes back. */
+  /** All events up to this one are dealt with: the next follower begins behind it. Never goes back. */
   ack(streamSeq: number): void;
   /** No event comes after this. Acknowledging is still possible. */
   stop(): Promise<void>;
@@ -51,10 +51,10 @@ const UNPIN_MS = 2_000;
 
 /**
  * Follows all logs of a shard from where the followers of this name were, however often they or the broker are restarted: nothing is
- * missed, but what was not acknowledged is seen again by whoever takes over, within about four seconds of a follower's death.
+ * missed, but what was not acknowledged is seen again by the follower that takes over, within about four seconds of a follower's death.
  *
  * A durable consumer of the shard's stream is what all followers share: it says who is fed, how far it has handed out and what is
- * acknowledged. It hands on, and does not wait for what it has handed out to somebody who died: that would come again out of order,
+ * acknowledged. It goes on behind what it has handed out to a follower that died, since waiting for that would deliver it out of order,
  * and after 30 s. So a follower knows the place that it has reached, and reads from the stream itself what lies between that and the
  * next event that it is handed, or, after a takeover, between the last acknowledgement and that. What it has passed on already
  * it drops.
@@ -81,7 +81,7 @@ class Follower implements ShardFollower {
   readonly #acks: ShardAcks;
   /** All events up to here were passed on, or are dealt with. */
   #last = 0;
-  /** Up to here the consumer has handed out to this follower, or to those before it, whatever has become of it. */
+  /** Up to here the consumer has handed out to this follower or to those before it, processed or not. */
   #handedOut = 0;
   /** What was handed out while something else has to be known or read first. */
   #held: Incoming[] = [];
@@ -89,7 +89,7 @@ class Follower implements ShardFollower {
   #isUncertain = false;
   #isSettling = false;
   #isStopped = false;
-  /** While it is down, the client drops requests without a word. */
+  /** While it is down, the client drops requests silently. */
   #canRead = true;
   #passed: ShardEvent[] = [];
 
@@ -139,7 +139,7 @@ class Follower implements ShardFollower {
       const unpin = `$JS.API.CONSUMER.UNPIN.${this.#stream}.${this.#options.name}`;
       await main.request(unpin, JSON.stringify({ group: GROUP }), { timeout: UNPIN_MS });
     } catch {
-      // Whoever takes over has to wait a little longer, and sees again what was acknowledged last.
+      // The follower that takes over waits a little longer, and sees again what was acknowledged last.
     }
   }
 
@@ -247,7 +247,8 @@ class Follower implements ShardFollower {
     if (delivered.streamSeq < known || this.#last !== known) this.#acks.restart(acknowledged, this.#last);
     const isFed = pinId !== undefined && pinId === this.#pulls.pinId;
     this.#handedOut = isFed ? delivered.streamSeq : 0;
-    // Somebody has died with events that nobody else is handed before long. Handed back, the first of them finds who is fed next.
+    // A follower has died with events that the consumer redelivers only after its ack wait. Handing back the first of them makes the
+    // broker choose the follower that is fed next.
     if (pinId === undefined && unacknowledged > 0) {
       this.#acks.giveBack({
         streamSeq: acknowledged.streamSeq + 1,

@@ -37,7 +37,7 @@ export interface ShardConsumerState {
   readonly unacknowledged: number;
   /** How many events lie behind what was handed out. */
   readonly pending: number;
-  /** Who is fed; undefined when nobody is. */
+  /** The follower that is fed; undefined when none is. */
   readonly pinId: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { GenerationCache } from "../hub/cache/generation-cache.ts";
 
 /**
- * Reads a tail's frames as a reader does, from `seq` on, until the generation has ended.
+ * Reads a cache's frames as a reader does, from `seq` on, until the generation has ended.
  * @returns the frames' bytes as text
  */
 export async function follow(cache: GenerationCache, seq = 1): Promise<string> {

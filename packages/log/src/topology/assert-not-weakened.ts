@@ -7,7 +7,7 @@ const HOUR_NS = 3_600_000 * 1_000_000;
 
 /**
  * Refuses to lower what protects a stream's content: a process that is started with defaults must not take copies away from a
- * cluster, nor delete logs that others are to keep. Whoever means it changes the stream itself, with NATS's own tools.
+ * cluster, nor delete logs that others are to keep. An operator who wants that changes the stream itself, with NATS's own tools.
  * @throws RepriseError `broker_incompatible`; `param` is the environment variable that asks for it
  */
 export function assertNotWeakened(present: Strength, wanted: Strength): void {

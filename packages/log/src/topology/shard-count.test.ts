@@ -71,7 +71,7 @@ test("the number is raised when no process with the old one is left, and never l
   await expect(open(2)).rejects.toMatchObject(REFUSED);
 });
 
-test("a process that died without a word counts as gone once it has been silent for long enough", async () => {
+test("a process that died counts as gone once it has been silent for long enough", async () => {
   await using dead = await start(2);
   await using broker = await connectBroker({ url: server.url, name: "test" });
   await spoken(broker);

@@ -99,7 +99,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       subjects: [VERDICTS_SUBJECTS],
       republish: { src: VERDICTS_SUBJECTS, dest: LIVE_VERDICTS_SUBJECTS },
     },
-    // Kept for longer than any log that was made by them: whoever makes one stores them again before half of this is over.
+    // Kept for longer than any log that names them: a create stores them again before half of this is over.
     { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
     { ...lastValues, name: COMMITS_STREAM, subjects: [COMMITS_SUBJECTS] },
     // The number of shards is kept for ever: see `shard-count.ts`.

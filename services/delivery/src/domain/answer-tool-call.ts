@@ -48,7 +48,7 @@ export async function answerToolCall(
   return showAfter(sources, ref, answer.decision);
 }
 
-/** The tail of a generation whose readers may have to wait for moderation; undefined for any other. */
+/** The cache of a generation whose readers may have to wait for moderation; undefined for any other. */
 async function openHeld({ log, hub }: ReadSources, ref: GenerationRef): Promise<GenerationCache | undefined> {
   const first = await log.reader.readFirst(ref);
   if (!first || !holdingModeration(readPolicy(first.payload))) return undefined;

@@ -25,8 +25,8 @@ export interface EventPageJson {
 const MAX_PAGE_BYTES = 1_048_576;
 
 /**
- * A page of what readers may be shown: the payloads are taken as the tail has them, not parsed and written again.
- * @throws RepriseError the tail's failure; `cursor_expired`, `broker_unavailable`
+ * A page of what readers may be shown: the payloads are taken as the cache has them, not parsed and written again.
+ * @throws RepriseError the cache's failure; `cursor_expired`, `broker_unavailable`
  */
 export async function readEventPage({
   hub,

@@ -1,6 +1,6 @@
 import type { GenerationCache } from "@reprise/log";
 
-/** Resolves as soon as something is so of a tail, or when the time is up, or when the waiting is called off. */
+/** Resolves as soon as something is so of a cache, or when the time is up, or when the waiting is called off. */
 export function waitForCache(
   cache: GenerationCache,
   isSo: () => boolean,

@@ -13,7 +13,7 @@ import type { Logger } from "@reprise/service";
 export interface LostJobsOptions {
   broker: Broker;
   log: GenerationLog;
-  /** The tails of this node whose generations have not ended. */
+  /** The caches of this node whose generations have not ended. */
   tails: () => readonly GenerationCache[];
   logger: Logger;
   /** How long a generation is silent before it is asked about. Default 15 s. */
@@ -101,7 +101,7 @@ export class LostJobs {
 /**
  * Queues a generation again that has not ended and has no job. Two requests where it has one; only leaders are asked, for a replica that
  * lags may know a log that has expired.
- * @param tail without the generation's end, as far as it reaches
+ * @param cache of a log without the generation's end, as far as it reaches
  * @returns whether it was so
  * @throws RepriseError `broker_unavailable`
  */

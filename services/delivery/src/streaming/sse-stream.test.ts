@@ -49,7 +49,7 @@ interface StreamSetup {
   intervalMs?: number;
 }
 
-/** A stream over a tail that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
+/** A stream over a cache that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
 function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
   const events = [encodeEvent(0, requested(REF, {}, policy))];

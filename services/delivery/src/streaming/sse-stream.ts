@@ -40,10 +40,10 @@ const UNJUDGED = new RepriseError(
 );
 
 /**
- * One reader: a position in a tail, moved on as fast as the socket takes it. Nothing is buffered for a reader: while its
+ * One reader: a position in a cache, moved on as fast as the socket takes it. Nothing is buffered for a reader: while its
  * socket is full the position stays where it is, and if the hub has meanwhile let go of those events, they are read from the
  * log, one small batch at a time, until the reader is back in the range that the hub holds. Where the policy asks for smoothing,
- * the position moves at most once per interval, and then over everything that is there. It never passes what the tail may show: a
+ * the position moves at most once per interval, and then over everything that is there. It never passes what the cache may show: a
  * reader waits for moderation as it does for events.
  */
 export class SseStream {

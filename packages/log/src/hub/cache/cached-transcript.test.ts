@@ -33,7 +33,7 @@ const LOG = [
   completed(),
 ].map((draft, seq) => encodeEvent(seq, draft));
 
-test("a tail says what its log says at every length, and decodes each event once", () => {
+test("a cache says what its log says at every length, and decodes each event once", () => {
   const payloadOf = vi.fn<typeof plainFraming.payloadOf>((frame) => plainFraming.payloadOf(frame));
   const cache = new GenerationCache(
     REF,
@@ -56,7 +56,7 @@ test("a tail says what its log says at every length, and decodes each event once
   }
 });
 
-test("what was folded counts as the tail's memory, and goes before its events do", () => {
+test("what was folded counts as the cache's memory, and goes before its events do", () => {
   const cache = new GenerationCache(REF, plainFraming, { events: LOG.slice(0, 30), streamSeq: 1 });
   const frames = cache.frames.bytes;
   expect(cache.bytes).toBe(frames);
@@ -67,7 +67,7 @@ test("what was folded counts as the tail's memory, and goes before its events do
   expect(cache.transcript!.text).toBe(said);
 });
 
-test("a tail that has let go of events that it has not folded says nothing", () => {
+test("a cache that has let go of events that it has not folded says nothing", () => {
   const long = [requested(REF), started(), ...Array.from({ length: 40 }, () => delta("x".repeat(5_000)))];
   const cache = new GenerationCache(REF, plainFraming, {
     events: long.map((draft, seq) => encodeEvent(seq, draft)),

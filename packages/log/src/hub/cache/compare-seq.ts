@@ -1,4 +1,4 @@
-/** What an event is to a tail whose last event is `lastSeq`. */
+/** What an event is to a cache whose last event is `lastSeq`. */
 export type SeqOrder = "next" | "known" | "gap";
 
 /** The live feed may lose, repeat and reorder: only the successor of the last event is taken from it. */

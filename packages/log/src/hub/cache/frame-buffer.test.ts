@@ -26,8 +26,8 @@ function logOf(firstSeq: number, payloads: readonly Uint8Array[]): FrameBuffer {
   return log;
 }
 
-describe("FrameLog", () => {
-  test("views, whatever their limits, joined are all frames in order", () => {
+describe("FrameBuffer", () => {
+  test("views of any limits, joined, are all frames in order", () => {
     fc.assert(
       fc.property(
         anyFirstSeq,
@@ -161,7 +161,7 @@ describe("FrameLog", () => {
     expect(log.view(1, 1_000)!.next).toBe(5);
   });
 
-  test("replaces events, whatever their sizes, and leaves the others, and views that were handed out, as they were", () => {
+  test("replaces events of any size, and leaves the others, and views that were handed out, as they were", () => {
     fc.assert(
       fc.property(anyPayloads, fc.nat(130), fc.nat(130), anyPayload, (payloads, from, to, replacement) => {
         const log = logOf(1, payloads);

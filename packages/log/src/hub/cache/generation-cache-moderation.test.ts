@@ -59,7 +59,7 @@ const anyFeed = fc.array(
   { maxLength: 200 },
 );
 
-describe("of a moderated tail, whatever is lost, repeated and reordered of events and verdicts,", () => {
+describe("of a moderated cache, with events and verdicts lost, repeated and reordered,", () => {
   test("a gate never shows an event that is not cleared, nor text that was withdrawn, and in the end all the rest", () => {
     fc.assert(
       fc.property(anySteps, anyFeed, (steps, feed) => {
@@ -118,7 +118,7 @@ describe("of a moderated tail, whatever is lost, repeated and reordered of event
   });
 });
 
-describe("a tail", () => {
+describe("a cache", () => {
   const base = [
     moderatedRequest(REF, { mode: "retract" }),
     started(),
@@ -127,7 +127,7 @@ describe("a tail", () => {
     delta(" b"),
   ];
 
-  test("tells withdrawn text to nobody who comes later, in memory or read from the log, and its cursors stay", () => {
+  test("never sends withdrawn text to later readers, from memory or from the log, and keeps its cursors valid", () => {
     const log = encode([...base, redacted(3)]);
     const cache = tailOf(log);
     expect(shownText(cache)).toBe("a [redacted] b");

@@ -16,7 +16,7 @@ function logOf(deltas: number, ref: GenerationRef = REF): Uint8Array[] {
   return encode([requested(ref), started(), ...Array.from({ length: deltas }, (_, i) => delta(`${i} `))]);
 }
 
-/** A tail that has the first `known` events. Event n has the stream sequence 10 n + 1. */
+/** A cache that has the first `known` events. Event n has the stream sequence 10 n + 1. */
 function tailOf(log: readonly Uint8Array[], known: number): GenerationCache {
   return new GenerationCache(REF, plainFraming, {
     events: log.slice(0, known),
@@ -60,8 +60,8 @@ describe("judgePlace", () => {
   });
 });
 
-describe("a tail", () => {
-  test("whatever the live feed loses, repeats and reorders, it has the log without holes once it is read after a gap", () => {
+describe("a cache", () => {
+  test("has the log without holes after a read that follows a gap, when the live feed loses, repeats and reorders events", () => {
     const log = logOf(150);
     const whole = framesOf(tailOf(log, log.length));
     const anyFeed = fc.array(fc.nat(log.length - 1), { maxLength: 400 });
@@ -143,7 +143,7 @@ describe("a tail", () => {
     expect([cache.lastSeq, cache.hasGap]).toEqual([3, false]);
   });
 
-  test("knows where in the log its last event lies once the log has shown it, whatever the live feed did", () => {
+  test("knows its last event's stream sequence once it was read from the log, when the live feed loses, repeats and reorders events", () => {
     const log = logOf(20);
     const cache = tailOf(log, 2);
     for (let seq = 2; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
@@ -197,7 +197,7 @@ describe("a tail", () => {
     expect(cache.payloadAt(7)!.equals(log[7]!)).toBe(true);
   });
 
-  test("an event that can't be decoded is refused and leaves the tail as it was", () => {
+  test("an event that can't be decoded is refused and leaves the cache as it was", () => {
     const log = logOf(3);
     const cache = tailOf(log, 3);
     const damaged = Buffer.from('{"seq":3,"type":"generation.started",');
@@ -219,7 +219,7 @@ describe("a tail", () => {
   });
 });
 
-describe("the policy of a tail", () => {
+describe("the policy of a cache", () => {
   const policyOf = (events: readonly Uint8Array[]) =>
     new GenerationCache(REF, plainFraming, { events: [...events], streamSeq: 1 }).policy;
 
@@ -238,7 +238,7 @@ describe("the policy of a tail", () => {
 });
 
 test.each(['{"seq":0,"type":"generation.requested"', '{"seq":0,"type":"generation.started"}'])(
-  "a log that begins with %j has no tail: its policy is not known",
+  "a log that begins with %j has no cache: its policy is not known",
   (begin) => {
     const events = [Buffer.from(begin)];
     expect(() => new GenerationCache(REF, plainFraming, { events, streamSeq: 1 })).toThrow("no event");

@@ -26,12 +26,12 @@ import { readRequestMetadata, type RequestMetadata } from "../../read/requested-
 import { CachedTranscript } from "./cached-transcript.ts";
 import { holdingModeration, Visibility } from "../../moderation/visibility.ts";
 
-/** What a live message was to a tail. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
+/** What a live message was to a cache. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
 export type LiveEventKind = SeqOrder | "differs" | "malformed";
 
 /**
  * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
- * this node is served from. A tail does no I/O; the hub feeds it from the live feed and from the log, in any order.
+ * this node is served from. A cache does no I/O; the hub feeds it from the live feed and from the log, in any order.
  *
  * What readers get of it is what moderation lets them have: nothing beyond `shownSeq`, and nothing that was withdrawn as it was.
  */
@@ -42,7 +42,7 @@ export class GenerationCache {
   /** What its seq 0 says; undefined for a log that has lost it. */
   readonly requested: RequestMetadata | undefined;
   readonly policy: EffectivePolicy | undefined;
-  /** Why the tail gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
+  /** Why the cache gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
   /** Whether the log has its end, shown or not. Of a moderated one, more may follow that: `isOver`. */
   ended = false;
@@ -123,7 +123,7 @@ export class GenerationCache {
   }
 
   /**
-   * What the log says, as far as it may be shown; undefined where some of it has to be read from the log. The tail's own: it is
+   * What the log says, as far as it may be shown; undefined where some of it has to be read from the log. The cache's own: it is
    * brought forward by the next call, and not for keeping.
    */
   get transcript(): Transcript | undefined {
@@ -157,12 +157,12 @@ export class GenerationCache {
     return this.#listeners.size;
   }
 
-  /** The stream sequence to read on from: everything up to it is in the tail. */
+  /** The stream sequence to read on from: everything up to it is in the cache. */
   get lastKnownStreamSeq(): number {
     return this.#marks.lastStreamSeq;
   }
 
-  /** Whether a cursor is that of an event of the tail. */
+  /** Whether a cursor is that of an event of the cache. */
   has(cursor: Cursor): boolean {
     return cursor.seq <= this.#lastSeq && this.cursorAt(cursor.seq) === encodeCursor(cursor);
   }
@@ -206,7 +206,7 @@ export class GenerationCache {
     return "next";
   }
 
-  /** The log is known to go on up to an event: unless the tail has it, that is a gap. */
+  /** The log is known to go on up to an event: unless the cache has it, that is a gap. */
   expect(seq: number): void {
     this.#early.expect(seq);
   }
@@ -214,7 +214,7 @@ export class GenerationCache {
   /**
    * Takes what was read from the log. Where that shows the last event, there is no doubt about it any more; where it shows another
    * one in a place that is known, there is.
-   * @throws RepriseError `protocol_violation` for what is no event, and then the tail ends before it
+   * @throws RepriseError `protocol_violation` for what is no event, and then the cache ends before it
    */
   acceptStored(events: readonly StoredEvent[]): void {
     if (!areConsecutive(events)) throw HUB_FAILURE.malformed;
@@ -235,7 +235,7 @@ export class GenerationCache {
   }
 
   /**
-   * Whether the tail has nothing else in an event's place, as far as it is still in memory. Of what was withdrawn only the rest is
+   * Whether the cache has nothing else in an event's place, as far as it is still in memory. Of what was withdrawn only the rest is
    * compared.
    */
   isKnown(payload: Uint8Array): boolean {
@@ -252,12 +252,12 @@ export class GenerationCache {
     return this.#doubted;
   }
 
-  /** Whether the log is known to have an event that the tail does not reach yet. */
+  /** Whether the log is known to have an event that the cache does not reach yet. */
   get hasGap(): boolean {
     return this.#early.newestSeq > this.#lastSeq;
   }
 
-  /** The newest event that the log is known to have beyond the tail, or was told to have. */
+  /** The newest event that the log is known to have beyond the cache, or was told to have. */
   get expectedSeq(): number {
     return this.#early.newestSeq;
   }
@@ -267,7 +267,7 @@ export class GenerationCache {
     this.#early.forgetExpected(seq);
   }
 
-  /** Forgets every event, and fails: nobody is sent anything more of it. */
+  /** Drops every event and fails: no reader is sent anything more of it. */
   erase(failure: RepriseError): void {
     this.failure = failure;
     this.#frames = new FrameBuffer(this.#framing, this.#lastSeq + 1);
@@ -284,7 +284,7 @@ export class GenerationCache {
     return () => this.#withdrawalListeners.delete(listener);
   }
 
-  /** Calls back, once per tick at most, when there are new frames or the tail has failed. Returns how to stop that. */
+  /** Calls back, once per tick at most, when there are new frames or the cache has failed. Returns how to stop that. */
   listen(onProgress: () => void): () => void {
     this.#listeners.add(onProgress);
     return () => this.#listeners.delete(onProgress);
@@ -301,7 +301,7 @@ export class GenerationCache {
     }
   }
 
-  /** @throws RepriseError `protocol_violation`, and then the tail is as it was */
+  /** @throws RepriseError `protocol_violation`, and then the cache is as it was */
   #append(payload: Uint8Array): void {
     const seq = this.#lastSeq + 1;
     const type = peekType(payload);
@@ -322,7 +322,7 @@ export class GenerationCache {
     this.#visibility?.took(seq, type, decode);
   }
 
-  /** From now on nobody is sent what was withdrawn, whoever comes and whatever the cursor. */
+  /** From now on no reader is sent what was withdrawn, from any cursor. */
   #withdraw(event: KnownEvent): void {
     this.#withdrawals ??= new Withdrawals();
     const changed = this.#withdrawals.apply(event);

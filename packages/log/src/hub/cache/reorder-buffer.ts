@@ -2,7 +2,7 @@
 const MAX_EVENTS = 128;
 const MAX_BYTES = 256 * 1_024;
 
-/** Live events of one tail that came too early, kept while the log is read for those before them. */
+/** Live events of one cache that came too early, kept while the log is read for those before them. */
 export class ReorderBuffer {
   readonly #events = new Map<number, Uint8Array>();
   #bytes = 0;
