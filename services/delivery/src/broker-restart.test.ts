@@ -38,7 +38,7 @@ test("a broker that crashes and comes back is a pause to readers: no error, no g
   await expect.poll(async () => (await call(`${platform.node.url}/readyz`)).status).toBe(200);
 });
 
-test("a broker that hangs is a pause to readers as well, and an answer to whoever asks for work", async () => {
+test("a broker that hangs pauses readers, and creates are answered 503", async () => {
   await using platform = await openPlatform();
   const hasty = await platform.addNode({ brokerBudgetMs: 500 });
   const { path, worker } = await createGeneration(platform);

@@ -64,7 +64,7 @@ describe("a node that drains", () => {
     expect(all).toEqual(readers.map(() => Array.from({ length: 8 }, (_, i) => `1-${i + 1}`)));
   });
 
-  test("closes in bounded time, whoever does not read, and whoever has sent half a request", async () => {
+  test("closes in bounded time despite a client that does not read and one that has sent half a request", async () => {
     await using platform = await openPlatform({ drainGraceMs: 300 });
     const { path, worker } = await createGeneration(platform);
     await using slow = await openSseReader(`${platform.node.url}${path}/events`, { headers });

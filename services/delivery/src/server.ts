@@ -84,7 +84,7 @@ export async function buildServer({
   app.server.on("checkContinue", (request, response) => app.server.emit("request", request, response));
   // Node would answer all others by a status without a body.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // What has a route with another method is told so, whatever its own method is.
+  // A path that has a route with another method is answered 405 for every method.
   for (const method of METHODS.filter((name) => !app.supportedMethods.includes(name)))
     app.addHttpMethod(method);
   app.removeContentTypeParser("text/plain");

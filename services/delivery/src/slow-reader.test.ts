@@ -19,7 +19,7 @@ const HUB_BYTES = 1_048_576;
 const EVENT_BYTES = 50_000;
 const EVENTS = 400;
 
-test("a reader that does not read costs no memory and nobody's time, and gets everything in the end", async () => {
+test("a reader that does not read costs no memory, delays no other reader, and gets everything in the end", async () => {
   await using platform = await openPlatform({ hubBytes: HUB_BYTES });
   const { path, worker } = await createGeneration(platform);
   const url = `${platform.node.url}${path}/events`;
@@ -55,7 +55,7 @@ test("a reader that does not read costs no memory and nobody's time, and gets ev
   expect(await metric(platform.node.url, "reprise_events_delivered_total")).toBe(2 * (EVENTS + 2));
 });
 
-test("an event is framed once at a node, whatever the number of its readers", async () => {
+test("an event is framed once at a node, for any number of readers", async () => {
   await using platform = await openPlatform();
   const { path, worker } = await createGeneration(platform);
   const written = vi.spyOn(httpSseFraming, "write");

@@ -19,7 +19,7 @@ async function statusOf(connection: RawConnection): Promise<string> {
   return connection.text.slice(0, "HTTP/1.1 401".length);
 }
 
-describe("a body is read for nobody but a key that may make the call: the answer comes before", () => {
+describe("a body is read only for a key that may make the call: other calls are answered before", () => {
   const lengths = { whole: "content-length", chunked: "transfer-encoding" } as const;
   test.each(Object.entries(lengths))("a %s one", async (kind, header) => {
     const framing = { [header]: kind === "chunked" ? "chunked" : `${LIMITS.bodyBytes}` };

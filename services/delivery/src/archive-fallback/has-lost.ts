@@ -4,9 +4,9 @@ import { type ArchivedLog, readArchived } from "./archived-events.ts";
 const PAGE_BYTES = 256 * 1_024;
 
 /**
- * Whether a cursor of no event there is was issued for one that the broker had lost: it is of one of the log's own attempts, or a later
- * one says that events had been lost, and that the log went on from before it. Reads the whole log, page by page; nobody asks but for
- * such a cursor.
+ * Whether a cursor without an event in the log was issued for an event that the broker had lost: its attempt is one of the log's own, or
+ * a later attempt records that events had been lost, and that the log went on from before it. Reads the whole log, page by page; called
+ * only for such a cursor.
  */
 export async function hasLost(log: ArchivedLog, { attempt, nonce, seq }: Cursor): Promise<boolean> {
   for (let from = 1, more = true; more && from <= seq;) {

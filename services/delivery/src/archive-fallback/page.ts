@@ -3,7 +3,7 @@ import type { ArchivedLog } from "./archived-events.ts";
 import { Replay, type ReplayStart, unfinished } from "./replay.ts";
 
 /**
- * A page of archived events, as JSON text that reads like one of the live log's. Nobody waits here for what may come: an empty page of a
+ * A page of archived events, as JSON text of the same form as the live log's. There is no long-poll here: an empty page of a
  * generation without an end is an error that tells when to ask again.
  * @param limit the most events, 1 to 1,000; a page may hold fewer though there are more
  * @throws RepriseError as `Replay.open`; `audit_unavailable`

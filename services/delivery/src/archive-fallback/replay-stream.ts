@@ -24,7 +24,7 @@ const MAX_WRITE_BYTES = 64 * 1_024;
 
 /**
  * One reader of the archive: a page is written as the bytes that readers of the live log get, and the next one is asked for when the
- * socket has taken it. Ends cleanly only behind the generation's end; whatever else ends it is said in band, and the connection broken.
+ * socket has taken it. Ends cleanly only behind the generation's end; any other end is an error in band, and the connection is broken off.
  */
 export class ReplayStream implements ReaderStream {
   readonly #options: ReplayStreamOptions;

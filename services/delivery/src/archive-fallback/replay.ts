@@ -19,8 +19,8 @@ const PAUSE_MS = 400;
 const RETRY_AFTER_MS = 5_000;
 
 /**
- * One pass over a generation's events as they are archived, a page at a time. The next one is asked for when somebody wants it: a reader
- * that is slow has no more in memory, and holds up nobody.
+ * One pass over a generation's events as they are archived, a page at a time. The next one is requested when the reader has taken the last:
+ * a slow reader holds one page in memory, and delays no other reader.
  */
 export class Replay {
   readonly #log: ArchivedLog;

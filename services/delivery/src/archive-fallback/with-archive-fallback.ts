@@ -20,9 +20,9 @@ const GONE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Answers from the live log, and an auditor, where that is gone, from the archive. Whatever somebody sees by the role `audit` alone is
- * recorded first; a key that may read the live log anyway reads it like any other.
- * @throws RepriseError `forbidden`; what the two sources throw, of which the live one has the word where the archive knows nothing
+ * Answers from the live log, and an auditor, where that is gone, from the archive. Access by the role `audit` alone is
+ * recorded first; a key that may read the live log anyway reads it without a record.
+ * @throws RepriseError `forbidden`; what the two sources throw: the live log's error where the archive does not have the generation
  */
 export async function withArchiveFallback<T>(call: AuditedCall<T>): Promise<T> {
   const { principal, original, live, archived, recordAccess } = call;

@@ -16,8 +16,8 @@ local.addSubnet("fc00::", 7, "ipv6");
 local.addSubnet("fe80::", 10, "ipv6");
 
 /**
- * Where a connection comes from: this machine, a network that is nobody's on the internet, or the internet. All that is ever kept of
- * an address. Behind a proxy it is the proxy's.
+ * Where a connection comes from: this machine, a private network, or the internet. Nothing else of an
+ * address is kept. Behind a proxy it is the proxy's.
  * @param address as a socket has it; undefined once it is closed, which is taken for `public`
  */
 export function addressClassOf(address: string | undefined): AddressClass {

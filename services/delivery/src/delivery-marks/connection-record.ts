@@ -11,7 +11,7 @@ export interface Position {
   readonly sentSeq: number;
 }
 
-/** Somebody who begins to be sent a generation's events. */
+/** A connection that begins to be sent a generation's events. */
 export interface NewConnection {
   readonly ref: GenerationRef;
   readonly protocol: ReaderProtocol;

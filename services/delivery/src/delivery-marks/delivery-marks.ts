@@ -35,11 +35,11 @@ interface Audience {
 
 /**
  * Records in OPS what every connection was handed: when it comes, when it goes, and where it is by then. A position is asked for,
- * every 4 or 5 s, and never told with an event. One record is of all readers of a generation that have news, and one at a time is on its
- * way, so they are stored in order; whatever is not stored is said again, as it is by then.
+ * every 4 or 5 s, and never told with an event. One record holds the new marks of all readers of a generation, and one record at a time is in
+ * flight, so they are stored in order; what could not be stored is sent again with the newest positions.
  *
- * Nobody waits for it. While the broker is away, what is to be said of connections that are gone is kept up to a limit, and counted
- * beyond that.
+ * No call waits for it. While the broker is away, the marks of connections that are gone are kept up to a limit, and beyond that dropped
+ * and counted.
  */
 export class DeliveryMarks {
   readonly #options: Required<DeliveryMarksOptions>;

@@ -36,7 +36,7 @@ test("an answer whose client left in the middle of it is not taken", () => {
   expect([left, readers[0]!.position.takenSeq]).toEqual([readers, 2]);
 });
 
-test("an answer without an event, and one to nobody, is not recorded", () => {
+test("a response without an event, or on a closed connection, is not recorded", () => {
   expect(openAnswer(2).readers).toEqual([]);
   expect(openAnswer(9, { destroyed: true }).readers).toEqual([]);
 });

@@ -19,9 +19,9 @@ import { type ReadSources, showAfter, SHOWN_MS } from "./shown-generation.ts";
 import { waitForCache } from "./wait-for-cache.ts";
 
 /**
- * Appends `tool.result`, unless the log says that nobody waits for it. Of all answers to one call, at whatever nodes, the log
- * takes the first; the others learn that there is one already, though they say the same. A call that moderation does not let readers
- * see is one that there is not: whoever names it has guessed.
+ * Appends `tool.result`, unless the generation does not wait for it. Of all answers to one call, at all nodes, the log
+ * takes the first; the others get `tool_result_conflict`, even with the same output. A call that moderation does not show to
+ * readers is answered like one that does not exist: a client that names it has guessed.
  * @throws RepriseError `tool_call_not_found`, `tool_result_conflict`, `generation_ended`; `generation_not_found`,
  *   `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
@@ -85,7 +85,7 @@ async function tryAnswer(
   return { refusal, unshownSeq, decision };
 }
 
-/** An answered call is one whatever became of its generation: whoever repeats an answer learns that there is one. */
+/** Checks for an earlier answer first: a repeated answer gets `tool_result_conflict`, also once the generation has ended. */
 function refusalOf(transcript: Transcript, callId: string): RepriseError | undefined {
   if (transcript.hasResult(callId)) {
     const message = `The tool call "${callId}" has its answer already.`;

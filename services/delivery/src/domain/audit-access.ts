@@ -7,7 +7,7 @@ const BUDGET_MS = 3_000;
 const HASH_CHARS = 16;
 
 /**
- * Records that somebody is about to look into what is kept. Comes before the first byte of an answer: what can't be recorded is not shown.
+ * Records an access to the audit log, before the first byte of the response: what can't be recorded is not shown.
  * @throws RepriseError `broker_unavailable` when it is not stored
  */
 export async function recordAccess(

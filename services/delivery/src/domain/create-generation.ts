@@ -64,10 +64,10 @@ const OTHERS_MS = 1_000;
 /**
  * Creates a generation, or joins the one that the idempotency key stands for.
  *
- * The job first, then seq 0: whoever dies between the two leaves a job behind, and its worker writes the seq 0 that the job
- * carries. The other way round would leave a generation that nobody ever runs. Before both, the rules that seq 0 will name, if it is to
- * be moderated: nobody must meet a log whose rules are not there. All steps are harmless when repeated: the
- * job's message id and the compare-and-set on an empty log let the first one win, and everybody else finds what it wrote.
+ * The job first, then seq 0: a node that dies between the two leaves a job behind, and its worker writes the seq 0 that the job
+ * carries. The other way round would leave a generation that no worker ever runs. Before both, the rules that seq 0 will name, if it is
+ * to be moderated: moderation must find the rules of every log that it reads. All steps are harmless when repeated: the
+ * job's message id and the compare-and-set on an empty log let the first one win, and all others find what it wrote.
  * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
  *   join), `broker_unavailable`
  */

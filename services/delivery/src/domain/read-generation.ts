@@ -39,7 +39,7 @@ async function openRunning(
 }
 
 /**
- * Appends `generation.cancelled`, unless the generation has ended. Whoever wins, the answer is what the log says.
+ * Appends `generation.cancelled`, unless the generation has ended. The result is the end that the log has then, this one or another.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function cancelGeneration(

@@ -40,7 +40,7 @@ test("how far the furthest has come is told only where it is asked for", () => {
   expect(due({ readers: 1, said: said(1, 100, 5) })).toBe(false);
 });
 
-test("what they may not be shown yet is told where it changes", () => {
+test("announces what readers may not be shown yet when it changes", () => {
   const held = { fromSeq: 6, toSeq: 9 };
   expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 5, held } })).toBe(true);
   const told = { ...said(1, 100, 5), held };
@@ -48,11 +48,11 @@ test("what they may not be shown yet is told where it changes", () => {
   expect(due({ readers: 1, said: told, place: { seq: 5 } })).toBe(true);
 });
 
-test("a word that may not have arrived is said again", () => {
+test("repeats an announcement that may not have arrived", () => {
   expect(due({ readers: 0, triedAtMs: NOW_MS - 100 })).toBe(true);
 });
 
-test("whatever happens, there are never two words within 100 ms", () => {
+test("announcements are never less than 100 ms apart", () => {
   const wording = fc.record({
     said: fc.option(fc.record({ readers: fc.nat(2), seq: fc.nat(9), atMs: fc.nat(NOW_MS) }), {
       nil: undefined,

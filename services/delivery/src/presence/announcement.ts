@@ -1,25 +1,25 @@
 import type { PresenceRecord } from "@reprise/log";
 
-/** Words about one generation are at least so far apart: what changes meanwhile is in the next one. */
+/** The least time between two announcements about one generation: what changes meanwhile is in the next one. */
 export const MIN_INTERVAL_MS = 100;
-/** A word is repeated so often within a lease that one which is lost does no harm. */
+/** An announcement is repeated so often within a lease that a lost one does no harm. */
 const WORDS_PER_LEASE = 3;
 
-/** What this node has said of its readers of one generation, and what there is to say. All times by one monotonic clock. */
+/** What this node has announced of its readers of one generation, and its state now. All times by one monotonic clock. */
 export interface AnnouncementState {
-  /** The last word that is known to be stored, and when it was sent; undefined when nobody knows what is stored. */
+  /** The last announcement that is known to be stored, and when it was sent; undefined when it is unknown what is stored. */
   readonly said: (PresenceRecord & { readonly atMs: number }) | undefined;
-  /** When a word was last sent, stored or not. */
+  /** When an announcement was last sent, stored or not. */
   readonly triedAtMs: number;
   /** How many read now. */
   readonly readers: number;
-  /** Whether somebody has come and gone since the last word. */
+  /** Whether a reader has come and gone since the last announcement. */
   readonly visited: boolean;
-  /** How far the furthest has come, and what it may not be shown yet, where that is to be said as it changes. */
+  /** How far the furthest reader has come, and what it may not be shown yet, where that is announced as it changes. */
   readonly place: Pick<PresenceRecord, "seq" | "held"> | undefined;
 }
 
-/** Whether it is time for a word: the first reader has come, the last has left, the furthest has moved, or the lease runs. */
+/** Whether an announcement is due: the first reader has come, the last has left, the furthest has moved, or the lease runs. */
 export function isAnnouncementDue(
   wording: AnnouncementState,
   { nowMs, leaseMs }: { nowMs: number; leaseMs: number },

@@ -51,7 +51,7 @@ describe("presence", () => {
     expect([vi.getTimerCount(), words]).toEqual([0, []]);
   });
 
-  test("says at once that somebody reads, repeats it within a lease, and says at once that nobody does", async () => {
+  test("announces its first reader at once, repeats it within a lease, and announces at once that the last one has left", async () => {
     const { presence, words, said } = openPresence();
     const cache = watched();
     const leave = presence.enter(cache, () => 4);
@@ -64,7 +64,7 @@ describe("presence", () => {
     expect([said().length, vi.getTimerCount()]).toEqual([4, 0]);
   });
 
-  test("a thousand readers are one record, and how far they are is not told with every event", async () => {
+  test("announces a thousand readers in one record, and their position not with every event", async () => {
     const { presence, said } = openPresence();
     const cache = watched();
     let seq = 0;
@@ -76,7 +76,7 @@ describe("presence", () => {
     expect(said().at(-1)).toMatchObject({ readers: 0 });
   });
 
-  test("where the generation waits for its readers, the place of the furthest is told as it moves, ten times a second", async () => {
+  test("announces the position of a paced generation's furthest reader as it moves, ten times a second", async () => {
     const { presence, said } = openPresence();
     const cache = paced();
     let furthest = 0;
@@ -88,7 +88,7 @@ describe("presence", () => {
     expect(said().at(-1)).toEqual({ readers: 2, seq: 100 });
   });
 
-  test("of a generation that waits for its readers, what moderation keeps from them is told", async () => {
+  test("announces what moderation keeps from the readers of a paced generation", async () => {
     const { presence, said } = openPresence();
     const moderation = {
       mode: "gate",
@@ -120,7 +120,7 @@ describe("presence", () => {
     expect(said().at(-1)).toEqual({ readers: 1, seq: 7 });
   });
 
-  test("somebody who comes and goes all the time is heard of ten times a second, and last when he has gone", async () => {
+  test("announces a reader that comes and goes all the time ten times a second, and at last that it has gone", async () => {
     const { presence, said } = openPresence();
     const cache = watched();
     for (let poll = 0; poll < 100; poll++) {
@@ -133,7 +133,7 @@ describe("presence", () => {
     expect(said().at(-1)).toMatchObject({ readers: 0 });
   });
 
-  test("a word that did not arrive is said again, as it is by then", async () => {
+  test("sends an announcement that did not arrive again, with the newest state", async () => {
     const { presence, said, broker } = openPresence();
     broker.away = true;
     const leave = presence.enter(watched(), () => 0);
@@ -145,7 +145,7 @@ describe("presence", () => {
     expect(said()).toEqual([{ readers: 0, seq: 0 }]);
   });
 
-  test("once a lease has run out nobody needs to be told any more that they have left", async () => {
+  test("stops announcing that readers have left once a lease has run out", async () => {
     const { presence, broker } = openPresence();
     presence.enter(watched(), () => 0)();
     broker.away = true;
@@ -165,13 +165,13 @@ describe("presence", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("a node that drains while a word is on its way says the last one behind it", async () => {
+  test("a node that drains while an announcement is in flight sends the last one behind it", async () => {
     const { presence, said } = openPresence();
     const cache = watched();
     const leave = presence.enter(cache, () => 0);
     await vi.advanceTimersByTimeAsync(1_000);
     leave();
-    // The word that nobody reads is still on its way when somebody comes and the node drains.
+    // The announcement of no readers is still in flight when a reader comes and the node drains.
     presence.enter(cache, () => 3);
     presence.drain();
     await presence.close();

@@ -37,11 +37,11 @@ interface Audience {
 }
 
 /**
- * Says in `READERS` who reads at this node, for the generations whose policy depends on it: those that end when nobody reads, and
+ * Announces this node's readers in `READERS`, for the generations whose policy depends on them: those that end without readers, and
  * those that wait for their readers. All others cost nothing. What a reader's connection has taken is asked for ten times a
  * second at most, not told with every event.
  *
- * A word that did not reach the broker is said again, the newest one only. One word is in flight per generation, so they are
+ * An announcement that did not reach the broker is sent again, the newest one only. One is in flight per generation, so they are
  * stored in order.
  */
 export class Presence {
@@ -64,8 +64,8 @@ export class Presence {
   }
 
   /**
-   * To be called before the readers are sent home. They are on their way to another node, so nobody hears that they have left:
-   * a last word gives them a whole lease to arrive there.
+   * To be called before the readers are disconnected. They are on their way to another node, so their leaving is not announced:
+   * a last announcement gives them a whole lease to arrive there.
    */
   drain(): void {
     if (this.#drained) return;
@@ -76,12 +76,12 @@ export class Presence {
       const last = recordOf(audience);
       const { sending } = audience;
       if (!sending) void this.#send(audience, last);
-      // The word in flight may be an older one, that nobody reads, and it may get lost.
+      // The announcement in flight may be an older one, of no readers, and it may get lost.
       else audience.sending = sending.then(() => this.#send(audience, last));
     }
   }
 
-  /** Waits for the words in flight. */
+  /** Waits for the announcements in flight. */
   async close(): Promise<void> {
     this.drain();
     for (const { sending } of this.#audiences.values()) await sending;
@@ -130,7 +130,7 @@ export class Presence {
     this.#timer = undefined;
   }
 
-  /** Once nobody is there and everybody knows, or could know: the last word that they heard has run out. */
+  /** Whether there are no readers and that is announced, or the last announcement has run out. */
   #isOver({ positions, sending, visited, said, leftAtMs, cache }: Audience): boolean {
     if (positions.size > 0 || sending) return false;
     const { now, leaseMs } = this.#options;

@@ -65,7 +65,7 @@ test("a reader that does not read has not taken what waits for it", async () => 
   await expect.poll(async () => (await said(platform, ref))[0]?.seq).toBe(events + 1);
 });
 
-test("somebody who reads page by page is a reader while he waits, and was one when he has gone", async () => {
+test("a client that reads page by page counts as a reader while it waits, and as gone afterwards", async () => {
   await using platform = await openPlatform();
   const { ref, path, worker } = await createGeneration(platform, { body: WATCHED });
   const accept = { accept: "application/json" };
@@ -76,7 +76,7 @@ test("somebody who reads page by page is a reader while he waits, and was one wh
   await expect.poll(() => said(platform, ref)).toEqual([{ readers: 0, seq: 0 }]);
 });
 
-test("nobody hears of the readers of a generation whose policy does not ask, and of those that a node sends home", async () => {
+test("announces neither readers of a generation whose policy does not ask, nor the leaving of those that a drain disconnects", async () => {
   await using platform = await openPlatform();
   const { ref, path, worker } = await createGeneration(platform);
   const { ref: watched, path: watchedPath } = await createGeneration(platform, { body: WATCHED });
@@ -91,7 +91,7 @@ test("nobody hears of the readers of a generation whose policy does not ask, and
   expect(await said(platform, ref)).toEqual([]);
 });
 
-test("somebody whose page fails while he waits for it has gone, too", async () => {
+test("a client whose page fails while it waits counts as gone", async () => {
   await using platform = await openPlatform();
   const { ref, path, worker } = await createGeneration(platform, { body: WATCHED });
   await append(worker, started());

@@ -44,7 +44,7 @@ export function execute(
   }
 }
 
-/** Writes seq 0. Lost against somebody else's is as good. A job that holds none has nothing that could be ended. */
+/** Writes seq 0. Losing the compare-and-set is success. A job without one has nothing that could be ended. */
 async function restore(
   { job }: WatchedJob,
   looked: Observation,

@@ -36,10 +36,10 @@ const BUDGET_MS = 5_000;
 const CLOSE_MS = 1_000;
 
 /**
- * A job lies in the queue for as long as its generation has not ended; so does whoever works at it know what to do, and the reaper what
+ * A job lies in the queue for as long as its generation has not ended; it tells workers what to run, and the reaper what
  * to end. A broker that has lost the end of its store may have lost the job of a log that it has kept, for it writes each stream by
- * itself. While a worker or a reaper that has met the job lives, they see to the generation; when all of them died with the broker,
- * nobody does. Its readers would wait for ever, so whoever serves them asks, when it is silent, whether its job is there.
+ * itself. While a worker or a reaper that has met the job lives, it ends the generation; when all of them died with the broker,
+ * none does. Readers would wait for ever, so the node that serves a silent generation checks that its job is there.
  */
 export class LostJobs {
   readonly #options: LostJobsOptions;

@@ -1,7 +1,7 @@
 /**
- * From when on absence can be judged. While the broker is away no node can say that it has readers, and each one's word runs out. So
- * whoever judges must have had the broker's answers, at least one within each lease, for a whole lease: by then every node that
- * lives has said again who reads at it. That delays a judgement after an outage or a start, and never changes it.
+ * From when on absence can be judged. While the broker is away no node can announce its readers, and their presence records run out. So
+ * a reaper must have had the broker's answers, at least one within each lease, for a whole lease: by then every node that
+ * lives has announced its readers again. That delays a judgement after an outage or a start, and never changes it.
  */
 export class ObservationWindow {
   readonly #leaseMs: number;

@@ -64,7 +64,7 @@ describe("a generation that no worker has begun", () => {
     expect(reasonOf({ queueMs: 9_000, totalMs: 5_000 }, seen("queued", 5_000))).toBe("total_timeout");
   });
 
-  test("gets its seq 0 first, where whoever created it has died before writing it", () => {
+  test("gets its seq 0 first, where its creator died before writing it", () => {
     expect(stepOf({ queueMs: 5_000 }, seen("absent", 4_000))).toMatchObject({ effect: undefined });
     expect(stepOf({ queueMs: 5_000 }, seen("absent", 5_000))).toMatchObject({ effect: "restore" });
   });
@@ -77,18 +77,18 @@ test("one that has begun is its worker's, until 10 s after its total time", () =
   expect(reasonOf(given, seen("begun", 50_000))).toBe("worker_lost");
 });
 
-test("one that has ended has its job taken away, and is forgotten when that is gone", () => {
+test("deletes the job of a generation that has ended, and forgets it when the job is gone", () => {
   expect(stepOf({}, seen("ended", 0))).toMatchObject({ effect: "delete" });
   expect(plan(watchedOf({}), seen("gone", 0), LEASE_MS)).toEqual({});
   expect(reasonOf({}, seen("ended", 10_000_000))).toBeUndefined();
 });
 
-test("even with nothing due it is looked at every minute, for most end by themselves", () => {
+test("inspects a job every minute even with nothing due, for most end by themselves", () => {
   expect(watchedOf({ queueMs: 86_400_000 }).inspectAtMs).toBe(QUEUED_MS + 60_000);
   expect(stepOf({}, seen("begun", 1_000))).toEqual({ effect: undefined, lookAfterMs: 61_000 });
 });
 
-describe("a generation that ends when nobody reads it", () => {
+describe("a generation whose policy ends it without readers", () => {
   const given = { cancelAfterMs: 10_000 };
 
   test("ends so long after the last reader has left, in the queue and in its worker's hands alike", () => {
@@ -98,14 +98,14 @@ describe("a generation that ends when nobody reads it", () => {
     expect(stepOf(given, seen("begun", 25_000, absent(20_000)))).toMatchObject({ lookAfterMs: 30_000 });
   });
 
-  test("does not while somebody reads, and is looked at again when that one can first have been away for long enough", () => {
+  test("does not end while it has a reader, and is inspected again when that reader could first have been away for long enough", () => {
     expect(stepOf(given, seen("begun", 50_000, absent(undefined)))).toEqual({
       effect: undefined,
       lookAfterMs: 60_000,
     });
   });
 
-  test("does not before absence can be judged", () => {
+  test("does not end before absence can be judged", () => {
     const late = absent(20_000, { judgedFromMs: QUEUED_MS + 36_000 });
     expect(stepOf(given, seen("begun", 30_000, late))).toEqual({ effect: undefined, lookAfterMs: 36_000 });
     expect(reasonOf(given, seen("begun", 36_000, late))).toBe("abandoned");
@@ -119,7 +119,7 @@ describe("a generation that ends when nobody reads it", () => {
   });
 });
 
-describe("whatever is seen", () => {
+describe("for any observation", () => {
   const given = fc.record({
     queueMs: fc.integer({ min: 1, max: 100_000 }),
     totalMs: fc.integer({ min: 1, max: 100_000 }),
@@ -140,7 +140,7 @@ describe("whatever is seen", () => {
     absence,
   });
 
-  test("there is an act exactly when there is a reason, and else a later look within a minute", () => {
+  test("there is an effect exactly when there is a reason, and else a later inspection within a minute", () => {
     fc.assert(
       fc.property(given, looked, (policy, shown) => {
         const { watched, effect } = plan(watchedOf(policy), shown, LEASE_MS);
@@ -151,7 +151,7 @@ describe("whatever is seen", () => {
     );
   });
 
-  test("a generation that nobody reads and nobody runs ends in bounded time", () => {
+  test("a generation without readers and without a worker ends in bounded time", () => {
     fc.assert(
       fc.property(given, phase, (policy, shownPhase) => {
         const watched = watchedOf(policy);

@@ -2,8 +2,8 @@ import type { OpenJob } from "@reprise/log";
 import type { EffectivePolicy } from "@reprise/protocol";
 
 /*
- * When a generation that nobody ends has to be ended, and by what. Pure: what the broker holds and the broker's time go in, so every
- * reaper comes to the same conclusion, whether it has run for a week or has just been started.
+ * When a generation that no worker ends has to be ended, and with which reason. Pure: what the broker holds and the broker's time go in,
+ * so every reaper comes to the same conclusion, whether it has run for a week or has just been started.
  */
 
 /** Why the reaper ends a generation. */
@@ -11,7 +11,7 @@ export const REAP_REASONS = ["queue_timeout", "total_timeout", "worker_lost", "a
 export type ReapReason = (typeof REAP_REASONS)[number];
 
 /**
- * What the log says. `absent`: nothing yet, for whoever created the generation died between its job and its seq 0. `gone`: its job
+ * The state of the log. `absent`: no events yet, for its creator died between its job and its seq 0. `gone`: its job
  * has left the queue.
  */
 export type Phase = "absent" | "queued" | "begun" | "ended" | "gone";
@@ -27,11 +27,11 @@ export interface WatchedJob {
   readonly job: OpenJob;
   readonly queuedAtMs: number;
   readonly policy: ReapPolicy;
-  /** When to look at it again. */
+  /** When to inspect it again. */
   readonly inspectAtMs: number;
 }
 
-/** What a look has shown, and when. */
+/** What an inspection has shown, and when. */
 export interface Observation {
   readonly atMs: number;
   readonly phase: Phase;
@@ -40,18 +40,18 @@ export interface Observation {
 }
 
 export interface Absence {
-  /** Since when nobody has read it; undefined while somebody does. */
+  /** Since when it has had no readers; undefined while it has some. */
   readonly sinceMs: number | undefined;
-  /** Whether anybody ever has. */
+  /** Whether it ever had a reader. */
   readonly wasRead: boolean;
-  /** From when on it can be judged: before, nodes may have had no way to say that they have readers. */
+  /** From when on it can be judged: before, nodes may have been unable to announce their readers. */
   readonly judgedFromMs: number;
 }
 
 /** What to do now. `restore`: write the seq 0 that the job carries. `delete`: take the job out of the queue. */
 export type Effect = { kind: "restore" } | { kind: "end" } | { kind: "delete" };
 
-/** What is to be remembered, nothing when all is done; and what to do, after which comes another look. */
+/** What is to be remembered, nothing when all is done; and what to do, after which comes another inspection. */
 export interface ReaperStep {
   readonly watched?: WatchedJob;
   readonly effect?: Effect;
@@ -113,13 +113,13 @@ function timeoutsOf({ queuedAtMs, policy }: WatchedJob, phase: Phase): [Deadline
   ];
 }
 
-/** One that nobody has read yet is given a lease for the first reader to come: it has to be told the id before. */
+/** A generation that never had a reader gets a lease for the first one to come: it has to be told the id before. */
 function absenceOf({ policy }: WatchedJob, { atMs, absence }: Observation, leaseMs: number): Deadline[] {
   const { on_disconnect: answer } = policy;
   if (answer === "keep" || !absence) return [];
   const { sinceMs, wasRead, judgedFromMs } = absence;
   const after = wasRead ? answer.cancel_after : Math.max(answer.cancel_after, leaseMs);
-  // Whoever reads now may leave now, and no sooner: until then nothing can be due.
+  // A reader that is there now leaves now at the earliest: nothing can be due before that.
   const endAt = sinceMs === undefined ? atMs + Math.max(1, after) : Math.max(sinceMs + after, judgedFromMs);
   return [{ reason: "abandoned", atMs: endAt }];
 }

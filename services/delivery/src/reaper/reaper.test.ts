@@ -63,7 +63,7 @@ async function endsOf(platform: Platform, ref: GenerationRef): Promise<string[]>
   return types.filter((type) => /^generation\.(completed|failed|cancelled)$/.test(type));
 }
 
-/** What the generation has become once it has ended, without anybody having read it. */
+/** The generation once it has ended, without ever having had a reader. */
 async function ended(platform: Platform, ref: GenerationRef): Promise<Generation> {
   await expect.poll(() => endsOf(platform, ref)).toHaveLength(1);
   const { json } = await call(`${platform.node.url}/v1/generations/${ref.generation}`);
@@ -87,7 +87,7 @@ function besides(ref: GenerationRef): GenerationRef {
 }
 
 describe("a generation that no worker takes", () => {
-  test("fails in bounded time though nobody reads it, and leaves no job behind", async () => {
+  test("fails in bounded time without readers, and leaves no job behind", async () => {
     await using platform = await openPlatform();
     const { ref } = await create(platform, queueTimeout(300));
     expect(await ended(platform, ref)).toMatchObject({
@@ -104,7 +104,7 @@ describe("a generation that no worker takes", () => {
     expect(await ended(platform, ref)).toMatchObject({ status: "completed", finish_reason: "timeout" });
   });
 
-  test("ends though whoever created it has died before its log began", async () => {
+  test("ends though its creator died before its log began", async () => {
     await using platform = await openPlatform();
     const { ref } = await create(platform, {});
     const orphan = besides(ref);
@@ -186,7 +186,7 @@ test("three reapers at once end every generation once, each counted once", async
   await expect.poll(uncounted).toBe(0);
 });
 
-describe("a generation that ends when nobody reads it", () => {
+describe("a generation whose policy ends it without readers", () => {
   const policy: Policy = { on_disconnect: { cancel_after: 500 } };
   const abandoned = { type: "generation.cancelled", reason: "abandoned" };
 
@@ -235,7 +235,7 @@ describe("a generation that ends when nobody reads it", () => {
     expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
   });
 
-  test("is not cancelled under somebody who reads it page by page", async () => {
+  test("is not cancelled while a client reads it page by page", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
     const { ref, path, queue } = await write(platform, { on_disconnect: { cancel_after: 1_500 } }, started());
     const done = new AbortController();

@@ -38,18 +38,18 @@ const MAX_LOOKS = 1_000;
 const MAX_WATCHED = 200_000;
 /** Looks at the same time. */
 const LANES = 16;
-/** When so many looks of a lane have failed, the broker is away, and the rest is left for the next sweep. */
+/** When so many inspections of a lane have failed, the broker is away, and the rest is left for the next sweep. */
 const MAX_FAILURES = 3;
-/** After how long to look again where it has failed. */
+/** After how long to inspect a job again where that has failed. */
 const POSTPONE_MS = 5_000;
-/** A look that leads to an act is followed by another: an end, the seq 0 before it and the job's removal behind it. */
+/** An inspection that leads to an effect is followed by another: an end, the seq 0 before it and the job's removal behind it. */
 const MAX_STEPS = 4;
 const CLOSE_MS = 1_000;
 
 /**
- * Sees to it that every generation ends, even if no worker ever takes it and nobody reads it. A job lies in the queue for as long as
+ * Ends every generation that has to end, even if no worker ever takes it and no client reads it. A job lies in the queue for as long as
  * its generation has not ended, so walking along the queue meets each of them once; from then on it is a deadline in memory. When
- * it is due, the log and the records of its readers say what is the case, `next` what follows, and a compare-and-set does it. The
+ * it is due, `inspect` reads the log and the presence records, `plan` decides what follows, and `execute` does it by compare-and-set. The
  * memory holds nothing that is not in the broker: a reaper that has just started comes to the same conclusions, a little later.
  */
 export class Reaper {
@@ -90,7 +90,7 @@ export class Reaper {
     const { signal } = this.#closed;
     const everyMs = Math.min(SWEEP_MS, this.#leaseMs / SWEEPS_PER_LEASE);
     for (;;) {
-      // Nodes that were started at once are not to look at once.
+      // Nodes that were started at once must not sweep at once.
       await delay(everyMs * (0.8 + 0.4 * Math.random()), undefined, { signal, ref: false }).catch(noop);
       if (signal.aborted) return;
       await this.#sweep().then(
@@ -152,14 +152,14 @@ export class Reaper {
     }
   }
 
-  /** Looks, acts, and looks again at what has come of it. */
+  /** Inspects, executes, and inspects again. */
   async #attend(watched: WatchedJob, nowMs: number): Promise<void> {
     const { judgedFromMs } = this.#continuity;
     const options = { ...this.#options, leaseMs: this.#leaseMs, nowMs, judgedFromMs, onEnded: this.#onEnded };
     let looked = await inspect(watched, options);
     if (looked.absence) {
       this.#continuity.seen(looked.atMs);
-      // The broker may have stood still within the look itself.
+      // The broker may have stood still within the inspection itself.
       looked = { ...looked, absence: { ...looked.absence, judgedFromMs: this.#continuity.judgedFromMs } };
     }
     for (let steps = 0; steps < MAX_STEPS; steps++) {

@@ -26,12 +26,12 @@ export interface AnswerOptions {
   readonly reviewer: string;
 }
 
-/** Who has decided, where nobody did in time. */
+/** The reviewer in the log where the policy has decided, because no answer came in time. */
 const BY_POLICY = "timeout";
 
 /**
- * Appends `moderation.reviewed`, unless the review has been decided. Of all answers to one review, at whatever nodes, the log takes the
- * first. Whoever says the same as the one before is answered like that one; what a decision leads to is moderation's business.
+ * Appends `moderation.reviewed`, unless the review has been decided. Of all answers to one review, at all nodes, the log takes the
+ * first. A later answer with the same decision gets the same response; moderation acts on the decision.
  * @throws RepriseError `review_not_found`, `review_conflict`; `generation_expired`, `generation_erased`, `broker_unavailable`
  */
 export async function answerReview(log: GenerationLog, options: AnswerOptions): Promise<DecidedReview> {

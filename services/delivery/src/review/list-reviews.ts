@@ -31,8 +31,8 @@ export interface ListOptions {
 }
 
 /**
- * A page of the reviews of a tenant that nobody has decided, those that have waited longest first. The index says where to look, the
- * logs what there is: a review that is decided is left out, though it may be listed for a moment longer.
+ * A page of a tenant's open reviews, those that have waited longest first. The index names their logs, and the
+ * logs decide: a decided review is left out, though the index may list it for a moment longer.
  * @throws RepriseError `cursor_invalid`, `broker_unavailable`
  */
 export async function listReviews({ log, broker, tenant, limit, after }: ListOptions): Promise<ReviewList> {

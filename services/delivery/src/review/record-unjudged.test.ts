@@ -4,7 +4,7 @@ import { moderatedBody } from "../testing/moderation.ts";
 import { append, createGeneration, delta, openPlatform, started } from "../testing/platform.ts";
 import { recordUnjudged } from "./record-unjudged.ts";
 
-test("that nobody judges is recorded once for each place, however many nodes notice", async () => {
+test("records a moderation timeout once for each place, when many nodes notice it", async () => {
   await using platform = await openPlatform();
   const { log } = platform;
   const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
@@ -18,7 +18,7 @@ test("that nobody judges is recorded once for each place, however many nodes not
   expect((await log.reader.readLog(ref)).events).toHaveLength(5);
 });
 
-test("that somebody has judged on, while that nobody does was to be recorded, leaves nothing to record", async () => {
+test("records no moderation timeout when a verdict comes while it is being recorded", async () => {
   await using platform = await openPlatform();
   const { log } = platform;
   const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });

@@ -1,10 +1,10 @@
 import { appendDecision, createWriterName, type GenerationLog, type GenerationCache } from "@reprise/log";
 
 /**
- * Records in the log that nobody judges what readers of a generation wait for, and what its policy has them get meanwhile: once for each
- * place that moderation has come to a stop at, however many nodes notice.
- * @param judged where it has: when somebody has gone on from there, nothing is recorded
- * @returns the policy's answer; undefined when somebody has recorded it, or there is nothing to record
+ * Records in the log that moderation does not judge what readers of a generation wait for, and what its policy gives them meanwhile: once
+ * for each place that moderation has come to a stop at, when many nodes notice it.
+ * @param judged that place: when a verdict has gone beyond it, nothing is recorded
+ * @returns the policy's answer; undefined when another node has recorded it, or there is nothing to record
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `broker_unavailable`
  */
 export async function recordUnjudged(

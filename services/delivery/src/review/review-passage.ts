@@ -3,9 +3,9 @@ import type { ReviewEvent } from "./review.ts";
 
 /** What a reviewer is shown. */
 export interface ReviewPassage {
-  /** The text of the range as it was produced, whatever has become of it since. */
+  /** The text of the range as it was produced, withdrawn or not. */
   readonly text: string;
-  /** What stands around it, shown or not yet; what was withdrawn or rewound there is nobody's business here. */
+  /** What stands around it, shown or not yet, without what was withdrawn or rewound there. */
   readonly before: string;
   readonly after: string;
 }

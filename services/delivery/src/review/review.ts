@@ -70,7 +70,7 @@ export function toReview(generation: GenerationId, event: ReviewEvent): Review {
   };
 }
 
-/** @throws RepriseError `review_not_found`: an id that we did not make is an id that nobody has */
+/** @throws RepriseError `review_not_found`: an id that we did not make belongs to no review */
 export function parseReviewId(tenant: TenantId, id: string): { ref: GenerationRef; reviewId: string } {
   const dot = id.indexOf(".");
   try {

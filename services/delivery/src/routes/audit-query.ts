@@ -11,7 +11,7 @@ import { integerParam } from "./whole.ts";
 
 const DEFAULT_LIMIT = 100;
 const MOST = 1_000;
-/** Of the cursor of a list; longer ones are nobody's. */
+/** Of the cursor of a list; longer ones are not ours. */
 const CURSOR_LENGTH = 1_024;
 
 const time = z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-21T02:00:00Z" }).optional();

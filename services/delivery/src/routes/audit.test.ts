@@ -83,7 +83,7 @@ describe("an auditor", () => {
     expect(await readAccesses(platform)).toEqual([]);
   });
 
-  test("is on record for every look, before the answer", async () => {
+  test("records every access before the response", async () => {
     await using platform = await openAuditedPlatform();
     const { path, ref, worker, generation } = await createGeneration(platform);
     await append(worker, started(), delta("a"), completed());
@@ -233,7 +233,7 @@ test("a key that reads and audits reads the archive where the live log is gone, 
   expect(await readAccesses(platform)).toMatchObject([{ record: { by: "una", call: "replay" } }]);
 });
 
-test("where nobody answers for the audit log, auditors are told to come back, and readers notice nothing", async () => {
+test("without an audit log auditors get a retryable error, and readers are not affected", async () => {
   await using platform = await openPlatform();
   const { path, generation } = await createGeneration(platform);
   const { url } = platform.node;

@@ -8,7 +8,7 @@ import type { RouteContext } from "./context.ts";
 
 const noQuery = z.strictObject({});
 
-/** What auditors see of the archive. The tenant is the key's, and every look is recorded before anything is shown. */
+/** What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. */
 export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: RouteContext): void {
   const config = { roles: ["audit"] } as const;
   app.get("/v1/audit/generations", { config }, async (request, reply) => {

@@ -71,7 +71,7 @@ describe("a cancel", () => {
     expect([status, json]).toMatchObject([200, { status: "completed", cursor: "1-2" }]);
   });
 
-  test("that races with the completion has one winner, which everybody sees", async () => {
+  test("that races with the completion has one winner, which all readers see", async () => {
     await using platform = await openPlatform();
     const isFence = ({ type }: { type: string }) => type === "generation.cancelled";
     await withSeed(5, async (random) => {

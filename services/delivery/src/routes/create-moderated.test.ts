@@ -15,7 +15,7 @@ test("the policy of a moderated generation names its rules, and they are kept", 
   expect(await readRuleSet(platform.broker.main, ref.tenant, id)).toEqual(rules);
 });
 
-test("rules alone moderate nothing: the mode is off unless somebody says otherwise", async () => {
+test("rules alone moderate nothing: the mode is off by default", async () => {
   await using platform = await openPlatform();
   const body = moderatedBody({ rules: ["cards"] });
   const { ref } = await createGeneration(platform, { body });
@@ -25,7 +25,7 @@ test("rules alone moderate nothing: the mode is off unless somebody says otherwi
   expect(await readRuleSet(platform.broker.main, ref.tenant, id)).toBeUndefined();
 });
 
-test("a rule that can't be carried out is refused by its name, whatever the mode, and nothing is created", async () => {
+test("refuses an unusable rule by its name, in any mode, and creates nothing", async () => {
   await using platform = await openPlatform();
   for (const mode of ["gate", "off"] as const) {
     for (const [rule, at] of [

@@ -73,7 +73,7 @@ describe("a create", () => {
     expect(await jobsQueued(platform.broker)).toBe(1);
   });
 
-  test("keeps the subject with the request, where it counts as a part of it, and shows it to nobody", async () => {
+  test("keeps the subject with the request, where it counts as a part of it, and shows it to no reader", async () => {
     await using platform = await openPlatform();
     const url = `${platform.node.url}/v1/generations`;
     const body = { ...REQUEST, subject: "person-7" };

@@ -178,7 +178,7 @@ describe("a reviewer's decision", () => {
     expect(await lastEvents(platform, ref, 2)).toMatchObject([{ seq: 6 }, { seq: 7 }]);
   });
 
-  test("is possible after the end, and comes too late once the policy has decided, whatever it says", async () => {
+  test("is possible after the end, and comes too late once the policy has decided, even with the same decision", async () => {
     await using platform = await openPlatform();
     const { ids, ref } = await ask(platform, { reviews: 2 });
     const worker = await openWorker(platform.log, ref);
@@ -193,7 +193,7 @@ describe("a reviewer's decision", () => {
     expect(codeOf(await answer(url, ids[1]!, { decision: "approve" }))).toEqual([409, "review_conflict"]);
   });
 
-  test("that races with others has one winner, and everybody is told the truth", async () => {
+  test("that races with others has one winner, and each caller gets what the log says", async () => {
     await using platform = await openPlatform();
     const other = await platform.addNode();
     for (let round = 0; round < 10; round++) {
@@ -217,7 +217,7 @@ describe("a reviewer's decision", () => {
     }
   });
 
-  test("of what nobody asks finds nothing", async () => {
+  test("of a review that does not exist is not found", async () => {
     await using platform = await openPlatform();
     const { id, generation } = await ask(platform);
     const ids = [
@@ -248,7 +248,7 @@ describe("a reviewer's decision", () => {
     ["as an edit over the limit", { decision: "edit", replacement: "x".repeat(4_097) }, "replacement"],
     ["as an approval with a text", { decision: "approve", replacement: "x" }, "replacement"],
     ["as a halt with a text", { decision: "halt", replacement: "x" }, "replacement"],
-    ["by somebody else", { decision: "approve", reviewer: "ann" }, "reviewer"],
+    ["in another reviewer's name", { decision: "approve", reviewer: "ann" }, "reviewer"],
     ["as a list", [], "body"],
     ["as nothing", "null", "body"],
   ])("is refused %s", async (_, body, param) => {

@@ -44,7 +44,7 @@ test("another tenant's generation does not exist, whether or not this node serve
   });
 });
 
-test("an id that is malformed, or of a shard that does not exist, is answered like one that nobody has", async () => {
+test("an id that is malformed, or of a shard that does not exist, is answered like one of no generation", async () => {
   await using platform = await openPlatform();
   const ids = [
     "gen_0_00000000000000000000000000",
@@ -68,7 +68,7 @@ test("an id that is malformed, or of a shard that does not exist, is answered li
   }
 });
 
-test("what the log refused to store is shown to nobody", async () => {
+test("an event that the log refused to store is shown to no reader", async () => {
   await using platform = await openPlatform();
   const { path, worker, ref } = await createGeneration(platform);
   await append(worker, started());

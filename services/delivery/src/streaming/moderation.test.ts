@@ -18,7 +18,7 @@ import {
 const SECRET = "SECRET";
 const readJson = { accept: "application/json" };
 
-/** Everything that a reader who comes now gets of a generation, in whatever way it asks. */
+/** Everything that a reader that comes now gets of a generation, by every call. */
 async function everyView(platform: Platform, path: string): Promise<string[]> {
   const fresh = await platform.addNode({ hubBytes: 1 });
   const views: string[] = [];
@@ -36,7 +36,7 @@ async function everyView(platform: Platform, path: string): Promise<string[]> {
 }
 
 describe("a gate", () => {
-  test("lets nobody have more than is cleared: streams, pages, and what the API says of the generation", async () => {
+  test("never delivers events beyond the cleared watermark: in streams, in pages, and in the API's generation", async () => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
     await append(worker, started(), delta("clean "), delta(SECRET), toolCall("a"));
@@ -106,7 +106,7 @@ describe("a gate", () => {
 });
 
 describe("retract", () => {
-  test("tells a reader what to replace, and whoever comes later, however, never gets what was withdrawn", async () => {
+  test("tells a reader what to replace, and never sends withdrawn text to later readers, by any call", async () => {
     await using platform = await openPlatform();
     const body = moderatedBody({ mode: "retract" });
     const { path, ref, worker } = await createGeneration(platform, { body });
@@ -173,7 +173,7 @@ describe("retract", () => {
     expect((await call(url)).json).toMatchObject({ status: "completed", settled: true });
   });
 
-  test("withdraws all text behind a halt, whatever the worker still says", async () => {
+  test("withdraws all text that the worker appends behind a halt", async () => {
     await using platform = await openPlatform();
     const body = moderatedBody({ mode: "retract" });
     const { path, ref, worker } = await createGeneration(platform, { body });
@@ -227,7 +227,7 @@ test("retract is never further ahead of moderation than it may be, and says how 
 describe("without moderation", () => {
   const wait = { answer: "fail_closed", after_ms: 50 } as const;
 
-  test("fail_closed gives readers what is cleared and breaks them off; once somebody judges they go on", async () => {
+  test("fail_closed gives readers what is cleared and breaks them off; they go on once verdicts come", async () => {
     await using platform = await openPlatform();
     const nodes = [platform.node, await platform.addNode()];
     const body = moderatedBody({ mode: "gate", on_unavailable: wait });
@@ -267,7 +267,7 @@ describe("without moderation", () => {
       .toMatchObject({ text: "ab", cursor: "1-4" });
   });
 
-  test("fail_open shows what nobody has judged, and says so in the log", async () => {
+  test("fail_open shows unjudged events, and records that in the log", async () => {
     await using platform = await openPlatform();
     const body = moderatedBody({ mode: "gate", on_unavailable: { answer: "fail_open", after_ms: 50 } });
     const { path, worker } = await createGeneration(platform, { body });

@@ -46,7 +46,7 @@ export class ReaderRegistry implements ReaderCounts {
     this.#streams.delete(stream);
   }
 
-  /** Sends everybody home, each to come back at another moment. */
+  /** Disconnects all readers, each with another retry delay. */
   drain(): void {
     clearInterval(this.#timer);
     const { least, most } = COME_BACK_MS;

@@ -164,7 +164,7 @@ describe("a cursor", () => {
       const { status, json } = await call(`${url}?after=1-2`, { headers: { accept } });
       expect([accept, status, json]).toMatchObject([accept, 410, { error: { code: "cursor_expired" } }]);
     }
-    // Whoever needs only what is there, gets it.
+    // A reader that needs only what is there gets it.
     await append(worker, completed());
     await using late = await openSseReader(url, { headers, after: "1-41" });
     expect(await late.ended).toBe("clean");

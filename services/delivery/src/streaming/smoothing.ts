@@ -1,6 +1,6 @@
 /**
  * Lets a reader be sent what has come at most once per interval: at once when nothing was sent for so long, else when the interval
- * is over, with whatever came meanwhile. Nothing is held here but the moment, and no timer runs while nothing comes.
+ * is over, with all that came meanwhile. Only the time of the next send is kept here, and no timer runs while nothing comes.
  */
 export class Smoothing {
   readonly #intervalMs: number;

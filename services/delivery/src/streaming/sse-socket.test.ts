@@ -29,7 +29,7 @@ async function openResponse() {
   return { client, taken, response, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }
 
-/** More than any kernel keeps for a connection from which nobody reads. */
+/** More than any kernel buffers for a connection that is not read. */
 const MUCH = "x".repeat(32 * 1_024 * 1_024);
 
 /** Resolves when the socket is closed, be it by an error. */

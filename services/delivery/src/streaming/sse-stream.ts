@@ -32,11 +32,11 @@ export interface SseStreamOptions {
 /** The most that is handed to a socket at once. What a reader leaves unread is bounded by this and the socket's own buffer. */
 const MAX_WRITE_BYTES = 64 * 1_024;
 
-/** What the policy has readers told when nobody judges what they wait for. */
+/** What readers are told under `fail_closed` when moderation is unavailable. */
 const UNJUDGED_RETRY_MS = 1_000;
 const UNJUDGED = new RepriseError(
   "moderation_unavailable",
-  "Nobody has judged what follows. Nothing of it is lost; try again.",
+  "Moderation is unavailable. No events were lost; retry.",
 );
 
 /**
@@ -82,7 +82,7 @@ export class SseStream {
     return this.#nextSeq - 1;
   }
 
-  /** Sends what there is, and from then on whatever comes. */
+  /** Sends what there is, and from then on what comes. */
   start(): void {
     this.#pump();
   }
@@ -104,7 +104,7 @@ export class SseStream {
 
   #pump(): void {
     const { cache } = this.#options;
-    // Whoever reads slowly, or not at all, does not keep what was erased.
+    // A reader that is slow, or does not read at all, does not get what was erased.
     if (cache.failure?.code === "generation_erased") return this.#fail(cache.failure);
     while (!this.#full && !this.#closed && !this.#readingBehind) {
       const view = cache.view(this.#nextSeq, MAX_WRITE_BYTES);
@@ -157,7 +157,7 @@ export class SseStream {
     this.#close();
   }
 
-  /** Nobody would be helped by readers that come back at once. */
+  /** Readers come back after a pause: the state does not change at once. */
   #turnAway(): void {
     this.#options.socket.writeText(encodeSseRetry(UNJUDGED_RETRY_MS));
     this.#fail(UNJUDGED);

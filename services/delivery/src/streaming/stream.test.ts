@@ -127,7 +127,7 @@ describe("a stream", () => {
     expect(await reader.ended).toBe("broken");
   });
 
-  test("answers 204 to whoever has seen the end, and only then", async () => {
+  test("answers 204 to a reader that has seen the end, and only then", async () => {
     await using platform = await openPlatform();
     const { path, worker } = await createGeneration(platform);
     await append(worker, started(), delta("a"), completed());

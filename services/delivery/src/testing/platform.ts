@@ -187,7 +187,7 @@ export async function call(url: string, { method, key, headers, body, signal }: 
     ...(signal && { signal }),
   });
   const text = await response.text();
-  // A body that is not JSON is handed back as it came: whoever expects a field of it fails and shows it.
+  // A body that is not JSON is returned as it came: an expectation of one of its fields fails and shows it.
   return { status: response.status, headers: response.headers, text, json: parseOrKeep(text) };
 }
 
