@@ -53,7 +53,7 @@ test("an engine that can't be let go is told of when the worker closes, and is n
   const engine = createFakeEngine(async function* () {}, { close: () => Promise.reject(failed) });
   const queues = await ModelQueues.open(new Map([["old", { engine, slots: 1 }]]), serve);
   await queues.replace(new Map([model("new")]));
-  // By then Node has looked for rejections that nobody handles.
+  // By then Node has reported unhandled rejections.
   await setImmediate();
   await expect(queues.close()).rejects.toBe(failed);
   expect(gone).toEqual(["queue old", "queue new", "engine new"]);

@@ -5,7 +5,7 @@ import type { Engine } from "./engines/engine.ts";
 export interface ServedModel {
   readonly engine: Engine;
   readonly slots: number;
-  /** What stands in when `engine` fails: another model's public name, and an engine for it that nobody else uses. */
+  /** What stands in when `engine` fails: another model's public name, and an engine for it of this model's own. */
   readonly fallback?: { readonly model: string; readonly engine: Engine };
 }
 
@@ -56,7 +56,7 @@ export class ModelQueues {
   }
 }
 
-/** Begun when the models are replaced, and awaited when the worker closes: whoever closes is told of what fails meanwhile. */
+/** Begun when the models are replaced, and awaited when the worker closes, whose caller gets what fails meanwhile. */
 function retire({ puller, served }: Queue): Promise<void> {
   const gone = (async () => {
     puller.stop();

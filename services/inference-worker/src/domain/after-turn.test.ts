@@ -189,7 +189,7 @@ describe("a timeout", () => {
     expect(afterTurn(timedOut("first_token"), toFacts({ fallbackModel: "small" }))).toEqual(FALLBACK);
   });
 
-  test("makes way for the fallback whatever its answer, and with the last attempt: that is none of the policy's", () => {
+  test("is followed by the fallback for any policy, and with the last attempt", () => {
     const timeouts = { first_token: { after_ms: 1, answer: "fail" } } as const;
     const facts = toFacts({ fallbackModel: "small", timeouts, maxAttempts: 1 });
     expect(afterTurn(timedOut("first_token"), facts)).toEqual(FALLBACK);

@@ -16,7 +16,7 @@ export type NextStep =
   /** A further attempt in the same worker. */
   | { readonly kind: "again"; readonly reason: "timeout" | "fallback" | "engine_failed" }
   | Proceed
-  /** Somebody else has the say, or the worker is to stop. */
+  /** This worker is fenced, or is to stop. */
   | { readonly kind: "stopped" };
 
 /** The attempt goes on: with the tools that were asked for, or with their answers. */
@@ -35,7 +35,7 @@ export interface TurnFacts {
   readonly usage: Usage;
 }
 
-/** @param outcome of a turn that nobody has stopped */
+/** @param outcome of a turn that was not stopped */
 export function afterTurn(outcome: Exclude<EngineOutcome, { kind: "stopped" }>, facts: TurnFacts): NextStep {
   const { usage } = facts;
   switch (outcome.kind) {

@@ -13,7 +13,7 @@ function openLead(tokens: readonly number[]): Lead {
   return lead;
 }
 
-test("the furthest reader counts, on whatever node, and only what it has not been sent", () => {
+test("the lead is what the furthest reader of all nodes has not been sent", () => {
   const seqs = fc.array(fc.nat(20), { minLength: 1, maxLength: 5 });
   fc.assert(
     fc.property(fc.array(fc.nat(9), { maxLength: 20 }), seqs, (tokens, readers) => {
@@ -25,7 +25,7 @@ test("the furthest reader counts, on whatever node, and only what it has not bee
   );
 });
 
-test("a generation that nobody reads is ahead of nobody", () => {
+test("a generation without readers has no lead", () => {
   const lead = openLead([5, 5]);
   expect(lead.at(0)).toBe(0);
   lead.heard("a", { readers: 2, seq: 1 }, 0);
@@ -34,7 +34,7 @@ test("a generation that nobody reads is ahead of nobody", () => {
   expect(lead.at(0)).toBe(0);
 });
 
-test("what readers may not be shown yet is no lead over them, on whatever node they are", () => {
+test("what readers of any node may not be shown yet is no lead over them", () => {
   const lead = openLead([5, 1, 2, 4]);
   lead.said(8);
   lead.heard("a", { readers: 1, seq: 1, held: { fromSeq: 3, toSeq: 4 } }, 0);
@@ -56,7 +56,7 @@ test("a node that falls silent has no readers any more", () => {
   expect(lead.at(LEASE_MS + 1)).toBe(0);
 });
 
-test("what is not stored yet is ahead of the reader too, whatever it has been sent", () => {
+test("what is not stored yet counts as lead for any reader", () => {
   const lead = openLead([5]);
   lead.said(3);
   lead.heard("a", { readers: 1, seq: 1 }, 0);

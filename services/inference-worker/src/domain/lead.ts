@@ -16,8 +16,8 @@ interface Seen extends NodePosition {
 
 /**
  * How many tokens an engine is ahead of a generation's furthest reader, of those that the reader may be shown: what moderation holds may
- * need more text before it can be decided, and a reader that is to wait for it must not make the engine wait in turn. Nodes repeat what they say; one that has not for `leaseMs` is taken to
- * be gone, and its readers with it. A generation that nobody reads is ahead of nobody.
+ * need more text before it can be decided, and a reader that waits for moderation must not make the engine wait in turn. Nodes repeat
+ * their presence records; one that has not for `leaseMs` is taken to be gone, and its readers with it. Without readers the lead is 0.
  */
 export class Lead {
   readonly #leaseMs: number;
@@ -45,7 +45,7 @@ export class Lead {
     else this.#nodes.delete(node);
   }
 
-  /** In tokens; 0 while nobody reads. */
+  /** In tokens; 0 without readers. */
   at(nowMs: number): number {
     let least = Number.POSITIVE_INFINITY;
     for (const [node, seen] of this.#nodes) {

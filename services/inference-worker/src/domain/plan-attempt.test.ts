@@ -57,7 +57,7 @@ const plan = (log: RunTranscript, circumstances?: Circumstances) =>
   planAttempt(log, toContext(circumstances));
 
 describe("what a worker does with a job", () => {
-  test("it runs a generation that nobody has begun, from nothing, however strict the policy", () => {
+  test("it runs a generation without an attempt from nothing, however strict the policy", () => {
     const first = { ...TAKEOVER, attempt: 1, reason: undefined };
     expect(plan(after())).toEqual(first);
     expect(plan(after(), { policy: { max_attempts: 1, on_worker_loss: "fail" }, continuing: [] })).toEqual(
@@ -164,7 +164,7 @@ describe("what a worker does with a job", () => {
 describe("the engine of an attempt", () => {
   const fallbackModel = "small";
 
-  test("is the fallback once the model's own has failed, also for whoever takes over then", () => {
+  test("is the fallback once the model's own has failed, also after a takeover", () => {
     const fallen = after(started(1), ended(1, "fallback"));
     expect(plan(fallen, { fallbackModel })).toMatchObject({ engine: "fallback", reason: "fallback" });
     const lost = after(
@@ -205,7 +205,7 @@ describe("behind tools", () => {
     expect(plan(after(...turn), { continuing: [] })).toMatchObject({ rewindTo: undefined });
   });
 
-  test("whoever takes over while a call waits withdraws nothing", () => {
+  test("a takeover while a call waits withdraws nothing", () => {
     const waiting = after(...turn.slice(0, 4));
     expect(plan(waiting, { continuing: [] })).toMatchObject({ rewindTo: undefined });
     expect(plan(waiting, { policy: { on_worker_loss: "restart" } })).toMatchObject({ rewindTo: undefined });

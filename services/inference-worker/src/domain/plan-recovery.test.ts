@@ -66,7 +66,7 @@ function redactionOf(log: readonly EventDraft[], choice: number): EventDraft[] {
   return [{ type: "moderation.redacted", from_seq, to_seq, replacement: `[${choice}]`, ...found }];
 }
 
-/** Every text of a log as somebody gets it who reads it from the beginning. */
+/** Every text of a log as a reader gets it from the beginning. */
 function shownTexts(log: readonly KnownEvent[]): string[] {
   const withdrawals = new Withdrawals();
   for (const event of log) withdrawals.apply(event);
@@ -110,7 +110,7 @@ const anyLog = fc.array(fc.nat(), { maxLength: 30 }).map((choices) => {
   return log;
 });
 
-test("whatever the store has lost, the log says afterwards what it said before, and is handed over", () => {
+test("after any loss the recovered log folds to the same texts as before, and is handed over", () => {
   fc.assert(
     fc.property(anyLog, fc.nat(), (log, at) => {
       const { held, drafts, restored } = restore(log, at % log.length);
@@ -180,7 +180,7 @@ test("a lost review is not asked again with numbers that mean something else now
   ]);
 });
 
-test("what was produced counts once, whatever part of it was lost", () => {
+test("what was produced counts once after any loss", () => {
   fc.assert(
     fc.property(anyLog, fc.nat(), (log, at) => {
       const kept = at % log.length;
@@ -226,7 +226,7 @@ test("a redaction is put back for what is left of its range, and never for none 
   expect([5, 4, 3, 2].map(rangesOf)).toEqual([[[3, 4]], [[3, 3]], [], []]);
 });
 
-test("whatever the store has lost, no event that is put back names an empty range, or one that is not left", () => {
+test("after any loss no recovered event names an empty range, or one that is not left", () => {
   fc.assert(
     fc.property(anyLog, fc.nat(), (log, at) => {
       const kept = at % log.length;

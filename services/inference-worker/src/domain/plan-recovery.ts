@@ -22,7 +22,7 @@ export interface RecoveryInput {
 /**
  * The events that put what a log has lost back behind what is left of it. They are an attempt of their own, because they have other
  * numbers than the lost ones: a cursor that names a lost event then names nothing. The attempt ends at once with a handover, so that
- * whoever goes on does it in the usual way.
+ * the next attempt begins in the usual way.
  *
  * What moderation has withdrawn is put back as readers were to see it, so no lost withdrawal has to be repeated for it. One that
  * reaches into what is left is, for that part; a halt always is.
@@ -58,7 +58,7 @@ export function planRecovery({ held, kept, worker, nonce }: RecoveryInput): Even
   ];
 }
 
-/** The events as whoever reads them now gets them. */
+/** The events as a reader that comes now gets them. */
 function toShown(held: readonly Uint8Array[]): KnownEvent[] {
   const withdrawals = new Withdrawals();
   for (const payload of held) withdrawals.apply(decodeEvent(payload));

@@ -51,7 +51,7 @@ test("in a moderated generation no call has an upstream's name, which may be the
   ]);
 });
 
-test("whatever an upstream calls its calls, each has a name of its own, and all names can be answered", () => {
+test("gives each call an id of its own that can be answered, for any ids of the upstream", () => {
   // Names like ours among them: an upstream may be another Reprise.
   const name = fc.option(
     fc.oneof(

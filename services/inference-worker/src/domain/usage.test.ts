@@ -26,7 +26,7 @@ test("a count that is smaller than ours stands too: a chunk may hold no whole to
   expect(tally.total(logged(38)).output_tokens).toBe(30);
 });
 
-test("the output of other attempts and turns is added, whoever counted it", () => {
+test("adds the output of other attempts and turns, counted by any engine or by chunks", () => {
   const tally = new UsageTally();
   tally.add(5, { input_tokens: 7, output_tokens: 6 });
   tally.add(3, undefined);

@@ -42,7 +42,7 @@ export function countText({ turns, prefix }: Progress): number {
 
 export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
-  /** Told when the model has made something that is no event yet: a piece of a tool call. For whoever times the model. */
+  /** Told when the model has made something that is no event yet: a piece of a tool call. It restarts the timeout between tokens. */
   readonly onPiece?: () => void;
   /** Told when the model has said its last word, and only the engine's count of it may come: no silence from here on is the model's. */
   readonly onFinished?: () => void;
@@ -100,7 +100,7 @@ export interface Engine {
   readonly servers?: number;
 
   /**
-   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, whatever turns came before it, and
+   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, behind any turns, and
    * stay within the request's limit. Never throws; a request whose options are wrong can't be continued. Behind a tool's answer without
    * a prefix every engine goes on.
    */
@@ -113,8 +113,8 @@ export interface Engine {
    * Runs the model. Yields what comes behind the turns and the prefix, without empty texts, then exactly one `finish`, which is the
    * last.
    *
-   * When `signal` aborts, the iteration throws the signal's reason at once and whatever it held upstream is let go; leaving the
-   * iteration early lets go too. Failures are RepriseErrors: `invalid_request` (the options are wrong), or EngineErrors:
+   * When `signal` aborts, the iteration throws the signal's reason at once and releases what it held upstream; leaving the
+   * iteration early releases it too. Failures are RepriseErrors: `invalid_request` (the options are wrong), or EngineErrors:
    * `engine_unavailable` (nothing came; may carry `retryAfterMs`), `engine_rejected` (the engine refuses this request),
    * `engine_failed` (it broke off, or sent what is not a stream of tokens). Readers see the message, so it is the adapter's own: no
    * word of it is the engine's, the model's or the request's.

@@ -38,7 +38,7 @@ export interface AttemptsContext {
   readonly plans: PlanContext;
   readonly log: RunLog;
   readonly pace: Pace | undefined;
-  /** Aborted when somebody else has the say, or the worker is to stop. */
+  /** Aborted when this worker is fenced, or is to stop. */
   readonly stop: AbortSignal;
   readonly onEngineReport: (report: EngineReport) => void;
 }
@@ -72,7 +72,7 @@ export async function runAttempts(
   }
 }
 
-/** The engine is asked only once the attempt is in the log: until then it may be somebody else's, or over. */
+/** The engine is asked only once the attempt is in the log: until then the generation may be another worker's, or over. */
 async function begin(context: AttemptsContext, plan: AttemptPlan): Promise<boolean> {
   const { log, worker, requested, model, stop } = context;
   const inputTokens = engineOf(model, plan.engine).countInput?.(requested.request);
@@ -148,7 +148,7 @@ async function takeTurn(
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
 }
 
-/** The slot is somebody else's meanwhile: tools, and the people behind them, take their time. */
+/** Another job has the slot meanwhile: tools, and the people behind them, take their time. */
 async function awaitTools(
   context: AttemptsContext,
   engine: EngineChoice,

@@ -94,7 +94,7 @@ test("a fallback that fails as well is the end, with its own error", async () =>
   expect(events.at(-1)).toMatchObject({ error: { code: "engine_rejected" } });
 });
 
-test("whoever takes over from a fallback stays with it, and goes on behind what it has said", async () => {
+test("a takeover from a fallback stays with it, and continues its text", async () => {
   await using world = await openWorld();
   const { fallback, prefixes } = standingIn();
   const fallen = { ...started(2, "fallback"), model: "small" };

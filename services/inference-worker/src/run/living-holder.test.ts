@@ -82,7 +82,7 @@ const runByHand = async (world: World, history: Parameters<World["submit"]>[0], 
 };
 
 test.each([1, 2])(
-  "a job is left to the worker that runs it, whatever the broker remembers of its deliveries: %i",
+  "a job is left to the worker that runs it, for any count of its deliveries at the broker: %i",
   async (deliveries) => {
     await using world = await openWorld();
     const stop = answerHolderQueries(world.broker.main, OTHER, () => true);

@@ -34,7 +34,7 @@ test("an engine stays within the lead over the furthest reader, and ends once th
     publishPresence(world.log.publish, { ref, node }, { readers, seq });
   await say(1, 1);
   begin();
-  // One token more than the lead is asked for, and then none: whoever reads goes on only once the log holds them all.
+  // One token more than the lead is asked for, and then none: the reader goes on only once the log holds them all.
   for (let read = 0; read + LEAD + 1 < TOKENS;) {
     const events = await world.until(ref, (all) => textLength(all) === read + LEAD + 1);
     expect(asked.tokens).toBeLessThanOrEqual(read + LEAD + 1);
@@ -44,7 +44,7 @@ test("an engine stays within the lead over the furthest reader, and ends once th
   expect((await world.untilEnded(ref)).at(-1)).toMatchObject({ type: "generation.completed" });
 });
 
-test("an engine is not held up when nobody reads, nor by a reader that has left", async () => {
+test("an engine is held up neither without readers nor by a reader that has left", async () => {
   await using world = await openWorld();
   const { engine, begin } = createFountain();
   const ref = await world.submit(paced);

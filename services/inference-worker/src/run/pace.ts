@@ -27,13 +27,13 @@ export interface PaceOptions {
 export interface Pace extends Disposable {
   /** Tells of what the engine has said. */
   said(tokens: number): void;
-  /** Tells of an event that is stored, whoever wrote it; each once, in the order of the log. */
+  /** To be called for each stored event, of any writer, once and in the order of the log. */
   stored(event: StoredEvent): void;
   /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
   hold(signal: AbortSignal): Promise<void> | undefined;
 }
 
-/** A reader that falls silent is noticed without a word from anybody. */
+/** How often the lead is computed without an event, so that a node that falls silent is noticed. */
 const LOOK_MS = 500;
 
 /** @returns undefined for a generation whose policy does not ask for it: that one costs nothing */

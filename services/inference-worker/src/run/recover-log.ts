@@ -5,8 +5,8 @@ import { planRecovery } from "../domain/plan-recovery.ts";
 import { RunLog, type RunLogOptions } from "./run-log.ts";
 
 /**
- * Appends what the broker has lost and this worker still holds. Nothing is to be put back where somebody else has gone on behind the
- * loss: what they decided stands.
+ * Appends what the broker has lost and this worker still holds. Nothing is put back where another process has gone on behind the
+ * loss: its events stand.
  * @param held the log as this worker has seen it stored
  */
 export async function recoverLog(

@@ -123,7 +123,7 @@ test("an engine that stops in the middle of a tool call is silent", async () => 
   expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 0 });
 });
 
-test("whoever stops the run has the say, though the engine is late at the same moment", async () => {
+test("a stop takes precedence over a timeout at the same moment", async () => {
   const stop = new AbortController();
   const { outcome } = start(
     async function* (_request, { signal }) {
@@ -192,7 +192,7 @@ test("a wait for a busy engine ends with the run", async () => {
   expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
 });
 
-test("an engine that has said its last word is not late, whatever its usage takes", async () => {
+test("an engine that has finished its text is not late, however long its usage takes", async () => {
   const { outcome } = start(async function* (_request, { onFinished }) {
     yield text("a");
     onFinished?.();

@@ -29,7 +29,7 @@ export interface EngineRun {
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
   totalAtMs: number;
   sink: EngineSink;
-  /** Aborted when somebody else has the say, or the worker is to stop. */
+  /** Aborted when this worker is fenced, or is to stop. */
   signal: AbortSignal;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;

@@ -99,7 +99,7 @@ test("an engine that fails before its first token fails the generation with its 
   await using world = await openWorld();
   const engine = createFakeEngine(async function* () {
     yield* [];
-    throw new RepriseError("engine_unavailable", "Nobody answers at the engine's address.");
+    throw new RepriseError("engine_unavailable", "The engine's address does not answer.");
   });
   await world.startWorker(engine);
   const events = await world.untilEnded(await world.submit());
@@ -109,7 +109,7 @@ test("an engine that fails before its first token fails the generation with its 
       type: "generation.failed",
       error: {
         code: "engine_unavailable",
-        message: "Nobody answers at the engine's address.",
+        message: "The engine's address does not answer.",
         retryable: true,
       },
       usage: { input_tokens: null, output_tokens: 0 },

@@ -48,7 +48,7 @@ export interface RunContext {
 }
 
 /**
- * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by somebody else's terminal
+ * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by another writer's terminal
  * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held`: the generation is run already, by this
  * worker or by another one whose signs of life have not come through. `nothing_to_do`: the generation had ended.
  */
@@ -69,9 +69,9 @@ interface StalePlan {
 const MAX_REPLANS = 20;
 
 /**
- * Runs one generation: from the job to its end in the log, or to the point where somebody else has the say.
+ * Runs one generation: from the job to its end in the log, or until this worker is fenced.
  *
- * The run follows its own log. Whatever ends it from outside (a cancel, a higher attempt, a halt) is an event there, seen on the live
+ * The run follows its own log. What ends it from outside (a cancel, a higher attempt, a halt) is an event there, seen on the live
  * feed or by the next append; it aborts the engine's request, and nothing more is written.
  *
  * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
@@ -119,7 +119,7 @@ async function runPlan(
   const plans = toPlanContext(requested, model);
   const plan = toPlan(job, requested, transcript, plans);
   if (plan.kind === "done") {
-    // Whoever ended it may have died before the final checkpoint.
+    // The process that ended it may have died before the final checkpoint.
     const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = context.log;
     await storeCheckpoint({ publish, ref: job.ref, snapshot, maxBytes });
     await job.ack();
@@ -187,8 +187,8 @@ function endOf(plan: Extract<Plan, { kind: "fail" | "halt" }>, { usage }: Transc
 }
 
 /**
- * A store that has lost the end of a log may have lost its job as well: then nobody would come to end the generation if this worker
- * died. @returns whether it had; the new one is anybody's
+ * A store that has lost the end of a log may have lost its job as well: then no process would end the generation if this worker
+ * died. @returns whether it had; the new job may go to any worker
  */
 async function requeueLostJob({ log }: RunContext, { model, ref, payload }: Job): Promise<boolean> {
   const { duplicate } = await enqueueJob(log.publish, { model, ref, payload });
@@ -253,7 +253,7 @@ function toPlan(job: Job, requested: RequestedEvent, transcript: RunTranscript, 
 }
 
 /**
- * Whether a worker is at the generation already. This one knows by itself, whatever is left of the log: a store that has lost its end
+ * Whether a worker runs the generation already. This one knows by itself, without the log: a store that has lost the log's end
  * may have lost that this worker has begun. Another one is asked, wherever it has not let go of the generation: such a store has
  * forgotten how often it has delivered a job, too.
  */

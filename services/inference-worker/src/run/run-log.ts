@@ -29,7 +29,7 @@ export interface RunLogOptions {
   readonly snapshot: LogSnapshot;
   /** After how long without a sign of life the job goes to another worker. */
   readonly ackWaitMs: number;
-  /** Told of every event that is stored from now on, in order, whoever wrote it. */
+  /** Told of every event that is stored from now on, in order, of any writer. */
   readonly onStored?: (event: StoredEvent) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -38,7 +38,7 @@ export interface RunLogOptions {
  * A generation's log, as one worker follows and writes it for as long as it holds the job: the appender, its checkpoints, the live
  * feed that reveals what others append, and the signs of life that keep the job.
  *
- * Until an event of its own is stored, any event of somebody else fences it: its plan was made for another log. After that only an
+ * Until an event of its own is stored, any event of another writer fences it: its plan was made for another log. After that only an
  * end does, a higher attempt, and moderation's halt, behind which nothing but the end is left to plan.
  */
 export class RunLog implements Disposable {
@@ -79,7 +79,7 @@ export class RunLog implements Disposable {
     this.#disposables.defer(() => live.unsubscribe());
   }
 
-  /** Aborted when there is nothing more to write: somebody else has the say, or the log can't be written. */
+  /** Aborted when there is nothing more to write: this worker is fenced, or the log can't be written. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
@@ -103,7 +103,7 @@ export class RunLog implements Disposable {
     this.#appender.sync();
   }
 
-  /** Resolves when somebody else has stored an event since this was last called. */
+  /** Resolves when another writer has stored an event since this was last called. */
   async foreignEvent(): Promise<void> {
     await this.#others.promise;
     this.#others = Promise.withResolvers();
@@ -173,7 +173,7 @@ export function foldLog(events: readonly Uint8Array[]): RunTranscript {
   return transcript;
 }
 
-/** Whether somebody else's event means that this worker's attempt is over. */
+/** Whether another writer's event ends this worker's attempt. */
 export function isFence(event: KnownEvent | UnknownEvent): boolean {
   return event.type === "generation.started" || isTerminal(event.type);
 }

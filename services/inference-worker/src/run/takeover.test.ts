@@ -66,7 +66,7 @@ test("with on_worker_loss fail a lost worker is the generation's end", async () 
   expect(textOf(events)).toBe("So far");
 });
 
-test("a generation whose attempts are used up gets one end, whoever many workers look at it", async () => {
+test("a generation whose attempts are used up gets one end when many workers take its job", async () => {
   await using world = await openWorld();
   const ref = await world.submit({
     policy: { max_attempts: 2 },

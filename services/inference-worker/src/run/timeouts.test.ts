@@ -176,7 +176,7 @@ test.each([
   expect(letGo).toBe(true);
 });
 
-test("the time that a generation has begins with its create, whoever took it over since", async () => {
+test("the total time of a generation begins with its create and includes takeovers", async () => {
   await using world = await openWorld();
   const { engine, prefixes } = engineOf([silent]);
   const ref = await world.submit({ policy: soon("total", "fail"), history: [started(1), called("a")] });

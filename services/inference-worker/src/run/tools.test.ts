@@ -36,7 +36,7 @@ const hasCalls = (count: number) => (events: { type: string }[]) =>
 const untilAsked = (world: World, ref: Parameters<World["until"]>[0], calls = 1) =>
   world.until(ref, hasCalls(calls));
 
-test("a tool's answer, whoever appends it, is the engine's next turn, and the text goes on", async () => {
+test("a tool's answer, from any process, is the engine's next turn, and the text goes on", async () => {
   await using world = await openWorld();
   const { engine, told } = engineOf(
     () => says(text("Let me see. "), call("a"), ASKED),
@@ -152,7 +152,7 @@ test("an upstream that calls its calls the same in every turn asks for others ev
   ]);
 });
 
-test("whoever takes over while tools are called calls none again, and goes on with what they answer", async () => {
+test("a takeover while tools are called calls none again, and goes on with their answers", async () => {
   await using world = await openWorld();
   const options = { tokens: 40, tokens_per_second: 0, seed: 3 };
   const undisturbed = await world.submit({ options });
@@ -176,7 +176,7 @@ test("whoever takes over while tools are called calls none again, and goes on wi
   expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 40 } });
 });
 
-test("an answer that came while nobody had the job is found by whoever takes it", async () => {
+test("an answer that came while no worker had the job is found by the next worker", async () => {
   await using world = await openWorld();
   const { engine, told } = engineOf(() => says(text("It is 42."), FINISH));
   const ref = await world.submit({ history: [started(1), delta("See. "), called("a"), answered("a")] });
@@ -188,7 +188,7 @@ test("an answer that came while nobody had the job is found by whoever takes it"
   expect(told[0]).toMatchObject({ turns: [{ text: "See. " }, { call_id: "a" }, { output: 42 }] });
 });
 
-test("whoever takes over behind an answer begins again behind it: no tool is called twice", async () => {
+test("a takeover behind an answer begins again behind it: no tool is called twice", async () => {
   await using world = await openWorld();
   const { engine } = engineOf(() => says(text("It is 42."), FINISH));
   const history = [started(1), delta("See. "), called("a"), answered("a"), delta("It i")];

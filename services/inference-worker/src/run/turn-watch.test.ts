@@ -88,7 +88,7 @@ test("a piece of what it can't say yet gives an engine its time anew, but sets n
   expect(struck).toEqual([["between_tokens", 3_149]]);
 });
 
-test("the generation's own time runs whoever is slow", () => {
+test("the total time also runs while the engine is not asked", () => {
   const { struck, watched } = watch();
   vi.advanceTimersByTime(10);
   watched.arrived();

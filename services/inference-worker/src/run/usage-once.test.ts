@@ -6,7 +6,7 @@ import { answered, attemptEnded, called, delta, started } from "../testing/draft
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, transcriptOf, typesOf } from "../testing/world.ts";
 
-/* What was produced is counted once, whatever became of it; an engine's own count stands where there is one. */
+/* What was produced is counted once, shown or withdrawn; an engine's own count stands where there is one. */
 
 type Turn = (options: GenerateOptions) => AsyncIterable<EngineEvent>;
 
@@ -29,7 +29,7 @@ async function* silent({ signal }: GenerateOptions): AsyncGenerator<EngineEvent>
 
 async function* broken(): AsyncGenerator<EngineEvent> {
   yield* [];
-  throw new RepriseError("engine_unavailable", "Nobody answers.");
+  throw new RepriseError("engine_unavailable", "The engine does not answer.");
 }
 
 const words = (count: number): EngineEvent => ({ type: "text", text: "words ", tokens: count });

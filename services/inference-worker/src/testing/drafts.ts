@@ -1,6 +1,6 @@
 import type { AttemptEnd, EventDraft, KnownEvent, TakeoverReason } from "@reprise/protocol";
 
-/* Events as somebody else than the worker under test appends them. */
+/* Events that other processes than the worker under test append. */
 
 /** By a worker that is dead, if it ever lived. */
 export const started = (attempt: number, reason?: TakeoverReason): EventDraft => ({

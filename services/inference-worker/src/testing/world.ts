@@ -55,7 +55,7 @@ export interface Submission {
   requested?: boolean;
 }
 
-/** A real broker, and what stands around a worker: whoever creates generations, and whoever reads them. */
+/** A real broker, and what surrounds a worker: the creator of generations, and their readers. */
 export interface World<Server = TestBroker> extends AsyncDisposable {
   readonly server: Server;
   readonly broker: Broker;

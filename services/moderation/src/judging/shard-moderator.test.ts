@@ -255,7 +255,7 @@ test("nothing is settled while a review that was asked for is not listed", async
   let isAway = true;
   const publish: GenerationLog["publish"] = (subject, ...rest) =>
     isAway && subject.startsWith("review.")
-      ? Promise.reject(new RepriseError("broker_unavailable", "Nobody answers."))
+      ? Promise.reject(new RepriseError("broker_unavailable", "The broker does not answer."))
       : world.log.publish(subject, ...rest);
   const refused = Promise.withResolvers<void>();
   using judged = judge(world, {

@@ -19,7 +19,7 @@ const REVIEW = {
 };
 
 test("a review that can't be listed now is told of, and tried again until it is listed", async () => {
-  const isAway = new RepriseError("broker_unavailable", "Nobody answers.");
+  const isAway = new RepriseError("broker_unavailable", "The broker does not answer.");
   const publish = vi.fn<Publish>().mockRejectedValueOnce(isAway);
   publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
   const errors: unknown[] = [];

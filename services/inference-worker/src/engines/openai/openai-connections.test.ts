@@ -59,7 +59,7 @@ describe("the OpenAI engine", () => {
     await world.server.requests[0]!.closed;
   });
 
-  test("closes the connection at once when nobody wants more", async () => {
+  test("closes the connection at once when its caller leaves the iteration", async () => {
     await using world = await startOpenaiWorld(FOREVER);
     world.server.willAnswer(ONE_WORD);
     const { signal } = new AbortController();
@@ -92,7 +92,7 @@ describe("the OpenAI engine", () => {
 describe("the OpenAI engine, when its signal aborts,", () => {
   const reason = new Error("enough");
 
-  test("before it begins asks nobody", async () => {
+  test("before it begins sends no request", async () => {
     await using world = await startOpenaiWorld(FOREVER);
     const { abort, events } = world.start();
     abort.abort(reason);
@@ -151,7 +151,7 @@ describe("the OpenAI engine, when its signal aborts,", () => {
     await world.server.requests[0]!.closed;
   });
 
-  test("while nobody asks for the next event closes the connection all the same, and says no word more", async () => {
+  test("while no event is requested closes the connection all the same, and yields nothing more", async () => {
     await using world = await startOpenaiWorld(FOREVER);
     world.server.willAnswer({ body: [[ROLE, content("Hel"), content("lo")].join("")], end: "never" });
     const { abort, events } = world.start();

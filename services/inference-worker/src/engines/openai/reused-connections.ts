@@ -12,14 +12,14 @@ export interface ReusedConnections {
 
 /**
  * Connects, and tells whose failure is a connection's that was kept alive. A server may close such a one, or die and come back,
- * in the moment in which the next request is written to it: that request has not been read by anybody.
+ * in the moment in which the next request is written to it: the server has not read that request.
  */
 export function trackReusedConnections(options: buildConnector.BuildOptions): ReusedConnections {
   const connect = buildConnector(options);
   const errors = new WeakSet<Error>();
   const track = (socket: Socket) =>
     socket.prependListener("error", (error: NodeJS.ErrnoException) => {
-      // A first answer that breaks within its headers is taken for an earlier one's bytes; nobody has seen any of it.
+      // A first answer that breaks within its headers is taken for an earlier one's bytes; nothing of it was used.
       if (socket.bytesRead > 0 && BROKEN.has(error.code ?? "")) errors.add(error);
     });
   return {

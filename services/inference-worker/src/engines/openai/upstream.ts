@@ -127,7 +127,7 @@ function toAnswer(
   { idleTimeoutMs, lingerMs }: BodyTimeouts,
 ): UpstreamAnswer {
   const { statusCode: status, headers, body } = response;
-  // Nobody may be reading when the connection breaks; whoever reads gets the error from the iteration.
+  // Without a listener Node would throw when the connection breaks while nothing reads; a reader gets the error from the iteration.
   body.on("error", () => undefined);
   return {
     status,
@@ -170,7 +170,7 @@ async function readStart(
       if (length >= maxBytes) break;
     }
   } catch {
-    // What has come is all there is; whoever asked has an error to report already.
+    // What has come is all there is; the caller has an error to report already.
   } finally {
     clearTimeout(timer);
   }

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Due, DueQueue } from "./due-queue.ts";
 
-test("a due queue gives its entries in the order of their times, whatever the order they came in", () => {
+test("a due queue returns its entries in the order of their times, for any order of insertion", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -50, max: 50 })), (times) => {
       const queue = new DueQueue<Due>();

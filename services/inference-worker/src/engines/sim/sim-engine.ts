@@ -23,7 +23,7 @@ const processClock = createClock();
  *
  * The i-th token is a function of the options and i alone, and is due i / tokens_per_second after the first; late ones catch
  * up in one go. A continued run has the same tokens from the produced ones' count on, and its own schedule. Tools are asked for
- * once, whatever they answer, so that a run with tools says what it says without.
+ * once, for any answers, so that a run has the same text with and without tools.
  */
 export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
   return {

@@ -7,7 +7,7 @@ import { parseSimOptions } from "./sim-options.ts";
 const utf8Length = (text: string) => new TextEncoder().encode(text).length;
 
 describe("made-up tokens", () => {
-  test("are what they are by seed and index alone, in whatever order they are asked for", () => {
+  test("depend on seed and index alone, not on the order of requests", () => {
     const inOrder = Array.from({ length: 200 }, (_, index) => tokenAt(7, index));
     const backwards = Array.from({ length: 200 }, (_, index) => tokenAt(7, 199 - index)).toReversed();
     expect(backwards).toEqual(inOrder);

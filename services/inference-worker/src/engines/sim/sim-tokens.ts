@@ -52,7 +52,7 @@ export function tokenAt(seed: number, index: number): string {
   return `${gap}${capitalise(word)}${endsSentence(seed, index) ? "." : ""}`;
 }
 
-/** Cuts a text into word-like tokens, blanks before the word. Joined they are the text again, whatever it holds. */
+/** Cuts a text into word-like tokens, blanks before the word. Joined they are the text again, for any text. */
 export function splitText(text: string): string[] {
   return text.match(WORD_LIKE) ?? [];
 }

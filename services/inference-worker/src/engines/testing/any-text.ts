@@ -9,7 +9,7 @@ const anyCharacter = fc
   )
   .map((codePoint) => String.fromCodePoint(codePoint));
 
-/** Well-formed text that holds whatever text can hold, blanks and controls included. */
+/** Any well-formed text, blanks and controls included. */
 export function anyText(lengths: { minLength?: number; maxLength?: number } = {}): fc.Arbitrary<string> {
   return fc.string({ unit: anyCharacter, ...lengths });
 }

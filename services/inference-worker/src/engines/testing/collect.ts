@@ -8,7 +8,7 @@ export interface Collected {
   readonly error: unknown;
 }
 
-/** Runs a generation to its end, whatever that is. */
+/** Runs a generation to its end, of any kind. */
 export async function collect(events: AsyncIterable<EngineEvent>): Promise<Collected> {
   const seen: EngineEvent[] = [];
   let error: unknown;

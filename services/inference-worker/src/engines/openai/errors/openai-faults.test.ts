@@ -42,7 +42,7 @@ async function runAt(baseUrl: string, options: Partial<OpenaiEngineOptions> = {}
 }
 
 describe("an upstream that does not answer", () => {
-  test("because nobody listens is unavailable", async () => {
+  test("because no server listens is unavailable", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;

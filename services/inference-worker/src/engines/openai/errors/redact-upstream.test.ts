@@ -37,7 +37,7 @@ describe("what an upstream says about an error", () => {
     );
   });
 
-  test("holds no word but an error's, and no number of more than seven digits, whatever the answer", () => {
+  test("holds no word but an error's, and no number of more than seven digits, for any answer", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (message) => {
         for (const part of (redactUpstream(message) ?? "").split(" ")) {

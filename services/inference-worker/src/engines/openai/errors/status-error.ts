@@ -22,7 +22,7 @@ export async function toStatusError(answer: UpstreamAnswer, nowMs: number): Prom
   const { status, headers } = answer;
   const body = parseBody(await answer.readStart(MAX_ERROR_BYTES));
   if (status < 400) {
-    // Whatever is in it may be the model's own words, unless it says that it is an error.
+    // A body that is not an error may hold the model's own words.
     const said = isError(body) ? redactUpstream(body) : undefined;
     const message = `The engine answered ${status}, but not with text/event-stream.`;
     return new EngineError("engine_failed", message, { retry: "never", said });

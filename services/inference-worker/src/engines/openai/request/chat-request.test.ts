@@ -160,7 +160,7 @@ describe("the body for the upstream", () => {
     expect(body).not.toHaveProperty("continue_final_message");
   });
 
-  test("releases a forced call in whatever case it is written, and leaves no second choice behind", () => {
+  test("releases a forced call written in any case, and leaves no second choice behind", () => {
     const body = toChatRequest({ ...REQUEST, options: { Tool_Choice: "required" } }, ANSWERED, MODEL);
     expect(body).toMatchObject({ tool_choice: "auto" });
     expect(body).not.toHaveProperty("Tool_Choice");

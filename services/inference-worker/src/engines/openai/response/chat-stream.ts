@@ -32,10 +32,10 @@ export interface ChatStreamOptions {
  * connection that breaks or stays open then, or a missing `[DONE]`, takes nothing from the text. One that ends without a finish reason
  * has failed, however cleanly it ended. So has one whose finish reason is an error's.
  *
- * A refusal is text, and its finish reason is `content_filter`: who asked for a certain form has to know that this is none.
+ * A refusal is text, and its finish reason is `content_filter`: a client that asked for a certain form has to know that this is not it.
  *
- * Tool calls come whole, before the finish, whose reason is `tool_calls` then, whatever name the upstream has for it. Those of an
- * answer that was cut at its limit or by a filter are left out: nobody can tell how much of them is missing.
+ * Tool calls come whole, before the finish, whose reason is always `tool_calls` then. Those of an
+ * answer that was cut at its limit or by a filter are left out: it is unknown how much of them is missing.
  *
  * @throws EngineError `engine_failed`; the signal's reason
  */

@@ -107,7 +107,7 @@ describe("a recorded stream", () => {
     expect(files.toSorted()).toEqual(Object.keys(STREAMS).toSorted());
   });
 
-  test("tells nobody what a failed engine says of the model's text", async () => {
+  test("never passes on the model's text that a failed engine quotes", async () => {
     const failed = Object.entries(STREAMS).filter(([, { failure }]) => failure);
     const errors = await Promise.all(failed.map(async ([name]) => (await read(name)).error));
     for (const error of errors) {
