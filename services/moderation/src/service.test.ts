@@ -65,7 +65,7 @@ test("two replicas, and one that comes back, decide each thing once while a work
   }
 });
 
-test("a log that was written while nobody judged is judged when somebody does", async () => {
+test("a log that was written while no replica ran is judged when one starts", async () => {
   await using world = await openWorld();
   const { ref, append } = await world.create([SECRET]);
   await append(STARTED, delta("a sec"), delta("ret b"), COMPLETED);
@@ -109,7 +109,7 @@ test("what a classifier finds is withdrawn afterwards, and the end waits for it"
   expect([textOf(events), decisionsOf(events)]).toEqual(["***", ["moderation.redacted"]]);
 });
 
-test("a review that nobody answers is decided by the policy", async () => {
+test("a review without an answer is decided by the policy", async () => {
   await using world = await openWorld();
   await world.startReplica();
   const { ref, append } = await world.create([{ ...SECRET, action: "review" }], {
@@ -172,7 +172,7 @@ test("who closes while something is being stored waits for it", async () => {
   expect(await world.log.verdicts.readVerdictFromLeader(ref)).toMatchObject({ verdict: { judged: 2 } });
 });
 
-test("where nobody asks for moderation no consumer is made", async () => {
+test("no consumer is made while no generation asks for moderation", async () => {
   await using world = await openWorld();
   await world.startReplica();
   const { append } = await world.createUnmoderated();

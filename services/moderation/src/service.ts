@@ -40,7 +40,7 @@ export interface Moderation extends AsyncDisposable {
 const CONSUMER = "moderation";
 /** How often what is judged is stored and acknowledged where nothing else makes it urgent. */
 const SWEEP_MS = 250;
-/** Rules are stored by another server's clock than logs. What comes too early costs a look. */
+/** Rules are stored by another server's clock than logs. An event that comes too early costs one lookup. */
 const CLOCKS_DIFFER_MS = 60_000;
 const REVIEWS_EVERY_MS = 1_000;
 
@@ -83,7 +83,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     const follower = await followShard({ broker, shard, name: CONSUMER, startTime, onEvents, onError });
     followed.push({ judging, follower });
   };
-  // Where nobody asks for moderation no log is read at all.
+  // While no generation asks for moderation no log is read at all.
   const watch = watchRuleSets(broker.main, (startTime) => {
     for (let shard = 0; shard < shards; shard++) begun.push(follow(shard, startTime).catch(onError));
   });

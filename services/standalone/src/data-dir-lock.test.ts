@@ -38,7 +38,7 @@ describe("the lock of a data folder", () => {
     expect(taken).toBeDefined();
   });
 
-  test("a dead holder's process id that is somebody else's by now is no holder", async () => {
+  test("a dead holder's process id that another process has by now is no holder", async () => {
     await using dir = await createTempDir("lock");
     await writeFile(join(dir.path, "lock"), `${process.ppid} 1\n`);
     await using taken = await lockDataDir(dir.path);
@@ -64,7 +64,7 @@ describe("the lock of a data folder", () => {
     },
   );
 
-  test("one that died while it took over a lock keeps nobody out", async () => {
+  test("a process that died while it took over a lock keeps no other out", async () => {
     await using dir = await createTempDir("lock");
     await writeFile(join(dir.path, "lock"), `${process.ppid} 1\n`);
     await writeFile(join(dir.path, "lock.takeover"), `${process.ppid} 2\n`);

@@ -26,9 +26,9 @@ export async function lockDataDir(dataDir: string): Promise<AsyncDisposable> {
 }
 
 /**
- * Makes `draft` the lock at `path`, whole from its first moment. A dead process's lock is removed by nobody but the holder of
- * a second lock, who looks at it again first: it may have been taken over meanwhile, by one that lives. The second is taken
- * like the first, so one that dies as its holder is in nobody's way either.
+ * Makes `draft` the lock at `path`, whole from its first moment. A dead process's lock is removed only by the holder of
+ * a second lock, which reads the first again before: a living process may have taken it over meanwhile. The second is taken
+ * like the first, so a process that dies as its holder blocks no other.
  * @returns the living holder's process id when there is one
  */
 async function take(path: string, draft: string): Promise<string | undefined> {

@@ -19,7 +19,7 @@ export async function openDevAccess(dataDir: string): Promise<DevAccess> {
   return { tenancy: parseTenantsFile(file, "dev.json"), apiKey: secret };
 }
 
-/** In one step: whoever reads it, after a crash too, finds an old file or a new one, and the only copy of the key is never lost. */
+/** In one step: a read, after a crash too, finds the old file or the new one, and the only copy of the key is never lost. */
 export async function writeDevFile(
   dataDir: string,
   { url, apiKey }: { url: string; apiKey: string },

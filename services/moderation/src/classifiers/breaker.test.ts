@@ -63,7 +63,7 @@ describe("a breaker", () => {
     },
   );
 
-  test("always asks again within maxOpenMs, whatever has happened", () => {
+  test("always asks again within maxOpenMs, after any history", () => {
     const step = fc.record({
       waitMs: fc.nat(200),
       settlement: fc.constantFrom<Settlement>("success", "failure", "abandoned"),

@@ -1,7 +1,7 @@
 /*
  * A circuit breaker as values: what has failed `failuresToOpen` times running is left alone for `openMs`, then asked once. If that
- * trial fails it is left alone for twice as long as before, up to `maxOpenMs`. Whoever was admitted settles what became of it; answers
- * to what was asked before it opened change nothing any more.
+ * trial fails it is left alone for twice as long as before, up to `maxOpenMs`. Each admitted call is settled with its outcome; outcomes
+ * of calls from before it opened change nothing any more.
  */
 
 export interface BreakerOptions {
@@ -19,7 +19,7 @@ export type BreakerState =
 /** `refused`: do not ask. */
 export type Admission = "admitted" | "trial" | "refused";
 
-/** `abandoned`: nobody waits for the answer any more, which says nothing of the other side. */
+/** `abandoned`: the caller has aborted, which says nothing about the classifier. */
 export type Settlement = "success" | "failure" | "abandoned";
 
 export const CLOSED: BreakerState = { phase: "closed", failures: 0 };

@@ -47,7 +47,7 @@ describe("a guard's answer", () => {
     expect(scores["unsafe"]).toBeCloseTo(0.8);
   });
 
-  test("that is safe scores by how near it was to unsafe, in whatever pieces that is told", () => {
+  test("that is safe scores by how near it was to unsafe, in any split into tokens", () => {
     const top = [
       { token: "safe", logprob: Math.log(0.7) },
       { token: "un", logprob: Math.log(0.2) },
@@ -75,7 +75,7 @@ describe("a guard's answer", () => {
     },
   );
 
-  test("never throws and never quotes, whatever it is", () => {
+  test("never throws and never quotes, for any answer", () => {
     fc.assert(
       fc.property(fc.anything(), fc.string({ minLength: 12 }), (value, said) => {
         expect(readGuardAnswer(value)).toMatchObject({ kind: "unjudged" });

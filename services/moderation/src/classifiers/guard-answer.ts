@@ -51,7 +51,7 @@ function readCategories(line: string): string[] {
   return names.filter((name) => CATEGORY.test(name)).slice(0, MAX_CATEGORIES);
 }
 
-/** Of the first token that is no white space: the share of what begins `unsafe`, whatever pieces a tokenizer makes of it. */
+/** Of the first token that is no white space: the share of what begins `unsafe`, in any split into tokens. */
 function probabilityOfUnsafe(tokens: Tokens): number | undefined {
   const first = tokens.find(({ token }) => token.trim() !== "");
   if (first === undefined) return undefined;

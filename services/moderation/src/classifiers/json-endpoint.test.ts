@@ -64,7 +64,7 @@ describe("an endpoint", () => {
     expect(world.server.requests).toHaveLength(2);
   });
 
-  test("is unavailable where nobody listens", async () => {
+  test("is unavailable where no server listens", async () => {
     const gone = await startClassifierServer();
     await gone[Symbol.asyncDispose]();
     const endpoint = createJsonEndpoint({ baseUrl: gone.baseUrl, connectTimeoutMs: 10_000 });

@@ -73,7 +73,7 @@ export function createJsonEndpoint({ baseUrl, apiKey, connectTimeoutMs }: Endpoi
 
 async function readAnswer({ statusCode, body }: Dispatcher.ResponseData): Promise<JsonAnswer> {
   if (statusCode !== 200) {
-    // What it says may repeat the request, and nobody may read it: it is not even waited for.
+    // The body may repeat the request, so it must not be logged: it is not even read.
     body.on("error", () => undefined).destroy();
     const reason = INPUT_REFUSED.has(statusCode) ? "invalid" : "unavailable";
     return { kind: "unjudged", reason, detail: String(statusCode) };

@@ -19,7 +19,7 @@ describe("a window is a hit", () => {
     });
   });
 
-  test("for a category that the rule names, whatever else scores higher", () => {
+  test("for a category that the rule names, though another category scores higher", () => {
     const rule = { categories: new Set(["hate"]), threshold: 0.5 };
     expect(judgeWindow(rule, judged({ flagged: ["violence"], scores }))).toMatchObject({ category: "hate" });
   });

@@ -88,7 +88,7 @@ describe("a protected classifier", () => {
     expect(await classify()).toEqual({ kind: "unjudged", reason: "unavailable", detail: "TypeError" });
   });
 
-  test("throws the reason when its caller aborts, gives the slot back, and holds it against nobody", async () => {
+  test("throws the reason when its caller aborts, gives the slot back, and counts no failure", async () => {
     const { fake, classify } = protect(() => (fake.subjects.length <= 3 ? NEVER : judged()), {
       maxConcurrency: 1,
     });

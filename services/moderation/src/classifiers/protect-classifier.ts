@@ -18,8 +18,8 @@ const DEFAULT_BREAKER: BreakerOptions = { failuresToOpen: 5, openMs: 1_000, maxO
 const TIMEOUT = new Error("The classifier did not answer in time.");
 
 /**
- * The same classifier, which answers within `timeoutMs` whatever happens outside, has no more to do at once than it can, and is left
- * alone while it fails. What counts as a failure is that no answer comes: an answer that makes no sense may be the text's doing, and
+ * The same classifier, which always answers or fails within `timeoutMs`, has a bounded number of calls under way, and is not
+ * called while it keeps failing. What counts as a failure is that no answer comes: an answer that makes no sense may be the text's doing, and
  * no text may switch a classifier off. More windows than it can ever judge look like a failure too: then the line is given up at once
  * instead of every window's being asked too late. `close` lets what is under way be judged first.
  */

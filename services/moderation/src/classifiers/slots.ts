@@ -1,4 +1,4 @@
-/** At most so many at once; whoever comes later waits in line. */
+/** At most so many at once; later calls wait in line. */
 export interface Slots {
   /**
    * @returns what gives the slot back, once

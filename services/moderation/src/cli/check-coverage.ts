@@ -2,7 +2,7 @@ import { type GenerationLog, readPolicy } from "@reprise/log";
 import { type GenerationRef, type JudgedSpan, peekSeq } from "@reprise/protocol";
 import { uncovered } from "../domain/coverage.ts";
 
-/** @returns whether every event was looked at; undefined for a generation that nobody moderates */
+/** @returns whether every event was judged; undefined for a generation that is not moderated */
 export async function checkCoverage(
   log: GenerationLog,
   ref: GenerationRef,

@@ -4,7 +4,7 @@ import { findBrokerAddress, parseEnvironment, topologyOf } from "@reprise/servic
 import { parseCliOptions, USAGE } from "./options.ts";
 import { runCli } from "./run.ts";
 
-/* `npm run moderation -- coverage|rejudge`: exits with 1 when events were not looked at, with 2 when it was called wrongly. */
+/* `npm run moderation -- coverage|rejudge`: exits with 1 when events were not judged, with 2 when it was called wrongly. */
 
 const TOPOLOGY_NAMES = ["REPRISE_SHARDS", "REPRISE_REPLICAS", "REPRISE_RETENTION_HOURS"] as const;
 

@@ -18,7 +18,7 @@ export interface CliOptions {
 
 export const USAGE = `Usage, with REPRISE_NATS_URL set or beside a running \`npm start\`:
   npm run moderation -- coverage --tenant <id> [--generation <id>]
-      which events were judged by which rules; exits with 1 when one was not looked at
+      which events were judged by which rules; exits with 1 when one was not judged
   npm run moderation -- rejudge --tenant <id> [--generation <id>] --rules <file.json> [--apply]
       what other rules would find: a JSON array as in policy.moderation.rules; --apply has the logs say so`;
 

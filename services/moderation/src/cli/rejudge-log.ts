@@ -84,7 +84,7 @@ async function appendAll(
   return { stored: decisions.length, last: lastRead + decisions.length };
 }
 
-/** The verdict keeps what it said, and says as well that these rules have looked at everything. */
+/** The verdict keeps what it said, and adds that these rules have judged everything. */
 async function recordSpan(
   log: GenerationLog,
   ref: GenerationRef,

@@ -26,7 +26,7 @@ interface Surroundings {
 }
 
 /**
- * @returns whether all is well: every event was looked at
+ * @returns whether every event was judged
  * @throws RepriseError `invalid_request` for rules that are wrong, `broker_unavailable`, `generation_not_found`
  */
 export async function runCli(
@@ -46,7 +46,7 @@ export async function runCli(
         if (whole !== undefined) count++;
         if (whole === false) missing++;
       }
-      print(`${count} moderated generations, ${missing} of them with events that nobody has looked at`);
+      print(`${count} moderated generations, ${missing} of them with unjudged events`);
       return missing === 0;
     }
     const rules = await readRules(rulesFile!);

@@ -23,7 +23,7 @@ test("events that other built-in sets have judged begin a new span, though the r
   ]);
 });
 
-test("what nobody has judged is told", () => {
+test("reports the events that were not judged", () => {
   const spans = [
     { from_seq: 7, to_seq: 9, rule_set: "b" },
     { from_seq: 2, to_seq: 4, rule_set: "a" },

@@ -1,6 +1,6 @@
 import type { JudgedBy, JudgedSpan } from "@reprise/protocol";
 
-/** Adds the events up to `judged` to what was judged before: those that nobody has judged yet, by these rules. */
+/** Adds the events up to `judged` that were not judged before, as judged by these rules. */
 export function addSpan(spans: readonly JudgedSpan[], judged: number, by: JudgedBy): JudgedSpan[] {
   const last = spans.at(-1);
   const fromSeq = last ? last.to_seq + 1 : 1;
@@ -17,7 +17,7 @@ export function clipSpans(spans: readonly JudgedSpan[], fromSeq: number): Judged
     .map((span) => ({ ...span, to_seq: Math.min(span.to_seq, fromSeq - 1) }));
 }
 
-/** What of the events up to `lastSeq` nobody has judged: empty where every event was looked at. */
+/** Which events up to `lastSeq` were not judged: empty where every event was. */
 export function uncovered(
   spans: readonly JudgedSpan[],
   lastSeq: number,

@@ -40,7 +40,7 @@ const answerTo = (log: JudgedLog): EventDraft[] =>
     replacement: "#",
   }));
 
-test("whatever is said, called, halted and asked, a gate shows no match and nothing undecided, and in the end everything", () => {
+test("for any texts, calls, halts and reviews a gate shows no match and nothing undecided, and in the end everything", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 18 }), (steps) => {
       const [log, other] = [new JudgedLog(RULES), new JudgedLog(RULES)];

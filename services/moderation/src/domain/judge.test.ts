@@ -166,7 +166,7 @@ test("a halt withdraws the text from the match on, and keeps what was before", (
   expect([log.judge.halted, log.judge.ended]).toEqual([true, false]);
 });
 
-test("in a gate a review holds what comes behind it, until somebody has decided", () => {
+test("in a gate a review holds what comes behind it until it is decided", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("a "), delta("dou"), delta("bt b"), delta(" c"));
   expect([log.decisions, log.judge.cleared]).toEqual([["moderation.review"], 2]);
@@ -259,7 +259,7 @@ test("what a person replaces brings nothing back of what a halt has withdrawn in
   expect(log.shown().joined).toMatch(/^a #/);
 });
 
-test("what an early decision has left standing is told to nobody once a later one withdraws it", () => {
+test("what an early decision has left standing is sent to no reader once a later one withdraws it", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("secret poison"));
   expect(log.decisions).toEqual(["moderation.redacted", "moderation.halted"]);

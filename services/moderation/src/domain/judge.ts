@@ -40,7 +40,7 @@ export interface JudgeOptions {
 }
 
 /**
- * Moderation's view of one generation, folded event by event from its log; the same log gives the same view, whoever folds it.
+ * Moderation's view of one generation, folded event by event from its log; the same log gives the same view in every process.
  *
  * What rules find becomes a decision that the log has to hold. `nextDecision` compares what is wanted with what the log says already,
  * and drafts the first that is missing, for a log that ends with the last event folded: appended by compare-and-set behind just that
@@ -225,8 +225,8 @@ export class Judge {
   }
 
   /**
-   * What this judge would not have withdrawn, a classifier or other rules have: it stays withdrawn, whatever is found around it. What
-   * they have left of the range is text like any other.
+   * A withdrawal that this judge would not have made is a classifier's or other rules': it stays, with any findings around it. What
+   * it has left of the range is text like any other.
    */
   #readAs(channel: ChannelText, range: SeqRange, replacement: string): void {
     const stretch = channel.stretchOf(range);
@@ -242,7 +242,7 @@ export class Judge {
     }
   }
 
-  /** Whatever is withdrawn later around the place brings nothing back of what came behind it. */
+  /** A later withdrawal around the place brings nothing back of what came behind it. */
   #halted({ from_seq: fromSeq, replacement }: HaltedEvent): void {
     this.#haltedFrom = Math.min(this.#haltedFrom, fromSeq);
     for (const channel of this.#channels.all) channel.cutOff(fromSeq, replacement);

@@ -38,7 +38,7 @@ interface Subject {
 
 /** The reviews of one generation: those that the log asks for, and which of them wait. */
 export class Reviews {
-  /** Those that nobody has answered, by their ids. */
+  /** Those without a decision, by their ids. */
   readonly #open = new Map<string, Review>();
   /** The ids of all, by what they ask about. */
   readonly #ids = new Map<string, string>();

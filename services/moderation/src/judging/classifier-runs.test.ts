@@ -20,7 +20,7 @@ function foldAll(drafts: readonly EventDraft[]): string[] {
   return asked;
 }
 
-test("what a turn has said is looked at when it calls a tool, not when the tool has answered", () => {
+test("what a turn has said is classified when it calls a tool, not when the tool has answered", () => {
   const turn = [delta("Let me "), delta("check."), toolCall("{}")];
   expect(foldAll(turn)).toEqual(["Let me check."]);
   expect(foldAll([...turn, toolCall("{}"), toolResult(), delta(" Done."), COMPLETED])).toEqual([

@@ -10,7 +10,7 @@ import type { RuleSet } from "@reprise/rules";
 import type { ClassifierFinding } from "../domain/pending-decision.ts";
 import { createWindows, type Window, type Windows } from "../domain/text/windows.ts";
 
-/** Has one classifier look at one window, for one rule. */
+/** Has one classifier judge one window, for one rule. */
 export type ClassifyWindow = (
   rule: RuleSet["classifiers"][number],
   subject: { readonly text: string; readonly prompt: string },
@@ -61,7 +61,7 @@ export class ClassifierRuns {
     return last;
   }
 
-  /** Whether no window is being looked at. */
+  /** Whether no window is being judged. */
   get isIdle(): boolean {
     return this.#running.size === 0;
   }
@@ -89,7 +89,7 @@ export class ClassifierRuns {
         this.#look(channel, window);
       }
     }
-    // A call ends the model's turn: what it said before is looked at while the call is answered, not behind the answer.
+    // A call ends the model's turn: what it said before is judged while the call is answered, not behind the answer.
     if (!isTerminal(event.type) && event.type !== "tool.call") return;
     for (const [name, windows] of this.#windows) for (const window of windows.end()) this.#look(name, window);
   }

@@ -2,7 +2,7 @@ import { appendDecision, createWriterName, type GenerationLog } from "@reprise/l
 import type { GenerationRef } from "@reprise/protocol";
 
 /**
- * Ends a generation that was halted, unless its worker has: whoever comes first.
+ * Ends a generation that was halted, unless its worker is first.
  * @throws RepriseError `broker_unavailable`
  */
 export async function endHalted(log: GenerationLog, ref: GenerationRef): Promise<void> {

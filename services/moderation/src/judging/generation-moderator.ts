@@ -40,8 +40,8 @@ const TRIES_BEFORE_REBUILD = 5;
  * One generation under moderation: folds its log into a `Judge`, appends what that decides, and publishes what it has cleared.
  *
  * Events come from the shard's consumer, in order; what is missing in between, and what others have appended while a decision was on
- * its way, is read from the log. A decision is published with the last folded event as the expected one, so it is made about exactly
- * the log that it was made for; whatever else is stored instead is folded first, and then the judge is asked again. Clean text, which is
+ * its way, is read from the log. A decision is published with the last folded event as the expected one, so it is stored only in
+ * the log that it was made for; events that are stored instead are folded first, and then the judge is asked again. Clean text, which is
  * nearly all, takes no await: one scan and one message to the readers' nodes.
  */
 export class GenerationModerator {
@@ -134,7 +134,7 @@ export class GenerationModerator {
     this.#late.close();
   }
 
-  /** What can't be judged holds up nobody else; its next event has it taken up anew. */
+  /** A generation that can't be judged delays no other; its next event has it taken up anew. */
   fail(error: unknown): void {
     this.#parts.context.onError(error);
     this.close();
@@ -238,7 +238,7 @@ export class GenerationModerator {
       expectedLast: this.#streamSeq,
       writer: this.#writer,
     });
-    // Somebody else was faster, or it is stored and the answer is lost: the log tells.
+    // Another writer was faster, or the decision is stored and its answer lost: the log shows which.
     if (outcome.kind !== "stored") return outcome.kind === "conflict" ? undefined : pause(REFUSED_PAUSE_MS);
     this.#isBehind = false;
     this.#fold({ payload, streamSeq: outcome.streamSeq });
@@ -274,7 +274,7 @@ export class GenerationModerator {
     const { context, ref, moderation, record } = this.#parts;
     const { judged, cleared, decided, endSeq } = this.#judge;
     const { attempt, nonce, fromSeq: attemptFromSeq } = this.#judge.attempt;
-    // The end waits for what classifiers may still say, whatever is decided behind it meanwhile.
+    // The end waits for the classifiers' results, also while decisions are made behind it.
     const most = endSeq !== undefined && !this.#late.isIdle ? endSeq - 1 : judged;
     const verdict = { judged: most, cleared: Math.min(cleared, most), decided, attempt, nonce };
     if (!record.hasChanged(verdict)) return;

@@ -75,7 +75,7 @@ test("nothing is settled before the verdict on it is stored", async () => {
   expect(judged.judging.settledStreamSeq).toBe(events.at(-1)!.streamSeq);
 });
 
-test("a generation whose beginning somebody else has judged is judged from its log", async () => {
+test("a generation whose beginning another replica has judged is judged from its log", async () => {
   await using world = await openWorld();
   const written = await world.create(RULES);
   await written.append(STARTED, delta("a sec"), delta("ret"), delta(" b"));
@@ -182,7 +182,7 @@ test.each([
   ["none", []],
   ["two, the first of which has its number", [2, 3]],
 ])(
-  "a log that the store has rolled back is judged anew at its next attempt, whatever attempts were lost: %s",
+  "a log that the store has rolled back is judged anew at its next attempt, after the loss of: %s",
   async (_, attempts) => {
     await using world = await openWorld();
     const written = await world.create(RULES);

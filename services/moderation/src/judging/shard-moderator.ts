@@ -28,7 +28,7 @@ interface Entry {
 
 /** Those that have ended are kept a while, for their own last events come back as the shard's. */
 const LINGER_MS = 5_000;
-/** Those that another replica goes on with, or nobody, are not kept for ever. */
+/** Generations without events for so long are dropped: another replica may judge them, or their worker is gone. */
 const IDLE_MS = 600_000;
 /** More than this, and those that were quiet for longest are let go: their logs bring them back. */
 const MAX_ENTRIES = 50_000;
@@ -39,7 +39,7 @@ const LOADS = 16;
 
 /**
  * The generations of one shard that are being judged. A generation is taken up with its first event, or, when this process does not
- * know it, with whatever comes of it: then its log is read. What is not moderated costs a look into a set.
+ * know it, with any later one: then its log is read. What is not moderated costs one lookup in a set.
  */
 export class ShardModerator {
   readonly #context: ModeratorContext;
@@ -91,7 +91,7 @@ export class ShardModerator {
     return count;
   }
 
-  /** One event that nobody can read keeps nothing from the others. */
+  /** An event that can't be decoded delays no other. */
   #take({ judged }: Entry, event: LogEvent): void {
     try {
       judged!.take(event);

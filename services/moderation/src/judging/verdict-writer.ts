@@ -37,7 +37,7 @@ const MAX_UNJUDGED = 100;
 
 /**
  * The verdict on one generation as VERDICTS keeps it, and how far that is behind what was judged. It is what a restarted process goes
- * on from, and the proof of what was looked at: what the consumer acknowledges never runs ahead of it.
+ * on from, and the proof of what was judged: what the consumer acknowledges never runs ahead of it.
  */
 export class VerdictWriter {
   readonly #log: GenerationLog;
@@ -229,7 +229,7 @@ function lastStartedIn(events: readonly Uint8Array[]): StartedEvent | undefined 
   return payload && (decodeEvent(payload) as StartedEvent);
 }
 
-/** What no classifier has looked at stays so, whoever goes on: the first of them, each once. */
+/** Windows that no classifier has judged stay unjudged in later verdicts too: the first of them, each once. */
 function toUnjudged(windows: VerdictUpdate["unjudged"]): Pick<Verdict, "unjudged"> {
   const byName = new Map(windows.map((one) => [`${one.from_seq} ${one.to_seq} ${one.classifier}`, one]));
   return byName.size > 0 ? { unjudged: [...byName.values()].slice(0, MAX_UNJUDGED) } : {};

@@ -18,12 +18,12 @@ import {
 } from "@reprise/protocol";
 import type { ModeratorContext } from "../judging/moderator-context.ts";
 
-/** Who has decided when nobody did. */
+/** The reviewer in the log when the policy decides. */
 const BY_TIMEOUT = "timeout";
 
 /**
- * Has the policy decide the reviews that nobody has answered in time. Any number of replicas may do it at once: one decision is stored.
- * One that can't be decided now is told to `onError`, and looked at again the next time.
+ * Decides, by the policy, the reviews that were not answered in time. Any number of replicas may do it at once: one decision is stored.
+ * One that can't be decided now is reported to `onError`, and tried again the next time.
  * @throws RepriseError `broker_unavailable` when the list can't be read
  */
 export async function decideExpiredReviews(context: ModeratorContext, nowMs: number): Promise<void> {

@@ -11,12 +11,12 @@ import type { ModeratorContext } from "../judging/moderator-context.ts";
 import { toReviewRecord } from "./to-review-record.ts";
 
 const PAUSE_MS = 1_000;
-/** Longer than a broker is away that somebody restarts. */
+/** Longer than a restart of the broker takes. */
 const TOLD_AFTER = 30;
 const NOT_TAKEN = `The list of reviews has taken none for ${TOLD_AFTER} s.`;
 
 /**
- * Lists a review, however long the broker is away: one that is not listed would be seen by nobody, and would never end.
+ * Lists a review, however long the broker is away: a review that is not listed would be seen by no reviewer, and would never end.
  * @throws what is not retryable, as what the client does not send
  */
 export async function retryListing(

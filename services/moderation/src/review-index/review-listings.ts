@@ -3,7 +3,7 @@ import { retryListing } from "./retry-listing.ts";
 
 interface Judging {
   readonly isClosed: boolean;
-  /** Told of a review that can't be listed: nobody could decide it. */
+  /** Called for a review that can't be listed, which no reviewer could decide. */
   fail(error: unknown): void;
 }
 
@@ -19,7 +19,7 @@ export class ReviewListings {
     this.#judging = judging;
   }
 
-  /** The first place of the log at which a review is not listed yet. It must not be settled: nobody else would list that. */
+  /** The first place of the log at which a review is not listed yet. It must not be settled: no other process would list that review. */
   get from(): number | undefined {
     return this.#places.size === 0 ? undefined : Math.min(...this.#places.values());
   }

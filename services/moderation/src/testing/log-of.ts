@@ -56,7 +56,7 @@ export class JudgedLog {
     this.store(STARTED);
   }
 
-  /** Somebody stores an event; the judge has not seen it yet. */
+  /** Another process stores an event; the judge has not seen it yet. */
   store(draft: EventDraft): KnownEvent {
     const event = { ...draft, seq: this.events.length + 1 } as KnownEvent;
     this.events.push(event);

@@ -33,14 +33,14 @@ import { GATE } from "./log-of.ts";
 const HOUR_MS = 3_600_000;
 const TENANT = parseTenantId("acme");
 
-/** A generation's log and somebody who writes it, as a worker does. */
+/** A generation's log and its writer, as a worker is. */
 export interface Written {
   readonly ref: GenerationRef;
-  /** Resolves when they are stored, in order, with whatever others have stored in between. */
+  /** Resolves when they are stored, in order, with what others have stored in between. */
   readonly append: (...drafts: EventDraft[]) => Promise<void>;
 }
 
-/** A real broker, and what stands around moderation: whoever creates generations, writes their logs, and reads them. */
+/** A real broker, and what surrounds moderation: creators, writers and readers of generations. */
 export interface World extends AsyncDisposable {
   readonly server: TestBroker;
   readonly broker: Broker;

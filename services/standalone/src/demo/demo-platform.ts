@@ -57,7 +57,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   };
 }
 
-/** Whatever `OPENAI_BASE_URL` speaks for, beside the simulator. */
+/** The model behind `OPENAI_BASE_URL`, beside the simulator. */
 function chooseModel(env: Env): { model: string; file: unknown } {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_MODEL: upstream = "gpt-4o-mini", OPENAI_API_KEY: key } = env;
   const sim = { engine: "sim" };

@@ -43,7 +43,7 @@ interface Seen {
 
 /**
  * The simulator says a card number. With `retract` one reader sees it come and go; one who had digits and comes back, one who comes late
- * and the generation itself have the text without it. With `gate` nobody sees a digit. Returns whether all of that was seen,
+ * and the generation itself have the text without it. With `gate` no reader sees a digit. Returns whether all of that was seen,
  * and the first generation.
  */
 export async function showRedaction(

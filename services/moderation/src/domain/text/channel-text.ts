@@ -9,8 +9,8 @@ interface TextEvent {
 }
 
 /**
- * The text of one channel as its rules have scanned it: where which event lies, for as long as somebody may still have to replace
- * something there, and what was masked.
+ * The text of one channel as its rules have scanned it: where which event lies, for as long as something may still be replaced
+ * there, and what was masked.
  */
 export class ChannelText {
   readonly name: string;
@@ -33,8 +33,8 @@ export class ChannelText {
   }
 
   /**
-   * What half matches come to if no text follows. The text so far is held no longer, whatever comes; should more come, a match may
-   * still reach back into it.
+   * What half matches come to if no text follows. The text so far is held no longer, even if more comes, and a match may
+   * still reach back into it then.
    */
   settle(): readonly RuleFinding[] {
     if (this.#scanner.pending === 0) return [];
@@ -159,7 +159,7 @@ export class ChannelText {
       .join("");
   }
 
-  /** Forgets what nobody can ask for any more. @param keepFromSeq the first event that somebody still needs */
+  /** Drops what is no longer needed. @param keepFromSeq the first event that is */
   forget(keepFromSeq: number): void {
     const count = Math.min(this.#indexOf(keepFromSeq), this.#events.length - 1);
     if (count < FORGET_AT_ONCE) return;

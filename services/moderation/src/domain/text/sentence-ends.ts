@@ -3,7 +3,7 @@
  *
  * A full stop, question or exclamation mark ends a sentence once white space follows, with closing quotes and brackets between them at
  * most: "3.14" and "v1.2" end nothing. Nor does the full stop of an abbreviation. Scripts that are written without spaces have full
- * stops that end a sentence by themselves. So does a blank line, whatever is before it.
+ * stops that end a sentence by themselves. A blank line always ends one.
  */
 
 export interface SentenceEnds {

@@ -105,7 +105,7 @@ const MATCH = /secret|hush/;
 const textIn = (drafts: readonly EventDraft[], type: "output.delta" | "reasoning.delta") =>
   drafts.map((draft) => (draft.type === type ? draft.text : "")).join("");
 
-test("whatever channels come in turn, no reader is ever shown a match, every call is shown at once, and at the end just the matches are gone", () => {
+test("for any order of channels no reader is ever shown a match, every call is shown at once, and at the end just the matches are gone", () => {
   fc.assert(
     fc.property(steps, (drafts) => {
       const log = new JudgedLog(WORDS);
@@ -127,7 +127,7 @@ test("whatever channels come in turn, no reader is ever shown a match, every cal
   );
 });
 
-test("whatever channels come in turn, a judge that is lost is replaced by one that decides the same, and nothing twice", () => {
+test("for any order of channels a judge that is lost is replaced by one that decides the same, and nothing twice", () => {
   const fates = fc.infiniteStream(fc.constantFrom("go on", "restart", "restart unsettled"));
   fc.assert(
     fc.property(steps, fates, (drafts, fate) => {
@@ -147,7 +147,7 @@ test("whatever channels come in turn, a judge that is lost is replaced by one th
   );
 });
 
-test("whatever channels come in turn, a judge that fell behind decides for the log as it is then", () => {
+test("for any order of channels a judge that fell behind decides for the log as it is then", () => {
   fc.assert(
     fc.property(steps, fc.infiniteStream(fc.boolean()), (drafts, lags) => {
       const log = new JudgedLog(WORDS, { ...GATE });

@@ -142,7 +142,7 @@ describe("windows, for all events,", () => {
     );
   });
 
-  test("are told by no event later than the one behind them, whatever comes then", () => {
+  test("do not depend on later events", () => {
     fc.assert(
       fc.property(events, fc.nat(119), (list, at) => {
         const live = createWindows(limits);

@@ -7,7 +7,7 @@ export interface WindowEvent {
   readonly tokens: number;
 }
 
-/** What a classifier looks at in one go: the text of these events of one channel, its overlap with the window before included. */
+/** What a classifier is shown in one call: the text of these events of one channel, its overlap with the window before included. */
 export interface Window {
   readonly fromSeq: number;
   readonly toSeq: number;
@@ -35,7 +35,7 @@ export interface Windows {
 }
 
 const DEFAULT_MIN_TOKENS = 20;
-/** A token has hardly ever more characters. Text counts by this at least, so that memory is bounded whatever an engine counts. */
+/** A token has hardly ever more characters. Text counts by this at least, so that memory is bounded for any count of an engine. */
 const MAX_TOKEN_LENGTH = 16;
 
 /**
