@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npx reprise-audit`: runs the commands under the project's own Node, whatever node there is.
+// `npx reprise-audit`: runs the commands under the project's own Node, not the `node` on the path.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

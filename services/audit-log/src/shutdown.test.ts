@@ -32,7 +32,7 @@ async function start(world: LaneWorld, store: BlobStore, metrics = createMetrics
 
 const holderOf = ({ broker }: LaneWorld) => readLeaseHolder(broker, "audit-log", STREAM);
 
-test("closing while nothing can be committed leaves everything to others, and keeps nobody waiting", async () => {
+test("closing while nothing can be committed leaves everything to other replicas, and returns in time", async () => {
   await using world = await openLaneWorld();
   const ref = createRef();
   let isAway = false;
@@ -55,7 +55,7 @@ test("closing while nothing can be committed leaves everything to others, and ke
   isAway = true;
   await world.write(ref, 10, [delta("b")]);
   await expect.poll(() => refused).toBeGreaterThan(0);
-  // This one waits behind the commit: its answer is one that nobody will ever see.
+  // This call waits behind the commit, and its answer will never be read.
   const ask = JSON.stringify({ tenant: ref.tenant, generation: ref.generation });
   world.broker.main.publish(auditCallSubject("record"), ask, { reply: "_INBOX.nobody" });
   await auditLog.close();

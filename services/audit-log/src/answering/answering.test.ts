@@ -24,7 +24,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** Ends what hangs. */
 const ANSWER_LIMIT_MS = 60_000;
 
-/** Somebody who answers from an archive that others write to, and somebody who asks. */
+/** A server that answers from an archive that others write to, and its client. */
 async function openWorld() {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));

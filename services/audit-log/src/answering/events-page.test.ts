@@ -27,7 +27,7 @@ describe("a page of events", () => {
     });
   });
 
-  it("has one event even where that is too large: nobody would get past it otherwise", async () => {
+  it("has one event even where that is too large: a reader would never get past it otherwise", async () => {
     expect(await toEventsPage(log(event(1), event(2)), 1)).toEqual({ lines: line(1), more: true });
   });
 

@@ -8,8 +8,8 @@ export interface EventsPage {
 }
 
 /**
- * As many whole events as fit, and as there are before one that can't be had: what is wrong with that says the page that would begin with it.
- * @param maxBytes at most so many bytes, unless the first event alone has more: a page without one would lead nobody on
+ * As many whole events as fit, and as there are before one that can't be read: the page that would begin with that one fails with its error.
+ * @param maxBytes at most so many bytes, unless the first event alone has more: an empty page would stop the reader
  */
 export async function toEventsPage(events: AsyncIterable<ShownEvent>, maxBytes: number): Promise<EventsPage> {
   const lines: string[] = [];

@@ -11,7 +11,7 @@ export interface FreshArchiveOptions {
   now: () => number;
 }
 
-/** Sees to it that what is known of an archive that others write to is not too old. Whoever asks at the same time waits for the same answer. */
+/** Keeps the known state of an archive that others write to recent. Concurrent calls share one refresh. */
 export class FreshArchive {
   readonly #options: FreshArchiveOptions;
   #refreshedAt = Number.NEGATIVE_INFINITY;

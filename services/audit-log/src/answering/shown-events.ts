@@ -44,7 +44,7 @@ export async function* shownEvents(
   }
 }
 
-/** The last event that readers may be sent. Of a log that nobody waits for moderation with, or that has lost its request, it is the last one. */
+/** The last event that readers may be sent. Of a log whose readers do not wait for moderation, or that has lost its request, it is the last one. */
 async function shownSeqOf(
   reader: ArchiveReader,
   ref: GenerationRef,

@@ -78,7 +78,7 @@ test.for(SIZES)(
         isDone = outcome !== undefined;
         const next = await fence.open(store).create(key, others);
         const there = Buffer.from((await store.get(key))!);
-        // Whoever was told to have created it has, and the first may find out later that it was first.
+        // The caller that got "created" was first; the first may also learn later that it was.
         expect([next, there.equals(others)]).toEqual(
           next === "created" ? ["created", true] : ["exists", false],
         );

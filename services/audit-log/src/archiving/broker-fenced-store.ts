@@ -17,9 +17,9 @@ const [WHOLE, ASIDE] = [0, 1];
 const MAX_WHOLE_BYTES = 256 * 1_024;
 
 /**
- * A store that can't create exclusively by itself, made fit for commits: the broker says who was first. `create` claims the key at the
- * broker, with the bytes, under a subject of its own; whoever is first there puts them into the store. Who comes second does that too,
- * with the bytes of the first, who may have died in between: so a claim never stands alone, and all see the same object.
+ * A store that can't create exclusively by itself, made fit for commits: the broker decides which was first. `create` claims the key at the
+ * broker, with the bytes, under a subject of its own; the first writer puts them into the store. The second does that too,
+ * with the bytes of the first, which may have died in between: so a claim never stands alone, and all see the same object.
  *
  * For keys of commits alone. A key may be created again only with the same bytes, even after it was deleted; and once the broker has
  * forgotten a claim, after its retention, the store's object is what counts.
@@ -55,7 +55,7 @@ function toClaim(bytes: Uint8Array): { claim: Uint8Array; aside?: string } {
   return { claim: Buffer.concat([Buffer.of(ASIDE), Buffer.from(aside)]), aside };
 }
 
-/** The bytes of whoever was first. */
+/** The bytes of the first writer. */
 async function readFirst(
   store: BlobStore,
   broker: BrokerFence["broker"],
@@ -67,9 +67,9 @@ async function readFirst(
   const bytes = claim?.subarray(1);
   if (!bytes) throw unavailable(`has forgotten who has created ${key}`);
   if (claim?.[0] === WHOLE) return bytes;
-  // Whoever was first takes away what was aside once the object is there.
+  // The first writer deletes the bytes that it put aside once the object is there.
   const first = (await store.get(Buffer.from(bytes).toString())) ?? (await store.get(key));
-  if (!first) throw unavailable(`says that ${key} was created, and nobody has its bytes`);
+  if (!first) throw unavailable(`says that ${key} was created, and its bytes are missing`);
   return first;
 }
 

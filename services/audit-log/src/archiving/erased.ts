@@ -2,7 +2,7 @@ import type { ArchiveState, StreamRange } from "@reprise/archive";
 import type { Batch } from "./lane/batch.ts";
 import { mergeRanges } from "./ranges.ts";
 
-/** What erasures ask of whoever archives a stretch of a stream. */
+/** What erasures require of the archiver of a range of a stream. */
 export interface Erased {
   /** How many requests there are: while it is the same, so is the rest. */
   readonly count: number;

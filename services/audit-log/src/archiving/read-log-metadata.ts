@@ -49,7 +49,7 @@ export function readEnd({ messages }: Group): Pick<SegmentHeader, "status" | "ou
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Nothing of what is no event: it is kept as it is, and holds up nobody. */
+/** No fields of a malformed event: it is archived as it is, and stops no lane. */
 function readEvent(payload: Uint8Array): Fields {
   try {
     return fieldsOf(decodeEvent(payload));

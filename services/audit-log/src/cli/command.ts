@@ -32,7 +32,7 @@ export interface Command {
   run(args: readonly string[], io: CommandIo): Promise<number>;
 }
 
-/** Writes, and waits while whoever reads is behind. */
+/** Writes, and waits while the reader of the pipe is behind. */
 export async function write(stream: Writable, text: string | Uint8Array): Promise<void> {
   if (stream.write(text)) return;
   await new Promise<void>((resolve) => stream.once("drain", resolve));

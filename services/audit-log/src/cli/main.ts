@@ -7,7 +7,7 @@ import { EXIT } from "./command.ts";
 const [name = "", ...args] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 
-// Whoever reads has seen enough: `reprise-audit replay … | head`.
+// The reader of the pipe has seen enough: `reprise-audit replay … | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.kill(process.pid, "SIGPIPE");

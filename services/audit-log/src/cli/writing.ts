@@ -34,7 +34,7 @@ export const WRITING_OPTIONS = {
 export const WRITING_USAGE = `  --tenant <id>
   --subject <pseudonym>       as requests name the person
   --generation <id>
-  --reason <text>             stands in the archive, for as long as that: nobody's name
+  --reason <text>             is archived, and stays for good: must name no person
   --by <name>                 who does it; default: cli:<user>
   --nats <url>                default: $REPRISE_NATS_URL
 ${ARCHIVE_USAGE}`;

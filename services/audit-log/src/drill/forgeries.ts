@@ -20,8 +20,8 @@ import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./
 import type { DrillKeys, Tampering } from "./tamperings.ts";
 
 /*
- * Ways to tamper with an archive that take more than its objects: other tenants' segments, records that nobody has made, and the archive's own
- * signing key. Against who has that, only a witness helps.
+ * Ways to tamper with an archive that take more than its objects: other tenants' segments, invented records, and the archive's own
+ * signing key. Against a holder of that key only a witness helps.
  */
 
 const MERGES = ({ removes }: TenantPart) => removes.length > 0;
@@ -69,7 +69,7 @@ export const FORGERIES: readonly Tampering[] = [
     return { ...EMPTY, leaves, records: [record], removes: files.map(({ key }) => key) };
   }),
   {
-    name: "forged: a commit is added that nobody has signed",
+    name: "forged: an unsigned commit is added",
     async apply(store) {
       const commits = await readCommits(store);
       const { lane: _, ...last } = commits.at(-1)!;
@@ -213,7 +213,7 @@ function inFile(
   };
 }
 
-/** Whoever has the signing key has changed what was, and signed it all again. */
+/** A holder of the signing key has changed the past, and signed all of it again. */
 function inside(name: string, change: (commits: readonly Commit[]) => Commit[]): Tampering {
   return {
     name: `with the signing key: ${name}`,

@@ -22,8 +22,8 @@ import {
 export class NotApplicable extends Error {}
 
 /*
- * What somebody can do who may write all of an archive's objects, and who has read how they are made: whatever they change, they make
- * the rest fit. What they lack is the key that signs, and the witness's memory.
+ * What an attacker can do that may write all of an archive's objects and knows their format: each change comes with all that makes
+ * the rest fit. The attacker lacks the signing key, and cannot change the witness's memory.
  */
 
 export async function readCommits(store: BlobStore): Promise<Commit[]> {

@@ -20,8 +20,8 @@ const CIPHER = "aes-256-gcm";
 const TAG_BYTES = 16;
 
 /**
- * Whoever has all keys has sealed a segment whose header has the root of other messages: what is proved of it by that root was never in it. All
- * of the archive fits otherwise.
+ * A holder of all keys has sealed a segment whose header has the root of other messages: what that root proves was never in it. All
+ * else in the archive fits.
  */
 export const RESEALED: Tampering = {
   name: "with all keys, from the beginning: a segment's messages are not those of its messages_root",

@@ -40,7 +40,7 @@ const isBatch = ({ lane, tenants }: Commit) => lane !== undefined && tenants.len
 const hasTwoLeaves = ({ tenants: [part] }: Commit) =>
   part !== undefined && splitHashes(part.leaves).length > 1;
 
-/** Every way that we know. Of those that begin with "forged", whoever did it made everything else fit. */
+/** Every known way. Those that begin with "forged" make everything else fit. */
 export const TAMPERINGS: readonly Tampering[] = [
   ...["data/", "_log/000000/", "checkpoint/", "tile/"].map((prefix): Tampering => ({
     name: `a byte is flipped: ${prefix}`,

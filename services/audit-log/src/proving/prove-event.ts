@@ -108,7 +108,7 @@ async function findLeaf(
   return { index, checkpoint };
 }
 
-/** A cosigned note is worth more than a newer one that nobody has cosigned. */
+/** A cosigned note is worth more than a newer one without a cosignature. */
 function newestHolding(index: number, cosigned: string | undefined, checkpoint: string): string {
   if (cosigned === undefined) return checkpoint;
   return parseCheckpoint(parseNote(cosigned).text).size > index ? cosigned : checkpoint;

@@ -28,7 +28,7 @@ export type Replay =
     }
   /** Events of the log are not in the archive. */
   | { readonly kind: "gap"; readonly holes: readonly SeqRange[] }
-  /** Nobody has recorded such a connection; these there were. */
+  /** No such connection is recorded; these are. */
   | { readonly kind: "reader_unknown"; readonly readers: readonly DeliveryMark[] };
 
 /** @throws RepriseError `generation_not_found`, `generation_erased`, `archive_unavailable`, `archive_corrupt` */

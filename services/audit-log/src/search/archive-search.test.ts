@@ -19,7 +19,7 @@ async function idsOf(search: ArchiveSearch, query: Partial<AuditSearch>): Promis
 }
 
 describe("a search", () => {
-  it("lists each generation of the tenant once, newest first, whatever files it lies in", async () => {
+  it("lists each generation of the tenant once, newest first, from any number of files", async () => {
     await using filled = await openFilledArchive();
     await using search = searchIn(filled);
     const [first, second, other] = [createRef(), createRef(), createRef("other")];
@@ -163,7 +163,7 @@ describe("a search", () => {
   });
 });
 
-it("makes its database for whoever searches next when it could not be made", async () => {
+it("makes its database with the next search when it could not be made", async () => {
   await using filled = await openFilledArchive();
   await using search = searchIn(filled);
   const ref = createRef();

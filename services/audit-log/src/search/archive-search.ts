@@ -92,7 +92,7 @@ export class ArchiveSearch implements AsyncDisposable {
   #open(): Promise<DuckDBInstance> {
     if (!this.#database) {
       this.#database = DuckDBInstance.create(":memory:", CONFIG);
-      // What could not be made is made for whoever searches next.
+      // A database that could not be made is made with the next search.
       this.#database.catch(() => (this.#database = undefined));
     }
     return this.#database;

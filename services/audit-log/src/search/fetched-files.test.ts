@@ -72,7 +72,7 @@ describe("files of an archive in an object store", () => {
     expect(await files.use([file("a")], textsOf)).toEqual(["a"]);
   });
 
-  it("begin with an empty folder: what an earlier process has left there is nobody's", async () => {
+  it("begin with an empty folder: what an earlier process has left there is removed", async () => {
     await using dir = await createTempDir();
     await writeFile(join(dir.path, "left"), "x");
     await openFetchedFiles({ store: createStore(), dir: dir.path, maxBytes: 20 });

@@ -6,9 +6,9 @@ import type { SearchableFiles } from "./searchable-files.ts";
 
 export interface FetchedFilesOptions {
   store: Pick<BlobStore, "get">;
-  /** A folder that nobody else uses. What is in it from before is removed. */
+  /** A folder of its own. What is in it from before is removed. */
   dir: string;
-  /** What is kept of files that nobody searches in now. */
+  /** The limit for files that no search uses now. */
   maxBytes: number;
 }
 

@@ -1,3 +1,3 @@
-/** Secrets of tests: everybody knows them. */
+/** Secrets of tests, which are public. */
 export const MASTER_KEY = Buffer.alloc(32, 7);
 export const SIGNING_SEED = Buffer.alloc(32, 9);

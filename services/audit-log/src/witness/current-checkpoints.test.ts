@@ -118,7 +118,7 @@ describe("what witnesses should see", () => {
     ]);
   });
 
-  it("does not depend on cosigned checkpoints that somebody has spoilt, and does on commits", async () => {
+  it("does not depend on damaged cosigned checkpoints, and does on commits", async () => {
     const { archive, grow } = await openGrowing();
     await grow("acme");
     await archive.store.put(cosignedKey("acme"), Buffer.from("spoilt"));

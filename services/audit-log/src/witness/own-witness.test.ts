@@ -25,7 +25,7 @@ const isThere = async (url: string) =>
     () => false,
   );
 
-test("a witness that has died is told and started again where it was, and ends with whoever started it", async () => {
+test("a witness that has died is reported and restarted where it was, and ends with its parent", async () => {
   await using folder = await createTempDir("own-witness");
   const dir = join(folder.path, "witness");
   const told: string[] = [];

@@ -90,7 +90,7 @@ async function submitNow({ archive }: Pick<World, "archive">, url: string, timeo
   });
 }
 
-/** The archive with its first commits alone, signed by its own key: what somebody makes of it who holds that and takes away the end. */
+/** The archive with its first commits alone, signed by its own key, as a holder of that key makes it who cuts off the end. */
 async function cutBack({ archive, dir }: World, to: string, commits: number) {
   await cp(dir, to, { recursive: true });
   const store = createFileStore(to);

@@ -14,7 +14,7 @@ export interface WitnessingOptions {
    * archiving.
    */
   urls: readonly (string | Promise<string>)[];
-  /** Told what is tried again; and, with `archive_corrupt`, that a witness has seen another history: somebody must look. */
+  /** Called for failures that are retried; and, with `archive_corrupt`, when a witness has seen another history: an operator must look into it. */
   onError: (error: unknown) => void;
   /** How often it is looked whether trees have grown. Default: 1,000 ms. */
   pollMs?: number;
@@ -28,7 +28,7 @@ const LAST_RETRY_MS = 60_000;
 
 /**
  * Submits the archive's checkpoints to witnesses as its trees grow, and keeps what they have cosigned. Is to be closed when nothing is
- * committed any more: an end that no witness has seen could be cut off while nobody archives.
+ * committed any more: an end that no witness has seen could be cut off while no archiver runs.
  */
 export function startWitnessing(options: WitnessingOptions): AsyncDisposable {
   const { archive, urls } = options;

@@ -18,14 +18,14 @@ export interface SubmitOptions {
 }
 
 export type Submission =
-  /** Cosignatures to be put behind the note. Not verified: whoever verifies knows the witness's key. */
+  /** Cosignatures to be put behind the note. Not verified: a verifier has the witness's key. */
   | { readonly kind: "cosigned"; readonly lines: string }
   /** It has cosigned a larger tree. */
   | { readonly kind: "ahead"; readonly size: number }
   /** It has cosigned a tree that this one does not go on from. */
   | { readonly kind: "differs"; readonly seenSize: number };
 
-/** As long as nobody else submits the same log's checkpoints at the same time, two are enough. */
+/** As long as no other process submits the same log's checkpoints at the same time, two are enough. */
 const TRIES = 5;
 const MAX_ANSWER_BYTES = 64 * 1_024;
 /** A time and an Ed25519 signature. */
@@ -83,8 +83,8 @@ async function readText(response: Response): Promise<string> {
 }
 
 /**
- * The cosignatures of an answer. Other lines are left out: one that names a key of the note itself, and is wrong, would make a forgery of the
- * note for everybody who opens it.
+ * The cosignatures of an answer. Other lines are left out: one that names a key of the note itself, and is wrong, would make the
+ * note look forged to every verifier.
  */
 function takeCosignatures(note: string, lines: string, { url }: SubmitOptions): string {
   const own = parseNote(note).signatures;

@@ -57,7 +57,7 @@ describe("the witness's process", () => {
   it("remembers what it has cosigned after every SIGKILL: no log is rolled back or forked behind its back", async () => {
     await using folder = await openFolder();
     const keys = new Set<string>();
-    // What was answered is kept. Of the request that is under way nobody knows.
+    // What was answered is kept. The request that is under way may be or not.
     let [answered, sent] = [0, 0];
     for (let round = 0; round < ROUNDS; round++) {
       await using witness = await startWitnessProcess(folder);

@@ -27,8 +27,8 @@ const NOT_FOUND: Answer = { status: 404 };
 const CHECKPOINT_PATH = "/checkpoint/";
 
 /**
- * Serves `POST /add-checkpoint` for logs, `GET /checkpoint/<origin>` for auditors, `GET /healthz`. Whoever can reach it may ask: it answers
- * to signatures.
+ * Serves `POST /add-checkpoint` for logs, `GET /checkpoint/<origin>` for auditors, `GET /healthz`. It needs no key of its clients: it acts only on
+ * valid signatures.
  */
 export async function startWitnessServer(options: WitnessServerOptions): Promise<WitnessServer> {
   const { witness, onError } = options;

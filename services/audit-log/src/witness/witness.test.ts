@@ -70,7 +70,7 @@ describe("a witness", () => {
     expect(await add(0, 20)).toEqual({ kind: "conflict", size: 8 });
   });
 
-  it("cosigns no log that was rolled back, whatever it says that it was before", async () => {
+  it("cosigns no log that was rolled back, for any old size that it claims", async () => {
     const { witness, add } = openWitness();
     await add(0, 20);
     const before = await witness.latest(ORIGIN);
@@ -104,7 +104,7 @@ describe("a witness", () => {
     expect(await add(0, 4)).toMatchObject({ kind: "cosigned" });
   });
 
-  it("looks at signatures of the log's keys, old and new, and at nobody else's", async () => {
+  it("checks signatures of the log's keys, old and new, and of no others", async () => {
     const { witness, add } = openWitness();
     expect(await add(0, 4, { note: history.note(4, stranger) })).toEqual({ kind: "unsigned" });
     const forged = history.note(4).replace("\n4\n", "\n5\n");

@@ -50,8 +50,8 @@ export interface WitnessOptions {
 }
 
 /**
- * Somebody who remembers. It cosigns a checkpoint only when all that it has cosigned before is part of it, so a log that loses its end, or
- * tells two people two histories, gets no cosignature. What it cosigns is durable before anybody hears of it.
+ * Remembers checkpoints. It cosigns one only when all that it has cosigned before is part of it, so a log that loses its end, or
+ * shows two histories, gets no cosignature. What it cosigns is durable before its cosignature is returned.
  */
 export function createWitness({ store, key, logs, now = Date.now }: WitnessOptions): Witness {
   /** The last call of each origin that has any: to compare and to remember is one step. */

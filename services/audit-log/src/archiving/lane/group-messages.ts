@@ -15,7 +15,7 @@ export interface Group extends OwnedKind {
 export interface Grouped {
   /** In the order in which they lie in a file: by tenant, day, generation, kind, and place. */
   readonly groups: readonly Group[];
-  /** What is nobody's: no message of the platform, or, without an error, what an erasure fills files with. */
+  /** Messages of no generation: not the platform's, or, without an error, the filler of an erasure. */
   readonly strays: readonly { readonly streamSeq: number; readonly error?: unknown }[];
 }
 

@@ -25,9 +25,9 @@ const RETRY_MS = 500;
 
 /**
  * Archives one stream until `signal` aborts, and then what has been read. While the broker or the store can't be reached it waits, but not for
- * longer than `closeMs` once it is to stop: then the stream is left as it is, for whoever goes on behind the last commit. One batch is sealed
- * and committed while the next is read; no more are in memory.
- * @returns `fenced` when somebody else archives the stream
+ * longer than `closeMs` once it is to stop: then the stream is left as it is, and the next archiver goes on behind the last commit. One batch
+ * is sealed and committed while the next is read; no more are in memory.
+ * @returns `fenced` when another archiver archives the stream
  */
 export async function archiveLane(options: LaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
   const { connection, archive, stream, limits, closeMs = SHUTDOWN_MS, onError } = options;
@@ -39,7 +39,7 @@ export async function archiveLane(options: LaneOptions, signal: AbortSignal): Pr
       const following = follow(reader, { ...options, giveUp }, signal);
       if ((await raceAbort(following, giveUp)) === "fenced") return "fenced";
     } catch (error) {
-      // Whatever has become of the stream meanwhile, the next round begins by comparing it with the archive.
+      // The next round begins by comparing the stream with the archive, so it may have changed in any way.
       onError(error);
       await pause(RETRY_MS, undefined, { signal }).catch(() => {});
     }
@@ -83,7 +83,7 @@ async function follow(
  */
 async function commitBatch(batch: Batch, options: CommitOptions): Promise<"committed" | "fenced"> {
   const { archive, giveUp, onRead, onCommitted } = options;
-  // The lane is over to whoever started it: they are told of nothing that it would read on.
+  // The lane has ended for its caller, so `onRead` is not called any more.
   giveUp.throwIfAborted();
   onRead?.(batch);
   const seal = (state: ArchiveState) => untilStored(() => sealBatch(batch, state, options), options);
@@ -137,6 +137,6 @@ async function discardErased(
 }
 
 function notArchived(stream: string): RepriseError {
-  const message = `What was read last of ${stream} could not be archived in time: whoever goes on with it reads it again.`;
+  const message = `What was read last of ${stream} could not be archived in time; the next archiver reads it again.`;
   return new RepriseError("archive_unavailable", message);
 }

@@ -34,13 +34,13 @@ const IDLE_PAUSE_MS = 200;
 const FACTS_EVERY_MS = 1_000;
 
 /**
- * Reads a stream from a place on, batch by batch. It keeps no place at the broker: whoever reads says where to begin.
+ * Reads a stream from a place on, batch by batch. It keeps no position at the broker: the caller says where to begin.
  *
  * While nothing comes, the stream may lose its end and grow past this place again, or be made anew: what comes next is then no continuation of
  * what was read. So before anything is read behind a pause, the message read last must still be there, or nothing at all.
  *
- * What lay at an empty place nobody can say, but since when it can have lain there at the earliest: since the message before it, or since the
- * stream was last seen to end before it. Nothing younger than the stream's retention time has expired, give or take what clocks are apart.
+ * What lay at an empty place is unknown, but not since when at the earliest: since the message before it, or since the
+ * stream was last seen to end before it. Nothing younger than the stream's retention time has expired, within the difference of clocks.
  */
 export class LaneReader {
   readonly #connection: Broker["reads"];

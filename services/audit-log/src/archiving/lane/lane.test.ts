@@ -177,7 +177,7 @@ test.each([
     "an end with a count that is none",
     '{"seq":0,"type":"generation.completed","usage":{"output_tokens":"x"}}',
   ],
-])("%s holds up nobody, and is kept as it is", async (_what, payload) => {
+])("%s stops no lane, and is kept as it is", async (_what, payload) => {
   await using world = await openLaneWorld();
   const [broken, ref] = [createRef(), createRef()];
   await world.publish(logSubject(broken), Buffer.from(payload));

@@ -10,7 +10,7 @@ export interface LanesOptions extends Omit<LaneOptions, "stream" | "connection">
   /** This process. */
   readonly holder: string;
   readonly logger: Logger;
-  /** Told of a stream that this process archives no longer, whatever was left of it. */
+  /** Called for a stream that this process archives no longer, with all of it archived or not. */
   readonly onEnded: (stream: string) => void;
 }
 
@@ -33,7 +33,7 @@ export function runLanes(options: LanesOptions): Lanes {
       onEnded(stream);
       if (end === "stopped") return;
       // The lease said that this stream is ours, and the archive says that it is not.
-      logger.warn({ stream }, "somebody else archives this stream: it is left to them");
+      logger.warn({ stream }, "fenced: another replica archives this stream; its lease is given up");
       leases.forfeit(stream);
     }, context.onError);
     running.set(stream, { stop, done });

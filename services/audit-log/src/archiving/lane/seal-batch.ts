@@ -25,7 +25,7 @@ export interface SealingContext {
   readonly store: BlobStore;
   readonly keyring: Keyring;
   readonly keys: GenerationKeys;
-  /** Told of messages that are nobody's. */
+  /** Called for messages of no generation. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -80,7 +80,7 @@ export async function sealBatch(
     await turn();
     sliceEndsAt = performance.now() + SLICE_MS;
   }
-  // Before the files: no text is stored whose key nobody could destroy.
+  // Before the files: the key of every stored text must be stored too, or it could not be destroyed.
   await keyring.flush();
   const tenants = await Promise.all([...files.values()].map((file) => storeFile(file, batch, store)));
   const lane = describeLane(batch, { kind, purged: erased.purged, leftOut, before: state.lanes.get(stream) });

@@ -89,7 +89,7 @@ function textOf({ payload }: ArchivedMessage): string {
   return Buffer.from(payload).toString();
 }
 
-/** An event is JSON, whose line ends are escaped. Whoever has stored anything else must not write lines of this command's own. */
+/** An event is JSON, whose line ends are escaped. Other stored bytes must not forge lines of this command's output. */
 function toOneLine(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, " ");
 }

@@ -80,7 +80,7 @@ describe("reprise-audit erase", () => {
     expect(await runOn(world, verify)).toMatchObject({ code: EXIT.fine });
   });
 
-  it("erases nothing while nobody says for how long the tenant must keep everything", async () => {
+  it("erases nothing without the time for which the tenant must keep everything", async () => {
     await using world = await openWorld();
     await expect(runOn(world, erase, "--subject", "ann", ...reason)).rejects.toMatchObject(REFUSED);
     expect(await textOf(world, world.refs[0]!)).toContain("secret");

@@ -57,12 +57,12 @@ export const erase: Command = {
   },
 };
 
-/** @throws RepriseError `config_invalid`, `erasure_refused` when nobody says */
+/** @throws RepriseError `config_invalid`, `erasure_refused` without a tenants file */
 async function minDaysOf(tenant: string, file: string | undefined): Promise<number> {
   if (file === undefined) {
     throw new RepriseError(
       "erasure_refused",
-      "Nobody says for how long the tenant must keep everything: name --tenants-file, or --despite-minimum.",
+      "The time for which the tenant must keep everything is not known: name --tenants-file, or --despite-minimum.",
     );
   }
   const { tenants } = await loadTenantsFile(file);

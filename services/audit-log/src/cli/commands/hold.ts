@@ -10,7 +10,7 @@ type Values = ValuesOf<typeof OPTIONS>;
 
 /** Sets, lifts and lists legal holds. `set` prints the id of the hold, which is what lifts it. */
 export const hold: Command = {
-  summary: "hold set | lift | list: keeps from being erased or deleted whatever else is asked for",
+  summary: "hold set | lift | list: forbids erasure and deletion until it is lifted",
   usage: `${WRITING_USAGE}
   --id <hold>                 of the one to lift
 

@@ -56,7 +56,7 @@ describe("reprise-audit prove", () => {
   it.each([
     ["a generation", {}],
     ["a generation of a subject, whose key opens others too", { subject: "person" }],
-  ])("shows an event of %s, proved, to whoever has the archive's public key", async (_, options) => {
+  ])("shows an event of %s, proved, with the archive's public key alone", async (_, options) => {
     await using world = await openArchiveOf(options);
     const { filled, first, proved } = world;
     const { code, out } = await proveEvent(filled, proved.generation, "--reveal");
@@ -104,7 +104,7 @@ describe("reprise-audit prove", () => {
     expect(parts.filter((part) => has(part, shown[proof.seq]!.salt))).toHaveLength(1);
     const secret = [key.key, ...hidden.flatMap(({ message, salt }) => [message.payload, salt])];
     for (const bytes of secret) expect(parts.filter((part) => has(part, bytes))).toEqual([]);
-    // Whoever knows a hidden event to the letter finds its hash with its salt, and with none that the proof shows.
+    // A hidden event that is guessed to the letter has its hash with its own salt, and with none that the proof shows.
     const salts = [shown[proof.seq]!.salt, new Uint8Array(16)];
     const guesses = hidden.flatMap(({ message }) => salts.map((salt) => leafOf(message, salt)));
     const siblings = proof.event!.siblings.map((hash) => Buffer.from(hash, "base64").toString("hex"));
@@ -225,7 +225,7 @@ describe("reprise-audit check-proof", () => {
     "another event of its segment than it says": (proof) => ({ ...proof, seq: 2 }),
     "a key": (proof) => ({ ...proof, key: proof.sealed }),
     "an event that its segment does not have": (proof) => ({ ...proof, seq: 3 }),
-    "a field that nobody knows": (proof) => ({ ...proof, more: true }),
+    "an unknown field": (proof) => ({ ...proof, more: true }),
     "nothing in it": () => ({}),
   };
   it.each(Object.keys(changes))("refuses a proof with %s", async (name) => {

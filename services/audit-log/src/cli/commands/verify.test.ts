@@ -109,7 +109,7 @@ test("an archive whose signing key was changed is verified with both keys, and w
   expect((await run(filled, "--vkey", newer.vkey)).code).toBe(EXIT.tampered);
 });
 
-test("commits that nobody has signed can't be told from others", async () => {
+test("without a signature forged commits can't be told from others", async () => {
   await using world = await openArchiveOf();
   const { store } = world.filled.archive;
   const older = (await store.get(OWN))!;
@@ -134,7 +134,7 @@ test("a cut end shows by what a witness has kept, and by nothing else", async ()
   expect((await withKey(filled, ...asked)).code).toBe(EXIT.unknown);
   expect((await withKey(filled, ...asked, "--witnessed", first)).code).toBe(EXIT.fine);
 
-  // Whoever has the signing key puts another commit in place of the last one.
+  // A holder of the signing key puts another commit in place of the last one.
   await store.delete(commitKey(2));
   const writer = { name: "thief", signer, onError: () => {} };
   const forged = await openArchive({ store, name: "test", writer });
@@ -179,7 +179,7 @@ test("beside another archive's witness it says so, and how to name its own", asy
   });
 });
 
-test("a segment that does not hold what its header says is found, whoever has sealed it", async () => {
+test("finds a segment that does not hold what its header says, sealed by any key holder", async () => {
   await using world = await openArchiveOf();
   const { archive, keyring } = world.filled;
   const { tenant, generation } = createRef();

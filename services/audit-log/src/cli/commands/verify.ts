@@ -47,7 +47,7 @@ export const verify: Command = {
   usage: `${ARCHIVE_USAGE}
   --vkey <key>                of the archive's signatures, once for each key it has had; default: the one whose signing key is with the keys
   --witness <key>             of a witness that must have cosigned
-  --witnessed <file|url>      a checkpoint that somebody else has kept: a cut end shows by nothing else
+  --witnessed <file|url>      a checkpoint kept outside the archive, without which a cut end is not found
                               without --witness, --witnessed, --archive and --vkey: the witness in the data folder, and what it remembers
   --tenant <id>               only the files of this tenant; all commits
   --since <n>                 only files that commit n or a later one has named; all commits

@@ -1,7 +1,7 @@
 import { type Archive, type Commit, commitKey, parseCommit } from "@reprise/archive";
 import type { Erasure } from "./erasures.ts";
 
-/** What was erased, and where the archive says so: whoever has its public key can check the checkpoint, and that the commits are under it. */
+/** What was erased, and where the archive records it: with its public key the checkpoint can be checked, and that the commits are under it. */
 export interface ErasureCertificate {
   readonly certificate: "reprise.erasure";
   readonly archive: string;
@@ -14,7 +14,7 @@ export interface ErasureCertificate {
   /** Keyed hash of the subject; undefined for a single generation. */
   readonly tag?: string;
   readonly generations: readonly string[];
-  /** Keys that nobody has any more. */
+  /** Keys that are destroyed. */
   readonly keys: readonly string[];
   /** The commits that hold the request and the destruction. */
   readonly commits: { readonly requested: number; readonly destroyed: number };

@@ -32,7 +32,7 @@ const request: ErasureRequest = {
 };
 const options = { settleMs: SETTLE_MS };
 
-/** Appends until somebody else ends the log, as a worker whose engine goes on. */
+/** Appends until another process ends the log, as a worker whose engine goes on. */
 async function stream(world: LifecycleWorld, ref: GenerationRef): Promise<string> {
   const writer = await writeLog(world.live.log, ref, { ...SUBJECT, input: SECRET }, [started()]);
   for (;;) {

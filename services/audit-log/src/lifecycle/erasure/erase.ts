@@ -17,8 +17,8 @@ import { endAll, isAnywhere, subjectOfLive, toRef } from "./live-generations.ts"
 import { requestDraft } from "./request-draft.ts";
 
 /*
- * An erasure is a record in the archive before anything is taken away, and another one after that; whoever finds the first without the second
- * goes on with it, so it may be interrupted anywhere. Commits are in one order: an archiver that seals something of what is erased, at the
+ * An erasure is a record in the archive before anything is taken away, and another one after that; a process that finds the first without the second
+ * continues the erasure, so it may be interrupted anywhere. Commits are in one order: an archiver that seals something of what is erased, at the
  * same time and in another process, learns of the first record before its own commit, and seals anew without it.
  */
 
@@ -44,8 +44,8 @@ export type ErasureOutcome =
   | { readonly kind: "nothing" };
 
 /**
- * Erases all generations of a subject, or one generation: afterwards nobody can read them, and the archive still proves itself. Returns what
- * was certified before for what is erased already.
+ * Erases all generations of a subject, or one generation: afterwards they cannot be read, and the archive still verifies. Returns the
+ * earlier certificate for what is erased already.
  * @throws RepriseError `erasure_refused` under a legal hold, within the tenant's minimum, and for one generation whose key is its subject's;
  *   `archive_unavailable`, `archive_corrupt`, `broker_unavailable`: what was begun then is finished by the next call, or by the audit log
  */
@@ -138,7 +138,7 @@ async function requestErasure(
   const refs = generations.map((id) => toRef(tenant, id));
   if (live) await endAll(live, refs);
   await archive.append((state) => {
-    // Whoever has set a hold meanwhile comes first.
+    // A hold that was set meanwhile comes first.
     assertNotHeld(state.holds(tenant), wanted, found);
     return requestDraft(state, tenant, erasure, { purged: {}, at: erasure.at });
   });

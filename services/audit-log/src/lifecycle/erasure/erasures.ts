@@ -45,7 +45,7 @@ export function generationsOf(
   return [...new Set([...generations, ...(recorded?.generations ?? [])])].toSorted();
 }
 
-/** Those that nobody has finished, with their tenants. */
+/** Unfinished erasures, with their tenants. */
 export function openErasures(state: ArchiveState): { tenant: string; erasure: Erasure }[] {
   return state.tenants().flatMap((tenant) =>
     erasuresIn(state.records(tenant))

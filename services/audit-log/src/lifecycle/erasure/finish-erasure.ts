@@ -34,8 +34,8 @@ const TRIES = 3;
  *
  * 1. Its keys are destroyed: what the archive holds is unreadable from here on, and in every copy of it.
  * 2. Its generations are purged from the live streams, once the places that become empty are recorded, and all nodes let go of them.
- * 3. After a while nobody has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
- *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. Whoever sealed
+ * 3. After a while no process has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
+ *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. An archiver that sealed
  *    something meanwhile sees that record and seals anew.
  * 4. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
  *    and so is what another process has taken into the erasure.
@@ -141,7 +141,7 @@ export async function clearFiles(
   await clearTextIntervals(live, refs);
 }
 
-/** Generations that nobody can read any more because of an erasure, and those that others have taken into it, as far as it has not. */
+/** Generations that became unreadable by an erasure, and those that others have taken into it, as far as it has not. */
 async function findLost(
   context: LifecycleContext,
   tenant: TenantId,

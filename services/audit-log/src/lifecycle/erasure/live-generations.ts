@@ -39,7 +39,7 @@ export function endAll(live: LiveStreams, refs: readonly GenerationRef[]): Promi
 
 /**
  * Purges those that are not purged. One that is long gone from the streams gets its marker too.
- * @param record told of all places that become empty, before they do: whoever archives has to know that they are no gap
+ * @param record called with all ranges that become empty, before they do: archivers have to know that they are no gap
  */
 export async function purgeAll(
   live: LiveStreams,

@@ -49,7 +49,7 @@ describe("a legal hold", () => {
     expect(await erase(filled, { subject: "ann" })).toMatchObject({ kind: "waiting" });
   });
 
-  test("of one generation forbids to erase its subject, and nobody else", async () => {
+  test("of one generation forbids to erase its subject, and no other", async () => {
     await using filled = await openFilledArchive();
     const [ann] = await fill(filled, ["ann", "bob"]);
     await setHold(contextOf(filled), { tenant, ...who, generation: ann!.generation });
@@ -90,7 +90,7 @@ describe("a legal hold", () => {
     await expect(lifting).rejects.toMatchObject({ code: "invalid_request" });
   });
 
-  test("names nobody in the archive", async () => {
+  test("writes no subject's name into the archive", async () => {
     await using filled = await openFilledArchive();
     await setHold(contextOf(filled), { tenant, ...who, subject: "ann" });
     expect(JSON.stringify(filled.archive.state)).not.toContain("ann");
@@ -133,7 +133,7 @@ describe("one generation", () => {
   });
 });
 
-test("of another tenant nothing is erased, whatever the subject is called", async () => {
+test("erases nothing of another tenant, even with the same subject", async () => {
   await using filled = await openFilledArchive();
   await fill(filled, ["ann"]);
   const rival = createRef("rival");
@@ -161,7 +161,7 @@ describe("a file that can't be read", () => {
     expect(damaged[0]).toMatchObject({ code: "archive_corrupt", message: expect.stringContaining(key) });
   });
 
-  test("keeps from being certified what nobody else knows the key of", async () => {
+  test("refuses an erasure whose key is known only from the damaged file", async () => {
     const { filled, ann } = await openDamaged();
     await using _ = filled;
     const erasing = erase(filled, { generation: ann.generation });

@@ -29,7 +29,7 @@ async function maintenanceOf(world: LifecycleWorld, now: () => number) {
   return { ...context, errors, [Symbol.asyncDispose]: () => maintenance.close() };
 }
 
-test("an erasure that nobody goes on with is finished after two minutes", async () => {
+test("finishes an abandoned erasure after two minutes", async () => {
   await using world = await openLifecycleWorld();
   await using archiver = await world.startArchiver();
   await writeLog(world.live.log, createRef(), { subject: "ann" }, [delta("secret"), completed()]);
@@ -51,7 +51,7 @@ async function checkpointFilesWith({ server }: LifecycleWorld, text: string): Pr
   return (await filesWith(server.storeDir, text)).filter((path) => path.includes(CHECKPOINTS_STREAM));
 }
 
-test("what somebody who slept writes after an erasure is taken away again", async () => {
+test("removes what a process that slept writes after an erasure", async () => {
   await using world = await openLifecycleWorld();
   const ref = createRef();
   await writeLog(world.live.log, ref, { subject: "ann" }, [delta("secret"), completed()]);

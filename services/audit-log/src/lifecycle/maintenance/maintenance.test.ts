@@ -152,7 +152,7 @@ describe("small files", () => {
   });
 });
 
-describe("files that nobody has committed", () => {
+describe("files that were never committed", () => {
   async function orphan({ archive: { store } }: FilledArchive, last: number): Promise<string> {
     const key = `data/tenant=acme/dt=2026-11-01/GENERATIONS_0-1-${last}-0123456789ab.parquet`;
     await store.put(key, new Uint8Array(1));
@@ -175,7 +175,7 @@ describe("files that nobody has committed", () => {
   });
 });
 
-describe("files that nobody has committed, with something that was erased before", () => {
+describe("files that were never committed, with something that was erased before", () => {
   /** What an archiver leaves that died before its commit: here a copy of what was committed. */
   async function openOrphan(last: number) {
     const filled = await openFilledArchive();
@@ -195,7 +195,7 @@ describe("files that nobody has committed, with something that was erased before
 
   test.each([
     ["are deleted once the archive is past their place", 6, false],
-    ["stay while somebody may be about to commit them", 7, true],
+    ["stay while an archiver may be about to commit them", 7, true],
   ])("lose its keys at once, and %s", async (...[, last, isLeft]) => {
     const { filled, key, goneKid, otherKid } = await openOrphan(last);
     await using _ = filled;

@@ -42,9 +42,9 @@ export interface Maintenance {
 
 const INTERVAL_MS = 60_000;
 const THOROUGH_MS = 3_600_000;
-/** Whoever has begun an erasure is given so long to finish it. */
+/** How long the process that began an erasure has to finish it. */
 const ABANDONED_MS = 120_000;
-/** For so long what was erased is looked at again: somebody who slept may have written something late. */
+/** How long erased generations are checked again: a process that slept may have written something late. */
 const WATCHED_MS = 3_600_000;
 /** Of one tenant in one round. */
 const MOST_COMPACTIONS = 16;
@@ -111,7 +111,7 @@ interface Round extends MaintenanceOptions {
   readonly isThorough: boolean;
 }
 
-/** Each step is tried, whatever has become of the others. */
+/** Each step is tried, also after others have failed. */
 async function runRound(options: Round): Promise<void> {
   const { archive, tenants, sweeper, signal, isThorough, onError, now = Date.now } = options;
   const attempt = async (work: () => Promise<unknown>) => {

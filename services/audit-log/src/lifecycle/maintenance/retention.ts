@@ -77,7 +77,7 @@ async function heldFiles(
   if (holds.some(({ tag, generation }) => tag === undefined && generation === undefined)) return () => true;
   const held = new Set(holds.flatMap(({ generation }) => generation ?? []));
   const tags = new Set(holds.flatMap(({ tag }) => tag ?? []));
-  /** Nobody knows whether these hold what is held. */
+  /** It is unknown whether these contain something under a legal hold. */
   const damaged = new Set<string>();
   if (tags.size > 0) {
     for await (const { headers } of readStoredHeaders(store, tenant, (key) => damaged.add(key))) {

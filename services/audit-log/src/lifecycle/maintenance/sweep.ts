@@ -4,9 +4,9 @@ import { parseDataKey } from "./data-file-name.ts";
 const GRACE_MS = 86_400_000;
 
 /**
- * Deletes files that belong to no archive: those that were merged or whose time was over, and those that somebody stored and died before the
- * commit. Each is left for a day since it was first seen here, for those who read it, or are about to commit it; and for as long as the
- * archive has not come to its place in its stream: then nobody can commit it any more.
+ * Deletes files that belong to no archive: those that were merged or whose time was over, and those whose archiver died before the
+ * commit. Each is left for a day since it was first seen here, for readers and archivers that still use it; and until the
+ * archive has passed its place in its stream, after which it cannot be committed any more.
  */
 export class Sweeper {
   readonly #archive: Archive;

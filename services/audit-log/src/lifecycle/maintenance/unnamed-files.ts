@@ -11,8 +11,8 @@ import {
 } from "../erasure/stored-headers.ts";
 
 /**
- * Destroys keys with which somebody who slept, or died, has sealed something of what was erased, after that, and stored it in a file that no
- * commit names. The file goes too, unless somebody may be about to commit it: they learn of the erasure then. A subject's key stays where
+ * Destroys keys with which an archiver that slept, or died, has sealed erased messages after their erasure, and stored them in a file that no
+ * commit names. The file goes too, unless an archiver may be about to commit it: that one learns of the erasure then. A subject's key stays where
  * something else is sealed with it.
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
  */
@@ -72,7 +72,7 @@ async function sharedKids(
   return shared;
 }
 
-/** Whether the archive has come to the file's place in its stream: nobody can commit it any more. */
+/** Whether the archive has passed the file's place in its stream: it cannot be committed any more. */
 function isPassed(state: ArchiveState, key: string, headers: readonly SegmentHeader[]): boolean {
   const name = parseDataKey(key);
   const lane = name && state.lanes.get(name.stream);

@@ -6,7 +6,7 @@ import { hashLeaf, toLeafData } from "./tree.ts";
 
 /* §4 of packages/archive/FORMAT.md, for the independent verifier. */
 
-// What is read was written by somebody else: every use of it is checked, so its type says nothing.
+// What is read is untrusted: every use of it is checked, so its type says nothing.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 

@@ -4,7 +4,7 @@ import { hashLeaf, rootByPath, rootOf, toLeafData } from "./tree.ts";
 
 /* §12 of packages/archive/FORMAT.md, for the independent verifier. Numbers are the page's. */
 
-// What is read was written by somebody else: every use of it is checked, so its type says nothing.
+// What is read is untrusted: every use of it is checked, so its type says nothing.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = any;
 

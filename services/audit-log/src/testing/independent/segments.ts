@@ -14,7 +14,7 @@ export interface IndependentMessage {
   readonly text: string;
 }
 
-// What is read was written by somebody else: every use of it is checked, so its type says nothing.
+// What is read is untrusted: every use of it is checked, so its type says nothing.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = any;
 

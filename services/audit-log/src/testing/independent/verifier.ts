@@ -20,7 +20,7 @@ interface Options {
   readonly name: string;
   /** The archive's keys, as text. */
   readonly vkeys: readonly string[];
-  /** A checkpoint that somebody else has kept. */
+  /** A checkpoint that was kept outside the archive. */
   readonly kept?: string;
   /** Gives the key of a segment, unless it was destroyed. Without it nothing is opened. */
   readonly keyOf?: (header: { tenant: string; kid: string }) => Uint8Array | undefined;
@@ -42,7 +42,7 @@ export async function verifyIndependently(
   try {
     return await new Verification(options).run();
   } catch (error) {
-    // Whatever can't be made sense of is not as it was written.
+    // What cannot be decoded was changed.
     return { verdict: "tampered", because: (error as Error).message };
   }
 }

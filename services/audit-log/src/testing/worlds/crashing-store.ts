@@ -6,7 +6,7 @@ export interface Crash {
   readonly when: string;
 }
 
-/** A store that kills its process, as a power switch would: in the middle of whatever else goes on. 0 calls are none. */
+/** A store that kills its process, as a power switch would, in the middle of other work. 0 calls are none. */
 export function createCrashingStore(store: BlobStore, crash: Crash): BlobStore {
   const around = async <T>(work: () => Promise<T>): Promise<T> => {
     crash.calls--;

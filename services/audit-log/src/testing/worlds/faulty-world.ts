@@ -20,7 +20,7 @@ export type ArchiverOptions = Pick<LaneOptions, "closeMs">;
 export interface RunningArchiver {
   /** What it was held up by. */
   readonly errors: readonly unknown[];
-  /** How often it was told that somebody else archives a stream. It goes on at once. */
+  /** How often it was fenced because another archiver has a stream. It goes on at once. */
   readonly fenced: number;
   stop(): Promise<void>;
 }

@@ -1,14 +1,14 @@
 import { type Broker, readStreamMessages } from "@reprise/log";
 import { LEASES_STREAM, leaseSubject } from "@reprise/protocol";
 
-/** Has another process hold a lease for as long as such a word counts, whoever holds it now. */
+/** Takes a lease for another process, until it runs out, from its present holder. */
 export async function takeLease({ main }: Broker, group: string, name: string): Promise<void> {
   // A busy machine takes its time.
   const patiently = { timeout: 60_000 };
   await main.request(leaseSubject(group, name), JSON.stringify({ holder: "another" }), patiently);
 }
 
-/** Who holds a lease: "" when it was given back, undefined when nobody has had it. */
+/** The holder of a lease: "" when it was given back, undefined when it was never held. */
 export async function readLeaseHolder(
   { reads }: Broker,
   group: string,

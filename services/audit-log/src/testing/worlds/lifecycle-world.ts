@@ -122,7 +122,7 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
   };
 }
 
-/** A worker's writer, which gives up when somebody else ends the log. */
+/** A worker's writer, which gives up when another process ends the log. */
 function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
   const { publish, leader } = log;
   return new Appender({
