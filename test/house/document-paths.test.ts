@@ -9,7 +9,9 @@ const MOST_STEPS = 8;
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const documents = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT }).toSorted();
-const readmes = globSync(["packages/*/README.md", "services/*/README.md", "test/*/README.md"], { cwd: ROOT }).toSorted();
+const readmes = globSync(["packages/*/README.md", "services/*/README.md", "test/*/README.md"], {
+  cwd: ROOT,
+}).toSorted();
 
 describe("documents", () => {
   test.each(documents)("%s names no file that does not exist", (document) => {
@@ -30,7 +32,8 @@ describe("the README of a package, a service or a suite", () => {
   });
 
   test("a listed folder or file that does not exist is reported by its name", () => {
-    const planted = "| folder | holds |\n|---|---|\n| `hub/`, `no-such-folder/` | `words` |\n| `hub/hub.ts/` | a file |\n";
+    const planted =
+      "| folder | holds |\n|---|---|\n| `hub/`, `no-such-folder/` | `words` |\n| `hub/hub.ts/` | a file |\n";
     const missing = findMissingNames(readFolderTable(planted), join(ROOT, "packages/log"));
     expect(missing).toEqual(["no-such-folder/", "hub/hub.ts/"]);
   });

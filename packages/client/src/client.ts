@@ -64,12 +64,12 @@ export interface Generations {
   create(request: GenerationRequest, options?: CreateOptions): Promise<Generation>;
   /** A generation as it is now: its status, its text so far, and the cursor up to which that goes. */
   get(id: string, options?: { signal?: AbortSignal }): Promise<Generation>;
-  /** Ends a generation for everybody. Resolves when that is stored; one that has ended stays as it ended. */
+  /** Ends a generation for all its readers. Resolves when that is stored; one that has ended stays as it ended. */
   cancel(id: string, options?: { reason?: string; signal?: AbortSignal }): Promise<Generation>;
   /**
    * Answers a tool call; the generation goes on when all that wait are answered. Resolves when the answer is stored.
-   * @throws RepriseError `tool_result_conflict` when the call has an answer: somebody else's, or this one where an earlier try got
-   *   through and the reply to it was lost; `tool_call_not_found`, `generation_ended`
+   * @throws RepriseError `tool_result_conflict` when the call has an answer: another caller's, or this one where an earlier try got
+   * through and the reply to it was lost; `tool_call_not_found`, `generation_ended`
    */
   submitToolResult(id: string, result: ToolResult, options?: { signal?: AbortSignal }): Promise<Generation>;
   /** Follows a generation. */

@@ -14,7 +14,7 @@ export const anyRef: fc.Arbitrary<GenerationRef> = fc
   .tuple(anyTenant, randomBytes, anyShards)
   .map(([tenant, random, shards]) => ({ tenant, generation: createGenerationId(random, shards) }));
 
-/** Any well-formed text of a model's name that is short enough, whatever it is made of. */
+/** Any well-formed text that is short enough for a model's name. */
 export const anyModelName = fc.oneof(
   fc.string({ unit: "binary", minLength: 1, maxLength: 5 }),
   fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 21 }),

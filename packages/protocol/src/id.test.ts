@@ -143,7 +143,7 @@ describe("generation ids", () => {
     expect(() => parseGenerationId(value)).toThrow(RepriseError),
   );
 
-  it("that are malformed are answered like those that nobody has", () => {
+  it("that are malformed are answered like those of no generation", () => {
     fc.assert(
       fc.property(anyNonToken, (value) => {
         expect(() => parseGenerationId(value)).toThrow(

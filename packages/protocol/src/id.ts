@@ -9,7 +9,7 @@ export type WorkerId = Branded<"WorkerId">;
 /** One process that serves readers. */
 export type NodeId = Branded<"NodeId">;
 
-/** Names one generation's log. Whoever holds one has been checked: both parts come from the parsers below. */
+/** Names one generation's log. It is checked: both parts come from the parsers below. */
 export interface GenerationRef {
   readonly tenant: TenantId;
   readonly generation: GenerationId;
@@ -75,13 +75,13 @@ export function isGenerationId(value: unknown): value is GenerationId {
   return typeof value === "string" && GENERATION_ID.test(value);
 }
 
-/** @throws RepriseError `generation_not_found`: an id that we did not make is an id that nobody has. */
+/** @throws RepriseError `generation_not_found`: an id that the platform did not make belongs to no generation. */
 export function parseGenerationId(value: unknown): GenerationId {
   if (isGenerationId(value)) return value;
   throw generationNotFound();
 }
 
-/** The same whether the id is malformed, another tenant's, or that of a log which is long gone: it tells nobody which. */
+/** The same whether the id is malformed, another tenant's, or that of a log which is long gone: the caller cannot tell which. */
 export function generationNotFound(): RepriseError {
   return new RepriseError("generation_not_found", "There is no generation with this id.", { param: "id" });
 }

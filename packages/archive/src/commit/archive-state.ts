@@ -37,7 +37,7 @@ const snapshotSchema = z.strictObject({
     }),
   ),
   tree: treeSchema,
-  /** Not part of the state: whoever reads the snapshot to write looks at it first. */
+  /** Not part of the state: a writer checks it before it uses the snapshot. */
   signed: z.string().optional(),
 });
 
@@ -87,7 +87,7 @@ export class ArchiveState {
     return this.#tenants.get(tenant)?.records ?? [];
   }
 
-  /** Legal holds that nobody has lifted. */
+  /** Legal holds that are not lifted. */
   holds(tenant: string): readonly Extract<ArchiveRecord, { kind: "hold_set" }>[] {
     return holdsAfter(this.records(tenant));
   }

@@ -148,7 +148,7 @@ describe("a store that fails while a commit is made", () => {
     });
   });
 
-  it("is waited for no longer when nobody wants the commit any more", async () => {
+  it("is waited for no longer when the commit is aborted", async () => {
     const { archive } = await openWriter(
       createFaultyStore(createMemoryStore(), ({ method }) => (method === "create" ? "before" : undefined)),
     );
@@ -157,7 +157,7 @@ describe("a store that fails while a commit is made", () => {
     expect(archive.state.next).toBe(0);
   });
 
-  it("is waited for no longer when the archive is closed, whoever wants the commits", async () => {
+  it("is waited for no longer when the archive is closed, for any commit", async () => {
     const { archive, errors } = await openWriter(
       createFaultyStore(createMemoryStore(), ({ method }) => (method === "create" ? "before" : undefined)),
     );

@@ -13,7 +13,7 @@ import { isSignedJson, signJson } from "./signed-json.ts";
 
 export type AppendOutcome =
   | { readonly kind: "committed"; readonly commit: Commit }
-  /** Somebody else has taken what the draft is about: its stretch of the lane, or a file that it removes. */
+  /** Another writer has taken what the draft is about: its range of the lane, or a file that it removes. */
   | { readonly kind: "fenced" };
 
 export interface ArchiveOptions {
@@ -177,7 +177,7 @@ export class Archive {
     return isThere && (!lane || followsLane(state.lanes.get(lane.stream), lane));
   }
 
-  /** Whoever writes signs what follows: what others have put there must not become part of it. */
+  /** A writer signs what follows: unsigned commits of others must not become part of it. */
   #assertSigned({ n, signed }: Commit, bytes: Uint8Array): void {
     if (!this.#writer || isSignedJson(bytes, signed, commitSubject(this.name, n), this.#keys(this.#writer)))
       return;
@@ -213,7 +213,7 @@ export class Archive {
     }
   }
 
-  /** Whoever made the last commit may have died before it was signed. */
+  /** The writer of the last commit may have died before it was signed. */
   async #signEnd(writer: ArchiveWriter): Promise<void> {
     const size = this.#state.archiveTree.size;
     if (size === 0) return;

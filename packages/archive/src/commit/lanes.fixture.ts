@@ -42,7 +42,7 @@ export function stretch(stream: string, first: number, last = first, tenants: Dr
   };
 }
 
-/** The next place of a stream, whatever has been archived of it. */
+/** The next place of a stream, behind what has been archived of it. */
 export function nextOf(state: ArchiveState, stream: string): Draft {
   return stretch(stream, (state.lanes.get(stream)?.last ?? 0) + 1);
 }

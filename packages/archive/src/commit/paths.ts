@@ -18,7 +18,7 @@ export function snapshotSubject(archive: string, n: number): { origin: string; n
   return { origin: `${archive}/.snapshot`, n };
 }
 
-/** What all commits up to some `n` amount to, so that nobody has to read them all again. May be missing or old. */
+/** The state after all commits up to some `n`, so that they need not all be read again. May be missing or old. */
 export const SNAPSHOT_KEY = "_log/snapshot.json";
 
 /** The newest checkpoint of the archive's own tree. Those of the tenants' trees are in the commits. */

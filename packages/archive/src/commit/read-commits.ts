@@ -21,7 +21,7 @@ export async function* readCommits(
 ): AsyncGenerator<StoredCommit> {
   const read = (n: number) => {
     const bytes = store.get(commitKey(n));
-    // It is awaited later, or, behind the end, by nobody.
+    // It is awaited later, or, behind the end, not at all.
     bytes.catch(() => {});
     return bytes;
   };

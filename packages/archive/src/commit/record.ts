@@ -17,7 +17,7 @@ const placesSchema = z.record(
 export type PlacesByStream = z.infer<typeof placesSchema>;
 
 /**
- * What the archive says of itself, as leaves of the tenant's tree. Nobody's text is in it, and no subject by name: a `tag` is a keyed hash.
+ * Records about the archive itself, as leaves of the tenant's tree. They hold no generated text and no subject by name: a `tag` is a keyed hash.
  */
 export const archiveRecordSchema = z.discriminatedUnion("kind", [
   /** The generations of a subject are to be erased; `purged` is what is taken out of the live streams for it, which is no gap. */
@@ -57,8 +57,8 @@ export const archiveRecordSchema = z.discriminatedUnion("kind", [
 export type ArchiveRecord = z.infer<typeof archiveRecordSchema>;
 
 /**
- * The JSON that is hashed: `v` and the tenant first, so that no record is mistaken for another tenant's or for a header; the fields in the order
- * of the schema, whoever has made the record.
+ * The JSON that is hashed: `v` and the tenant first, so that no record is mistaken for another tenant's or for a header; the fields always in the order
+ * of the schema.
  */
 export function encodeArchiveRecord(tenant: string, record: ArchiveRecord): Uint8Array {
   const ordered = archiveRecordSchema.parse(record);

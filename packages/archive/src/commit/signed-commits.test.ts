@@ -8,7 +8,7 @@ import { toCommit } from "./draft.ts";
 import { hold, NAME, nextOf, openWriter, signer, stretch } from "./lanes.fixture.ts";
 import { commitKey, SNAPSHOT_KEY } from "./paths.ts";
 
-/** Whoever may write objects, and knows how they are made. */
+/** An attacker that may write objects and knows their format. */
 const stranger = createNoteKey(NAME, Buffer.alloc(32, 1));
 
 /** A stream's places are said to have been left out lawfully, far ahead of what is in it. */
@@ -24,8 +24,8 @@ async function openInjected() {
   return { store, archive, injected: commitKey(archive.state.next), bytes: inject(archive.state) };
 }
 
-describe("a commit that somebody without the key has put there", () => {
-  it("is not gone on from by who is writing", async () => {
+describe("a commit that was stored without the key", () => {
+  it("stops the writer", async () => {
     const { store, archive, injected, bytes } = await openInjected();
     await store.create(injected, bytes);
     await expect(archive.append(() => hold("1"))).rejects.toMatchObject({ code: "archive_corrupt" });
@@ -33,7 +33,7 @@ describe("a commit that somebody without the key has put there", () => {
     expect(archive.state.next).toBe(1);
   });
 
-  it("is not part of the archive to who verifies it, whatever else is signed", async () => {
+  it("is tampering to a verifier, though all else is signed", async () => {
     const { store, injected, bytes } = await openInjected();
     await store.create(injected, bytes);
     const { verdict, findings } = await verifyArchive({
@@ -66,7 +66,7 @@ describe("a commit that somebody without the key has put there", () => {
   });
 });
 
-it("whoever writes begins with no snapshot but the archive's own", async () => {
+it("a writer begins only with a snapshot that the archive has signed", async () => {
   const store = createMemoryStore();
   const { archive } = await openWriter(store);
   for (let n = 0; n < 70; n++) await archive.append((state) => nextOf(state, "OPS"));

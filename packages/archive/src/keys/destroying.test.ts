@@ -50,7 +50,7 @@ function schedule(store: BlobStore, scheduler: fc.Scheduler): BlobStore {
   };
 }
 
-test(`however processes that destroy keys of one page come between each other, nobody brings a key back: seed ${SEED}`, async () => {
+test(`processes that destroy keys of one page in any interleaving bring no key back: seed ${SEED}`, async () => {
   const shares = fc.array(fc.uniqueArray(fc.nat(4), { minLength: 1 }), { minLength: 2, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), shares, async (scheduler, shared) => {
@@ -73,7 +73,7 @@ test(`however processes that destroy keys of one page come between each other, n
 });
 
 test.for(["before", "after"] as const)(
-  "a process that dies %s any step of destroying leaves every other key, and whoever repeats it ends it",
+  "a process that dies %s any step of destroying leaves every other key, and a repeated call completes it",
   async (when) => {
     const steps: boolean[] = [];
     while (!steps.at(-1)) {

@@ -20,8 +20,8 @@ const MAX_CACHED = 2_000;
 /**
  * Pages of wrapped keys in a store. A page never changes but by losing keys, and many may do that at the same time: each makes the next
  * version of the page, exclusively, without the keys, and then overwrites the one before with where it has moved to. Reading a page and
- * writing it back would bring back what somebody else has destroyed in between. Whoever dies between the two steps has destroyed nothing
- * yet, and whoever tries again finishes it. The first version, where everybody begins, says the newest that is known.
+ * writing it back would bring back what another process has destroyed in between. A process that dies between the two steps has destroyed
+ * nothing yet, and the next try finishes it. The first version, where all reads begin, names the newest that is known.
  *
  * What was read is believed for `recheckMs`: so long another process may go on with a key that was destroyed.
  */

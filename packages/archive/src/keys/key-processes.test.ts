@@ -63,7 +63,7 @@ test("two processes have the same keys for the same subjects, and what they told
   }
 });
 
-test("whatever calls of the store fail, before or after they happened, a key that was flushed opens and one that was destroyed does not", async () => {
+test("when any calls of the store fail, before or after they took effect, a key that was flushed opens and one that was destroyed does not", async () => {
   for (let seed = 1; seed <= 40; seed++) {
     await withSeed(seed, async (random) => {
       const store = createMemoryStore();

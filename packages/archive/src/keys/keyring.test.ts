@@ -44,7 +44,7 @@ test("a key has memory of its own, whether it was made, wrapped for a tenant or 
   expect(memory.map(({ buffer }) => buffer.byteLength)).toEqual(memory.map(() => 32));
 });
 
-test("generations of one subject have one key, whoever asks first; those of another have another", async () => {
+test("generations of one subject have one key, from any process; those of another have another", async () => {
   await using dir = await createTempDir("keyring");
   const rings = await Promise.all(
     Array.from({ length: 4 }, () => openKeyring({ store: createFileStore(dir.path), masterKey })),

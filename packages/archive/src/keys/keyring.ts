@@ -25,7 +25,7 @@ export interface Keyring {
   open(tenant: string, kid: string): Promise<DataKey | "destroyed" | "unknown">;
   /** Everything that `keyFor` gave is stored when it resolves: no commit may name a key before. */
   flush(): Promise<void>;
-  /** No key of these can be had again, by anybody. */
+  /** None of these keys can be had again. */
   destroy(tenant: string, kids: readonly string[]): Promise<void>;
   /** All keys that were made for a subject, destroyed ones left out. */
   kidsOf(tenant: string, subject: string): Promise<readonly string[]>;

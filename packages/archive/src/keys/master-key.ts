@@ -26,8 +26,8 @@ export function parseMasterKey(text: string): Uint8Array {
 }
 
 /**
- * Reads a secret from a file that nobody but its owner can read; makes the file with what `make` gives when it is missing. Of several that
- * make it at once one wins, and all have the same. It is on the disk before anybody can use it.
+ * Reads a secret from a file that only its owner can read; makes the file with what `make` gives when it is missing. Of several that
+ * make it at once one wins, and all have the same. It is on the disk before it is returned.
  * @throws RepriseError `config_invalid`
  */
 export async function openSecretFile(path: string, make: () => string): Promise<string> {

@@ -17,7 +17,7 @@ import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
  *   check                              something known under the master key, which tells another master key
  *   kek/<tenant>                       the tenant's key under the master key
  *   tenant/<tenant>/subject/<tag>/<n>  a page with the n-th key of a subject, under the tenant's: the next is made when it was destroyed
- *   tenant/<tenant>/page/<page>        a page of keys of generations whose subject nobody named, one per flush
+ *   tenant/<tenant>/page/<page>        a page of keys of generations without a subject, one per flush
  *   <page>.1, .2 …                     what is left of a page after keys on it were destroyed; those before it say where it has moved to
  *
  * A kid says where its key lies: `s.<tag>.<n>`, `p.<page>.<index>`. In place of a key that was destroyed stands the time.
@@ -27,7 +27,7 @@ export interface KeyringOptions {
   store: BlobStore;
   /** 32 bytes. */
   masterKey: Uint8Array;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number;
 }
 
@@ -39,7 +39,7 @@ const TAG_CHARS = 16;
 /**
  * A keyring whose keys lie in a store. Several processes may have one open on the same store. A key that `destroy` was asked for is gone
  * for every keyring that is opened after that; one that is open, anywhere, forgets it within ten seconds of `destroy` having
- * resolved, whoever holds a DataKey longer than for one use aside. Up to 20,000 keys are kept in memory.
+ * resolved; a caller must not hold a DataKey longer than for one use. Up to 20,000 keys are kept in memory.
  * @throws RepriseError `config_invalid` when the store's keys are under another master key; `archive_corrupt` when only the object is
  *   that tells so; `archive_unavailable`
  */
@@ -127,7 +127,7 @@ class StoredKeyring implements Keyring {
       const made = makeKey(tenant, kid, wrapping);
       const { page } = placeOfKid(kid)!;
       if ((await this.#pages.create(tenant, page, [made.entry])) === "created") return made.key;
-      // Somebody else has made it, and may have destroyed it already.
+      // Another process has made it, and may have destroyed it already.
       const theirs = await this.open(tenant, kid);
       if (typeof theirs !== "string") return theirs;
     }

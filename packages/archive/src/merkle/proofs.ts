@@ -5,7 +5,7 @@ import { type HashReader, rangeRoot } from "./hash-reader.ts";
  */
 
 /**
- * Shows that a leaf is in a tree, to whoever knows the leaf and the root.
+ * Proves that a leaf is in a tree, given the leaf and the root.
  * @param index of the leaf, from 0
  * @param size of the tree; `hashes` may be those of a larger one
  * @throws RangeError when the tree has no such leaf
@@ -28,7 +28,7 @@ export function inclusionProof(index: number, size: number, hashes: HashReader):
 }
 
 /**
- * Shows that a tree begins with the leaves of an older one, to whoever knows both roots. Empty where there is nothing to show: for an
+ * Proves that a tree begins with the leaves of an older one, given both roots. Empty where there is nothing to prove: for an
  * older tree without leaves, and for one of the same size.
  * @throws RangeError when the older tree is the larger one
  */

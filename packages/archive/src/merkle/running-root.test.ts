@@ -15,7 +15,7 @@ test("a running root is that of RFC 6962 after every leaf, from none to 300", ()
   expect(roots.map(toHex)).toEqual(expected.map(toHex));
 });
 
-test("a hash that is text has a character for each byte, whatever the byte", () => {
+test("a hash as text has one character for each byte, for any bytes", () => {
   const texts = Array.from({ length: 100 }, (_, i) => hashText(Uint8Array.of(i)));
   expect(texts.map(({ length }) => length)).toEqual(texts.map(() => 32));
   expect(Buffer.from(texts[1]!, "latin1").toString("hex")).toBe(

@@ -36,7 +36,7 @@ describe("a key of signed notes", () => {
     ["nothing", ""],
     ["another id than its own", VKEY.replace("c74f20a3", "c74f20a4")],
     ["another name than its own", VKEY.replace("Peter", "Petra")],
-    ["an algorithm that nobody knows", VKEY.replace("+AR", "+fR")],
+    ["an unknown algorithm", VKEY.replace("+AR", "+fR")],
     ["a key that is cut", VKEY.slice(0, -4)],
     ["a key with something behind it", `${VKEY.slice(0, -1)}WAAAA`],
     ["a signing key", SKEY],

@@ -26,7 +26,7 @@ const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 const SPKI = Buffer.from("302a300506032b6570032100", "hex");
 const SIGNING_PREFIX = "PRIVATE+KEY+";
 
-/** Somebody's key as everybody may know it. */
+/** The public part of a key. */
 export interface VerifierKey {
   readonly name: string;
   /** The first four bytes of a hash of name, algorithm and public key. */

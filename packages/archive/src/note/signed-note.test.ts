@@ -59,7 +59,7 @@ describe("a signed note", () => {
     ["a signature that is only a key's id", "text\n\n— reprise AAAAAA==\n"],
     ["a signature with something behind it", "text\n\n— reprise AAAAAAAA AAAA\n"],
     ["base64 that is none", "text\n\n— reprise AAAA*AAAA\n"],
-    ["more signatures than anybody checks", `text\n\n${"— reprise AAAAAAAA\n".repeat(65)}`],
+    ["more signatures than are checked", `text\n\n${"— reprise AAAAAAAA\n".repeat(65)}`],
   ])("is not read from %s", (_, note) => {
     expect(() => parseNote(note)).toThrow(expect.objectContaining({ code: "archive_corrupt" }));
   });

@@ -162,7 +162,7 @@ export async function readSegmentFile(bytes: Uint8Array): Promise<Segment[]> {
 
 /**
  * hyparquet believes what a file says of itself: without this, one that was tampered with makes it loop over rows that are not there, or
- * throw between reads that nobody awaits any more.
+ * throw between reads that are not awaited any more.
  */
 function checkMetadata(metadata: FileMetaData, size: number): void {
   const version = metadata.key_value_metadata?.find(({ key }) => key === FORMAT_KEY)?.value;

@@ -83,7 +83,7 @@ describe("a file of segments", () => {
         await expect(readSegmentFile(bytes.subarray(0, changes[0]![0]))).rejects.toEqual(corrupt);
         const read = await readSegmentFile(changed).catch((error: unknown) => error);
         expect(Array.isArray(read) || (read as { code?: string }).code === "archive_corrupt").toBe(true);
-        // A rejection that nobody awaits fails the run.
+        // An unhandled rejection fails the run.
         await setImmediate();
       }),
       { numRuns: 3_000 },

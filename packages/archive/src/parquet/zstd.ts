@@ -6,7 +6,7 @@ const MAX_PAGE_BYTES = 1_073_741_824;
 /** What hyparquet-writer compresses with. */
 export const ZSTD_COMPRESSORS = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page) };
 
-/** What hyparquet decompresses with. @throws RangeError for pages of more than 1 GiB, and whatever zlib throws */
+/** What hyparquet decompresses with. @throws RangeError for pages of more than 1 GiB, and what zlib throws */
 export const ZSTD_DECOMPRESSORS = {
   ZSTD(page: Uint8Array, length: number): Uint8Array {
     if (length > MAX_PAGE_BYTES)

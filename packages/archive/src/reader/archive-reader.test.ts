@@ -34,7 +34,7 @@ const refused = (code: string) =>
   expect.objectContaining<Partial<RepriseError>>({ code: code as "internal" });
 
 describe("the reader of an archive", () => {
-  it("gives a log's events in their order, from any of them on, out of whatever files they lie in", async () => {
+  it("gives a log's events in their order, from any of them on, out of any number of files", async () => {
     const { reader } = stored([
       { firstSeq: 3, texts: ["d", "e"] },
       { firstSeq: 0, texts: ["a", "b", "c"] },
@@ -111,13 +111,13 @@ describe("the reader of an archive", () => {
     expect(await reader.segmentsOf(ref)).toHaveLength(1);
   });
 
-  it("takes the keyring's word that a key is gone", async () => {
+  it("trusts the keyring that a key is gone", async () => {
     const { archive, reader } = stored([{ firstSeq: 0, texts: ["a"] }]);
     archive.destroyKeys();
     await expect(reader.events(ref).next()).rejects.toEqual(refused("generation_erased"));
   });
 
-  it("gives moderation's last word, and what was recorded beside the log", async () => {
+  it("gives the last verdict, and what was recorded beside the log", async () => {
     const { archive, reader } = stored([{ firstSeq: 0, texts: ["a"] }]);
     expect(await reader.verdictOf(ref)).toBeUndefined();
     const verdicts = [1, 2].map((judged) => ({ judged, cleared: judged, decided: 0 }));

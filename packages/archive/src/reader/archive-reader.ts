@@ -96,7 +96,7 @@ export class ArchiveReader {
     return outline;
   }
 
-  /** All that there are, whatever is missing between them. */
+  /** All that there are, with those missing between them left out. */
   async *#eventsOf({ stretches }: LogLayout<PlacedSegment>): AsyncGenerator<LogEvent> {
     for (const stretch of stretches)
       yield* eventsOf(stretch, stretch.fromSeq, await this.#segments.open(stretch.segment));
@@ -118,7 +118,7 @@ export class ArchiveReader {
   }
 
   /**
-   * The last word of moderation; undefined where it has said none.
+   * The last verdict; undefined where there is none.
    * @throws RepriseError `generation_erased`
    */
   async verdictOf(ref: GenerationRef): Promise<Verdict | undefined> {

@@ -61,7 +61,7 @@ describe("what a connection was shown", () => {
     expect(await textsShownTo(mark({ seq: 2 }))).toEqual(["Call ", "555-0199"]);
   });
 
-  it("is what the node knew when the connection came, whatever clocks say", async () => {
+  it("is what the node knew when the connection came, for any difference of clocks", async () => {
     const late = { seq: 2, started_at: "1970-01-01T00:00:09.000Z" };
     expect(await textsShownTo(mark({ ...late, known_seq: 3 }))).toEqual(["Call ", "555-0199"]);
     const early = { seq: 2, started_at: "1970-01-01T00:00:00.000Z" };

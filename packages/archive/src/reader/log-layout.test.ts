@@ -11,7 +11,7 @@ const place = (epoch: number, first_stream_seq: number, first_seq: number, last_
 const layOut = (places: readonly LogPlace[]) => layOutLog(places, (one) => one);
 
 describe("the layout of a log", () => {
-  it("joins segments in the order in which they were stored, whatever order they come in", () => {
+  it("joins segments in the order in which they were stored, for any order of input", () => {
     const [a, b, c] = [place(0, 1, 0, 4), place(0, 9, 5, 5), place(0, 12, 6, 9)] as const;
     expect(layOut([c, a, b])).toEqual({
       stretches: [

@@ -23,7 +23,7 @@ export interface LogLayout<S> {
 
 /**
  * Puts the segments of one generation's log together. A stream that has lost its end, or has begun anew, took other events in the places of
- * lost ones: what was stored later says how the log goes on from its first event, and cuts away whatever was there from that place on.
+ * lost ones: what was stored later replaces everything from its first event's place on.
  */
 export function layOutLog<S>(segments: readonly S[], placeOf: (segment: S) => LogPlace): LogLayout<S> {
   const stretches: Stretch<S>[] = [];

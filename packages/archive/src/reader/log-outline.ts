@@ -21,7 +21,7 @@ export interface Notable {
  * how it ended. It is small however long the log is.
  */
 export class LogOutline {
-  /** Where attempts begin, words of moderation, and ends, in the order of the log. */
+  /** Where attempts begin, moderation's events, and ends, in the order of the log. */
   readonly notable: readonly Notable[];
   /** -1 for a log without events. */
   readonly lastSeq: number;

@@ -124,7 +124,7 @@ export class SegmentReader {
     return (await this.#open(moved.file)).segment(moved.row);
   }
 
-  /** Whoever has replaced a file has said so in a commit first. */
+  /** A process that replaces a file commits that first. */
   async #untilUnmoved<T>(tenant: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

@@ -6,7 +6,7 @@ const CIPHER = "aes-256-ctr";
 const ZERO_IV = new Uint8Array(16);
 
 /**
- * A salt for each message of a segment, one behind the other. They are not stored: whoever has the data key makes them again, and without it a
+ * A salt for each message of a segment, one behind the other. They are not stored: they follow from the data key, and without it a
  * message can't be guessed from its hash, also once the key is destroyed. One salt says nothing of the others.
  * @param nonce the segment's, which never comes twice with one key
  */

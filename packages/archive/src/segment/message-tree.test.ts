@@ -84,7 +84,7 @@ describe("the tree over a segment's messages", () => {
 });
 
 describe("the salts of a segment's messages", () => {
-  it("are all different, and the same for whoever has the key", () => {
+  it("are all different, and always the same with the same key", () => {
     const salts = messageSalts(secrets.key, secrets.nonce, 1_000);
     expect(Buffer.compare(salts, messageSalts(secrets.key, secrets.nonce, 1_000))).toBe(0);
     const each = Array.from({ length: 1_000 }, (_, i) =>

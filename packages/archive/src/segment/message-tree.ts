@@ -5,8 +5,8 @@ import { messageSalts, SALT_BYTES } from "./message-salts.ts";
 import type { ArchivedMessage } from "./segment-header.ts";
 
 /*
- * A tree over the messages of one segment, whose root is in the header: it shows one of them to somebody who can't open the segment, and is
- * to see nothing of the others. A leaf is the hash of a salt, the message's place and time, and its payload.
+ * A tree over the messages of one segment, whose root is in the header: it proves one of them to a verifier that can't open the segment, and
+ * shows nothing of the others. A leaf is the hash of a salt, the message's place and time, and its payload.
  */
 
 const PLACE_AT = 1 + SALT_BYTES;

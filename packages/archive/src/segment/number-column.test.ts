@@ -37,7 +37,7 @@ function sizeOf(column: readonly number[]): number {
 }
 
 describe("a column of numbers", () => {
-  test("comes back as it was, whatever the numbers are", () => {
+  test("comes back as it was, for any numbers", () => {
     fc.assert(
       fc.property(anyColumn, (column) => {
         expect(numbersThrough(column)).toEqual(column);
@@ -45,7 +45,7 @@ describe("a column of numbers", () => {
     );
   });
 
-  test("comes back as it was from its differences, whatever is before it", () => {
+  test("comes back as it was from its differences, behind any number", () => {
     fc.assert(
       fc.property(anyColumn, anyNumber, (column, start) => {
         expect(deltasThrough(column, start)).toEqual(column);

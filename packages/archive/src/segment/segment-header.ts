@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * What a segment holds: events of a generation's log, moderation's last word, records of OPS, or those of them that say who has looked at
- * the archive. The last are under a key of the tenant: they outlive what was looked at.
+ * What a segment holds: events of a generation's log, its last verdict, records of OPS, or those of them that record accesses to
+ * the archive. The last are under a key of the tenant: they outlive what was read.
  */
 export const SEGMENT_KINDS = ["log", "verdict", "ops", "access"] as const;
 export type SegmentKind = (typeof SEGMENT_KINDS)[number];

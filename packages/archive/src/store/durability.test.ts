@@ -130,14 +130,14 @@ describe("a folder", () => {
   });
 });
 
-test("the folder that a secret is the first in is synced into the one above it, before anybody has the secret", async () => {
+test("the folder that a secret is the first in is synced into the one above it before the secret is returned", async () => {
   const { dir, done } = await openFolder();
   expect(await done(openSecretFile(`${dir}/data/keys/master.key`, () => "secret"))).toEqual(
     expect.arrayContaining(["sync data", "sync .", "resolved"]),
   );
 });
 
-test("a secret is synced before it gets its name, and its folder after that, before anybody has it", async () => {
+test("a secret is synced before it gets its name, and its folder after that, before it is returned", async () => {
   const { dir, done } = await openFolder();
   const lines = await done(openSecretFile(`${dir}/keys/master.key`, () => "secret"));
   expect(inOrder(lines).filter((line) => !/^mkdir|^sync \.$/.test(line))).toEqual([

@@ -6,7 +6,7 @@ const OWNER_ONLY = 0o700;
 
 /**
  * Makes folders that are there after a power loss. What another process has made may not be on the disk yet, so each folder below the root is
- * synced into the one above it once per process, whoever made it.
+ * synced into the one above it once per process, its own or not.
  */
 export class DurableFolders {
   /** Absolute. */
@@ -28,7 +28,7 @@ export class DurableFolders {
     return made;
   }
 
-  /** Somebody has taken folders away. */
+  /** To be called when folders were removed by others. */
   forget(): void {
     this.#made.clear();
   }

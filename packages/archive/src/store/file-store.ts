@@ -7,11 +7,11 @@ import { hasFileCode, withFileErrors } from "./file-error.ts";
 import { listFiles } from "./list-files.ts";
 import { assertObjectKey, TEMPORARY_FOLDER } from "./object-key.ts";
 
-/** What a process has left behind that died while it wrote. Nobody takes that long to write a file. */
+/** Age at which a temporary file counts as left by a process that died: no write takes that long. */
 const ABANDONED_MS = 24 * 3_600_000;
 
 /**
- * A folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: whoever reads
+ * A folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: a read
  * sees a whole file or none, and what is there after a power loss is whole. Several processes may use one folder, which must be on
  * one disk that has hard links. A key can't go on behind that of another object: one is a file, the other a folder.
  */

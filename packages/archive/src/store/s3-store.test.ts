@@ -86,7 +86,7 @@ test("a create that failed while another writer was first says that it exists", 
   }
 });
 
-test("a create of which nobody knows anything at last is unavailable", async () => {
+test("a create whose outcome stays unknown is unavailable", async () => {
   await using server = await startS3Server({ fault: ({ method }) => (method === "PUT" ? 409 : undefined) });
   await expect(openStore(server).create("log/1", Buffer.from("mine"))).rejects.toMatchObject(unavailable);
   expect(server.requests.filter((request) => request.startsWith("PUT"))).toHaveLength(4);

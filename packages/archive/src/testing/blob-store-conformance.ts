@@ -58,7 +58,7 @@ export function describeBlobStore(name: string, start: () => Promise<StoreTarget
       expect(await store.get("missing", { offset: 0, length: 0 })).toBeUndefined();
     });
 
-    test("keeps megabytes byte by byte, whatever they are", async () => {
+    test("keeps megabytes of any bytes exactly", async () => {
       await using target = await start();
       const bytes = Uint8Array.from({ length: 3_000_000 }, (_, i) => (i * 7919) >>> 3);
       await target.open().put("large", bytes);

@@ -90,7 +90,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
 
   const list = (response: ServerResponse, query: URLSearchParams): void => {
     const prefix = query.get("prefix") ?? "";
-    // Not to be understood by whoever is handed it, and full of what has a meaning in a query.
+    // Opaque to its client, and full of characters with a meaning in a query.
     const after = query.get("continuation-token")?.slice("+/=& ".length);
     const keys = [...objects.keys()].filter((key) => key.startsWith(prefix)).toSorted();
     const rest = keys.filter((key) => after === undefined || key > after);

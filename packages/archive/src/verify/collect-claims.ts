@@ -17,7 +17,7 @@ export interface ClaimOptions {
   vkeys: readonly VerifierKey[];
   /** Witnesses. Each must have cosigned a checkpoint of the archive's own tree. */
   witnesses: readonly VerifierKey[];
-  /** Checkpoints that somebody else has kept: the witness, or a tenant. */
+  /** Checkpoints that were kept outside the archive: by a witness, or a tenant. */
   witnessed: readonly { readonly where: string; readonly note: string }[];
 }
 

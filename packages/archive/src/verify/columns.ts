@@ -8,8 +8,8 @@ const COPIES = toColumns([])
   .filter((name) => name !== "header" && name !== "sealed");
 
 /**
- * A column of a file that does not repeat what the headers of its segments say. No leaf is a hash of it, and who searches looks at nothing
- * else: whoever merges files could make a generation disappear from every search.
+ * A column of a file that does not repeat what the headers of its segments say. No leaf is a hash of it, and searches read nothing
+ * else: a process that merges files could make a generation disappear from every search.
  * @param segments all of the file, in its order
  */
 export async function findOtherColumn(

@@ -3,7 +3,7 @@ import { commitKey } from "../commit/paths.ts";
 import type { StreamRange } from "../commit/record.ts";
 import type { Findings } from "./finding.ts";
 
-/** Of this stream nobody expects all: it keeps last values. */
+/** This stream keeps last values, so gaps are expected in it. */
 const LAST_VALUES = "VERDICTS";
 
 /** Whether what commits take out of streams joins, and accounts for every place. */

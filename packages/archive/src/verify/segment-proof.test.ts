@@ -78,7 +78,7 @@ describe("a proof that shows an event", () => {
     );
   });
 
-  it("does not hold when the event is another than its place says, whoever has sealed it", async () => {
+  it("does not hold when the event is another than its place says, sealed by any key holder", async () => {
     const shifted = log.slice(0, 10).with(4, log[7]!);
     expect(checkSegmentProof(await prove(shifted, 3), keys)).toMatchObject({ kind: "valid" });
     expect(checkSegmentProof(await prove(shifted, 4), keys)).toMatchObject({

@@ -17,7 +17,7 @@ import {
 } from "../segment/segment-header.ts";
 
 /**
- * Shows that an archive holds an event, to whoever knows the archive's verifier key: the segment that holds it, its way up the tenant's tree, and the
+ * Proves that an archive holds an event, given the archive's verifier key: the segment that holds it, its way up the tenant's tree, and the
  * signed checkpoint of that tree; and, where the event is to be seen, the event and its way up the tree of the segment's messages. It opens nothing:
  * of all else it has ciphertext and hashes that can't be guessed.
  */
@@ -66,7 +66,7 @@ export type CheckedProof =
       readonly event: ArchivedMessage | undefined;
     }
   | { readonly kind: "wrong"; readonly because: string }
-  /** One of the witnesses that were asked for has not signed: it can't be told whether everybody sees the same archive. */
+  /** One of the witnesses that were asked for has not signed: it is unknown whether all readers see the same archive. */
   | { readonly kind: "unwitnessed"; readonly witness: string };
 
 export interface ProofKeys {
@@ -76,7 +76,7 @@ export interface ProofKeys {
   witnesses: readonly VerifierKey[];
 }
 
-/** Needs nothing but the proof and the keys. @param json whatever somebody says is a proof */
+/** Needs nothing but the proof and the keys. @param json an untrusted proof */
 export function checkSegmentProof(json: unknown, { vkeys, witnesses }: ProofKeys): CheckedProof {
   const parsed = segmentProofSchema.safeParse(json);
   if (!parsed.success) return wrong("it is no proof of a segment");

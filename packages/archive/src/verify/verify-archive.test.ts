@@ -7,7 +7,7 @@ import { SEGMENT_SCHEMA, toColumns } from "../parquet/segment-columns.ts";
 import type { Segment } from "../segment/segment-header.ts";
 import { type BatchChange, openWrittenArchive } from "./written-archive.fixture.ts";
 
-test("an archive that nobody has changed is fine", async () => {
+test("an unchanged archive is fine", async () => {
   const { add, verify } = await openWrittenArchive();
   for (let n = 0; n < 3; n++) await add(n);
   await add(3, { lane: { epoch: 1, first: 11, last: 20 } });
@@ -15,7 +15,7 @@ test("an archive that nobody has changed is fine", async () => {
   expect(await verify()).toMatchObject({ verdict: "fine", commits: 5, files: 5, segments: 10, events: 50 });
 });
 
-describe("the snapshot, which nobody signs", () => {
+describe("the snapshot, which is not signed", () => {
   const records = [
     { kind: "key_destroyed" as const, at: "2026-11-21T00:00:00Z", id: "never", kids: ["p.page.0"] },
   ];
@@ -45,7 +45,7 @@ describe("the snapshot, which nobody signs", () => {
   });
 });
 
-/* What the archive's own signature does not tell: whoever wrote it had the key. */
+/* What the archive's own signature does not show, because its writer had the key. */
 describe("an archiver's own doing is tampering when", () => {
   test.each<[string, string, BatchChange]>([
     ["a stream begins behind its first place", "does not follow", { lane: { stream: "GENERATIONS_1" } }],

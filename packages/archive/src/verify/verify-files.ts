@@ -79,7 +79,7 @@ export async function verifyFiles(
     findings.add("tampered", tenant, `${leaves.size - deletedSegments} segments of the tree are in no file`);
   for (const { generation, holes, stream } of findSeqHoles(logs)) {
     if (erased.has(generation)) continue;
-    // Of a day that retention has deleted nobody expects the beginning.
+    // The beginning of a stream may be missing where retention has deleted its day.
     const isExplained = broken.has(stream) || deletedSegments > 0;
     const message = `${generation} has no events ${holes.map(([from, to]) => `${from}-${to}`).join(", ")}`;
     findings.add(isExplained ? "note" : "gap", tenant, message);
@@ -92,7 +92,7 @@ async function readFile(
   file: ArchiveFile,
   findings: Findings,
 ): Promise<Segment[] | undefined> {
-  // Whoever puts a larger file there gets no more memory than the commit allows.
+  // A larger file in its place takes no more memory than the commit allows.
   const bytes = await store.get(file.key, { offset: 0, length: file.bytes + 1 });
   if (!bytes) findings.add("tampered", file.key, "is missing");
   else if (bytes.length !== file.bytes || sha256Hex(bytes) !== file.sha256)
@@ -156,7 +156,7 @@ async function openWith(
   }
 }
 
-/** What was sealed is what the header says of it: whoever has sealed it may have been wrong. */
+/** Compares the messages with their header: a wrong header may have been sealed with the right keys. */
 function checkMessages(
   { generation, kind, first_seq, ...header }: SegmentHeader,
   messages: readonly ArchivedMessage[],

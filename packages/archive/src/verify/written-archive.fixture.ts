@@ -27,7 +27,7 @@ export interface WrittenArchive {
   readonly verify: () => Promise<VerifyReport>;
 }
 
-/** What whoever has the signing key may do otherwise. */
+/** What a holder of the signing key may change. */
 export interface BatchChange {
   readonly lane?: Partial<Lane>;
   readonly tenant?: string;

@@ -6,7 +6,7 @@ function bodyOf(error: object): string {
 }
 
 describe("an error with a code that this client does not know", () => {
-  it("is as retryable as the server says, whatever its status", () => {
+  it("is as retryable as the server says, with any status", () => {
     expect(parseErrorAnswer(bodyOf({ retryable: true }), { status: 409 }).retryable).toBe(true);
     expect(parseErrorAnswer(bodyOf({ retryable: false }), { status: 503 })).toMatchObject({
       code: "internal",

@@ -44,7 +44,7 @@ export interface HttpRequest {
   body?: string;
 }
 
-/** One request and its answer. Whoever opened it closes it, whatever came of it. */
+/** One request and its answer. Its opener closes it, also after a failure. */
 export interface Exchange {
   readonly status: number;
   header(name: string): string | null;

@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol/wire";
 
-/** A key nobody used before. `crypto.randomUUID` exists neither in React Native nor in pages that came over plain http. */
+/** A new random key. `crypto.randomUUID` exists neither in React Native nor in pages that came over plain http. */
 export function createIdempotencyKey(random: () => number): string {
   const source = (globalThis as { crypto?: Partial<Crypto> }).crypto;
   if (source?.randomUUID) return source.randomUUID();
@@ -11,7 +11,7 @@ export function createIdempotencyKey(random: () => number): string {
 }
 
 /**
- * Refused here, not by the server: `fetch` throws for such a header, and that looks like a broken network.
+ * Refused here, not by the server: `fetch` throws for such a header, and that could not be told from a broken network.
  * @throws RepriseError `invalid_request`
  */
 export function assertIdempotencyKey(key: string): void {

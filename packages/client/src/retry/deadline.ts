@@ -9,7 +9,7 @@ export interface DeadlineOptions {
 
 /**
  * What `work` comes to, but no later than the deadline or the signal: a `fetch` or a body that ignores its own signal must
- * hold nobody up. What `work` does afterwards is ignored.
+ * not block the caller. What `work` does afterwards is ignored.
  * @throws RepriseError `connection_lost` at the deadline; the signal's reason when that is aborted
  */
 export function withDeadline<T>(

@@ -61,7 +61,7 @@ describe("the wait before a retry", () => {
     expect(await waiting).toBe(true);
   });
 
-  it("keeps the server's delay, whatever wakes it and however often", async () => {
+  it("keeps the server's delay through any number of wake-ups", async () => {
     const device = createDevice();
     const waiting = waitForRetry(delay, device.runtime, signal);
     device.wakeAt(500);

@@ -104,7 +104,7 @@ describe("an error that a retry may mend", () => {
     ["a proxy's 502", { kind: "answer", status: 502, body: "<h1>Bad</h1>" }],
     ["a proxy's 408", { kind: "answer", status: 408 }],
     ["an error frame", errorFrame(1, "broker_unavailable", true)],
-    ["an error frame nobody can read", { kind: "error_frame", afterEvents: 1, body: "?" }],
+    ["a malformed error frame", { kind: "error_frame", afterEvents: 1, body: "?" }],
   ] satisfies [string, Fault][])("is retried: %s", async (_name, fault) => {
     await using delivery = await startFakeDelivery({ log, faults: [fault] });
     const stream = clientOf(delivery).generations.stream(FAKE_ID);
@@ -139,7 +139,7 @@ describe("an error that a retry may mend", () => {
     expect(runtime.now() - startMs).toBeGreaterThanOrEqual(300_000);
   });
 
-  it("ends the stream when nobody listens there", async () => {
+  it("ends the stream when no server listens there", async () => {
     const delivery = await startFakeDelivery({ log });
     await delivery[Symbol.asyncDispose]();
     const failure = await failureOf(clientOf(delivery).generations.stream(FAKE_ID));

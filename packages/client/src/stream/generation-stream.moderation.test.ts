@@ -99,7 +99,7 @@ describe("behind the terminal event", () => {
   );
 });
 
-it("waits, as for any other fault that passes, until somebody judges again", async () => {
+it("retries, as after any transient fault, until moderation is available again", async () => {
   const faults = [errorFrame(2, "moderation_unavailable"), errorFrame(0, "moderation_unavailable")];
   await using delivery = await startFakeDelivery({ log: late, faults });
   const stream = streamOf(delivery);

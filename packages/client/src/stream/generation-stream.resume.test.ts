@@ -48,7 +48,7 @@ describe("a stream whose connections break", () => {
     expect(stream.reconnects).toBe(200);
   });
 
-  it("hands out every event once and in order, whatever the breaks are made of", async () => {
+  it("yields every event once and in order, for any breaks", async () => {
     const run = fc.asyncProperty(
       fc.array(anyFault, { maxLength: 8 }),
       fc.boolean(),

@@ -49,7 +49,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     cursor: undefined,
     count: -1,
   };
-  /** Aborted by whoever ends the stream early: the app's signal, or the app leaving its loop. */
+  /** Aborted when the stream ends early: by the app's signal, or by the app leaving its loop. */
   readonly #ending = new AbortController();
   readonly #outcome: Promise<GenerationOutcome>;
   readonly #tools: ToolAnswers | undefined;
@@ -74,7 +74,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Whoever iterates gets the error there, and need not ask for the outcome too.
+    // An app that iterates gets the error there, and need not ask for the outcome too.
     this.#outcome.catch(() => {});
   }
 
@@ -135,7 +135,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * Ends the generation, for everybody; its last event then comes as any other. Resolves when the end is stored. Works at any
+   * Ends the generation, for all its readers; its last event then comes as any other. Resolves when the end is stored. Works at any
    * time, also before the first event and after the loop was left, and is idempotent.
    */
   async cancel({ reason }: { reason?: string } = {}): Promise<Generation> {
@@ -144,7 +144,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * How the generation ended. Reads the stream itself unless somebody iterates it, before or after this call.
+   * How the generation ended. Reads the stream itself unless the app iterates it, before or after this call.
    * @throws what the loop throws; an AbortError when the loop was left before the terminal event
    */
   async done(): Promise<GenerationOutcome> {
@@ -193,7 +193,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
       if (!this.#wasLeft) throw error;
     } finally {
       signal?.removeEventListener("abort", onAbort);
-      // Tools that are still at work have nobody left to answer.
+      // The results of tools that still run are not needed any more.
       this.#ending.abort();
     }
   }

@@ -43,7 +43,7 @@ const anyConnection = fc.record({
   stutters: fc.boolean(),
 });
 
-describe("whatever the connections do", () => {
+describe("for any behaviour of the connections", () => {
   it("hands out a run of the log without a hole or a repetition, and its cursor is right behind it", () => {
     const run = fc.property(
       fc.integer({ min: 1, max: 20 }),

@@ -132,7 +132,7 @@ describe("a stream with tool calls", () => {
   });
 
   it.each(["tool_result_conflict", "tool_call_not_found", "generation_ended"])(
-    "takes it in its stride that nobody waits for an answer any more: %s",
+    "ignores that an answer is not wanted any more: %s",
     async (code) => {
       const body = JSON.stringify({ error: { code, message: "No.", retryable: false } });
       const faults: Fault[] = [{ kind: "none" }, { kind: "answer", status: 409, body }];

@@ -6,13 +6,13 @@ export type ToolCall = Generation["tool_calls"][number];
 export interface ToolContext {
   /** The same however often the call is met: a key for what must not be done twice. */
   readonly callId: string;
-  /** Aborted when the stream is over, by whatever end: the answer is of no use any more. */
+  /** Aborted when the stream is over, for any reason: the answer is of no use any more. */
   readonly signal: AbortSignal;
 }
 
 /**
  * Answers the calls of one function. `args` is what the model's text parses to, `{}` for an empty one, or the text itself where
- * it is not JSON: a model's word, to be checked. What it returns is sent as JSON, undefined as null.
+ * it is not JSON: model output, to be checked. What it returns is sent as JSON, undefined as null.
  */
 export type ToolHandler = (args: unknown, context: ToolContext) => unknown;
 
@@ -71,7 +71,7 @@ function parseArguments(text: string): unknown {
   }
 }
 
-/** Nobody waits for the answer any more: somebody else was faster, the call was rewound, or the generation is over. */
+/** The answer is not wanted any more: another answer was faster, the call was rewound, or the generation is over. */
 function isAnsweredElsewhere(error: unknown): boolean {
   return (
     error instanceof RepriseError &&

@@ -2,7 +2,7 @@ import type { StreamEvent } from "../stream/stream-event.ts";
 
 /** The answers that a log waits for. */
 export interface FakeTools {
-  /** The log from behind a seq on, up to the first result that nobody has given yet. */
+  /** The log from behind a seq on, up to the first result that is missing. */
   readable(seq: number): StreamEvent[];
   /** Resolves when there may be more to read. */
   more(): Promise<void>;

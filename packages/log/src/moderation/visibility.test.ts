@@ -89,14 +89,17 @@ test("fail_closed shows what is cleared, and reports moderation as unavailable u
 test.each([
   ["gate", gate],
   ["retract", retract],
-] as const)("unjudged events of a %s are known as such until readers are told that moderation is unavailable", (_, make) => {
-  const visibility = make();
-  expect([visibility.isUnjudged(0), visibility.isUnjudged(1)]).toEqual([false, true]);
-  visibility.accept(verdict(1, { cleared: 0 }), 1);
-  expect([visibility.isUnjudged(1), visibility.isUnjudged(2)]).toEqual([false, true]);
-  tell(visibility, 2, unavailable("fail_closed", 1));
-  expect(visibility.isUnjudged(2)).toBe(false);
-});
+] as const)(
+  "unjudged events of a %s are known as such until readers are told that moderation is unavailable",
+  (_, make) => {
+    const visibility = make();
+    expect([visibility.isUnjudged(0), visibility.isUnjudged(1)]).toEqual([false, true]);
+    visibility.accept(verdict(1, { cleared: 0 }), 1);
+    expect([visibility.isUnjudged(1), visibility.isUnjudged(2)]).toEqual([false, true]);
+    tell(visibility, 2, unavailable("fail_closed", 1));
+    expect(visibility.isUnjudged(2)).toBe(false);
+  },
+);
 
 test("retract shows a limited amount of unjudged text, unless fail_open lifts the limit", () => {
   const visibility = retract(5);

@@ -55,9 +55,9 @@ export const ERROR_CATALOGUE = {
   overloaded: { retryable: true },
   /** The log can't be reached or did not answer in time. */
   broker_unavailable: { retryable: true },
-  /** Nobody judges what was generated, and the policy shows nothing that was not judged. */
+  /** Moderation does not judge what was generated, and the policy shows nothing that was not judged. */
   moderation_unavailable: { retryable: true },
-  /** Nobody answers for the audit log. */
+  /** No replica of the audit log answers. */
   audit_unavailable: { retryable: true },
   /** The storage of the audit log's archive can't be reached. */
   archive_unavailable: { retryable: true },

@@ -24,7 +24,7 @@ describe("a cursor", () => {
     );
   });
 
-  it("has one form only: whatever parses is what encoding gives again", () => {
+  it("has one form only: encoding what was parsed gives the same text", () => {
     const nearlyCursor = fc.oneof(
       fc.string(),
       fc.string({ unit: fc.constantFrom("0", "1", "9", "-", " ", "+", "e", ".", "\n"), maxLength: 14 }),

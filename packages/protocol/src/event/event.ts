@@ -21,7 +21,7 @@ function nameLike<const Name extends string>(_known: readonly Name[]) {
   return z.custom<Name>((value) => typeof value === "string" && NAME.test(value));
 }
 
-/** `input_tokens` is null while nobody has said it: an engine that reports it only at its end may have been stopped before. */
+/** `input_tokens` is null while it is unknown: an engine that reports it only at its end may have been stopped before. */
 export const usageSchema = z.object({ input_tokens: count.nullable(), output_tokens: count });
 
 export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
@@ -30,13 +30,13 @@ export const failureSchema = z.object({ code: z.string(), message: z.string(), r
 export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls", "timeout", "other"] as const;
 
 /**
- * Why a worker gave up its attempt in words of its own; one that dies says nothing. `handover`: it was told to stop. `timeout`: the
+ * Why a worker gave up its attempt; one that dies appends nothing. `handover`: it was told to stop. `timeout`: the
  * engine was too slow, and the policy allows a further attempt. `engine_failed`: the engine broke off, and the policy does too.
  * `fallback`: the engine failed, and its model names another one.
  */
 export const ATTEMPT_ENDS = ["handover", "timeout", "engine_failed", "fallback"] as const;
 
-/** Why an attempt after the first began: the worker's own word, or its loss, or the loss of events that it had written. */
+/** Why an attempt after the first began: the reason that the worker gave, or its loss, or the loss of events that it had written. */
 export const TAKEOVER_REASONS = [...ATTEMPT_ENDS, "worker_lost", "log_lost"] as const;
 
 /** What a reviewer may decide: show the text, show another one, or stop the generation. */
@@ -74,7 +74,7 @@ const started = z.object({
   reason: nameLike(TAKEOVER_REASONS).optional(),
 });
 
-/** A worker's own word that its attempt is over and another one will follow. */
+/** A worker records that its attempt is over and another one will follow. */
 const attemptEnded = z.object({
   seq,
   type: z.literal("attempt.ended"),
@@ -205,7 +205,7 @@ const reviewed = z.object({
   replacement: z.string().optional(),
 });
 
-/** Nobody has judged what came after `judged_seq` for as long as the policy waits. Readers are shown it, or not, until somebody does. */
+/** What came after `judged_seq` was not judged for as long as the policy waits. Until it is, readers are shown it, or not. */
 const unavailable = z.object({
   seq,
   type: z.literal("moderation.unavailable"),

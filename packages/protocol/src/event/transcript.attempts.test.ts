@@ -17,7 +17,7 @@ describe("the attempts of a transcript", () => {
     (reason) => expect(fold(started(1), ended(1, reason), started(2, { reason })).countedAttempts).toBe(1),
   );
 
-  it("are over by their worker's own word until the next begins", () => {
+  it("are over, with the reason that their worker gave, until the next begins", () => {
     const log = [started(1), ended(1, "handover"), started(2, { reason: "handover" })];
     expect(log.map((_, i) => fold(...log.slice(0, i + 1)).attemptEnd)).toEqual([
       undefined,

@@ -17,7 +17,7 @@ import { Transcript, type TranscriptOptions } from "./transcript.ts";
 const said = [started(), delta("Call "), delta("555-"), delta("0199"), delta(" now.")];
 
 describe("a transcript of a log that is moderated", () => {
-  it("is the same for whoever saw the text before it was withdrawn and for whoever came later, at any place", () => {
+  it("is the same for readers that saw the text before it was withdrawn and for later ones, at any place", () => {
     fc.assert(
       fc.property(anyModeratedLog, fc.nat(), (log, at) => {
         const cut = at % (log.length + 1);
@@ -44,7 +44,7 @@ describe("a transcript of a log that is moderated", () => {
     );
   });
 
-  it("needs no word of a withdrawal where the events came without what was withdrawn", () => {
+  it("needs no withdrawal where the events came without what was withdrawn", () => {
     fc.assert(
       fc.property(anyModeratedLog, (log) => {
         const silent = projected(log).map((event) =>
@@ -56,7 +56,7 @@ describe("a transcript of a log that is moderated", () => {
     );
   });
 
-  it("is what was produced, for whoever asks for that", () => {
+  it("is what was produced, with the option original", () => {
     fc.assert(
       fc.property(anyModeratedLog, (log) => {
         const unmoderated = log.filter(({ type }) => !type.startsWith("moderation."));
@@ -110,7 +110,7 @@ describe("a halt", () => {
 });
 
 describe("what moderation says behind the end", () => {
-  it("is taken like any other word of it, and leaves the end as it was", () => {
+  it("is folded like any other decision, and leaves the end as it was", () => {
     const transcript = fold(...said, completed(), redacted(3, 4), review("rev_8"), halted(5));
     expect([transcript.status, transcript.finishReason, transcript.text]).toEqual([
       "completed",

@@ -76,7 +76,7 @@ describe("a transcript with tool calls", () => {
     expect(transcript.status).toBe("in_progress");
   });
 
-  it("asks nobody any more for a call that was rewound: an answer to it says nothing, and its id stays taken", () => {
+  it("drops a call that was rewound: an answer to it changes nothing, and its id stays taken", () => {
     const transcript = fold(started(), called("a"), started(2), rewind(0), answered("a"));
     expect([transcript.status, transcript.pendingCalls, transcript.hasCall("a"), transcript.output]).toEqual([
       "in_progress",
@@ -110,7 +110,7 @@ describe("a transcript with tool calls", () => {
     expect(fold(...log, rewind(4)).turnShown).toBe(false);
   });
 
-  it("has as many answers as calls minus those that wait, whatever the order", () => {
+  it("has as many answers as calls minus those that wait, in any order", () => {
     const anyId = fc.constantFrom("a", "b", "c", "d");
     const anyDraft: fc.Arbitrary<Draft> = fc.oneof(
       anyId.map((id) => answered(id)),

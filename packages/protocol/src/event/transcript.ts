@@ -30,7 +30,7 @@ export class Transcript {
   failure: Failure | undefined;
   /** How many attempts count against `max_attempts`: those that ended with a worker's loss, a timeout or an engine's failure, and the one that runs. */
   countedAttempts = 0;
-  /** Why the current attempt is over, in its worker's own words; undefined while it runs, or when its worker was lost. */
+  /** Why the current attempt is over, as its worker recorded; undefined while it runs, or when its worker was lost. */
   attemptEnd: AttemptEnd | undefined;
   /** The worker of the current attempt, and the model whose engine it uses. */
   worker: string | undefined;
@@ -90,7 +90,7 @@ export class Transcript {
     );
   }
 
-  /** The reviews that nobody has decided yet, by their ids. They outlast the end. */
+  /** The open reviews, by their ids. They outlast the end. */
   get reviews(): ReadonlyMap<string, Said<"moderation.review">> {
     return this.#reviews;
   }

@@ -149,7 +149,7 @@ describe("withdrawals", () => {
     ]);
   });
 
-  it("tell of every event that reads differently from now on, whatever was withdrawn before", () => {
+  it("report every event that reads differently from now on, after any earlier withdrawals", () => {
     fc.assert(
       fc.property(anyModeratedLog, (log) => {
         const withdrawals = new Withdrawals();

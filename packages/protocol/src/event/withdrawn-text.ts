@@ -7,10 +7,10 @@ export const NAME_CHANNEL = "tool_name";
 
 /**
  * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
- * replacement and the others nothing, so whoever joins the texts of the events has what was not withdrawn. Where ranges overlap, the
+ * replacement and the others nothing, so the joined texts of the events are what was not withdrawn. Where ranges overlap, the
  * last one counts.
  *
- * This is what whoever folds a log needs of it, in a browser too; `Withdrawals` has the rest.
+ * This is what folding a log needs, in a browser too; `Withdrawals` has the rest.
  */
 export class WithdrawnText {
   protected readonly ranges = new Map<string, WithdrawnRanges>();

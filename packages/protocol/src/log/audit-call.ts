@@ -3,8 +3,8 @@ import { isGenerationId, isTenantId, type GenerationId, type TenantId } from "..
 
 /*
  * What delivery asks the audit log: requests over core NATS, answered by any replica (queue group `audit-log`). The audit log alone has
- * the keys of the archive. A request is JSON. An answer that failed has the header `Reprise-Error` with an error body; nobody
- * there to answer is `audit_unavailable`.
+ * the keys of the archive. A request is JSON. An answer that failed has the header `Reprise-Error` with an error body; no
+ * responders are `audit_unavailable`.
  */
 
 export const AUDIT_CALLS = ["search", "record", "events"] as const;
@@ -74,9 +74,9 @@ export type AuditRecordRequest = z.infer<typeof auditRecordRequestSchema>;
 export interface AuditRecord extends AuditSummary {
   /** What each connection was handed, as `DeliveryMark` has it. */
   readonly readers: readonly unknown[];
-  /** The last word of moderation, as `Verdict` has it. */
+  /** The last verdict. */
   readonly verdict?: unknown;
-  /** Who has looked at it here. */
+  /** Recorded accesses to it here. */
   readonly accesses: readonly unknown[];
   /** Where it lies in the tenant's tree: leaf hashes, hex. */
   readonly segments: readonly {

@@ -40,7 +40,7 @@ describe("a record of OPS", () => {
     JSON.stringify({ ...RECORDS[0], readers: [{ ...MARK, address: "10.0.0.1" }] }),
     JSON.stringify({ ...RECORDS[0], readers: [{ ...MARK, seq: -1 }] }),
     JSON.stringify({ ...RECORDS[2], call: "look" }),
-  ])("is none that nobody has written: %j", (text) => {
+  ])("is malformed: %j", (text) => {
     expect(decodeOpsRecord(Buffer.from(text))).toBeUndefined();
   });
 });
@@ -59,7 +59,7 @@ describe("the subject of a record of OPS", () => {
     );
   });
 
-  it("is heard by whoever listens for erasures if it tells of one, and else not", () => {
+  it("is matched by the subject of erasures if it records one, and else not", () => {
     const pattern = new RegExp(`^${ERASED_SUBJECTS.replaceAll(".", "\\.").replaceAll("*", "[^.]+")}$`);
     fc.assert(
       fc.property(anyRef, fc.constantFrom(...OPS_KINDS), ({ tenant, generation }, kind) => {

@@ -52,7 +52,7 @@ export const deliveredRecordSchema = z.object({
   readers: z.array(readerMarkSchema).min(1),
 });
 
-/** Somebody has looked into what the audit log keeps, or has changed it. */
+/** An access to what the audit log keeps, or a change of it. */
 export const accessRecordSchema = z.object({
   kind: z.literal("access"),
   at: z.string(),
@@ -64,7 +64,7 @@ export const accessRecordSchema = z.object({
   query: z.record(z.string(), z.string()).optional(),
 });
 
-/** The generation was erased: whoever keeps anything of it in memory lets go of it. */
+/** The generation was erased: each process drops what it has of it in memory. */
 export const erasedRecordSchema = z.object({
   kind: z.literal("erased"),
   at: z.string(),

@@ -29,7 +29,7 @@ const VIOLATION = expect.objectContaining({ code: "protocol_violation" });
 const RULE_SET = "0123456789abcdef0123456789";
 
 describe("subjects", () => {
-  it("have a fixed number of parts, each of them a plain token, whatever the tenant, generation and model", () => {
+  it("have a fixed number of parts, each of them a plain token, for any tenant, generation and model", () => {
     fc.assert(
       fc.property(anyRef, anyModelName, (ref, model) => {
         const parts = [
@@ -178,7 +178,7 @@ describe("the subject of a log, a reader or a review", () => {
   );
 
   it.each(["", "rev_", "rev_*", "rev_1.x", "rev_1234567890", "REV_1"])(
-    "is not made for a review that nobody can have asked for: %j",
+    "is not made for an impossible review id: %j",
     (reviewId) =>
       fc.assert(
         fc.property(anyRef, (ref) => {
@@ -202,9 +202,9 @@ describe("the subject of a log, a reader or a review", () => {
   );
 });
 
-describe("the subject of what is nobody's", () => {
+describe("the subject of filler", () => {
   it.each([shardSubjects(7).stored, "job.>", "ckpt.>"])(
-    "is stored by the stream of %j, and is no one's",
+    "is stored by the stream of %j, and is recognised as filler",
     (subjects) => {
       const filler = fillerSubject(subjects);
       expect(filler.startsWith(subjects.slice(0, -1))).toBe(true);
@@ -213,7 +213,7 @@ describe("the subject of what is nobody's", () => {
     },
   );
 
-  it("is none that a generation has, whoever its tenant is", () => {
+  it("is never a generation's, for any tenant", () => {
     fc.assert(
       fc.property(anyRef, anyModelName, (ref, model) => {
         const subjects = [

@@ -94,7 +94,7 @@ export function jobSubject(model: string, { tenant, generation }: GenerationRef)
   return `job.${encodeModelName(model)}.${tenant}.${generation}`;
 }
 
-/** A generation's job, whatever the model. */
+/** A generation's job, for any model. */
 export function generationJobs({ tenant, generation }: GenerationRef): string {
   return `job.*.${tenant}.${generation}`;
 }

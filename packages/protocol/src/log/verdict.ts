@@ -26,7 +26,7 @@ export const findingSchema = z.object({
  * counts as judged never becomes less.
  */
 export const verdictSchema = z.object({
-  /** Every event up to it was looked at. */
+  /** Every event up to it was judged. */
   judged: seq,
   /** Every event up to it may be shown, once `decided` is known. At most `judged`. */
   cleared: seq,

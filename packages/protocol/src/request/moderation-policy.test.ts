@@ -87,7 +87,7 @@ describe("two parties' moderation made one", () => {
     });
   });
 
-  it("leaves nothing open once its rules have an id, whatever was said", () => {
+  it("has a value for every field once its rules have an id, for any input", () => {
     fc.assert(
       fc.property(anyModeration, (tenant) => {
         const { rules: _rules, ...open } = tightenModeration({ ...tenant, mode: "gate" })!;
@@ -97,9 +97,9 @@ describe("two parties' moderation made one", () => {
   });
 
   it.each([
-    ["nobody asks for it", undefined, undefined],
+    ["no policy asks for it", undefined, undefined],
     ["both want none", { mode: "off" }, { mode: "off" }],
-    ["nobody names a mode", { rules: ["cards"] }, {}],
+    ["no policy names a mode", { rules: ["cards"] }, {}],
   ] satisfies [string, ModerationPolicy | undefined, ModerationPolicy | undefined][])(
     "is none where %s",
     (_name, tenant, request) => expect(tightenModeration(tenant, request)).toBeUndefined(),
@@ -125,7 +125,7 @@ describe("two parties' moderation made one", () => {
     expect(tightenModeration({ mode: "gate" }, { mode: "off" })?.mode).toBe("gate");
   });
 
-  it("has defaults, which keep a gate shut while nobody judges", () => {
+  it("has defaults, which keep a gate shut while moderation is unavailable", () => {
     expect(tightenModeration({ mode: "retract" })).toEqual(DEFAULTS);
     expect(tightenModeration({ mode: "gate" })?.on_unavailable.answer).toBe("fail_closed");
     const closed = { mode: "retract", on_unavailable: { answer: "fail_closed" } } as const;
@@ -179,7 +179,7 @@ describe("the id of a set of rules", () => {
   });
 });
 
-/** How strict a word is; -1 for none. */
+/** How strict a value is; -1 for none. */
 function rank<T>(order: readonly T[], word: T | undefined): number {
   return word === undefined ? -1 : order.indexOf(word);
 }

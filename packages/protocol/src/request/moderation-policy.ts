@@ -23,7 +23,7 @@ export const MODERATION_LIMITS = {
   /** The longest match that a pattern may have, in characters, and the default. */
   matchLength: 1_024,
   defaultMatchLength: 128,
-  /** What a request may bring of terms and patterns: whoever judges makes them ready while others wait. */
+  /** What a request may bring of terms and patterns: moderation compiles them while other generations wait. */
   requestTermsLength: 65_536,
   requestPatternCost: 65_536,
   nameLength: 64,
@@ -87,15 +87,15 @@ export const moderationSchema = z.strictObject({
   /** What stands where text was redacted. Default `[redacted]`. */
   replacement: z.string().max(MODERATION_LIMITS.replacementLength).optional(),
   /**
-   * For `retract`: how much text readers may be shown that nobody has judged, in UTF-16 code units. Default 1,000 with `fail_closed`,
+   * For `retract`: how much unjudged text readers may be shown, in UTF-16 code units. Default 1,000 with `fail_closed`,
    * else no limit.
    */
   max_lead_characters: leadCharacters.optional(),
-  /** What readers get while nobody judges. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
+  /** What readers get while moderation is unavailable. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
   on_unavailable: z
     .strictObject({ answer: z.enum(UNAVAILABLE_ANSWERS).optional(), after_ms: waitMs.optional() })
     .optional(),
-  /** What becomes of a review that nobody answers. Defaults: `redact` after an hour. */
+  /** What becomes of a review that is not answered. Defaults: `redact` after an hour. */
   review: z
     .strictObject({ answer: z.enum(REVIEW_ANSWERS).optional(), after_ms: waitMs.optional() })
     .optional(),

@@ -28,7 +28,7 @@ export const policySchema = z.strictObject({
   max_attempts: z.int().min(1).max(10).optional(),
   /** `continue` from the exact prefix where the engine can, else `restart` visibly; or `restart` always; or `fail`. Default `continue`. */
   on_worker_loss: z.enum(WORKER_LOSS_ANSWERS).optional(),
-  /** `keep` (default): a reader's absence never ends a generation. `cancel_after`: it is cancelled when nobody has read it for so long. */
+  /** `keep` (default): a reader's absence never ends a generation. `cancel_after`: it is cancelled when it has had no reader for so long. */
   on_disconnect: onDisconnect.optional(),
   /** How long each phase may take, and what follows when it takes longer. */
   timeouts: timeoutsSchema.optional(),

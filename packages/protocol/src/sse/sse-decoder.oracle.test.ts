@@ -33,7 +33,7 @@ const anyStream = fc
 /*
  * The two differ in three ways, none of which a stream of ours shows. eventsource-parser gives the id of the block alone, so it
  * forgets one that came without data, where the standard keeps it; it takes a CR at the end of all input for half a line end,
- * hence the colon that is added here; and it leaves a BOM to whoever decodes the UTF-8.
+ * hence the colon that is added here; and it leaves a BOM to the UTF-8 decoder.
  */
 it("reads every stream as eventsource-parser does", () => {
   fc.assert(

@@ -66,7 +66,7 @@ describe("what is not an event", () => {
     expect(decoder.retryMs).toBe(10);
   });
 
-  it("moves nobody's cursor when it is an error", () => {
+  it("moves no reader's cursor when it is an error", () => {
     const body = JSON.stringify(new RepriseError("broker_unavailable", "line one\nline two").toBody());
     const messages = decodeAll([bytesOf(encodeSseFrame("1-1", "{}") + encodeSseError(body))]);
     expect(messages[1]).toEqual({ id: "1-1", event: "error", data: body });

@@ -25,7 +25,7 @@ export function encodeSseRetry(retryMs: number): string {
   return `retry: ${Math.round(retryMs)}\n`;
 }
 
-/** An error inside a stream whose headers are gone. It has no `id`, so it moves nobody's cursor. */
+/** An error inside a stream whose headers are gone. It has no `id`, so it moves no reader's cursor. */
 export function encodeSseError(body: string): string {
   return `event: error\ndata: ${body}\n\n`;
 }
