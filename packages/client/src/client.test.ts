@@ -33,7 +33,7 @@ describe("a call", () => {
     });
   });
 
-  it("that creates is repeated with the key of its first try, its own or the app's", async () => {
+  it("that creates is repeated with the key of its first try", async () => {
     const faults: Fault[] = [
       { kind: "answer", status: 503 },
       { kind: "answer", status: 429 },

@@ -148,7 +148,7 @@ describe("a store that fails while a commit is made", () => {
     });
   });
 
-  it("is waited for no longer when the commit is aborted", async () => {
+  it("is waited for no longer when its signal aborts", async () => {
     const { archive } = await openWriter(
       createFaultyStore(createMemoryStore(), ({ method }) => (method === "create" ? "before" : undefined)),
     );
