@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { isatty } from "node:tty";
 
 /**
- * Runs a program to its end; whoever ends this process ends the program, and this process outlives it.
+ * Runs a program to its end; a signal that ends this process ends the program, and this process outlives it.
  *
  * A terminal sends Ctrl-C to every process of the foreground group, this child included, and programs take a second SIGINT to
  * mean "now"; so SIGINT and SIGHUP are passed on only where there is no terminal. SIGTERM has one addressee and always is.

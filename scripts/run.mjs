@@ -1,5 +1,5 @@
 // `npm start`, `npm test` and the rest: sets up what the command needs, then runs it under the project's own Node.
-// Runs on whatever node npm has, without a dependency: it is what installs them.
+// Runs on the node that npm has, without a dependency: it installs them.
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { COMMANDS } from "./commands.mjs";

@@ -13,7 +13,7 @@ const WELL_KNOWN_REGISTRIES = [
 /**
  * What is wrong with a file of the repository, in words; nothing when it is fine.
  *
- * A registry's host name pins whoever clones the repository to that host, where their machine may reach only a mirror.
+ * A registry's host name pins every clone of the repository to that host, where a machine may reach only a mirror.
  *
  * @param registries further host names that must not appear: those that this machine is set up with
  */

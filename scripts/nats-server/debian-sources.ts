@@ -12,7 +12,7 @@ interface Source {
 }
 
 /**
- * The machine's Debian archives, for another suite, as deb822. Deriving them keeps whatever mirror, proxy or key the
+ * The machine's Debian archives, for another suite, as deb822. Deriving them keeps the mirror, proxy and key that the
  * machine's owner chose. Empty when there is none: entries of other vendors and of the security archive don't count.
  */
 export function deriveDebianSources(files: readonly AptSourceFile[], suite: string): string {

@@ -15,7 +15,7 @@ async function findOrFetch(folder: string): Promise<string> {
   try {
     return (await findNatsServer(process.env, folder)).path;
   } catch (error) {
-    // Whoever names a binary wants that one, not another that happens to work.
+    // A named binary is used or fails; no other takes its place.
     if (process.env["REPRISE_NATS_SERVER"]) throw error;
   }
   console.error("Fetching nats-server from this machine's Debian archive…");

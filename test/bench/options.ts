@@ -94,7 +94,7 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
   };
 }
 
-/** Some of the known names, in the known order: a table reads the same whatever order they were asked for in. */
+/** Some of the known names, in the known order: a table has the same order for any order of the option. */
 function parseList<Name extends string>(
   option: string,
   value: string | undefined,

@@ -19,7 +19,7 @@ import { startToldModel, type ToldModel } from "./testing/told-model.ts";
 
 const OTHER = "beta";
 const METADATA = { order: "7" };
-/** What nobody can find anything in, and what makes it a card number. */
+/** Text without a finding, and what makes it a card number. */
 const BEFORE = ["You may pay with ", "4111"];
 const AFTER = [" 1111 ", "1111 1", "111", ", ", "she", " said", "."];
 

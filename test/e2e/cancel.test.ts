@@ -8,7 +8,7 @@ const REQUEST = { model: "sim", input: "Tell me a story." };
 const TOKENS = 30;
 /** Tokens a second, and up to which event a cancel comes. As fast as it can, the simulator's tokens come a few to an event. */
 const PACES = [[0, 4] as const, [500, TOKENS + 2] as const];
-/** Whatever the machine: a cancel with half a minute left wins, one that comes when all is over does not. */
+/** On any machine: a cancel with half a minute left wins, one that comes when all is over does not. */
 const CERTAIN = [
   { tokens_per_second: 1, cancelAt: 1 },
   { tokens_per_second: 0, cancelAt: Number.POSITIVE_INFINITY },
@@ -57,7 +57,7 @@ async function cancelMidway(
   return { id: reader.id!, answers: await Promise.all(answers), seen: await reader.done() };
 }
 
-test("whenever it comes and at whichever node, a cancel and the completion have one winner that everybody is told", async () => {
+test("at any time and any node a cancel and the completion have one winner, which every reader is told", async () => {
   await using cluster = await startCluster();
   const [nodes] = await Promise.all([startNodes(cluster), cluster.startWorker()]);
   const winners = new Set<string>();

@@ -30,7 +30,7 @@ async function natsUrl(dir: string): Promise<string> {
   return nats[0]!;
 }
 
-test("a person who is erased while a model answers is gone from every answer, and nobody else is", async () => {
+test("a person who is erased while a model answers is gone from every answer, and no other person is", async () => {
   await using dir = await createTempDir("erase");
   await using platform = await startPlatform(dir.path);
   const { generations } = createClient(platform);

@@ -16,7 +16,7 @@ interface Listed {
   readonly reviews: readonly { readonly id: string; readonly generation: string; readonly text: string }[];
 }
 
-test("a halt stops the worker's engine, and everybody's text ends before what was found", async () => {
+test("a halt stops the worker's engine, and every reader's text ends before what was found", async () => {
   await using cluster = await startCluster();
   await using dir = await createTempDir("halt");
   await using model = await startEndlessModel("endless", SAID);
@@ -107,7 +107,7 @@ test("a review holds a gate until a person decides at any node; then readers get
   }
 });
 
-test("a review that nobody answers is decided by the policy, and says so", async () => {
+test("a review without an answer is decided by the policy, and records that", async () => {
   await using cluster = await startCluster();
   const [{ url }] = await Promise.all([
     cluster.startDelivery(),

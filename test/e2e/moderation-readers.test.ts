@@ -8,7 +8,7 @@ import { startCluster } from "./testing/cluster.ts";
 import { CARD, MASK, PATIENT, TENANT, untilJudged } from "./testing/moderated.ts";
 import { startToldModel } from "./testing/told-model.ts";
 
-/** What nobody can find anything in, and what makes it a card number. */
+/** Text without a finding, and what makes it a card number. */
 const BEFORE = ["You may pay with ", "4111"];
 const AFTER = [" 1111 ", "1111 1", "111", ", ", "she", " said", ", or not", " at all."];
 const SAID = [...BEFORE, ...AFTER].join("");

@@ -15,7 +15,7 @@ const LEAD = 30;
 
 const isUnavailable = ({ type }: { type: string }) => type === "moderation.unavailable";
 
-/** A platform without anybody who judges, and a generation that a gate holds. */
+/** A platform without moderation, and a generation that a gate holds. */
 async function openUnjudged(cluster: Cluster, answer: "fail_open" | "fail_closed") {
   const [{ url }] = await Promise.all([cluster.startDelivery(), cluster.startWorker()]);
   const { generations } = createClient({ url, apiKey: cluster.keys[TENANT]! });

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 
 const REQUEST = { model: "sim", input: "Tell me a story." };
-/** Takes 4 s: whatever happens in its middle has the time to. */
+/** Takes 4 s: long enough for what happens in its middle. */
 const OPTIONS = { tokens: 400, tokens_per_second: 100, seed: 11 };
 /** The same text, at once. */
 const UNDISTURBED = { tokens_per_second: 0 };
@@ -230,7 +230,7 @@ test.each(LEAVINGS)(
     const { client, id, answer, victim } = await awaitingTools(cluster, { policy });
     const read = client.generations.stream(id).done();
     await leave(victim);
-    // One answer comes while nobody may have the generation, the other one when somebody has.
+    // One answer comes while no worker may have the generation, the other one when one has.
     await answer(1);
     await cluster.untilLog("acme", id, (events) => attemptsIn(events).length === 2);
     await expect.poll(async () => (await client.generations.get(id)).status).toBe("awaiting_tool");

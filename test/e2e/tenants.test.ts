@@ -77,7 +77,7 @@ test("two tenants never see each other's: law 9, over the whole API", async () =
     headers: { "idempotency-key": "order-8", "last-event-id": cursor, accept: "text/event-stream" },
   });
   expect([resumed.status, await resumed.json()]).toMatchObject([400, { error: { code: "cursor_invalid" } }]);
-  // What is another's is answered as what is nobody's, word for word.
+  // Another tenant's generation is answered like one that does not exist, word for word.
   const nobodys = mine.id.slice(0, -4) + "0000";
   const [other, nobody] = await Promise.all(
     [mine.id, nobodys].map(async (id) => (await call("globex", `/${id}`)).text()),
@@ -85,7 +85,7 @@ test("two tenants never see each other's: law 9, over the whole API", async () =
   expect(other).toBe(nobody);
 });
 
-test("an id that would be an address is nobody's generation", async () => {
+test("an id with the syntax of a subject is no generation's", async () => {
   await using cluster = await startCluster();
   const { url } = await cluster.startDelivery();
   const headers = { authorization: `Bearer ${cluster.keys["acme"]}` };

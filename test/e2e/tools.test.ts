@@ -57,7 +57,7 @@ test("a generation that waits for tools survives its worker: nothing is asked ag
   await expect.poll(called).toEqual(calls);
   await generations.submitToolResult(id, { callId: calls[1]!, output: "before" });
   victim.kill("SIGKILL");
-  await generations.submitToolResult(id, { callId: calls[0]!, output: "while nobody runs it" });
+  await generations.submitToolResult(id, { callId: calls[0]!, output: "while no worker runs it" });
   await cluster.startWorker();
   await cluster.untilLog(
     "acme",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a server for exactly as long as whoever started this script holds the other end of its stdin.
+# Runs a server for exactly as long as the process that started this script holds the other end of its stdin.
 #
 #   sh supervisor.sh <grace in seconds> <command> [<argument> …]
 #

@@ -3,7 +3,7 @@ import { ROLES } from "./tenants-file.ts";
 
 export interface DevTenant {
   readonly tenant: "demo";
-  /** The API key, `rk_demo_…`, for whoever started the platform. */
+  /** The API key, `rk_demo_…`, for the user that started the platform. */
   readonly secret: string;
   /** The text of a tenants file with this one tenant. It holds the key's hash, not the key. */
   readonly file: string;

@@ -46,7 +46,7 @@ describe("a tenant directory", () => {
   });
 
   test.each(["", " ", ACME.slice(0, -1), `${ACME} `, ACME.toUpperCase(), "acme", "__proto__"])(
-    "knows nobody by %j",
+    "has no tenant for %j",
     (token) => {
       expect(createTenantDirectory(BOTH).authenticate(token)).toBeUndefined();
     },

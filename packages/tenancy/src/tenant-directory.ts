@@ -13,7 +13,7 @@ export interface Principal {
 }
 
 export interface TenantDirectory {
-  /** Whom a bearer token stands for; undefined when nobody knows it. The same token gives the same object until `reload`. */
+  /** The principal of a bearer token; undefined for an unknown token. The same token gives the same object until `reload`. */
   authenticate(bearerToken: string): Principal | undefined;
   /** Replaces all tenants at once. Requests that are under way keep what they were admitted with. */
   reload(config: TenancyConfig): void;

@@ -144,7 +144,7 @@ describe("a tenants file", () => {
       "tenants[0].keys[0].name: must be",
     ],
     [
-      "a name that logs have for nobody",
+      "the name that logs have for the policy",
       { secret: SECRET, roles: ["read"], name: "timeout" },
       'tenants[0].keys[0].name: must not be "timeout"',
     ],
@@ -201,7 +201,7 @@ describe("a tenants file", () => {
     );
   });
 
-  test("is refused when it has no tenants, which would let nobody in", () => {
+  test("is refused when it has no tenants, which would refuse every key", () => {
     expect(messageOf({ tenants: [] })).toContain("tenants:");
   });
 

@@ -6,7 +6,7 @@ import { tenantPolicySchema } from "./tenant-policy.ts";
 
 /**
  * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
- * tool calls, `review` decides what moderation has left to people, and sees original text for it, `audit` looks into what the audit log
+ * tool calls, `review` decides what moderation has left to people, and sees original text for it, `audit` reads what the audit log
  * keeps, long after the logs are gone.
  */
 export const ROLES = ["create", "read", "cancel", "tool", "review", "audit"] as const;
@@ -39,13 +39,13 @@ export interface TenancyConfig {
   readonly tenants: readonly TenantConfig[];
 }
 
-/** Long enough that nobody guesses it. */
+/** Too long to be guessed. */
 const MIN_SECRET_CHARS = 16;
 const MAX_SECRET_CHARS = 256;
 const MAX_TENANTS = 10_000;
 const MAX_KEYS = 100;
 
-/** Logs have it where a policy has decided, because nobody did. */
+/** Logs have it as the reviewer where the policy has decided. */
 const NO_HOLDER = "timeout";
 const HASH_CHARS_SHOWN = 12;
 

@@ -1,7 +1,7 @@
 import { nowMicros } from "../measure/clock.ts";
 import { keepTime } from "./metronome.ts";
 
-/** Open loop: tokens are due at these times, whatever becomes of those before them. */
+/** Open loop: tokens are due at these times, also when those before them are late. */
 export interface Schedule {
   streams: number;
   tokensPerSecond: number;

@@ -5,7 +5,7 @@ export type Methods = Readonly<Record<string, (argument: never) => unknown>>;
 /** Answers the parent's calls, and ends this process when the parent is gone. */
 export function serveParent(methods: Methods): void {
   const end = () => process.kill(process.pid, "SIGTERM");
-  // The parent may have gone before there was anybody to hear of it.
+  // The parent may have gone before the listener was there.
   if (!process.connected) end();
   process.on("disconnect", end);
   process.on("message", (message) => void answer(methods, message as Call));

@@ -5,7 +5,7 @@ import type { ReaderEvents } from "./reader-events.ts";
 import { openSseConnection } from "./sse-connection.ts";
 import { openSocketIo } from "./socket-io.ts";
 
-/** Connects one reader over whatever its target speaks. Resolves when the server has taken it in. */
+/** Connects one reader over its target's protocol. Resolves when the server has taken it in. */
 export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promise<Disposable> {
   if (spec.transport === "socket.io") return openSocketIo(spec, events);
   const { onToken, onCounted, onLost } = events;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Microseconds of the machine's monotonic clock: the same in every process, and untouched by whoever sets the time of day. A
+ * Microseconds of the machine's monotonic clock: the same in every process, and not changed when the time of day is set. A
  * stamp made in one process can be compared with the time of arrival in another.
  */
 export function nowMicros(): number {

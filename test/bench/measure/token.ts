@@ -1,5 +1,5 @@
 /*
- * A token of 100 bytes that says when it was due: "@", 16 digits of microseconds, padding. Whatever a target wraps it in, a
+ * A token of 100 bytes that says when it was due: "@", 16 digits of microseconds, padding. In any framing of a target a
  * reader finds it by its "@" and needs no parser, so that the measurement is of the server and not of the reader.
  */
 

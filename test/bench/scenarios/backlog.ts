@@ -21,7 +21,7 @@ const READERS = 50;
 
 /**
  * S3: readers that are 2,000 events behind come back, 50 in the same moment. Each round takes a stream that no reader has
- * touched yet, so that whatever has to be fetched is fetched.
+ * read yet, so that nothing is in a cache.
  */
 export async function runBacklog(context: RunContext): Promise<BacklogResult> {
   const rows: BacklogRow[] = [];

@@ -8,6 +8,6 @@ export interface RunContext {
   /** A run to see that everything works, its figures a hint: at most a minute. */
   readonly quick: boolean;
   readonly signal: AbortSignal;
-  /** One line for whoever waits. */
+  /** One line of progress for the terminal. */
   readonly say: (line: string) => void;
 }

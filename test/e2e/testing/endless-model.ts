@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A model server that never stops by itself: what ends its answer is that nobody wants it any more. */
+/** A model server that never stops by itself: its answer ends when its client closes the connection. */
 export interface EndlessModel extends AsyncDisposable {
   /** What a models file says of it, with the model's name. */
   readonly modelsFile: string;

@@ -19,7 +19,7 @@ export const MASK = "[redacted]";
 /** Of a tenant whose cluster this is. */
 export const TENANT = "acme";
 
-/** For policies: longer than anybody who judges is away or busy, on any machine. */
+/** For policies: longer than moderation is away or busy, on any machine. */
 export const PATIENT = { on_unavailable: { after_ms: 60_000 } };
 
 /** A request whose model says exactly this, and whose readers wait for moderation. Default: 100 chunks a second. */

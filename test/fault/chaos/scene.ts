@@ -34,7 +34,7 @@ export async function waited(
     if (ms !== undefined) times.push(ms);
   }
   for (const ms of times) trial.recovered(ms);
-  return times.length === 0 ? "nobody had to wait" : `the slowest waited ${formatMs(Math.max(...times))}`;
+  return times.length === 0 ? "no reader had to wait" : `the slowest waited ${formatMs(Math.max(...times))}`;
 }
 
 /** `1 reader`, `3 readers` */

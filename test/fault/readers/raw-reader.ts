@@ -29,7 +29,7 @@ const TERMINAL = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancel
 
 /**
  * Follows a generation as PROTOCOL.md §8 says a client does, with nothing between the wire and the record: light enough for
- * thousands. It never gives up on a failure that is retryable; whoever runs it sets the limit.
+ * thousands. It never gives up on a failure that is retryable; its caller sets the limit.
  */
 export function followRaw(record: ReaderRecord, options: RawReaderOptions): Reader {
   const { urls, first, random, isExcused = () => false, idleMs = IDLE_MS } = options;
@@ -44,7 +44,7 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
     let progressed = false;
     let serverSaidMs = 0;
     const wasTold = isTold;
-    // Behind the terminal event moderation may have a word; one more look is enough for that.
+    // Behind the terminal event moderation may append more; one more read is enough for that.
     const broken = (): Ending => (wasTold ? { type: "ended" } : { type: "broken", progressed, serverSaidMs });
     const failed = ({ code, message, retryable }: RepriseError): Ending =>
       retryable || isTold ? broken() : { type: "refused", code, message };

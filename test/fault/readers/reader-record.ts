@@ -18,7 +18,7 @@ export interface ResponseEnd {
   readonly connection: number;
   /** `clean`: whole. `broken`: the connection ended first. `error`: an error frame said so. `cut`: the reader itself gave it up. */
   readonly how: SseEnd | "error";
-  /** Whether the reader had been shown the terminal event by then, on whatever connection. */
+  /** Whether the reader had been shown the terminal event by then, on any connection. */
   readonly isTold: boolean;
   /** Whether the trial's fault may have broken it. */
   readonly isExcused: boolean;

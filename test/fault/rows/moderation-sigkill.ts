@@ -20,7 +20,7 @@ const POLICY: Policy = {
   moderation: {
     mode: "gate",
     rules: [{ pattern: SOUGHT }],
-    // Readers are to wait: what they get when nobody judges is another matter.
+    // Readers are to wait: what they get when moderation is unavailable is tested elsewhere.
     on_unavailable: { after_ms: 60_000 },
   },
 };

@@ -18,8 +18,8 @@ export interface FaultRow {
   /** How many trials the short form makes. Default 2. */
   readonly shortTrials?: number;
   /**
-   * Makes the load, breaks something, and reports recovery times. Whatever it leaves broken is healed afterwards, all readings are
-   * waited for, and the judge looks at everything.
+   * Makes the load, breaks something, and reports recovery times. What it leaves broken is healed afterwards, all readings are
+   * waited for, and the judge checks everything.
    */
   run(trial: Trial): Promise<void>;
 }

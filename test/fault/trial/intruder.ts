@@ -5,7 +5,7 @@ const PAUSE_MS = 150;
 /** What another tenant's key may be told of a generation: that there is none, or that nothing can be said now. */
 const PERMITTED = new Set([404, 503]);
 
-/** Asks again and again for generations with the other tenant's key, whatever happens to the platform meanwhile. */
+/** Asks again and again for generations with the other tenant's key, through all faults of the platform. */
 export async function intrude(trial: Trial, over: AbortSignal): Promise<void> {
   const { tenants, deliveries } = trial.world;
   for (let turn = 0; !over.aborted; turn++) {

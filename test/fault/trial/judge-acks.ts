@@ -7,7 +7,7 @@ const MOST_NAMED = 8;
 
 /**
  * Holds a log, as it is stored in the end, against what the broker had acknowledged as stored: the proxies between it and the services
- * have seen that, whoever was killed before the answer arrived.
+ * have seen that, also where a process was killed before the answer arrived.
  */
 export function judgeAcks({ generation, stored }: FinalLog, acked: readonly AckedMessage[]): Violation[] {
   const lost = acked

@@ -127,7 +127,7 @@ describe("the judge of readers", () => {
     expect(await kinds()).toEqual(["lost", "duplicated", "reordered"]);
   });
 
-  test("tells another tenant's event from one that is nobody's", async () => {
+  test("tells another tenant's event from an unknown one", async () => {
     show(1, 2, 3, 4);
     record.show(2, foreign[2]!);
     record.show(2, "forged");

@@ -13,7 +13,7 @@ export interface Told {
 
 /**
  * Listens to the broker past all services, so that what they do about an event can be timed from its append. What the log has already is
- * read: on a busy machine a generation may be over before anybody listens.
+ * read: on a busy machine a generation may be over before the subscription is there.
  */
 export async function watchLog(world: FaultWorld, generation: TestedGeneration): Promise<LogWatch> {
   const watch = new LogWatch(world, generation);

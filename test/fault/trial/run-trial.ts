@@ -92,7 +92,7 @@ async function attempt(
   return Promise.all(trial.generations.map((generation) => readToEnd(trial, generation, over)));
 }
 
-/** A generation that nobody reads has an end too. */
+/** A generation without readers has an end too. */
 async function readToEnd(
   { world, sealed }: Trial,
   generation: TestedGeneration,

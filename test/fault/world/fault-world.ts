@@ -37,7 +37,7 @@ export interface FaultWorld extends AsyncDisposable {
   readonly upstream: Upstream;
   /** Whether a delivery node, its way to the broker, or the broker itself was broken on purpose. @param since by `performance.now()` */
   isDisturbed(delivery: number, since: number): boolean;
-  /** Takes back whatever a trial has done: afterwards all processes run and no connection is disturbed. */
+  /** Takes back what a trial has done: afterwards all processes run and no connection is disturbed. */
   heal(): Promise<void>;
 }
 

@@ -82,7 +82,7 @@ export class ServiceSlot implements AsyncDisposable {
     await this.#living().stop();
   }
 
-  /** Whatever a trial has done to it: afterwards there is a process, and it runs. */
+  /** Takes back what a trial has done to it: afterwards there is a process, and it runs. */
   async heal(): Promise<void> {
     this.toBroker.repair();
     if (this.#process === undefined || !isAlive(this.#process.pid)) await this.start();

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { parseTenantId, type TenantId } from "@reprise/protocol";
 
-/** Somebody who uses the platform, with a key that may do everything. */
+/** A user of the platform, with a key that may do everything. */
 export interface Tenant {
   readonly id: TenantId;
   readonly key: string;

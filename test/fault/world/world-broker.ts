@@ -19,7 +19,7 @@ export interface WorldBroker extends AsyncDisposable {
   readonly acks: AckLedger;
   /** Of any of its servers. */
   readonly disturbance: Disturbance;
-  /** Whatever a trial has done: afterwards every server runs and is up to date. */
+  /** Takes back what a trial has done: afterwards every server runs and is up to date. */
   heal(): Promise<void>;
 }
 

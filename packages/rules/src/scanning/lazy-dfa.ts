@@ -14,7 +14,7 @@ export interface DfaState {
   readonly before: Side;
   /** A match ended right before the last character: an assertion asked what that would be. */
   readonly matchedBefore: boolean;
-  /** A match ends here, whatever follows. */
+  /** A match ends here, before any next symbol. */
   readonly matches: boolean;
   /** Whether a match ends here depends on what follows. */
   readonly asks: boolean;

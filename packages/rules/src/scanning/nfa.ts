@@ -28,7 +28,7 @@ const FOLD_CASE = 1;
 
 /** What an empty-width instruction asks of the place between two characters; re2js's bits. */
 const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, boundary: 16, noBoundary: 32 };
-/** Passes every empty-width instruction: for what may be reached, whatever comes. */
+/** Passes every empty-width instruction: for what may be reached before any next symbol. */
 export const ANYWHERE = 0xff;
 
 /** Where a set of instructions leads to without a character. */

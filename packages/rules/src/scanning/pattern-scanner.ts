@@ -21,7 +21,7 @@ interface Run {
  *
  * Each shape has at most one run under way, from the earliest place where a match may still begin. A run that comes to nothing, or
  * grows too long, is followed by one from the next place, over symbols that the ring still has. So what is held is exactly what the
- * run has read, and a symbol is looked at no more than `maxLength` times by each shape, whatever the pattern and the text are.
+ * run has read, and each shape reads a symbol at most `maxLength` times, for any pattern and text.
  */
 export class PatternScanner implements Detector {
   readonly #bank: PatternBank;

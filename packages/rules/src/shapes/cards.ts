@@ -28,7 +28,7 @@ const APART = String.raw`(?: {1,3}|\t| ?[./_|-] ?| ?\r?\n[> \t]{0,3}|(?:\\\\?[rn
 const FIRST = String.raw`(?:[34568]${ON}|2\B[2-7])(?:${ON}){2}`;
 
 /**
- * Card numbers: 13 to 19 digits, with one blank or hyphen between two, in whatever groups; and in the groups that cards have, with other
+ * Card numbers: 13 to 19 digits, with one blank or hyphen between two, in any groups; and in the groups that cards have, with other
  * things between the groups.
  */
 export const CARDS: readonly ShapeSource[] = [

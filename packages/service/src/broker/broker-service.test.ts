@@ -53,7 +53,7 @@ test("a service behind the broker is asked how it is over HTTP, and is stopped b
   await expect(fetch(`${line!.ops}/healthz`)).rejects.toThrow();
 });
 
-test("without a port for it nobody is answered", async () => {
+test("without a port of its own there is no ops server", async () => {
   await using server = await startTestBroker();
   const probe = createProbe(parse(server.url));
   const running = await probe.open();

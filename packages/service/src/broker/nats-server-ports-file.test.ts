@@ -7,7 +7,7 @@ test("a whole ports file tells the pid and the port for clients", () => {
   expect(parsePortsFile("nats-server_4711.ports", WHOLE)).toEqual({ pid: 4711, port: 43_707 });
 });
 
-test("a ports file tells nothing while it is being written, at whatever byte that is", () => {
+test("a partly written ports file has no ports, cut at any byte", () => {
   const end = WHOLE.indexOf('"', WHOLE.indexOf("127.0.0.1:")) + 1;
   for (let length = 0; length < end; length++) {
     expect(

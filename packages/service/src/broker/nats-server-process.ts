@@ -32,7 +32,7 @@ export interface NatsServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Resolves, never rejects, when the server has ended for whatever reason. */
+  /** Resolves, never rejects, when the server has ended for any reason. */
   readonly exited: Promise<SupervisedExit>;
   /** Lets the server flush and end: TERM, then KILL after 10 s. Idempotent; resolves when it has ended. */
   readonly stop: () => Promise<void>;
@@ -89,7 +89,7 @@ async function spawnServer(binary: string, files: NatsServerFiles): Promise<Supe
     return await spawnSupervised([binary, "--config", files.config], {
       stopGraceS: STOP_GRACE_S,
       output: log.fd,
-      // Go takes every core and spins on them while it looks for work; the other half is for whoever started the server.
+      // Go takes every core and spins on them while it looks for work; the other half is for the process that started the server.
       environment: { GOMAXPROCS: String(Math.max(1, Math.floor(availableParallelism() / 2))) },
     });
   } finally {

@@ -9,7 +9,7 @@ import * as z from "zod";
 
 export type KeyEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** The URL of somebody's API, such as `http://127.0.0.1:8000/v1`. */
+/** The URL of an external API, such as `http://127.0.0.1:8000/v1`. */
 export const apiBaseUrl = z
   .string()
   .refine(isBaseUrl, "must be an http or https URL without credentials, query and fragment");
@@ -38,7 +38,7 @@ export interface ConfigFileOptions<T> {
   /** What to call the file in messages. */
   readonly source: string;
   readonly schema: z.ZodType<T>;
-  /** Finds problems that the schema can't, asked whatever the schema says; each begins with `toConfigPath`. */
+  /** Finds problems that the schema can't, called also when the schema has found some; each begins with `toConfigPath`. */
   readonly also?: (json: unknown) => string[];
   /** Whether there are secrets in it: what is not JSON is then not quoted. Default: false. */
   readonly isSecret?: boolean;

@@ -26,7 +26,7 @@ export function isOpsPath(path: string): path is OpsPath {
 }
 
 /**
- * Answers liveness, readiness and Prometheus' scrapes, for whatever HTTP server it is mounted in.
+ * Answers liveness, readiness and Prometheus' scrapes, in any HTTP server that it is mounted in.
  * `/healthz` is 200 as long as the event loop turns; `/readyz` is 503 with the reasons while there are any.
  */
 export function createOpsHandler({ metrics, notReadyBecause }: OpsSource): OpsHandler {

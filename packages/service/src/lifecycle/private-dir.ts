@@ -5,7 +5,7 @@ const OWNER_ONLY = 0o700;
 const STICKY = 0o1000;
 
 /**
- * Makes a folder that only its owner can enter, which keeps everything in it from other users whatever its own mode is. A folder that is
+ * Makes a folder that only its owner can enter, which keeps everything in it from other users, with any mode of its own. A folder that is
  * there already is closed to others too, unless it is meant for all users, as /tmp is.
  * @throws RepriseError `config_invalid` for a folder with the sticky bit; what the system says when it can't be made, or belongs to another user and is open to others
  */

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /**
- * Whether a process with this id runs and has `argument` on its command line: a pid alone may have gone to somebody else.
+ * Whether a process with this id runs and has `argument` on its command line: another process may have the pid by now.
  * False for a zombie, which has no command line any more.
  */
 export async function isProcessRunning(pid: number, argument: string): Promise<boolean> {

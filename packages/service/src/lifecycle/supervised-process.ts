@@ -15,7 +15,7 @@ export interface SupervisedProcess {
   readonly stdout: Readable | null;
   /** The same of what it says on stderr. */
   readonly stderr: Readable | null;
-  /** Resolves, never rejects, when the command has ended for whatever reason. */
+  /** Resolves, never rejects, when the command has ended for any reason. */
   readonly exited: Promise<SupervisedExit>;
   /** TERM, and KILL after the grace. Idempotent; resolves when the command has ended. */
   readonly stop: () => Promise<void>;

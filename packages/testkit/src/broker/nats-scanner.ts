@@ -27,7 +27,7 @@ const LINE_END = "\r\n";
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Reads one direction of a NATS connection as it passes by, in whatever pieces it comes. Control lines without a payload (PING, SUB,
+ * Reads one direction of a NATS connection as it passes by, in any pieces. Control lines without a payload (PING, SUB,
  * INFO, …) are passed over.
  */
 export class NatsScanner {

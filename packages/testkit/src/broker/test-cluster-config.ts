@@ -42,7 +42,7 @@ export function encodeNodeConfig(node: NodeLayout, nodes: readonly NodeLayout[])
       host,
       port: node.routePort,
       routes: nodes.map(({ routePort }) => `nats://${host}:${routePort}`),
-      // Clients are told all addresses by whoever starts them.
+      // Clients are configured with all addresses.
       no_advertise: true,
     },
   });

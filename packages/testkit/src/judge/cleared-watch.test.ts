@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { watchCleared } from "./cleared-watch.ts";
 import { startTestBroker } from "../broker/start-test-broker.ts";
 
-test("an event above what was cleared when it was shown is told, by whoever and however late that was cleared", async () => {
+test("reports an event that was shown above the cleared watermark, cleared later by any process or not", async () => {
   await using broker = await startTestBroker();
   const [connection, moderation] = await Promise.all([
     connect({ servers: broker.url }),

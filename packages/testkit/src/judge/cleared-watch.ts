@@ -13,7 +13,7 @@ export interface EarlyEvent {
 export interface ClearedWatch extends AsyncDisposable {
   /** Told of each event in the moment in which a reader is shown it. */
   shown(generation: string, seq: number): void;
-  /** What was shown too early, once everything that it was told of is looked at. */
+  /** What was shown too early, once every `shown` event is checked. */
   early(): Promise<readonly EarlyEvent[]>;
 }
 

@@ -65,7 +65,7 @@ describe("the ledger", () => {
 
   test.each([
     ["of another log", event(1, "b")],
-    ["that nobody appended", event(9)],
+    ["that was never appended", event(9)],
     ["with another payload", event(3, "a", "forged")],
     ["that readers never get", event(0)],
   ])("finds an event %s that a reader saw", (_, entry) => {

@@ -18,7 +18,7 @@ export interface Verdict {
   readonly duplicated: readonly Discrepancy[];
   /** Seen after one with a higher place. */
   readonly reordered: readonly Discrepancy[];
-  /** Seen, but of a log that the reader does not follow, from before where it began, or with a payload that nobody appended. */
+  /** Seen, but of a log that the reader does not follow, from before where it began, or with a payload that was never appended. */
   readonly leaked: readonly Discrepancy[];
 }
 
@@ -41,7 +41,7 @@ interface Reading {
 
 /**
  * The book that fault tests keep, so that all of them state one invariant in one way: what was acknowledged reaches each
- * reader of its log exactly once, in order, and nobody else. Pure: it only writes down and compares.
+ * reader of its log exactly once, in order, and no other reader. Pure: it only writes down and compares.
  */
 export function createLedger(): Ledger {
   const logs = new Map<string, Map<number, LedgerEntry>>();

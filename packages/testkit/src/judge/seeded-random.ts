@@ -35,7 +35,7 @@ export function createSeededRandom(seed: number): SeededRandom {
   };
 }
 
-/** Runs a test's body with a seed that stands in the message of whatever it throws, and hands back what it returns. */
+/** Runs a test's body with a seed that is put into the message of what it throws, and returns what it returns. */
 export async function withSeed<T>(seed: number, body: (random: SeededRandom) => Promise<T> | T): Promise<T> {
   try {
     return await body(createSeededRandom(seed));

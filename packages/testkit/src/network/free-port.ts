@@ -18,7 +18,7 @@ const SLICE_FIRST = FIRST + (process.pid % SLICES) * SLICE;
 const given = new Set<number>();
 
 /**
- * A port on 127.0.0.1 that nobody listens on at this moment, and that no outgoing connection takes: a server that is restarted finds it
+ * A port on 127.0.0.1 without a listener at this moment, and that no outgoing connection takes: a server that is restarted finds it
  * free. Another server may take it before the caller does; where one is never restarted and can say its own port, prefer that (port 0).
  * @throws Error when a hundred ports are all taken
  */

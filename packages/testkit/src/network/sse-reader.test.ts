@@ -138,7 +138,7 @@ describe("the event stream reader", () => {
     ]);
   });
 
-  test("opens whatever the status is, and rejects when there is no answer at all", async () => {
+  test("opens with any status, and rejects when there is no response at all", async () => {
     await using target = await serve((_, response) => response.writeHead(503).end("no"));
     await using reader = await openSseReader(target.url);
     expect([reader.status, await reader.ended, reader.bytes.toString()]).toEqual([503, "clean", "no"]);

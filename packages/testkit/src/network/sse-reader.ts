@@ -39,12 +39,12 @@ export interface SseReader extends AsyncDisposable, AsyncIterable<SseMessage> {
   /** Stops taking bytes from the socket, as a slow reader does, until `resume()`. */
   pause(): void;
   resume(): void;
-  /** Resets the connection in the middle of whatever it carries. */
+  /** Resets the connection, also in the middle of an event. */
   cut(): void;
 }
 
 /**
- * Opens an event stream over a connection of its own and resolves with its headers, whatever the status. It repairs nothing:
+ * Opens an event stream over a connection of its own and resolves with its headers, for any status. It repairs nothing:
  * tests see what the server sent and how it ended.
  */
 export async function openSseReader(url: string, options: SseReaderOptions = {}): Promise<SseReader> {

@@ -9,7 +9,7 @@ async function connectThrough(
   faults: ConnectionFaults | ((index: number) => ConnectionFaults) = {},
   random: () => number = Math.random,
 ) {
-  // Errors are what these tests make: those that matter are looked at where they do.
+  // These tests cause errors on purpose: those that matter are checked where they do.
   const server = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -36,7 +36,7 @@ export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
   /** Those that are open now, oldest first. */
   readonly connections: readonly ProxyConnection[];
-  /** Resolves with the next connection that is made; call it before whatever makes it. */
+  /** Resolves with the next connection that is made; call it before the connection is made. */
   nextConnection(): Promise<ProxyConnection>;
   /** Replaces the faults of every open connection and of all that follow; chosen by index, they are for those that follow only. */
   setFaults(faults: ConnectionFaults | ((index: number) => ConnectionFaults)): void;

@@ -11,7 +11,7 @@ export interface PumpFaults {
   sliceBytes?: number;
   /** After exactly this many bytes since the connection began, both ends are reset. 0: before the first. */
   cutAfterBytes?: number;
-  /** Nothing is passed on, not even an end; it waits, and goes on when the fault is lifted. A peer that is gone without a word. */
+  /** Nothing is passed on, not even an end; it waits, and goes on when the fault is lifted. A peer that is gone without a FIN or RST. */
   stalled?: boolean;
   /** What arrives is thrown away, and the ends never know: with `toClient`, acks that are lost. */
   dropped?: boolean;
@@ -45,7 +45,7 @@ const MAX_QUEUED_BYTES = 1_024 * 1_024;
 
 /**
  * Moves bytes from one socket to another, in order, through faults that may change at any time. One loop takes from a queue;
- * whatever may let it go on (bytes, an end, other faults) wakes it.
+ * all that may let it go on (bytes, an end, other faults) wakes it.
  */
 export function startPump({ source, sink, faults: initial, cut, random, onBytes }: PumpOptions): Pump {
   const queue: { bytes: Buffer; dueAt: number }[] = [];

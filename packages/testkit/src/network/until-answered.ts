@@ -10,7 +10,7 @@ export async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       if (!(error instanceof RepriseError && error.code === "broker_unavailable")) throw error;
-      // Whoever has given up waiting may end the process.
+      // The timer must not keep a process alive whose test has given up waiting.
       await delay(PAUSE_MS, undefined, { ref: false });
     }
   }

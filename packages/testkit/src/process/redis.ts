@@ -40,7 +40,7 @@ export async function startRedis({ binary = "redis-server" }: { binary?: string 
   const said: string[] = [];
   const lines = createInterface({ input: server.stdout! });
   const ready = await new Promise<boolean>((resolve) => {
-    // Goes on reading after the last word that matters, so that the server never waits for a full pipe.
+    // Goes on reading after the line that matters, so that the server never waits for a full pipe.
     lines.on("line", (line) => {
       said.push(line);
       if (line.includes("Ready to accept connections")) resolve(true);

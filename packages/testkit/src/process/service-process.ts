@@ -38,7 +38,7 @@ const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const { NODE_COMPILE_CACHE } = process.env;
 const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** The end of stdin is that of whoever holds its other end: a test run that is killed leaves no process behind. */
+/** stdin ends when the test run that holds its other end does: one that is killed leaves no process behind. */
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
 )}`;
@@ -53,7 +53,7 @@ export async function startService(
     cwd: ROOT,
     env: { PATH: process.env["PATH"], ...COMPILE_CACHE, REPRISE_NATS_SERVER: path, ...env },
     stdio: ["pipe", "pipe", "pipe"],
-    // A session of its own: a terminal's Ctrl-C is for whoever started it, who ends it in order.
+    // A session of its own: a terminal's Ctrl-C goes to the test run, which ends the process in order.
     detached: true,
   });
   child.stdin.on("error", () => undefined);

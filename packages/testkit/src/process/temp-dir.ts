@@ -6,7 +6,7 @@ export interface TempDir extends AsyncDisposable {
   readonly path: string;
 }
 
-/** An empty folder of its own, removed with everything in it on disposal. `name` is there for whoever looks at /tmp. */
+/** An empty folder of its own, removed with everything in it on disposal. `name` tells the folders in /tmp apart. */
 export async function createTempDir(name = "test"): Promise<TempDir> {
   const path = await mkdtemp(join(tmpdir(), `reprise-${name}-`));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 3 }) };

@@ -8,7 +8,7 @@ export interface HeldWatch extends AsyncDisposable {
   samples(): Samples;
 }
 
-/** Some of the streams: whoever watches takes CPU from what is measured. */
+/** Some of the streams: watching takes CPU from what is measured. */
 const WATCHED = 10;
 
 /** Compares what is stored with what moderation clears, from the live feeds of some generations. */

@@ -16,7 +16,7 @@ serveProducer({
       start: (controller) => void controllers.set(id, { controller, seq: 0 }),
     });
     const own = await context.createNewResumableStream(id, () => source);
-    // The first reader's copy: nobody reads it, and nobody's memory should grow for it.
+    // The first reader's copy is not read, and must not take memory.
     await own?.cancel();
     return id;
   },

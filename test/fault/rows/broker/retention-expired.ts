@@ -90,7 +90,7 @@ function callsTo(
   ];
 }
 
-/** Those who read from the start lose nothing; whoever comes late, or with an old cursor, is told, or gets all of it. */
+/** Readers from the start lose nothing; a late reader, or one with an old cursor, gets an error, or all of it. */
 async function outlives(
   trial: Trial,
   options: GenerationOptions,

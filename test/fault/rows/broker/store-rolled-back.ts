@@ -25,7 +25,7 @@ const LONGEST_LOSS_MS = 1_500;
 /** How long those that have taken over go on before they are lost. */
 const LONGEST_OVERTAKEN_MS = 600;
 const LOG_LOST = '"reason":"log_lost"';
-/** By then whoever holds a generation of which nothing is left has put it back; where somebody does, there is no hurry. */
+/** By then a worker that holds a generation of which nothing is left has put it back; where a worker holds it, more time is allowed. */
 const PUT_BACK_MS = { held: 60_000, orphaned: 10_000 };
 /** What a reader is told whose cursor's event is lost. */
 const TOLD = new Set(["events_lost", "cursor_invalid"]);
@@ -54,7 +54,7 @@ export const storeRolledBack: FaultRow = {
 };
 
 /**
- * The same where nobody is left who knows of the loss. A worker is stopped before, so that some generations lose a whole attempt, whose
+ * The same where no process is left that knows of the loss. A worker is stopped before, so that some generations lose a whole attempt, whose
  * number the next one gets: its readers must not be taken for readers of that one.
  */
 export const powerLoss: FaultRow = {
@@ -67,7 +67,7 @@ export const powerLoss: FaultRow = {
   run: (trial) => rollBack(trial, (loads) => killEverything(trial, loads)),
 };
 
-/** @param strike kills who is to die with the store; returns the generations that nobody holds then */
+/** @param strike kills the processes that die with the store; returns the generations that no worker holds then */
 async function rollBack(
   trial: Trial,
   strike: (loads: readonly Load[]) => Promise<readonly Load[]> | readonly Load[],
@@ -136,7 +136,7 @@ function startLoads(trial: Trial, count: number): Promise<Load[]> {
   return Promise.all(Array.from({ length: count }, start));
 }
 
-/** @returns what nobody holds now */
+/** @returns the generations that no worker holds now */
 async function killWorker({ random, world }: Trial, loads: readonly Load[]): Promise<Load[]> {
   const victim = random.pick(world.workers);
   const served = loads.filter(({ readers }) => readersServedBy(world, victim, readers).length > 0);

@@ -8,12 +8,12 @@ import type { FaultRow } from "../row.ts";
 
 const CANCEL_AFTER_MS = 1_500;
 const LONGEST_ABSENCE_MS = 500;
-/** Of somebody who comes back, which takes its time on a busy machine. */
+/** For a reader that comes back, which takes its time on a busy machine. */
 const PATIENT_MS = 4_000;
 const policy = { on_disconnect: { cancel_after: CANCEL_AFTER_MS } } as const;
 /** Would go on for half a minute. */
 const LEFT: GenerationOptions = { policy, tokens: 3_000, mayEnd: ["generation.cancelled"] };
-/** Somebody comes back in time: they end as if nobody had left. */
+/** A reader comes back in time: they end as if it had not left. */
 const KEPT: GenerationOptions = { policy, tokens: 500, tokensPerSecond: 40 };
 /** Goes on for longer than its first absence would be borne. */
 const VISITED: GenerationOptions = {
@@ -22,7 +22,7 @@ const VISITED: GenerationOptions = {
 };
 const FEW_EVENTS = 5;
 const MOST_READERS = 3;
-/** Of somebody who comes and goes while a reaper looks. */
+/** For a reader that comes and goes while a reaper inspects. */
 const VISITS = 4;
 const LONGEST_VISIT_MS = 500;
 /** What a clock in another process, and a word on its way, may make of a moment. */
@@ -106,7 +106,7 @@ async function cameBack(trial: Trial): Promise<void> {
   await trial.read(generation, "raw").record.done;
 }
 
-/** Whoever created it is given a lease to come. */
+/** Its creator is given a lease to come. */
 async function neverRead(trial: Trial): Promise<void> {
   const createdAt = performance.now();
   const generation = await trial.create(LEFT);

@@ -41,7 +41,7 @@ const CANCELLABLE: GenerationOptions = {
   tokensPerSecond: 200,
   mayEnd: ["generation.cancelled", "generation.completed"],
 };
-/** Asks for a tool in mid-stream, which nobody answers. */
+/** Asks for a tool in mid-stream, which is not answered. */
 const ASKING: GenerationOptions = {
   ...CANCELLABLE,
   simulator: { tool_call_after_tokens: 20 },
@@ -87,7 +87,7 @@ async function raceTool(trial: Trial): Promise<void> {
   await watch.next(({ type }) => isTerminal(type));
 }
 
-/** Several callers, at whatever nodes. Each must be told how the generation has ended, by the answer of one winner. */
+/** Several callers, at any nodes. Each must be told how the generation has ended, by the answer of one winner. */
 async function cancelAtOnce(trial: Trial, generation: TestedGeneration): Promise<void> {
   const { random, world } = trial;
   const callers = Array.from({ length: random.integer(1, MOST_CALLERS) }, async (_, caller) => {

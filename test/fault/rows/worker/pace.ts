@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type LogWatch, watchLog } from "../../trial/log-watch.ts";
 import type { FaultRow } from "../row.ts";
 
-/** 9 MB in 200 tokens: more than twice of what the kernel takes for a connection that nobody reads from. */
+/** 9 MB in 200 tokens: more than twice of what the kernel buffers for a connection that is not read. */
 const LARGE = { tokens: 200, tokensPerSecond: 60, simulator: { repeats: 8_000 } };
 const POLICY = { pace: { max_lead_tokens: 5 } };
 const FEW_EVENTS = 10;

@@ -95,7 +95,7 @@ interface Expected {
   readonly answer: TimeoutAnswer;
   /** Those that an end by failure may have. */
   readonly codes: ReadonlySet<string>;
-  /** Nobody may end it before, however late this suite hears of what came meanwhile. */
+  /** It may not end before, however late this suite receives what came meanwhile. */
   readonly notBefore: number;
   /** When the end is due, given when the last event before it was stored; undefined where that is not to be told. */
   readonly dueAt: ((lastAt: number) => number) | undefined;
