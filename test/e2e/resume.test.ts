@@ -15,7 +15,7 @@ const SHORT_LIVES = 3;
 const LIFE_BYTES = 4_000;
 /** A few events are enough to be in the middle: a slow worker's text may come in few. */
 const MIDDLE = 3;
-/** A client that comes back at once: what is looked at is what it sees, not how patient it is. */
+/** A client that comes back at once: the tests are about what it sees, not about its patience. */
 const EAGER = { baseDelayMs: 1, maxDelayMs: 20 };
 
 test("an SDK whose connection is cut again and again sees what an undisturbed reader sees", async () => {

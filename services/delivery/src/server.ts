@@ -36,7 +36,7 @@ const MAX_HEADER_BYTES = 16 * 1_024;
 /** How much of a path an answer quotes. */
 const MAX_QUOTED = 256;
 const ARRIVAL_MS = 60_000;
-/** How often connections are looked at. */
+/** How often connections are checked. */
 const MAX_SWEEP_MS = 1_000;
 
 const ALLOWED_HEADERS = [

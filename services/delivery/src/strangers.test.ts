@@ -87,7 +87,7 @@ test("a connection that sends requests far ahead of their answers is broken off"
   expect(connection.text.split("HTTP/1.1 401").length - 1).toBeLessThanOrEqual(MAX_UNANSWERED);
 });
 
-test("a malformed body of a stranger is not looked at", async () => {
+test("a malformed body without a valid key is not read", async () => {
   const url = `${platform.node.url}/v1/generations`;
   const over = "x".repeat(LIMITS.bodyBytes + 1);
   for (const body of ["{", over]) {

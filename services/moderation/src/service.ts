@@ -116,7 +116,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     watch.stop();
     await Promise.all(begun);
     await Promise.all(followed.map(({ follower }) => follower.stop()));
-    // One that was begun before may have looked before what was judged last.
+    // A sweep that was begun before may have run before the last judgement.
     await sweeping;
     await sweep();
     await Promise.all(followed.map(({ follower }) => follower.close()));

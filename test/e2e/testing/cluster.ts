@@ -154,7 +154,7 @@ interface Watch {
   holds: (events: KnownEvent[]) => boolean;
 }
 
-/** Looks now, and again whenever the log has grown. */
+/** Checks now, and again whenever the log has grown. */
 async function untilLog({ broker, log, tenant, id, holds }: Watch): Promise<KnownEvent[]> {
   const ref = { tenant: parseTenantId(tenant), generation: parseGenerationId(id) };
   let grown = Promise.withResolvers<void>();

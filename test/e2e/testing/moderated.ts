@@ -75,7 +75,7 @@ export async function untilJudged(cluster: Cluster, id: string): Promise<Judged>
   }
 }
 
-/** The spans that say: each event was looked at. */
+/** The spans of a log whose events are all judged. */
 export function wholly({ events, spans }: Judged): JudgedSpan[] {
   return [{ rule_set: "", ...spans[0], from_seq: 1, to_seq: events.length - 1 }];
 }

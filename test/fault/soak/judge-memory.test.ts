@@ -4,7 +4,7 @@ import type { MemorySample } from "./process-memory.ts";
 
 const BOUNDS = { heapBytes: 1_000, externalBytes: 1_000, brokerBytes: 1_000, descriptors: 5 };
 
-/** Twelve looks, 100 generations apart. */
+/** Twelve samples, 100 generations apart. */
 function grow(by: Partial<Record<keyof MemorySample, number>>): MemorySample[] {
   return Array.from({ length: 12 }, (_, i) => ({
     generations: i * 100,
@@ -28,7 +28,7 @@ test.for([{ heapBytes: 2_000 }, { externalBytes: 32_768 }, { brokerBytes: 2_000 
   },
 );
 
-test("looks at what is under way say nothing", () => {
+test("samples of what is under way decide nothing", () => {
   const samples = grow({}).map((sample, i) =>
     i > 8 ? { ...sample, heapBytes: 900e6, descriptors: 400 } : sample,
   );
@@ -40,6 +40,6 @@ test("what has no bound is not judged", () => {
   expect(isFlat(judgeMemory(grow({ brokerBytes: 2_000 }), bounds))).toBe(true);
 });
 
-test("too few looks are no soak", () => {
+test("too few samples are no soak", () => {
   expect(() => judgeMemory(grow({}).slice(0, 5), BOUNDS)).toThrow(RangeError);
 });

@@ -6,7 +6,7 @@ export interface ProcessMemory {
   readonly descriptors: number;
 }
 
-/** One look at the platform. */
+/** One sample of the platform. */
 export interface MemorySample extends ProcessMemory {
   /** Generations that were begun before it. */
   readonly generations: number;

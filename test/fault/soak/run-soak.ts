@@ -6,18 +6,18 @@ import type { SoakedPlatform } from "./soaked-platform.ts";
 export interface SoakOptions {
   /** In all, those of the warm-up among them. */
   readonly generations: number;
-  /** Those before the first look that counts. */
+  /** Those before the first sample that counts. */
   readonly warmUp: number;
   /** Clients at work at the same time: each begins a generation when its last one is over. */
   readonly clients: number;
-  /** Looks at the memory, from the end of the warm-up to the end. */
+  /** Samples of the memory, from the end of the warm-up to the end. */
   readonly looks: number;
   readonly signal?: AbortSignal | undefined;
   readonly onSample?: (sample: MemorySample) => void;
 }
 
 /**
- * Puts generations of every kind through a platform, and looks at its memory every so many of them. Clients rest while it looks, so that
+ * Puts generations of every kind through a platform, and samples its memory every so many of them. Clients rest meanwhile, so that
  * what is seen is what is left behind.
  * @throws Error of the first generation that does not do what its kind is to do
  */

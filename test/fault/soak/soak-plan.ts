@@ -2,7 +2,7 @@ import type { MemoryBounds } from "./judge-memory.ts";
 import type { SoakOptions } from "./run-soak.ts";
 
 /**
- * What is kept on purpose is to be full, or gone, before the first look that counts: logs expire within seconds, and of the generations
+ * What is kept on purpose is to be full, or gone, before the first sample that counts: logs expire within seconds, and of the generations
  * that no client reads any more the hub keeps 8 MiB.
  */
 export const SETTINGS = {

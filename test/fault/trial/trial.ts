@@ -44,7 +44,7 @@ export interface GenerationOptions {
 
 export type ReaderKind = "raw" | "sdk";
 
-/** One run of one fault: the load that it makes, what it saw, and what it found wrong before the judge looks. */
+/** One run of one fault: the load that it makes, what it saw, and what it found wrong before the judge runs. */
 export class Trial {
   readonly world: FaultWorld;
   readonly random: SeededRandom;

@@ -8,7 +8,7 @@
  * - `unstored`: an event that the broker had acknowledged as stored, as its proxies have seen, is not in the log byte for byte
  * - `early_end`: a response that ended cleanly before the terminal event; `late_break`: one that broke behind it, for no fault
  * - `text`: another text, or another usage, than the undisturbed run's
- * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never looked at; `decisions`: one made twice
+ * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never judged; `decisions`: one made twice
  * - `answer`: a create or a cancel that was answered is not in the log
  * - `refused`: a reader or a caller got an error that no fault excuses
  * - `hung`: the trial was not over within its limit

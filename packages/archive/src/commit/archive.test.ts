@@ -44,7 +44,7 @@ describe("two that write one archive", () => {
     expect([...reader.state.lanes.values()].map(({ last }) => last)).toEqual([3, 3]);
   });
 
-  it("do not archive the same stretch twice: the second is fenced", async () => {
+  it("do not archive the same range twice: the second is fenced", async () => {
     const store = createMemoryStore();
     const [first, second] = [await openWriter(store), await openWriter(store)];
     await first.archive.append(() => stretch("OPS", 1, 9));

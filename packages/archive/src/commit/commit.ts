@@ -14,7 +14,7 @@ export const fileSchema = z.strictObject({
   /** Of its oldest and newest message, microseconds since 1970. */
   first_at: count,
   last_at: count,
-  /** `fingerprintOf` each generation in it, once, ascending, four bytes each, base64: who looks for a generation opens no other file. */
+  /** `fingerprintOf` each generation in it, once, ascending, four bytes each, base64: a search for a generation opens no other file. */
   generations: z.string(),
 });
 export type ArchiveFile = z.infer<typeof fileSchema>;
@@ -76,7 +76,7 @@ export type Commit = z.infer<typeof commitSchema>;
 /** The name of the archive's own tree, whose leaves are the commits. No tenant can be called so: `.` is not allowed in their names. */
 export const ARCHIVE_TREE = ".archive";
 
-/** Whether a stretch of a lane begins where the lane ended. */
+/** Whether a range of a lane begins where the lane ended. */
 export function followsLane(before: Lane | undefined, { epoch, first }: Lane): boolean {
   if (!before) return epoch === 0;
   return epoch === before.epoch ? first === before.last + 1 : epoch === before.epoch + 1;

@@ -23,7 +23,7 @@ export async function openWriter(store: BlobStore, name = `writer-${++writers}`)
   return { archive: await openArchive({ store, name: NAME, writer: { name, signer, onError } }), errors };
 }
 
-/** A stretch of a stream with nothing in it that is to be archived. */
+/** A range of a stream with nothing in it that is to be archived. */
 export function stretch(stream: string, first: number, last = first, tenants: Draft["tenants"] = []): Draft {
   return {
     lane: {

@@ -78,7 +78,7 @@ export class KeyPages {
       if (!isLeft) break;
       const keys = there.keys.map((entry, index) => (indexes.has(index) ? destroyed : entry));
       const next = version + 1;
-      // Whether this one or another is the next version: it is looked through next.
+      // Whether this one or another is the next version: it is read next.
       await this.#store.create(versionKey(first, next), encodeStored({ keys }));
       await this.#store.put(versionKey(first, version), encodeStored({ moved_to: next }));
       if (version > 0) await this.#store.put(first, encodeStored({ moved_to: next }));

@@ -104,7 +104,7 @@ export class ArchiveReader {
 
   /**
    * What was recorded about the generation that no model has said, oldest first. What is no such record is left out. Of an erased one there
-   * is still who has looked at it.
+   * are still the accesses to it.
    * @throws RepriseError `generation_erased` when it is erased meanwhile
    */
   async *opsOf(ref: GenerationRef): AsyncGenerator<OpsRecord> {

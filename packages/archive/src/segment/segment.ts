@@ -58,7 +58,7 @@ export function openSegment({ header, sealed }: Segment, { key }: Pick<DataKey, 
   return decodeMessages(decrypt({ header, sealed }, key), contextOf(header));
 }
 
-/** Whether a segment's header has the root of these messages, which opening does not look at. */
+/** Whether a segment's header has the root of these messages, which opening does not check. */
 export function hasMessagesRoot(
   { nonce, messages_root }: SegmentHeader,
   messages: readonly ArchivedMessage[],

@@ -6,7 +6,7 @@ import { openSecretFile } from "../keys/master-key.ts";
 import { createFileStore } from "./file-store.ts";
 
 /*
- * What is durable after a power loss follows from the order of the file-system calls alone, so that is what is looked at here: each call is
+ * What is durable after a power loss follows from the order of the file-system calls alone, so that is what is tested here: each call is
  * written down when it has been done, and "resolved" when the store says that all is.
  */
 

@@ -1,6 +1,6 @@
 type SeqRange = readonly [from: number, to: number];
 
-/** By generation: the stretches of its log that are archived, each with its epoch. */
+/** By generation: the ranges of its log that are archived, each with its epoch. */
 export type LogParts = Map<
   string,
   { readonly stream: string; readonly parts: (readonly [epoch: number, from: number, to: number])[] }

@@ -60,7 +60,7 @@ export async function verifyArchive(options: VerifyOptions): Promise<VerifyRepor
   return { ...counts, verdict: findings.verdict, commits: walked.commits, findings: findings.list };
 }
 
-/** A name or a number that selects nothing is more likely wrong than meant: what was not looked at is not called fine. */
+/** A name or a number that selects nothing is more likely wrong than meant: what was not verified is not reported as fine. */
 function checkSelection(
   { commits, tenants }: WalkedCommits,
   { name, tenant, since = 0 }: VerifyOptions,

@@ -26,13 +26,13 @@ export interface DecisionOptions {
   ref: GenerationRef;
   /** Unique to this decision. */
   writer: string;
-  /** What to append, given what the log says; undefined to leave it as it is. Called again whenever the log has grown. */
+  /** What to append, given the log; undefined to leave it as it is. Called again whenever the log has grown. */
   decide: (transcript: Transcript) => EventDraft | undefined;
   /** Default 20 s: an election takes up to 10. */
   budgetMs?: number;
 }
 
-/** What the log says after the decision, and whether it took an event to get there. */
+/** The log after the decision, and whether this call appended an event. */
 export interface Decision {
   readonly appended: boolean;
   readonly transcript: Transcript;

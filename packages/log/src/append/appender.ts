@@ -110,7 +110,7 @@ export class Appender {
     const isAgain = seq <= this.#shownSeq;
     this.#shownSeq = seq;
     this.#observedSeq = isAgain ? Number.POSITIVE_INFINITY : Math.max(this.#observedSeq, seq);
-    // While a publish is in flight the event may be ours: its answer tells, and then the loop looks again.
+    // While a publish is in flight the event may be ours: its answer decides, and then the loop checks again.
     if (this.#isBehind && !this.#busy) this.sync();
   }
 

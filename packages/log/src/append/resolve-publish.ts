@@ -2,7 +2,7 @@ import { peekSeq } from "@reprise/protocol";
 import type { StoredEvent } from "../read/stored-event.ts";
 
 /**
- * What the log's tail says about a publish with an unclear outcome.
+ * The outcome of an ambiguous publish, from the log's tail.
  * `landed`: the first event of the tail is the one we sent; `others` is what followed it.
  * `absent`: it is not stored; `others` are the events that other writers stored instead, if any.
  */

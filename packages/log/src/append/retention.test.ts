@@ -57,7 +57,7 @@ function failureOf(world: World, ref: GenerationRef): Promise<unknown> {
   });
 }
 
-test("a generation that has expired says so for as long as it was kept, and then was never there", async () => {
+test("an expired generation is answered generation_expired for as long as it was kept, and then generation_not_found", async () => {
   await using world = await openWorld(RETENTION_MS);
   using opened = openHub(world);
   const ref = await writeEnded(world);
@@ -87,7 +87,7 @@ test("a checkpoint that was moved, as an erasure of others does, expires and lea
   await eventually(async () => expect((await world.log.reader.readLog(ref)).events).toEqual([]));
 });
 
-test("a generation that was erased says so for as long as logs are kept, and then is like any other that was", async () => {
+test("an erased generation is answered generation_erased for as long as logs are kept, and then generation_expired", async () => {
   await using world = await openWorld(RETENTION_MS);
   const ref = await writeEnded(world);
   await purgeGeneration({ ...world, ref });
@@ -106,7 +106,7 @@ test("a generation that ended before any worker had it leaves a marker too", asy
   expect(await failureOf(world, ref)).toMatchObject(EXPIRED);
 });
 
-test("a generation that expires while the broker is away says so when it is back", async () => {
+test("a generation that expires while the broker is away is answered generation_expired when it is back", async () => {
   await using world = await openWorld(RETENTION_MS);
   const ref = await writeEnded(world);
   await world.server.stop();

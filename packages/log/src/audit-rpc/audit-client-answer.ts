@@ -54,7 +54,7 @@ function placeOf(cursor: string): number {
   }
 }
 
-/** What an answer that failed says. @param retryAfterMs for errors that pass */
+/** The error in a failed response. @param retryAfterMs for retryable errors */
 export function decodeAuditError(header: string, retryAfterMs: number): RepriseError {
   const said = parseError(header);
   if (!said || !isErrorCode(said.code)) return malformed();

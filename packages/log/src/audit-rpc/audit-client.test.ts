@@ -33,7 +33,7 @@ const codeOf = (call: Promise<unknown>) =>
     (error: unknown) => (error as RepriseError).code,
   );
 
-test("a page has events with their cursors, and says whether there are more", async () => {
+test("a page has events with their cursors, and whether there are more", async () => {
   await using world = await openWorld();
   using client = openClient(world);
   const payload = '1-1 99 {"seq":1,"type":"x","text":"a b"}\n2.0a1b2c-2 99 {"seq":2,"type":"y"}\n';
@@ -66,7 +66,7 @@ test.each([
   expect(await codeOf(client.events(EVENTS))).toBe("protocol_violation");
 });
 
-test("the audit log's own errors arrive as they are, and those that pass say when to ask again", async () => {
+test("the audit log's own errors arrive as they are, retryable ones with a delay", async () => {
   await using world = await openWorld();
   using client = openClient(world);
   const thrown = [

@@ -18,7 +18,7 @@ const BUDGET_MS = 10_000;
 const PAUSE_MS = 200;
 
 /**
- * Stores what no model has said, once: a record whose answer was lost is published again under the same message id. Retries through
+ * Stores a record in `OPS`, once: one whose answer was lost is published again under the same message id. Retries through
  * broker failures until the time is up, so it does not belong into a call that a reader waits for.
  * @returns whether it is stored; without an answer it may be
  */

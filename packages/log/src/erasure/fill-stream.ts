@@ -28,7 +28,7 @@ const TRIES = 10;
 const PIECES = 33;
 const PIECE = new Uint8Array(256 * 1_024);
 
-/** A stream that holds what was said, and what it stores. */
+/** A stream with generated text, and its subjects. */
 export interface FilledStream {
   readonly stream: string;
   readonly subjects: string;

@@ -150,7 +150,7 @@ test("what is moved gets no longer time than it had, however often; what has bec
   expect(Date.parse(again.time) + ttlAgainS * 1_000).toBeLessThanOrEqual(expiresAtMs);
 });
 
-test("stretches that overlap are one, to the later end", () => {
+test("merges intervals that overlap, to the later end", () => {
   const [a, b, c] = [
     { sinceUs: 1, untilUs: 10, lastStreamSeq: 5 },
     { sinceUs: 8, untilUs: 9, lastStreamSeq: 4 },

@@ -43,9 +43,9 @@ interface Target {
 }
 
 /**
- * Moves every checkpoint that shares a file with text of these stretches. To be called while the stream's newest file is none of those:
+ * Moves every checkpoint that shares a file with text of these intervals. To be called while the stream's newest file is none of those:
  * between `fillStream` and `purgeFiller`. Costs the broker as many writes as there is kept in the files, and at least 16 MiB of reading for
- * each stretch. May be repeated, and interrupted.
+ * each interval. May be repeated, and interrupted.
  * @returns how many were moved
  * @throws RepriseError `broker_unavailable`
  */
@@ -77,7 +77,7 @@ async function moveStretch(target: Target, stretch: TextInterval): Promise<numbe
   return moved;
 }
 
-/** The first place of a stretch, less what a file may hold before it. */
+/** The first place of an interval, less what a file may hold before it. */
 async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInterval): Promise<number> {
   let start = lastStreamSeq + 1;
   let before = 0;

@@ -57,7 +57,7 @@ function patient(connection: NatsConnection): NatsConnection {
   });
 }
 
-/** What moderation may say behind an end. */
+/** What moderation may append behind an end. */
 function redacted(): EventDraft {
   const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
   return { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
@@ -148,7 +148,7 @@ test("a worker that has slept through it is fenced, and finds nothing to put bac
   expect(await countOf(world, streamOf(ref.generation), logSubject(ref))).toBe(1);
 });
 
-test("nothing that was said behind the end is left, and there is one end again", async () => {
+test("nothing that was appended behind the end is left, and there is one end again", async () => {
   await using world = await openWorld();
   const ref = newRef();
   const writer = await writeLog(world.log, ref, 1);
@@ -238,7 +238,7 @@ test("filler belongs to no generation, and is gone when it is purged", async () 
   expect((await world.log.reader.readLog(ref)).events).toHaveLength(2);
 });
 
-test("of two that fill a stream at once each takes away what it knows the places of, and nothing else", async () => {
+test("of two processes that fill a stream at once each purges the ranges that it knows, and nothing else", async () => {
   await using world = await openWorld();
   const [filled] = streamsWithTextOf([newRef().generation]);
   const { stream, subjects } = filled!;

@@ -40,7 +40,7 @@ import { createWriterName } from "../nats/writer-name.ts";
  * 2. A marker takes the place of its checkpoint: every later read of the log answers that it is no longer kept.
  * 3. It is closed by an end that has nothing behind it. Behind an end only moderation and reviewers write, and they may quote text: where
  *    they have, another end is appended. What lies before that end is known from here on, and nothing is put between.
- * 4. The log is purged, but for that end, which says nothing of what was generated. An empty log would begin anew with the next compare-and-set
+ * 4. The log is purged, but for that end, which holds no generated text. An empty log would begin anew with the next compare-and-set
  *    that expects nothing, and a worker that has slept through all this would take it for a store that was rolled back, and put back what it
  *    remembers.
  *
@@ -214,7 +214,7 @@ function isEnd({ payload }: StoredEvent): boolean {
   return isTerminal(peekType(payload));
 }
 
-/** By compare-and-set: the marker says where the checkpoint lay that it takes the place of. */
+/** By compare-and-set: the marker records where the checkpoint lay that it replaces. */
 async function mark({ broker, log, ref }: PurgeTarget): Promise<void> {
   const subject = checkpointSubject(ref);
   const beginning = { afterStreamSeq: 0, subject: logSubject(ref) };

@@ -11,7 +11,7 @@ function laggingBroker({ broker }: World, lastSeqs: Readonly<Record<string, numb
   return { ...broker, reads: createLaggingConnection(broker.reads, lastSeqs) };
 }
 
-test("all places of a generation are known before it is purged, though replicas lag", async () => {
+test("all ranges of a generation are known before it is purged, though replicas lag", async () => {
   await using world = await openWorld();
   const ref = newRef();
   await appendOne(await writeLog(world.log, ref, 3), completed());

@@ -18,7 +18,7 @@ export interface TextInterval {
   readonly lastStreamSeq: number;
 }
 
-/** What a marker says where there was no text. */
+/** The interval of a marker where there was no text. */
 const NO_TEXT = "1";
 const STRETCH = /^(\d+) (\d+) (\d+)$/;
 
@@ -35,7 +35,7 @@ export function encodeTextInterval(
 }
 
 /**
- * Of the erased generations those whose markers name a stretch that no `clearTextIntervals` has cleared.
+ * The erased generations whose markers name an interval that no `clearTextIntervals` has cleared.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readTextIntervals(
@@ -46,7 +46,7 @@ export async function readTextIntervals(
   return mergeIntervals(found.flatMap((marker) => marker?.stretch ?? []));
 }
 
-/** To be called once nothing of these generations is left in the stretches' files: the markers name them no more. */
+/** To be called once nothing of these generations is left in the intervals' files: it removes the intervals from the markers. */
 export async function clearTextIntervals(
   { broker, log }: { readonly broker: Broker; readonly log: GenerationLog },
   refs: readonly GenerationRef[],

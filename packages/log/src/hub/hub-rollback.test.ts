@@ -87,7 +87,7 @@ test.each([1, 4, 5, 20])(
     for (let i = 1; i < count; i++) await appendOne(other, delta(`new ${i} `));
     proxy.setFaults({});
     await eventually(() => behindProxy.broker.main.flush());
-    // The live feed goes on before the hub has had another look at the log.
+    // The live feed goes on before the hub has read the log again.
     for (let i = 1; i < 3; i++) await appendOne(other, delta(`more ${i} `));
     await eventually(() => behindProxy.broker.main.flush());
     hear();
@@ -103,7 +103,7 @@ test.each([1, 4, 5, 20])(
   },
 );
 
-test("a cache that has ended is not served on once the connection was lost, without another look at the log", async () => {
+test("an ended cache is served on after a lost connection only once the log was read again", async () => {
   await using world = await openWorldToRollBack();
   using opened = openHub(world);
   const ref = newRef();
@@ -134,7 +134,7 @@ test("a connection that breaks, with nothing lost, is a pause for readers", asyn
   );
 });
 
-test("a live event that differs from what the log has is a reason to look, and nothing more", async () => {
+test("a live event that differs from the log makes the hub read the log, and nothing more", async () => {
   await using world = await openWorld();
   using opened = openHub(world);
   const ref = newRef();

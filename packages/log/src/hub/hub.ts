@@ -42,7 +42,7 @@ const UNCHECKED_PART = 1 / 16;
  * feed or the log shows another event than the cache has, a cache takes nothing more until its last event has been seen in the log
  * again; if the leader does not have it, the cache's readers are broken off with `events_lost`.
  *
- * Where readers may have to wait for moderation the hub also follows what that says, and goes on following the log behind its end:
+ * Where readers may have to wait for moderation the hub also follows its verdicts, and goes on following the log behind its end:
  * text may be withdrawn later, and readers that come after that never get it.
  */
 export class Hub {

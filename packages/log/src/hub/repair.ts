@@ -10,7 +10,7 @@ export interface RepairOptions {
   verify: () => Promise<RepriseError | undefined>;
   /** Called when the log has lost what the cache has; or can't be read, or does not close the gap, for a minute. */
   giveUp: (failure: RepriseError) => void;
-  /** Told that the leader does not have what the cache was told of: a client that is no part of the platform may say anything. */
+  /** Called when the leader does not have an event that the live feed has shown: a foreign client may have published it. */
   onError: (error: unknown) => void;
 }
 

@@ -28,7 +28,7 @@ function doubtedTail(): GenerationCache {
   return cache;
 }
 
-/** A leader that shows these logs, one at each look, and then the last one. */
+/** A leader that shows these logs, one at each read, and then the last one. */
 function leaderOf(...logs: (readonly StoredEvent[])[]): { leader: LeaderReader; looks: () => number } {
   let looks = 0;
   const log = () => logs[Math.min(looks, logs.length - 1)]!;

@@ -5,7 +5,7 @@ import { RECHECK_MS } from "../append/rollback.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 
 /**
- * Has the leader say whether the log still has a doubted cache's last event. What it shows behind that is taken in. A leader that has
+ * Asks the leader whether the log still has a doubted cache's last event. The events behind it are taken in. A leader that has
  * been deposed and does not know it answers with an old log: it takes two answers, a while apart, to call an event lost.
  * @returns why the cache can't go on, if it can't
  * @throws RepriseError `broker_unavailable`

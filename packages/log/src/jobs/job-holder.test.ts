@@ -8,7 +8,7 @@ const worker = parseWorkerId("worker-1");
 const generation = createGenerationId(new Uint8Array(17).fill(7), 1);
 const other = createGenerationId(new Uint8Array(17).fill(9), 1);
 
-test("a worker that runs a generation says so, and of no other one", async () => {
+test("a worker answers that it runs a generation for those that it runs, and for no other", async () => {
   await using world = await openWorld();
   const stop = answerHolderQueries(world.broker.reads, worker, (asked) => asked === generation);
   await eventually(async () => expect(await isHeld(world.broker.main, worker, generation)).toBe(true));

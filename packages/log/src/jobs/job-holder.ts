@@ -4,14 +4,14 @@ import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } fr
 
 /*
  * A job comes to a second worker when the first one's signs of life have not reached the broker in time. That is mostly because the
- * worker is dead, but a broker that has elected a new leader or has come back after a while looks the same to all jobs at once. So
+ * worker is dead, but a broker that has elected a new leader or has come back after a while has the same effect on all jobs at once. So
  * the second worker asks the first, and leaves the job to it when it answers: its signs of life count for the job, not for one
  * delivery of it. The answer is a courtesy, not a control channel: one that does not come costs an attempt, for the log fences.
  */
 
 const HELD = "+";
 const NOT_HELD = "-";
-/** A worker that sleeps does not answer; one that is dead has no subscription, which the broker says at once. */
+/** A worker that sleeps does not answer; one that is dead has no subscription, and "no responders" comes at once. */
 const ASK_MS = 500;
 /** All workers of a broker that was away come back within this time of each other. */
 const RECONNECTING_MS = 1_000;

@@ -133,7 +133,7 @@ export async function deleteJob(
   await requestStreamApi(connection, JOBS_STREAM, "MSG.DELETE", { seq: streamSeq, no_erase: true });
 }
 
-/** A job's message without what its subject says. */
+/** A job's message without the fields of its subject. */
 type JobMessage = Omit<QueuedJob, "ref" | "model">;
 
 function fromLeader({ seq, time, data = "" }: StoredMessage): JobMessage {

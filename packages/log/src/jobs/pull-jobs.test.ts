@@ -108,7 +108,7 @@ test("a worker gets the jobs of its model and no others", async () => {
   expect(await queuedJobs(world)).toBe(4);
 });
 
-test("a silent worker's job goes to another, one that says that it works keeps its own", async () => {
+test("a silent worker's job goes to another, and a worker with heartbeats keeps its own", async () => {
   await using world = await openWorld();
   const [silent, busy] = [await enqueue(world, 1, "silent"), await enqueue(world, 1, "busy")];
   const hold = Promise.withResolvers<void>();

@@ -9,7 +9,7 @@ import { type JobSlot, JobSlots } from "./job-slot.ts";
 import { PullCredit } from "./pull-credit.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
-/** A job that this worker holds until it says otherwise, or dies. */
+/** A job that this worker holds until it gives it up, or dies. */
 export interface Job {
   readonly ref: GenerationRef;
   readonly model: string;
@@ -56,7 +56,7 @@ export interface Puller {
  * handed to that same worker again.
  */
 const PULL_EXPIRES_MS = 30_000;
-/** How often the broker says that it still knows of a pull request, and how often requests are renewed. */
+/** How often the broker sends a heartbeat for a pull request, and how often requests are renewed. */
 const HEARTBEAT_MS = 1_000;
 /** Pull requests live in the memory of the queue's leader. After so many renewals without an answer they are lost. */
 const MOST_SILENT_RENEWALS = 3;
@@ -220,7 +220,7 @@ function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefine
     return undefined;
   }
   const { model, tenant, generation } = named;
-  // Once the connection is closed, silence says the same, only later.
+  // Once the connection is closed, silence has the same effect, only later.
   const say = (word: string) => {
     if (!connection.isClosed() && !connection.isDraining()) connection.publish(reply, word);
   };

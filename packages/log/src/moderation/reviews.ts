@@ -18,7 +18,7 @@ import { requestStreamApi } from "../nats/stream-api.ts";
  * generation's log says. Who decides one is told by the log too; an entry that outlives its review is passed over and removed.
  */
 
-/** What the index says of a review. The text is in the log alone. */
+/** An index entry of a review. The text is in the log alone. */
 export interface ReviewRecord {
   readonly rule: string;
   readonly category: string;

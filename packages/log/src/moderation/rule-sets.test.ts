@@ -25,7 +25,7 @@ function createStore(outcomeOf: (call: number) => PublishOutcome | Error = () =>
   return { publish, store: createRuleSetStore(publish, HOUR_MS) };
 }
 
-test("rules are stored under a name that stands for what they say, and read as they were given", async () => {
+test("rules are stored under a name that follows from their content, and read as they were given", async () => {
   await using world = await openWorld();
   const { publish } = world.log;
   const { main } = world.broker;

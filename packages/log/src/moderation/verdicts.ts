@@ -15,11 +15,11 @@ import type { NoReply, ReplyInbox } from "../nats/reply-inbox.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 /*
- * What moderation says of a generation. Every verdict goes out live, a hint that may be lost; some are stored, the last one of each
+ * Verdicts of moderation. Every verdict goes out live, a hint that may be lost; some are stored, the last one of each
  * generation is kept, and the broker republishes it to where the live ones go.
  */
 
-/** Tells those who listen at this moment. Costs no answer and no storage; dropped while the connection is down. */
+/** Publishes to present subscribers. Costs no answer and no storage; dropped while the connection is down. */
 export function publishLiveVerdict(connection: NatsConnection, ref: GenerationRef, verdict: Verdict): void {
   connection.publish(liveVerdictSubject(ref), encodeVerdict(verdict));
 }
@@ -124,7 +124,7 @@ export interface VerdictFeedOptions {
   onError: (error: unknown) => void;
 }
 
-/** Follows what moderation says of one generation, live or stored: a hint, at most once. What is none is told to `onError`. */
+/** Follows the verdicts of one generation, live or stored: a hint, at most once. Malformed ones go to `onError`. */
 export function subscribeVerdicts(
   connection: NatsConnection,
   ref: GenerationRef,

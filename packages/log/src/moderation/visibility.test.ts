@@ -186,7 +186,7 @@ test("readers wait for moderation neither without a policy nor in mode observe",
   expect(holdingModeration({ moderation: { ...MODERATION, mode: "observe" } } as never)).toBeUndefined();
 });
 
-test("a verdict says nothing of a later attempt, which may have taken the place of lost events", () => {
+test("a verdict does not count for a later attempt, which may have taken the place of lost events", () => {
   const started = (seq: number, attempt: number) => () =>
     ({ seq, type: "generation.started", attempt, worker: "w", model: "sim" }) as KnownEvent;
   const visibility = gate();
@@ -235,7 +235,7 @@ test("a verdict of an attempt that the cache does not have waits for that, and c
   expect(other.shownSeq(40)).toBe(35);
 });
 
-test("a verdict says nothing of an attempt that has got the number of the one it spoke of", () => {
+test("a verdict does not count for another attempt with the same number", () => {
   const started = {
     type: "generation.started",
     attempt: 2,

@@ -36,14 +36,14 @@ export class Visibility {
   onLag: ((lag: ModerationLag) => void) | undefined;
   /** Undefined for a gate. */
   readonly #lead: ModerationLead | undefined;
-  /** What any verdict has said. */
+  /** The furthest `judged` of any verdict. */
   #judged = 0;
   /** What counts: of verdicts whose decisions are in the cache. */
   #settledJudged = 0;
   #settledCleared = 0;
   /** What waits for a decision. Waiting for the last of several is late at worst. */
   #waiting: Verdict | undefined;
-  /** The attempt that the newest verdict has seen: what was said before it was seen no longer counts. */
+  /** The attempt that the newest verdict has seen: earlier verdicts no longer count. */
   #attempt = 0;
   #nonce: string | undefined;
   /** Of an attempt that the cache does not have: it will come, or is one that the store has lost. */
@@ -104,7 +104,7 @@ export class Visibility {
     return isOfLost ? undefined : attempt;
   }
 
-  /** A verdict that is read late, or from a store that was not told of a loss, says nothing of an attempt that it has not seen. */
+  /** A verdict that is read late, or from a store that was not updated after a loss, does not count for an attempt that it has not seen. */
   #upToNextAttempt(verdict: Verdict, attempt: number): Verdict {
     const next = this.#begun.find((started) => started.attempt > attempt);
     if (!next || verdict.judged < next.seq) return verdict;

@@ -43,7 +43,7 @@ export interface BrokerAddress {
   readonly access?: BrokerAccess | undefined;
 }
 
-/** The part of a connection's options that says where the broker is and how to get in. */
+/** The part of a connection's options with the broker's address and credentials. */
 export type AccessOptions = Pick<ConnectionOptions, "servers" | "authenticator" | "tls">;
 
 /**

@@ -92,7 +92,7 @@ export class BrokerAvailability implements AsyncDisposable {
     return this.#wasAway || performance.now() - this.#backAtMs < ms;
   }
 
-  /** Also says that this process is gone, if the broker hears it within 2 s. */
+  /** Also announces that this process is gone, if the broker takes that within 2 s. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -104,7 +104,7 @@ export class BrokerAvailability implements AsyncDisposable {
     return this.close();
   }
 
-  /** A connection that is back says nothing of the streams behind it: they are asked before the broker counts as available. */
+  /** A connection that is back does not prove that the streams behind it are: they are asked before the broker counts as available. */
   #returned(connection: Broker["main"]): void {
     this.#note(() => {
       this.#down.delete(connection);
@@ -124,7 +124,7 @@ export class BrokerAvailability implements AsyncDisposable {
   async #probe(): Promise<void> {
     if (this.#down.size === 0) {
       const because = await this.#ask();
-      // What was asked before the connection was lost says nothing of the time behind that.
+      // An answer to a request from before the connection was lost is outdated.
       if (this.#down.size === 0) this.#note(() => (this.#probed = because));
     } else {
       const refusal = await this.#options.broker.whyRefused();

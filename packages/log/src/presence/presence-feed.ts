@@ -10,7 +10,7 @@ export interface PresenceFeedOptions {
   onError: (error: unknown) => void;
 }
 
-/** Follows what nodes say of one generation's readers, as they say it. Nodes repeat themselves, so one that is missed comes again. */
+/** Follows the presence records of one generation, live. Nodes repeat them, so one that is missed comes again. */
 export function subscribePresence(
   connection: NatsConnection,
   ref: GenerationRef,

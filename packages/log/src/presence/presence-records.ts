@@ -13,13 +13,13 @@ import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
  * Who reads a generation, over all nodes: each node that has readers of it keeps one record, the last message of a subject of its
- * own. The broker's time stamp says when the node last said so. Kept only for generations whose policy asks who reads.
+ * own. The broker's time stamp is the time of the announcement. Kept only for generations whose policy depends on readers.
  */
 
 /** For how long a presence record with readers counts. A node repeats it three times as often. */
 export const PRESENCE_LEASE_MS = 6_000;
 
-/** What a node says of its readers of one generation. */
+/** A node's readers of one generation. */
 export interface PresenceRecord {
   /** How many read at this node now. */
   readonly readers: number;
@@ -88,7 +88,7 @@ export async function readPresence(
 }
 
 /**
- * Makes sure that nodes can say who reads at them at this moment.
+ * Makes sure that nodes can store presence records at this moment.
  * @throws RepriseError `broker_unavailable`
  */
 export async function assertPresenceStored(connection: NatsConnection): Promise<void> {

@@ -74,7 +74,7 @@ test("bytes that are not UTF-8 are none", () => {
   expect(isEventAt(3, payload)).toBe(false);
 });
 
-test("the scan of plain deltas says what a parser says, of any text and of any byte that is changed", () => {
+test("the scan of plain deltas agrees with a parser, for any text and any changed byte", () => {
   const isDelta = (payload: Uint8Array) => {
     try {
       const { seq, type, text } = JSON.parse(

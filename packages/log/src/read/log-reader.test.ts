@@ -192,7 +192,7 @@ describe("reading a log in parts", () => {
     }
   });
 
-  test("a batch is small and says whether there is more", async () => {
+  test("a batch is small and has a flag for more", async () => {
     await using world = await openWorld();
     const ref = newRef();
     await writeLog(world.log, ref, 99);

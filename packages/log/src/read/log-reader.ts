@@ -61,7 +61,7 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     if (tail) return join(checkpoint, tail);
     const log = await readTail(ref, 0);
     if (checkpoint && (await isAtLeader(ref, headOf(checkpoint), log))) return checkpoint;
-    // A replica that lags knows nothing of a new generation: that there is none, only the leader can say.
+    // A replica that lags knows nothing of a new generation: only the leader can tell that there is none.
     const events = log.length > 0 ? log : await leader.readTail(ref, 0);
     if (events.length === 0 && found) throw generationExpired();
     return join(EMPTY, events);
@@ -69,7 +69,7 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
 
   /**
    * Whether the log has what a checkpoint ends with, though the replica that was asked does not: it lags. Otherwise the store was
-   * rolled back, or the event has expired, and the checkpoint says nothing any more. Without a leader what the replica has will do.
+   * rolled back, or the event has expired, and the checkpoint is void. Without a leader what the replica has is used.
    */
   async function isAtLeader(
     ref: GenerationRef,
@@ -95,7 +95,7 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     return first;
   }
 
-  /** Without a leader an event that a replica has will do; that there is none, only the leader can say. */
+  /** Without a leader an event that a replica has is used; only the leader can tell that there is none. */
   async function readOldest(ref: GenerationRef): Promise<StoredEvent | undefined> {
     try {
       const [oldest] = await leader.readTail(ref, 0, 1);

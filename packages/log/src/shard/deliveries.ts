@@ -1,6 +1,6 @@
 import type { ConsumerPosition } from "./state.ts";
 
-/** What the broker says of a delivery in the subject that acknowledges it. */
+/** The fields of a delivery in the subject that acknowledges it. */
 export interface DeliveryInfo extends ConsumerPosition {
   readonly storedAtMs: number;
 }

@@ -28,7 +28,7 @@ export interface ShardFollowerOptions {
   /** Called inside the connection's read loop, once per tick, with what has come: it has to be short. In stream order. */
   onEvents: (events: readonly ShardEvent[]) => void;
   /**
-   * Told of places in the stream whose events are gone, expired as a rule, before any follower was handed them: in order with the
+   * Called with ranges of the stream whose events are gone, expired as a rule, before any follower was handed them: in order with the
    * events. What expires after it was handed out counts as acknowledged for the broker.
    */
   onGap?: (firstStreamSeq: number, lastStreamSeq: number) => void;
@@ -53,7 +53,7 @@ const UNPIN_MS = 2_000;
  * Follows all logs of a shard from where the followers of this name were, however often they or the broker are restarted: nothing is
  * missed, but what was not acknowledged is seen again by the follower that takes over, within about four seconds of a follower's death.
  *
- * A durable consumer of the shard's stream is what all followers share: it says who is fed, how far it has handed out and what is
+ * A durable consumer of the shard's stream is what all followers share: it holds which follower is fed, how far it has handed out and what is
  * acknowledged. It goes on behind what it has handed out to a follower that died, since waiting for that would deliver it out of order,
  * and after 30 s. So a follower knows the place that it has reached, and reads from the stream itself what lies between that and the
  * next event that it is handed, or, after a takeover, between the last acknowledgement and that. What it has passed on already

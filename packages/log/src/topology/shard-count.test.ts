@@ -44,7 +44,7 @@ const streamsOf = async ({ main }: Broker) => {
 
 const REFUSED = { code: "broker_incompatible", param: "REPRISE_SHARDS" };
 
-/** Until some process has said that it is there. */
+/** Resolves when a process has announced itself. */
 const spoken = ({ main }: Broker) =>
   eventually(async () => {
     const announcement = { afterStreamSeq: 0, subject: "lease.shards.member.*" };

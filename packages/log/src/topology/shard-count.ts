@@ -7,10 +7,10 @@ import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/s
 /*
  * Over how many streams new generations are spread is one number for all processes: with two of them one Idempotency-Key would stand for
  * two generations, and logs would lie in streams that are neither moderated nor archived. So the broker keeps the number, and every
- * process says once a second that it is there and which number it has.
+ * process announces once a second which number it has.
  *
- * A process that starts says its own number first and reads the broker's then; one that raises the broker's number writes it first and
- * looks for others then. Both ask the leader, so of two that do it at the same moment at least one sees the other and gives up.
+ * A process that starts announces its own number first and reads the broker's then; one that raises the broker's number writes it first
+ * and reads the announcements of others then. Both ask the leader, so of two that do it at the same moment at least one sees the other and gives up.
  */
 
 const GROUP = "shards";
@@ -27,12 +27,12 @@ interface ShardAnnouncement {
   readonly shards: number;
 }
 
-/** Where a process says once a second that it is there. */
+/** The subject of a process's announcements, once a second. */
 export function shardMemberSubject(process: string): string {
   return memberSubject(GROUP, process);
 }
 
-/** What it says there. A process that leaves says 0. */
+/** An announcement. A process that leaves announces 0. */
 export function encodeShardAnnouncement(shards: number): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ shards } satisfies ShardAnnouncement));
 }

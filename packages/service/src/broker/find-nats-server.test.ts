@@ -58,7 +58,7 @@ describe("the search for a nats-server", () => {
     );
   });
 
-  test("says where it looked when there is none", async () => {
+  test("names the places that it tried when there is none", async () => {
     await expect(findNatsServer({}, root)).rejects.toThrow(
       `there is none on PATH or in ${join(root, "bin")}`,
     );

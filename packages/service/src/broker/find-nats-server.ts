@@ -20,7 +20,7 @@ export interface NatsServerBinary {
  * Finds a nats-server that is new enough: what `REPRISE_NATS_SERVER` names and nothing else, or the first good one on `PATH`,
  * or `<dataDir>/bin/nats-server`, where set-up puts the one it fetches.
  *
- * @throws RepriseError `config_invalid` that names each place that was looked at and what is wrong there
+ * @throws RepriseError `config_invalid` that names each place that was tried and what is wrong there
  */
 export async function findNatsServer(
   env: Readonly<Record<string, string | undefined>>,

@@ -15,7 +15,7 @@ export interface PortsFileWatch extends Disposable {
  * Waits for the file that nats-server writes into its `ports_file_dir` when it accepts clients:
  * `nats-server_<pid>.ports`, holding `{"nats":["nats://127.0.0.1:<port>"]}`.
  *
- * The directory must be empty. The file appears before its content does, so every change is looked at until one is whole.
+ * The directory must be empty. The file appears before its content does, so it is read after every change until it is whole.
  */
 export function watchPortsFile(dir: string): PortsFileWatch {
   const { promise: found, resolve } = Promise.withResolvers<ServerAddress>();

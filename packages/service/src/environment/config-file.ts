@@ -3,7 +3,7 @@ import { encodeModelName, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 
 /*
- * Configuration files: JSON, looked at by a zod schema, every problem told at once and by its path. Keys for others' APIs are not in
+ * Configuration files: JSON, checked by a zod schema, every problem reported at once and by its path. Keys for others' APIs are not in
  * them: a file names the environment variable that holds one.
  */
 

@@ -132,7 +132,7 @@ describe("the environment", () => {
     ).toThrow(expect.objectContaining({ message: expect.not.stringContaining("hunter2") }));
   });
 
-  test("lets pass what another service uses, without looking at it", () => {
+  test("lets pass what another service uses, unchecked", () => {
     expect(parseEnvironment({ REPRISE_SHARDS: "none of my business" }, ["REPRISE_HOST"])).toEqual({
       REPRISE_HOST: "127.0.0.1",
     });

@@ -9,7 +9,7 @@ function create() {
 }
 
 describe("an archive that others write to", () => {
-  it("is looked at again when what is known of it is too old", async () => {
+  it("is refreshed when what is known of it is too old", async () => {
     const { clock, looks, fresh } = create();
     for (const [at, count] of [
       [0, 1],
@@ -25,7 +25,7 @@ describe("an archive that others write to", () => {
     }
   });
 
-  it("is looked at once for all who ask meanwhile, and once more: the first look may have missed the newest commit", async () => {
+  it("is refreshed once for all concurrent calls, and once more: the first refresh may have missed the newest commit", async () => {
     const { looks, fresh } = create();
     const first = fresh.refresh();
     await Promise.resolve();
@@ -39,7 +39,7 @@ describe("an archive that others write to", () => {
     expect(looks).toHaveLength(2);
   });
 
-  it("counts from when the look began", async () => {
+  it("counts its age from the beginning of the refresh", async () => {
     const { clock, looks, fresh } = create();
     const known = fresh.ensureFresh();
     await Promise.resolve();

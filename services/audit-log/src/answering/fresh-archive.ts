@@ -32,7 +32,7 @@ export class FreshArchive {
    * @throws RepriseError `archive_unavailable`, `archive_corrupt`
    */
   async refresh(): Promise<void> {
-    // The one under way may have looked already when the newest commit came.
+    // The refresh under way may have read already when the newest commit came.
     await this.#refreshing?.catch(() => {});
     this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined));
     await this.#refreshing;

@@ -7,7 +7,7 @@ const MOST_READERS = 1_000;
 const MOST_ACCESSES = 1_000;
 
 /**
- * Everything that is kept about a generation, save its events. Of an erased one what was never encrypted, and who has looked at it.
+ * Everything that is kept about a generation, save its events. Of an erased one what was never encrypted, and the accesses to it.
  * @throws RepriseError `generation_not_found`, `archive_unavailable`, `archive_corrupt`
  */
 export async function readGenerationRecord(reader: ArchiveReader, ref: GenerationRef): Promise<AuditRecord> {
@@ -31,7 +31,7 @@ export async function readGenerationRecord(reader: ArchiveReader, ref: Generatio
   };
 }
 
-/** The last mark of each connection, in the order in which they came, and who has looked at what is kept. */
+/** The last mark of each connection, in the order in which they came, and the accesses. */
 export async function readOps(
   reader: ArchiveReader,
   ref: GenerationRef,

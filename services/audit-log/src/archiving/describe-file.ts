@@ -10,7 +10,7 @@ import {
 /** Where a file of segments belongs, and what its segments were taken from. */
 export type FilePlace = Omit<DataFileName, "sha256">;
 
-/** What a commit says of a file. */
+/** The entry of a file in a commit. */
 export function describeFile(
   place: FilePlace,
   { bytes, segments }: { bytes: Uint8Array; segments: readonly Segment[] },

@@ -8,11 +8,11 @@ export interface Erased {
   readonly count: number;
   /** `<tenant>.<generation>`: nothing of these is archived any more, because of the erasure with this id. */
   readonly generations: ReadonlyMap<string, string>;
-  /** Places of the stretch that are empty, or will be, because of it. */
+  /** Places of the range that are empty, or will be, because of it. */
   readonly purged: readonly StreamRange[];
 }
 
-/** All erasures that the archive knows of. What was purged from a stream says nothing of another one that has its name now. */
+/** All erasures that the archive knows of. What was purged from a stream does not count for another one that has its name now. */
 export function erasedIn(
   state: ArchiveState,
   { stream, created, first, last }: Pick<Batch, "stream" | "created" | "first" | "last">,

@@ -24,7 +24,7 @@ export class GenerationKeys {
   readonly #onDamaged: (error: unknown) => void;
   readonly #kids = new Map<string, string>();
 
-  /** @param onDamaged told of files that can't be read: what they would have said is done without */
+  /** @param onDamaged called for files that can't be read: their keys are not known then */
   constructor(archive: Archive, keyring: Keyring, onDamaged: (error: unknown) => void = () => {}) {
     this.#archive = archive;
     this.#keyring = keyring;

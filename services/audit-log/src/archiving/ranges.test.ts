@@ -9,7 +9,7 @@ function spread(ranges: readonly StreamRange[]): number[] {
   return ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
 }
 
-test("places and ranges say the same, in order, and no two ranges touch", () => {
+test("ranges hold the same places, in order, and no two ranges touch", () => {
   fc.assert(
     fc.property(places, (given) => {
       const ranges = toRanges(given);

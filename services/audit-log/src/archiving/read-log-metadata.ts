@@ -2,7 +2,7 @@ import { decodeEvent, isTerminal, peekType } from "@reprise/protocol";
 import type { SegmentHeader } from "@reprise/archive";
 import type { Group } from "./lane/group-messages.ts";
 
-/** What the request says of a generation, as far as it is kept outside of what is sealed. */
+/** The fields of a generation's request that are kept outside of what is sealed. */
 export interface LogMetadata {
   readonly model: string;
   readonly subject: string | undefined;

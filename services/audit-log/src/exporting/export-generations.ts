@@ -42,7 +42,7 @@ export async function exportGenerations(
     else if (layout.holes.length > 0) incomplete.push(id);
     else {
       generations++;
-      // Cursors are not exported, and what was generated needs no second look at the log.
+      // Cursors are not exported, and what was generated needs no second pass over the log.
       const log = original ? reader.events(ref, { layout }) : shownEvents(reader, ref, { original, layout });
       for await (const { seq, storedAtUs, payload } of log) {
         events++;

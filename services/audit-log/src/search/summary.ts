@@ -17,7 +17,7 @@ export function toSummary(found: FoundGeneration, erasedAt: string | undefined):
   };
 }
 
-/** The same of one generation as a search finds of many. @param layout with at least one stretch */
+/** The same of one generation as a search finds of many. @param layout with at least one range */
 export function toFoundGeneration({
   stretches,
 }: Pick<LogLayout<PlacedSegment>, "stretches">): FoundGeneration {

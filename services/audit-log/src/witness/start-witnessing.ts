@@ -16,7 +16,7 @@ export interface WitnessingOptions {
   urls: readonly (string | Promise<string>)[];
   /** Called for failures that are retried; and, with `archive_corrupt`, when a witness has seen another history: an operator must look into it. */
   onError: (error: unknown) => void;
-  /** How often it is looked whether trees have grown. Default: 1,000 ms. */
+  /** How often it checks whether trees have grown. Default: 1,000 ms. */
   pollMs?: number;
   /** For each request to a witness. Default: 10,000 ms. */
   timeoutMs?: number;

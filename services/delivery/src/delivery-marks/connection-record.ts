@@ -48,7 +48,7 @@ export class ConnectionRecord {
     this.#stopListening = cache?.onWithdrawn((seq) => this.#withdrawn.push([seq, position.sentSeq]));
   }
 
-  /** Whether there is anything that no mark has said. */
+  /** Whether there is anything that no mark has recorded. */
   get isNews(): boolean {
     const { seq, withdrawals } = this.#said ?? {};
     return seq !== this.#position.takenSeq || withdrawals !== this.#withdrawn.length;

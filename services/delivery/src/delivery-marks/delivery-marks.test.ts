@@ -96,7 +96,7 @@ describe("what readers were handed", () => {
     expect(new Set(marks().map(({ reader }) => reader)).size).toBe(1_000);
   });
 
-  test("waits for a broker that is away, and is said then as it is by then", async () => {
+  test("waits for a broker that is away, and is stored then with the newest positions", async () => {
     const { enter, marks, broker, lost } = openDelivered();
     const ref = createRef();
     broker.away = true;

@@ -135,7 +135,7 @@ export class DeliveryMarks {
     for (const part of toParts([...gone, ...news.map(({ mark }) => mark)])) {
       const leftMs = this.#closeBy - performance.now();
       if (leftMs < 0) return;
-      // Tried again, it would say what is true no more. At the end nothing changes.
+      // A retry would store outdated positions, so there is none, except at the end, when positions do not change.
       const budgetMs = leftMs === Infinity ? 0 : leftMs;
       const record = { kind: "delivered", at: new Date().toISOString(), node, readers: part } as const;
       if (!(await recordOps(publish, ref, record, { budgetMs }))) return hasten(audience);

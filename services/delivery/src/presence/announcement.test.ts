@@ -18,23 +18,23 @@ const due = (wording: Partial<AnnouncementState>) =>
     { nowMs: NOW_MS, leaseMs: LEASE_MS },
   );
 
-test("the first who comes and the last who leaves are told of at once", () => {
+test("announces the first reader that comes and the last that leaves at once", () => {
   expect(due({ readers: 1 })).toBe(true);
   expect(due({ readers: 1, said: said(0, 100) })).toBe(true);
   expect(due({ readers: 0, said: said(3, 100) })).toBe(true);
 });
 
-test("that there are more or fewer is not worth a word; that they are still there is, three times a lease", () => {
+test("does not announce another count of readers, but repeats the announcement three times a lease", () => {
   expect(due({ readers: 2, said: said(5, 1_999) })).toBe(false);
   expect(due({ readers: 2, said: said(2, 2_000) })).toBe(true);
   expect(due({ readers: 0, said: said(0, 60_000) })).toBe(false);
 });
 
-test("who has come and gone between two words was there", () => {
+test("announces a reader that has come and gone between two announcements", () => {
   expect(due({ visited: true, said: said(0, 100) })).toBe(true);
 });
 
-test("how far the furthest has come is told only where it is asked for", () => {
+test("announces the furthest position only where that is asked for", () => {
   expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 6 } })).toBe(true);
   expect(due({ readers: 1, said: said(1, 100, 5), place: { seq: 5 } })).toBe(false);
   expect(due({ readers: 1, said: said(1, 100, 5) })).toBe(false);

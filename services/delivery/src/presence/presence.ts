@@ -12,7 +12,7 @@ export interface PresenceOptions {
   publish: Publish;
   /** No other process has this name, a later start of this one neither. */
   node: NodeId;
-  /** For how long a word counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
+  /** For how long a presence record counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
   /** A monotonic clock in milliseconds. */
   now?: () => number;
@@ -166,7 +166,7 @@ function isAsked(policy: EffectivePolicy | undefined): boolean {
   return policy !== undefined && (policy.on_disconnect !== "keep" || policy.pace !== undefined);
 }
 
-/** The furthest place stays said when the last reader has left. */
+/** The furthest position stays in the record when the last reader has left. */
 function recordOf({ positions, seq, isPaced, cache }: Audience): PresenceRecord {
   const record = { readers: positions.size, seq: positions.size > 0 ? furthest(positions) : seq };
   const { shownSeq, lastSeq } = cache;

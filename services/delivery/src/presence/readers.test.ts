@@ -24,7 +24,7 @@ async function said({ broker }: Platform, ref: GenerationRef) {
   return records.map(({ readers, seq }) => ({ readers, seq })).toSorted((a, b) => a.seq - b.seq);
 }
 
-test("where a generation waits for its readers, each node says how far its furthest one is", async () => {
+test("each node announces its furthest reader's position for a paced generation", async () => {
   await using platform = await openPlatform();
   const other = await platform.addNode();
   const { ref, path, worker } = await createGeneration(platform, { body: PACED });

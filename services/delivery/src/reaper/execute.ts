@@ -23,7 +23,7 @@ export interface ExecuteOptions {
 const BUDGET_MS = 5_000;
 
 /**
- * Does what `next` says. Everything here is decided by compare-and-set or harmless when repeated, so that any number of reapers
+ * Executes the effect of `plan`. Everything here is decided by compare-and-set or harmless when repeated, so that any number of reapers
  * may do it at once, and workers meanwhile do theirs.
  * @returns what is the case then
  * @throws RepriseError `broker_unavailable`

@@ -114,7 +114,7 @@ async function requeueLostJob(
   const requested = decodeEvent(first.payload) as Extract<KnownEvent, { type: "generation.requested" }>;
   const { model } = requested.request;
   if (await readJob(broker.bulk, { ref, model })) return false;
-  // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker a look.
+  // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker one read of the log.
   const behind = await log.leader.readTail(ref, lastKnownStreamSeq);
   if (behind.some(({ payload }) => isTerminal(peekType(payload)))) return false;
   const { duplicate } = await enqueueJob(log.publish, {

@@ -161,7 +161,7 @@ describe("for any observation", () => {
     );
   });
 
-  test("what one reaper ends, one that looks later would end too", () => {
+  test("what one reaper ends, one that inspects later would end too", () => {
     fc.assert(
       fc.property(given, looked, fc.nat(100_000), (policy, shown, laterMs) => {
         fc.pre(shown.absence?.sinceMs !== undefined && reasonOf(policy, shown) !== undefined);

@@ -59,7 +59,7 @@ export interface ReaperStep {
 
 /** Workers end their generations themselves when the total time is up; so much later it is plain that none is left. */
 const GRACE_MS = 10_000;
-/** Generations end without the reaper. After so long at the latest it looks whether there is still anything to watch. */
+/** Generations end without the reaper. After so long at the latest it inspects whether there is still anything to watch. */
 const LOOK_EVERY_MS = 60_000;
 
 export function plan(watched: WatchedJob, looked: Observation, leaseMs: number): ReaperStep {

@@ -49,7 +49,7 @@ async function write({ log }: Platform, policy: Policy, ...drafts: readonly Even
   return { ref, path: `/v1/generations/${ref.generation}`, worker, queue };
 }
 
-/** How many nodes have said who reads a generation at them. */
+/** How many nodes have announced readers of a generation. */
 const countNodes = async ({ broker }: Platform, ref: GenerationRef) =>
   (await readPresence(broker.main, ref)).records.length;
 
@@ -199,7 +199,7 @@ describe("a generation whose policy ends it without readers", () => {
     await expect.poll(() => countNodes(platform, ref)).toBe(1);
     await queue();
     leaving.cut();
-    // Another one whose time is up proves that the reapers have looked meanwhile.
+    // Another one whose time is up proves that the reapers have swept meanwhile.
     await ended(platform, (await create(platform, policy)).ref);
     expect(await endsOf(platform, ref)).toEqual([]);
     staying.cut();
@@ -270,7 +270,7 @@ describe("a generation whose policy ends it without readers", () => {
     await platform.server.kill("SIGSTOP");
     await expect.poll(() => platform.node.logged).toContain("the reaper waits for the broker");
     await platform.server.kill("SIGCONT");
-    // By now the reaper has looked, and the only word that there was has long run out.
+    // By now the reaper has inspected it, and the only presence record has long run out.
     await ended(platform, overdue);
     await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
     await ended(platform, unread);

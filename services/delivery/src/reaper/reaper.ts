@@ -22,7 +22,7 @@ export interface ReaperOptions {
   broker: Broker;
   log: GenerationLog;
   logger: Logger;
-  /** For how long a node's word that it has readers counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
+  /** For how long a presence record with readers counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
   /** Told of each generation that this reaper has ended. */
   onEnded: (reason: ReapReason) => void;
@@ -36,7 +36,7 @@ const MAX_MET = 2_000;
 const MAX_LOOKS = 1_000;
 /** The most open jobs it holds, 0.9 KB each. Those behind them wait in the queue until others have gone. */
 const MAX_WATCHED = 200_000;
-/** Looks at the same time. */
+/** Inspections at the same time. */
 const LANES = 16;
 /** When so many inspections of a lane have failed, the broker is away, and the rest is left for the next sweep. */
 const MAX_FAILURES = 3;
@@ -131,7 +131,7 @@ export class Reaper {
   #meet(job: QueuedJob, nowMs: number): void {
     const key = keyOf(job);
     if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
-    // What another version has said is not a reason to watch over a generation less.
+    // An unreadable policy of another version must not stop the watch over a generation.
     const policy = readPolicy(job.payload) ?? effectivePolicySchema.parse({});
     this.#watched.set(key, watchJob(job, policy, nowMs));
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;

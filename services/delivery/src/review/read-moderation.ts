@@ -2,7 +2,7 @@ import { type GenerationLog, headOf } from "@reprise/log";
 import { generationNotFound, type GenerationId, type GenerationRef, type Verdict } from "@reprise/protocol";
 import { toRequested } from "../domain/to-requested.ts";
 
-/** What moderation has looked at, and what it has found; never the text. */
+/** What moderation has judged, and what it has found; never the text. */
 export interface Moderation extends Omit<Required<Verdict>, "decided" | "classified" | "attempt" | "nonce"> {
   readonly object: "moderation";
   readonly generation: GenerationId;

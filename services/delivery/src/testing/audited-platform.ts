@@ -54,7 +54,7 @@ export interface Access {
   readonly record: OpsRecord | undefined;
 }
 
-/** Who is recorded to have looked at what, in the order of the looks. */
+/** The recorded accesses, in their order. */
 export async function readAccesses({ broker }: Platform): Promise<Access[]> {
   const batch = { afterStreamSeq: 0, maxMessages: 1_000, maxBytes: 1_000_000, subject: "ops.*.access.*" };
   const messages = await readStreamMessages(broker.reads, OPS_STREAM, batch);

@@ -32,7 +32,7 @@ const MAX_TIMEOUT_MS = 3_600_000;
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
-/** What it names is looked at by `findFallbackProblems`. */
+/** What it names is checked by `findFallbackProblems`. */
 const fallback = z.string().optional();
 
 const fallbacksSchema = z

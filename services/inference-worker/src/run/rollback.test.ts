@@ -11,7 +11,7 @@ import { openWorldToRollBack, textOf, typesOf } from "../testing/world.ts";
 type World = Awaited<ReturnType<typeof openWorldToRollBack>>;
 
 const OPTIONS = { tokens: 200, tokens_per_second: 500, seed: 4 };
-/** A worker that has nothing to append looks at its log three times as often. */
+/** A worker that has nothing to append reads its log three times as often. */
 const ACK_WAIT_MS = 3_000;
 const POLICY = { max_attempts: 1, on_worker_loss: "fail" } as const;
 const RESTORED = [

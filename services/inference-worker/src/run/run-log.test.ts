@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { foldLog } from "./run-log.ts";
 import { delta, started } from "../testing/drafts.ts";
 
-test("a log is folded without its request, which is neither parsed nor looked at", () => {
+test("a log is folded without its request, which is not even parsed", () => {
   const request = Buffer.from(
     '{"seq":0,"type":"generation.requested","request":{"model":"m","input":"a megabyte',
   );

@@ -249,7 +249,7 @@ function readWhole(log: GenerationLog, ref: GenerationRef): Promise<StoredEvent[
   return vi.waitFor(() => log.leader.readTail(ref, 0), { timeout: 60_000 });
 }
 
-/** Looks now, and again whenever the log has grown, until there is something to see. */
+/** Checks now, and again whenever the log has grown, until there is something to return. */
 async function watchLog<T>(
   broker: Broker,
   ref: GenerationRef,

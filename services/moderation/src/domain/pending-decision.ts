@@ -9,7 +9,7 @@ import {
 import type { ChannelText } from "./text/channel-text.ts";
 import type { Reviews } from "./reviews.ts";
 
-/** What a classifier has found in a stretch of whole events. */
+/** What a classifier has found in a range of whole events. */
 export interface ClassifierFinding extends SeqRange {
   readonly rule: string;
   readonly category: string;

@@ -10,7 +10,7 @@ export interface Place {
   readonly to: number;
 }
 
-/** A stretch of the joined text of some events, in UTF-16 offsets of that. */
+/** A range of the joined text of some events, in UTF-16 offsets of that. */
 export interface Offsets {
   readonly from: number;
   readonly to: number;
@@ -108,7 +108,7 @@ export class Reviews {
   }
 }
 
-/** The stretch that offsets name within another one; all of that where there are none. */
+/** The range that offsets name within another one; all of that where there are none. */
 export function within(stretch: Offsets, offsets: Offsets | undefined): Offsets {
   return offsets ? { from: stretch.from + offsets.from, to: stretch.from + offsets.to } : stretch;
 }

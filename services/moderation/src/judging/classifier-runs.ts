@@ -36,7 +36,7 @@ const WINDOW = { maxTokens: 200, overlapTokens: 50 } as const;
 const MAX_UNJUDGED = 100;
 
 /**
- * What classifiers say of one generation: each channel cut into windows, each window shown to each classifier that the rules name.
+ * Runs the classifiers over one generation: each channel is cut into windows, each window shown to each classifier that the rules name.
  * They never hold text back; only the end of a generation waits for them.
  */
 export class ClassifierRuns {

@@ -55,7 +55,7 @@ export class GenerationModerator {
   #busy = false;
   /** The log has more than was folded. */
   #isBehind = false;
-  /** What was folded is not what the log says, or its text counts no longer. */
+  /** What was folded is not the log any more, or its text counts no longer. */
   #isOutdated = false;
   /** Whether it takes nothing more. */
   isClosed = false;

@@ -5,7 +5,7 @@ const MAX_SETS = 256;
 const MAX_BYTES = 256 * 1_024 * 1_024;
 
 /**
- * Compiled rules by their name, which stands for what they say: one that is here never goes stale. The longest unused goes first, where
+ * Compiled rules by their name, which follows from their content: one that is here never goes stale. The longest unused goes first, where
  * there are too many or too large ones.
  * @param maxBytes of all that are kept; the one used last always is
  */

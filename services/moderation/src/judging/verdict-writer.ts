@@ -11,7 +11,7 @@ import {
 import { addSpan, clipSpans } from "../domain/coverage.ts";
 import type { JudgedAttempt } from "../domain/judge.ts";
 
-/** What a judge has to say, in full. */
+/** All that a judge knows for a verdict. */
 export interface VerdictUpdate extends Pick<Verdict, "judged" | "cleared" | "decided"> {
   readonly attempt: number;
   readonly nonce: string | undefined;
@@ -21,7 +21,7 @@ export interface VerdictUpdate extends Pick<Verdict, "judged" | "cleared" | "dec
   readonly findingCount: number;
   readonly classified: number;
   readonly unjudged: NonNullable<Verdict["unjudged"]>;
-  /** Whether it speaks of every event that was folded; of others something is still to be said. */
+  /** Whether it covers every event that was folded; else a further update follows. */
   readonly isComplete: boolean;
   /** Whether it ends the generation, or decides something: then it is stored at once. */
   readonly isUrgent: boolean;
@@ -48,7 +48,7 @@ export class VerdictWriter {
   #word: VerdictUpdate | undefined;
   #isStored = true;
   #said: AnnouncedVerdict = { judged: -1, cleared: -1, decided: -1 };
-  /** The stream sequences of the first events that were folded, and not said; said, and not stored; said, and being stored. */
+  /** The stream sequences of the first events that were folded and not announced; announced and not stored; announced and being stored. */
   #unsaidFrom: number | undefined;
   #unstoredFrom: number | undefined;
   #storingFrom: number | undefined;
@@ -79,7 +79,7 @@ export class VerdictWriter {
   }
 
   /**
-   * Forgets what is stored when the log has an attempt that shows that it spoke of events that the store has lost. Nothing of it counts
+   * Discards the stored verdict when the log has an attempt that shows that it was about events that the store has lost. Nothing of it counts
    * then, not even of earlier events: what classifiers had withdrawn of them may be lost as well. Only who has judged those stays known.
    * @returns whether it was forgotten: then what was left out on its word is still to be done
    */
@@ -185,14 +185,14 @@ export class VerdictWriter {
     return false;
   }
 
-  /** Whether what is stored spoke of events that the store has lost, as this attempt shows. Without a nonce the number alone tells. */
+  /** Whether the stored verdict is about events that the store has lost, as this attempt shows. Without a nonce the number alone decides. */
   #isOfLost({ attempt, nonce, fromSeq }: JudgedAttempt): boolean {
     const { attempt: storedAttempt = 0, nonce: storedNonce, judged = 0 } = this.#stored ?? {};
     if (storedAttempt === attempt) return storedNonce !== undefined && storedNonce !== nonce;
     return storedAttempt < attempt && judged >= fromSeq;
   }
 
-  /** What is stored never says less than before, unless it spoke of events that the store has lost, as a later attempt shows. */
+  /** A stored verdict never shrinks, unless it was about events that the store has lost, as a later attempt shows. */
   #merged(word: VerdictUpdate): Verdict {
     const {
       judged,

@@ -130,7 +130,7 @@ function patiently<T>(ask: () => Promise<T>): Promise<T> {
   return vi.waitFor(ask, { timeout: 60_000 });
 }
 
-/** Looks again whenever the log or its verdict has moved. */
+/** Checks again whenever the log or its verdict has moved. */
 async function watch<T>(broker: Broker, ref: GenerationRef, look: () => Promise<T | undefined>): Promise<T> {
   let moved = Promise.withResolvers<void>();
   const move = () => moved.resolve();

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** A generation as the audit log lists it, as far as the demo looks at it. */
+/** A generation as the audit log lists it, as far as the demo uses it. */
 export interface KeptRecord {
   readonly status: string;
   readonly events: number;

@@ -4,7 +4,7 @@ import { type Samples, summarize } from "../../measure/samples.ts";
 import type { ModeratedTarget } from "../../targets/reprise/moderated-target.ts";
 
 export interface HeldWatch extends AsyncDisposable {
-  /** Characters that were looked at and not cleared, at each verdict so far. */
+  /** Characters that were judged and not cleared, at each verdict so far. */
   samples(): Samples;
 }
 

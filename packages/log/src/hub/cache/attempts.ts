@@ -38,7 +38,7 @@ export class Attempts {
 
   /**
    * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt, and it
-   * is of an attempt of this log or the later one says that events had been lost.
+   * is of an attempt of this log, or the later one records that events had been lost.
    */
   hasLost(cursor: Cursor): boolean {
     const isKnown = this.knows(cursor);

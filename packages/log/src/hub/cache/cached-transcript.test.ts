@@ -33,7 +33,7 @@ const LOG = [
   completed(),
 ].map((draft, seq) => encodeEvent(seq, draft));
 
-test("a cache says what its log says at every length, and decodes each event once", () => {
+test("the transcript of a cache is that of its log at every length, and each event is decoded once", () => {
   const payloadOf = vi.fn<typeof plainFraming.payloadOf>((frame) => plainFraming.payloadOf(frame));
   const cache = new GenerationCache(
     REF,
@@ -67,7 +67,7 @@ test("what was folded counts as the cache's memory, and goes before its events d
   expect(cache.transcript!.text).toBe(said);
 });
 
-test("a cache that has let go of events that it has not folded says nothing", () => {
+test("a cache that has let go of events before folding them has no transcript", () => {
   const long = [requested(REF), started(), ...Array.from({ length: 40 }, () => delta("x".repeat(5_000)))];
   const cache = new GenerationCache(REF, plainFraming, {
     events: long.map((draft, seq) => encodeEvent(seq, draft)),

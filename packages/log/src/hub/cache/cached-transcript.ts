@@ -5,7 +5,7 @@ const TEXTS_HELD = 2;
 const BYTES_PER_EVENT = 64;
 
 /**
- * What a cache's events say, folded when it is asked for, and then from where it was asked for before: a client that polls a long
+ * The transcript of a cache's events, folded when it is requested, from where the last request has left off: a client that polls a long
  * generation costs its new events, and one that is only streamed costs nothing here.
  */
 export class CachedTranscript {

@@ -95,7 +95,7 @@ export class FrameBuffer {
   }
 
   /**
-   * Has events that are kept say something else. Their slabs are written anew: what a socket holds of the old ones stays as it was.
+   * Replaces events that are kept. Their slabs are written anew: what a socket holds of the old ones stays as it was.
    * @param rewrite the event's cursor, and its new payload given its old one
    */
   replace(

@@ -29,7 +29,7 @@ function tailOf(log: readonly Uint8Array[], known = log.length): GenerationCache
 const stored = (log: readonly Uint8Array[]) =>
   log.map((payload, i) => ({ payload, streamSeq: i + 1, writer: "w" }));
 
-/** A log in which each secret is redacted some time later, and what moderation says while it comes to be. */
+/** A log in which each secret is redacted some time later, and the verdicts while it grows. */
 function moderated(mode: "gate" | "retract", steps: readonly ("clean" | "secret" | "judge")[]) {
   const drafts: EventDraft[] = [moderatedRequest(REF, { mode, max_lead_characters: LEAD }), started()];
   const verdicts: Verdict[] = [];

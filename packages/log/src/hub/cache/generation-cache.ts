@@ -39,7 +39,7 @@ export class GenerationCache {
   readonly ref: GenerationRef;
   /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
   readonly beginsWhole: boolean;
-  /** What its seq 0 says; undefined for a log that has lost it. */
+  /** The metadata of its seq 0; undefined for a log that has lost it. */
   readonly requested: RequestMetadata | undefined;
   readonly policy: EffectivePolicy | undefined;
   /** Why the cache gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
@@ -123,7 +123,7 @@ export class GenerationCache {
   }
 
   /**
-   * What the log says, as far as it may be shown; undefined where some of it has to be read from the log. The cache's own: it is
+   * The transcript of the log, as far as it may be shown; undefined where some of it has to be read from the log. The cache's own: it is
    * brought forward by the next call, and not for keeping.
    */
   get transcript(): Transcript | undefined {
@@ -146,7 +146,7 @@ export class GenerationCache {
     return this.#withdrawals ? shown.map((payload) => this.#project(payload)) : shown;
   }
 
-  /** Takes what moderation says, in any order. Returns whether readers can be sent anything new. */
+  /** Takes a verdict, in any order. Returns whether readers can be sent anything new. */
   acceptVerdict(verdict: Verdict): boolean {
     const before = this.shownSeq;
     this.#visibility?.accept(verdict, this.#lastSeq);
@@ -167,7 +167,7 @@ export class GenerationCache {
     return cursor.seq <= this.#lastSeq && this.cursorAt(cursor.seq) === encodeCursor(cursor);
   }
 
-  /** Whether a cursor is of an event that the store has lost, and the log says so. */
+  /** Whether a cursor is of an event that the store has lost, as the log records. */
   hasLost(cursor: Cursor): boolean {
     return this.#attempts.hasLost(cursor);
   }
@@ -311,7 +311,7 @@ export class GenerationCache {
     this.#visibility?.reached(seq, type, payload);
   }
 
-  /** What an event says of the log itself. */
+  /** Takes what an event changes about the log itself. */
   #note(seq: number, type: string, payload: Uint8Array): void {
     const decode = () => decodeEvent(payload) as KnownEvent;
     if (type === "generation.started") {
@@ -352,7 +352,7 @@ export class GenerationCache {
   }
 }
 
-/** As every stretch of a log is: each was appended behind the one before it. */
+/** As every part of a log is: each event was appended behind the one before it. */
 function areConsecutive(events: readonly StoredEvent[]): boolean {
   let next = -1;
   for (const { payload } of events) {

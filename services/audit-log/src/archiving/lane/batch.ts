@@ -1,7 +1,7 @@
 import type { StreamRange } from "@reprise/archive";
 import type { StreamMessage } from "@reprise/log";
 
-/** A stretch of a stream, as it was read. */
+/** A range of a stream, as it was read. */
 export interface Batch {
   readonly stream: string;
   readonly epoch: number;

@@ -8,12 +8,12 @@ export interface LaneContext {
   readonly purged: readonly StreamRange[];
   /** Places whose messages are there and not archived. */
   readonly leftOut: readonly number[];
-  /** What the commit before says of the stream. */
+  /** The stream in the commit before. */
   readonly before: Lane | undefined;
 }
 
 /**
- * What a commit says of a stretch of a stream, every place of it. Empty places are gaps, save what erasures have emptied. Of verdicts the
+ * The entry of a range of a stream in a commit, with every place of it. Empty places are gaps, save what erasures have emptied. Of verdicts the
  * broker keeps one per generation, so an empty place is as a rule that of one that was replaced: a gap are only those that retention may
  * have emptied, whether they had been replaced before or not.
  */

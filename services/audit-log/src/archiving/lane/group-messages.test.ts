@@ -50,7 +50,7 @@ test("records of a tenant alone are a group of their own", () => {
   expect(groups.map(({ tenant, generation }) => [tenant, generation])).toEqual([["acme", "-"]]);
 });
 
-test("who has looked at a generation is apart from what else is recorded of it", () => {
+test("accesses to a generation are apart from its other records", () => {
   const [ref] = refs as [(typeof refs)[0]];
   const payload = new TextEncoder().encode("{}");
   const at = (streamSeq: number, kind: "access" | "delivered") => ({

@@ -22,7 +22,7 @@ export interface Grouped {
 const DAY_US = 86_400_000_000;
 
 /**
- * Sorts a stretch of a stream by whose it is. A log's group ends where its `seq` does not go on by one: a store that has lost events and took
+ * Groups a range of a stream by owner. A log's group ends where its `seq` does not go on by one: a store that has lost events and took
  * new ones in their place has such a place.
  */
 export function groupMessages(kind: SegmentKind, messages: readonly StreamMessage[]): Grouped {

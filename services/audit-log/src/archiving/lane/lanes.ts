@@ -32,7 +32,7 @@ export function runLanes(options: LanesOptions): Lanes {
       running.delete(stream);
       onEnded(stream);
       if (end === "stopped") return;
-      // The lease said that this stream is ours, and the archive says that it is not.
+      // This process has the lease, but another one has committed behind its last commit.
       logger.warn({ stream }, "fenced: another replica archives this stream; its lease is given up");
       leases.forfeit(stream);
     }, context.onError);

@@ -42,8 +42,8 @@ export interface SealedBatch {
 const SLICE_MS = 4;
 
 /**
- * Seals a batch, and stores its files and their keys: all that is missing is the commit. Nothing is sealed of generations that `state` says
- * are erased.
+ * Seals a batch, and stores its files and their keys: all that is missing is the commit. Nothing is sealed of generations that are erased
+ * in `state`.
  * @throws RepriseError `archive_unavailable`
  */
 export async function sealBatch(
@@ -88,7 +88,7 @@ export async function sealBatch(
   return { draft, erasures: erased.count, kids };
 }
 
-/** Who has looked is kept under the tenant's own key: it outlives what was looked at. */
+/** Accesses are kept under the tenant's own key: they outlive what was read. */
 function keyOwner({ kind, tenant, generation }: Group): MessageOwner {
   return { tenant, generation: kind === "access" ? "-" : generation };
 }

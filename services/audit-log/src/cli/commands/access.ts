@@ -22,7 +22,7 @@ export const READING_OPTIONS = {
 export const READING_USAGE = `  --nats <url>                records there, for the audit log to keep, that you have looked; nothing is shown when that fails
 ${ARCHIVE_USAGE}`;
 
-/** Who looks at what. `query` is what was asked for, without text of a generation and without names of people. */
+/** The caller and the object of an access. `query` is what was asked for, without text of a generation and without names of people. */
 export interface Access extends Pick<AccessRecord, "call" | "query"> {
   readonly tenant: TenantId;
   readonly generation?: GenerationId | undefined;

@@ -66,7 +66,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   const { live } = world;
   const [before, meanwhile, after] = [createRef(), createRef(), createRef()];
   const subject = { subject: "ann" };
-  // This archiver has the key in memory, and does not look again for as long as the test runs.
+  // This archiver has the key in memory, and does not check again for as long as the test runs.
   const stream = streamOf(before.generation);
   await using archiver = await world.startArchiver({ clockRate: 0, streams: [stream] });
   const watched = await world.openContext();

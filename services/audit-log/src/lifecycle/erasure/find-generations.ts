@@ -58,7 +58,7 @@ export async function findGenerations(
   for await (const { headers } of readStoredHeaders(store, tenant, (key) => damaged.add(key))) {
     for (const { generation, kind, kid, first_at, tags = [] } of headers) {
       const known = found.get(generation);
-      // Who has looked at it is under the tenant's key, and stays.
+      // Accesses to it are under the tenant's key, and stay.
       if (!known || kind === "access") continue;
       known.kids.add(kid);
       known.firstAtUs = Math.min(known.firstAtUs ?? first_at, first_at);

@@ -20,7 +20,7 @@ import { endAll, purgeAll, announceAll, toRef } from "./live-generations.ts";
 import { recordsDraft, requestDraft } from "./request-draft.ts";
 
 export interface FinishOptions {
-  /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring looks again after 10. */
+  /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring checks again after 10. */
   readonly settleMs?: number;
   /** Ends the waiting, and nothing more is committed: what is not finished is gone on with later. */
   readonly signal?: AbortSignal | undefined;

@@ -55,7 +55,7 @@ export async function deleteExpired(
     const removes = gone.map(({ key }) => key);
     const part = { tenant, leaves: [], files: [], removes, records: [record] };
     const outcome = await archive.append((state) =>
-      // A hold that was set meanwhile is looked at in the next round.
+      // A hold that was set meanwhile is applied in the next round.
       isDeepStrictEqual(idsOf(state.holds(tenant)), holds) ? { tenants: [part] } : undefined,
     );
     if (outcome.kind === "fenced") continue;

@@ -31,7 +31,7 @@ import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";
 
 const SHARDS = 1;
 const HOUR_MS = 3_600_000;
-/** A keyring looks again whether a key was destroyed after 10 s: in these tests after a tenth of one. */
+/** A keyring checks after 10 s whether a key was destroyed: in these tests after a tenth of one. */
 const CLOCK_RATE = 100;
 export const SETTLE_MS = 150;
 

@@ -109,7 +109,7 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   };
 }
 
-/** The pool looks at the signal only once it has a connection, which may take as long as `connectTimeoutMs`. */
+/** The pool checks the signal only once it has a connection, which may take as long as `connectTimeoutMs`. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason as Error);

@@ -15,7 +15,7 @@ export interface Sleeper extends Disposable {
   sleepUntil(atMs: number): Promise<void>;
 }
 
-/** A timer with a longer delay fires at once. What is due later is looked at again when this is over, and slept on. */
+/** A timer with a longer delay fires at once. A later time takes several timers. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 interface Sleep {

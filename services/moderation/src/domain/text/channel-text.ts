@@ -90,14 +90,14 @@ export class ChannelText {
     this.mask({ from, to: Number.POSITIVE_INFINITY, replacement: first?.seq === fromSeq ? replacement : "" });
   }
 
-  /** Where a stretch of text lies. */
+  /** Where a range of text lies. */
   rangeOf(from: number, to: number): SeqRange {
     const first = this.#eventAt(from);
     const last = this.#eventAt(Math.max(from, to - 1));
     return { fromSeq: first?.seq ?? 0, toSeq: last?.seq ?? first?.seq ?? 0 };
   }
 
-  /** Where a stretch of text lies in that of some events. */
+  /** Where a range of text lies in that of some events. */
   offsetsIn(range: SeqRange, { from, to }: { from: number; to: number }): { from: number; to: number } {
     const start = this.#events[this.#indexOf(range.fromSeq)]?.start ?? from;
     return { from: from - start, to: to - start };

@@ -11,14 +11,14 @@ export interface Mask {
 
 /**
  * What was masked of one text, by where it begins; of two that begin at one place the wider one comes first. Both to add one near the end
- * and to find those of a stretch takes no walk over all of them, so that a text with thousands of findings costs no more for each.
+ * and to find those of a range takes no walk over all of them, so that a text with thousands of findings costs no more for each.
  */
 export class Masks {
   #list: Mask[] = [];
   /** For each mask, how far it and those before it reach: what ends before a place is passed over by halving. */
   #reach: number[] = [];
 
-  /** Takes the place of one of the same stretch. */
+  /** Replaces one of the same range. */
   add(mask: Mask): void {
     const at = firstWhere(
       this.#list,
@@ -30,7 +30,7 @@ export class Masks {
     this.#measure(at);
   }
 
-  /** Those that reach into a stretch, in their order. */
+  /** Those that reach into a range, in their order. */
   *within(from: number, to: number): Generator<Mask> {
     for (let at = firstWhere(this.#reach, (reach) => reach > from); at < this.#list.length; at++) {
       const mask = this.#list[at]!;

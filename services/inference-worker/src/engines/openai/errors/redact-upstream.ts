@@ -1,6 +1,6 @@
 import { ERROR_WORDS, MEASURES } from "./error-vocabulary.ts";
 
-/** How much of an answer is looked at, and how much of it is told, in characters. */
+/** How much of an answer is read, and how much of it is logged, in characters. */
 const MAX_MESSAGE_LENGTH = 4_096;
 const MAX_SAID_LENGTH = 500;
 const MAX_DIGITS = 7;
