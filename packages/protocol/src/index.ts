@@ -56,7 +56,12 @@ export {
   SSE_RECONNECT_MS,
 } from "./sse/sse-frame.ts";
 export * from "./log/subject.ts";
-export { type EffectiveTimeouts, type TimeoutAnswer, type TimeoutName } from "./request/timeouts.ts";
+export {
+  type EffectiveTimeouts,
+  MAX_TIMEOUT_MS,
+  type TimeoutAnswer,
+  type TimeoutName,
+} from "./request/timeouts.ts";
 export { timeoutError } from "./request/timeout-error.ts";
 export * from "./log/verdict.ts";
 export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdrawals.ts";

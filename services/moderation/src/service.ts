@@ -50,7 +50,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   let { classifiers } = options;
   const onError = createErrorLog({
     logger,
-    waits: "moderation waits for the broker",
+    waits: "moderation waits",
     failed: "moderation has failed",
     brokerWatch,
     metrics,

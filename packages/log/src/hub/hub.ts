@@ -70,7 +70,8 @@ export class Hub {
   /**
    * The generation's cache, caught up with the log. Several callers share one. It is kept for as long as it has
    * readers, and `lingerMs` beyond; one that was dropped has a `failure` and gets no more events.
-   * @throws RepriseError `generation_not_found`, `generation_expired`, `broker_unavailable`; `draining` when the hub was closed
+   * @throws RepriseError `generation_not_found`, `generation_expired`, `policy_unsupported`, `broker_unavailable`; `draining` when the hub
+   *   was closed
    *   meanwhile, `generation_erased` when it was erased, then or before
    */
   async open(ref: GenerationRef, begun?: NewLog): Promise<GenerationCache> {

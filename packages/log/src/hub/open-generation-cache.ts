@@ -75,7 +75,7 @@ export function bufferLiveFeed(
 /**
  * Subscribes before reading, so that nothing falls between the two. The log of a generation that was listened to before it began is
  * not read at all: what its creator has stored is the beginning, and the feed has shown the rest.
- * @throws RepriseError `generation_not_found`, `broker_unavailable`; no subscription is left then
+ * @throws RepriseError `generation_not_found`, `policy_unsupported`, `broker_unavailable`; no subscription is left then
  */
 export async function openGenerationCache(
   options: OpenCacheOptions,

@@ -3,35 +3,55 @@ import {
   type EffectivePolicy,
   effectivePolicySchema,
   type GenerationRequest,
+  RepriseError,
   type RequestedEvent,
 } from "@reprise/protocol";
 
 /** What is kept in memory of a seq-0 event, which may be large. */
 export interface RequestMetadata extends Pick<RequestedEvent, "created_at"> {
   readonly request: Pick<GenerationRequest, "model" | "metadata">;
-  /** Missing fields have their defaults. Undefined when this version can't read it. */
-  readonly policy: EffectivePolicy | undefined;
+  /** Missing fields have their defaults. */
+  readonly policy: EffectivePolicy;
 }
 
-/** Undefined when the bytes are no event. */
+const RETRY_AFTER_MS = 1_000;
+
+/**
+ * What a seq-0 event says; undefined when the bytes are no event.
+ *
+ * A later version may write a policy that this one can't read. What it asks for is unknown, so nothing is served, judged, run or
+ * replayed by a guess: a gate in a new mode would be no gate here.
+ * @throws RepriseError `policy_unsupported`
+ */
 export function readRequestMetadata(requested: Uint8Array): RequestMetadata | undefined {
-  try {
-    const { created_at, request, policy } = decodeEvent(requested) as Partial<RequestedEvent>;
-    const { model = "", metadata } = request ?? {};
-    return {
-      created_at: created_at ?? "",
-      request: { model, ...(metadata && { metadata }) },
-      policy: effectivePolicySchema.safeParse(policy ?? {}).data,
-    };
-  } catch {
-    return undefined;
+  const event = decodeObject(requested);
+  if (!event) return undefined;
+  const { created_at, request } = event;
+  const { model = "", metadata } = request ?? {};
+  const policy = effectivePolicySchema.safeParse(event.policy ?? {});
+  if (!policy.success) {
+    const message = "This node is older than the generation's policy and can't read it; a newer node can.";
+    throw new RepriseError("policy_unsupported", message, { retryAfterMs: RETRY_AFTER_MS });
   }
+  return {
+    created_at: created_at ?? "",
+    request: { model, ...(metadata && { metadata }) },
+    policy: policy.data,
+  };
 }
 
 /**
- * The policy in a seq-0 event, with defaults for missing fields. Undefined when the bytes are no event, or hold a
- * policy that this version can't read.
+ * The policy in a seq-0 event, with defaults for missing fields. Undefined when the bytes are no event.
+ * @throws RepriseError `policy_unsupported` when a later version wrote it
  */
 export function readPolicy(requested: Uint8Array): EffectivePolicy | undefined {
   return readRequestMetadata(requested)?.policy;
+}
+
+function decodeObject(requested: Uint8Array): Partial<RequestedEvent> | undefined {
+  try {
+    return decodeEvent(requested) as Partial<RequestedEvent>;
+  } catch {
+    return undefined;
+  }
 }

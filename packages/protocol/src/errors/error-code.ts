@@ -57,6 +57,8 @@ export const ERROR_CATALOGUE = {
   broker_unavailable: { retryable: true },
   /** Moderation does not judge what was generated, and the policy shows nothing that was not judged. */
   moderation_unavailable: { retryable: true },
+  /** This node is older than the one that wrote the generation's policy, and can't read it. */
+  policy_unsupported: { retryable: true },
   /** No replica of the audit log answers. */
   audit_unavailable: { retryable: true },
   /** The storage of the audit log's archive can't be reached. */

@@ -40,6 +40,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "overloaded":
     case "broker_unavailable":
     case "moderation_unavailable":
+    case "policy_unsupported":
     case "audit_unavailable":
     case "archive_unavailable":
     case "connection_lost":

@@ -109,7 +109,12 @@ const DEFAULTS = {
   review: { answer: "redact", after_ms: 3_600_000 },
 } as const;
 
-/** As a log keeps it. The rules are kept apart, by their id: `ruleSetId`. */
+/**
+ * As a log keeps it. The rules are kept apart, by their id: `ruleSetId`.
+ *
+ * An older node ignores a field that it does not know. A later version that wants text held back has to say so by a new `mode`: that one
+ * makes older nodes show nothing.
+ */
 export const effectiveModerationSchema = z.object({
   mode: z.enum(["observe", "retract", "gate"]),
   rule_set: z.string(),

@@ -9,10 +9,10 @@ const MAX_CANCEL_AFTER_MS = 86_400_000;
 const MAX_LEAD_TOKENS = 1_000_000;
 const MAX_INTERVAL_MS = 10_000;
 
-const onDisconnect = z.union(
-  [z.literal("keep"), z.strictObject({ cancel_after: z.int().min(0).max(MAX_CANCEL_AFTER_MS) })],
-  { error: `must be "keep", or {cancel_after: 0 to ${MAX_CANCEL_AFTER_MS} ms}` },
-);
+const cancelWhenAbsent = z.strictObject({ cancel_after: z.int().min(0).max(MAX_CANCEL_AFTER_MS) });
+const onDisconnect = z.union([z.literal("keep"), cancelWhenAbsent], {
+  error: `must be "keep", or {cancel_after: 0 to ${MAX_CANCEL_AFTER_MS} ms}`,
+});
 const pace = z.strictObject({ max_lead_tokens: z.int().min(1).max(MAX_LEAD_TOKENS) });
 const delivery = z.strictObject({ min_interval_ms: z.int().min(0).max(MAX_INTERVAL_MS) });
 
@@ -48,14 +48,17 @@ export const DEFAULT_POLICY = {
   delivery: { min_interval_ms: 0 },
 } as const satisfies Policy;
 
-/** A policy in which nothing is left open. What a log of an earlier version does not say has its default. */
+/**
+ * A policy in which nothing is left open. What a log of an earlier version does not say has its default. Fields that a later version
+ * has added are ignored; a value that it has added makes the policy unreadable.
+ */
 export const effectivePolicySchema = z.object({
   max_attempts: z.int().default(DEFAULT_POLICY.max_attempts),
   on_worker_loss: z.enum(WORKER_LOSS_ANSWERS).default(DEFAULT_POLICY.on_worker_loss),
-  on_disconnect: onDisconnect.default(DEFAULT_POLICY.on_disconnect),
+  on_disconnect: z.union([z.literal("keep"), cancelWhenAbsent.strip()]).default(DEFAULT_POLICY.on_disconnect),
   timeouts: effectiveTimeoutsSchema,
-  pace: pace.optional(),
-  delivery: delivery.default(DEFAULT_POLICY.delivery),
+  pace: pace.strip().optional(),
+  delivery: delivery.strip().default(DEFAULT_POLICY.delivery),
   /** Undefined: off. Its rules are stored apart, so `tightenPolicy` leaves it to `tightenModeration`. */
   moderation: effectiveModerationSchema.optional(),
 });

@@ -11,7 +11,8 @@ export type TimeoutAnswer = (typeof TIMEOUT_ANSWERS)[number];
 /** Where there is nothing that could be tried again. */
 const FINAL_ANSWERS = ["complete", "fail"] as const;
 
-const MAX_TIMEOUT_MS = 86_400_000;
+/** The longest `after_ms`. */
+export const MAX_TIMEOUT_MS = 86_400_000;
 const afterMs = z.int().min(1).max(MAX_TIMEOUT_MS);
 
 /**

@@ -93,6 +93,20 @@ describe("an archived log", () => {
     );
   });
 
+  it("is not shown by a guess where a later version wrote its policy, and is there as it was generated", async () => {
+    await using filled = await openFilledArchive();
+    const ref = createRef();
+    const policy = moderatedPolicy({ mode: "quarantine" as "gate" });
+    filled.log(ref, [requested(ref, {}, policy), started(), delta("SECRET")], NOW_US);
+    await filled.commit();
+    await expect(Array.fromAsync(shownEvents(filled.reader, ref, { original: false }))).rejects.toMatchObject(
+      {
+        code: "policy_unsupported",
+      },
+    );
+    expect(await Array.fromAsync(shownEvents(filled.reader, ref, { original: true }))).toHaveLength(3);
+  });
+
   it("is shown as it was generated, its request too, where that is asked for", async () => {
     await using filled = await openFilledArchive();
     const ref = createRef();

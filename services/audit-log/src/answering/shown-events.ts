@@ -21,7 +21,7 @@ type Log = LogLayout<PlacedSegment>;
 /**
  * A log as a reader gets it who comes now: what was withdrawn is not there as it was, and what moderation has not let through is not there
  * at all. The cursors are those of the live stream, in both forms.
- * @throws RepriseError as `ArchiveReader.events`
+ * @throws RepriseError as `ArchiveReader.events`; `policy_unsupported`, unless `original`, when a later version wrote the log's policy
  */
 export async function* shownEvents(
   reader: ArchiveReader,

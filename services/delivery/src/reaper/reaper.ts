@@ -7,16 +7,16 @@ import {
   type QueuedJob,
   PRESENCE_LEASE_MS,
   readJobsAfter,
-  readPolicy,
   readQueueEnd,
   watchConnection,
 } from "@reprise/log";
-import { effectivePolicySchema, jobSubject, toRepriseError } from "@reprise/protocol";
+import { jobSubject, toRepriseError } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { execute } from "./execute.ts";
 import { ObservationWindow } from "./observation-window.ts";
 import { inspect } from "./inspect.ts";
 import { plan, type ReapReason, watchJob, type WatchedJob } from "./plan.ts";
+import { readReapPolicy } from "./read-reap-policy.ts";
 
 export interface ReaperOptions {
   broker: Broker;
@@ -131,8 +131,7 @@ export class Reaper {
   #meet(job: QueuedJob, nowMs: number): void {
     const key = keyOf(job);
     if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
-    // An unreadable policy of another version must not stop the watch over a generation.
-    const policy = readPolicy(job.payload) ?? effectivePolicySchema.parse({});
+    const policy = readReapPolicy(job.payload);
     this.#watched.set(key, watchJob(job, policy, nowMs));
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
   }

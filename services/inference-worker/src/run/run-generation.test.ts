@@ -1,5 +1,6 @@
 import type { GenerationLog } from "@reprise/log";
 import { type EventDraft, peekSeq, RepriseError } from "@reprise/protocol";
+import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
@@ -93,6 +94,19 @@ test("an engine that knows the input's tokens beforehand has them in the first e
   const events = await world.untilEnded(await world.submit());
   expect(events[1]).toMatchObject({ type: "generation.started", attempt: 1, input_tokens: 2 });
   expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 2, output_tokens: 3 } });
+});
+
+test("a generation whose policy a later version wrote is not run: its job goes back to the queue", async () => {
+  await using world = await openWorld();
+  const policy = moderatedPolicy({ mode: "quarantine" as "gate" });
+  const ref = await world.submit({ policy });
+  let isDone = false;
+  const job = { ack: async () => void (isDone = true) };
+  await expect(world.run(ref, createSimEngine(), { job })).rejects.toMatchObject({
+    code: "policy_unsupported",
+    retryable: true,
+  });
+  expect([isDone, typesOf(await world.read(ref))]).toEqual([false, ["generation.requested"]]);
 });
 
 test("an engine that fails before its first token fails the generation with its own error", async () => {

@@ -8,6 +8,7 @@ import {
   isHeld,
   type Job,
   type LogSnapshot,
+  readPolicy,
   storeCheckpoint,
 } from "@reprise/log";
 import {
@@ -114,7 +115,7 @@ async function runPlan(
   { job, model, known }: { job: Job; model: ServedModel; known: LogSnapshot | undefined },
 ): Promise<RunResult | StalePlan> {
   const snapshot = known ?? (await loadLog(context, job));
-  const requested = decodeEvent(snapshot.events[0]!) as RequestedEvent;
+  const requested = readRequested(snapshot.events[0]!);
   const transcript = foldLog(snapshot.events);
   const plans = toPlanContext(requested, model);
   const plan = toPlan(job, requested, transcript, plans);
@@ -127,6 +128,16 @@ async function runPlan(
   }
   if (await isHeldAlready(context, job, transcript)) return "held";
   return executePlan({ context, job, model, snapshot, requested, transcript, plans }, plan);
+}
+
+/**
+ * The log's first event, which is not the request where that has expired. A policy of a later version is not run by a guess: the job goes
+ * back to the queue, for a newer worker.
+ * @throws RepriseError `policy_unsupported`
+ */
+function readRequested(first: Uint8Array): RequestedEvent {
+  const requested = decodeEvent(first) as RequestedEvent;
+  return { ...requested, policy: readPolicy(first)! };
 }
 
 interface PlannedRun {

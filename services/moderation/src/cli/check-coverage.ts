@@ -2,7 +2,10 @@ import { type GenerationLog, readPolicy } from "@reprise/log";
 import { type GenerationRef, type JudgedSpan, peekSeq } from "@reprise/protocol";
 import { uncovered } from "../domain/coverage.ts";
 
-/** @returns whether every event was judged; undefined for a generation that is not moderated */
+/**
+ * @returns whether every event was judged; undefined for a generation that is not moderated
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `policy_unsupported`, `broker_unavailable`
+ */
 export async function checkCoverage(
   log: GenerationLog,
   ref: GenerationRef,

@@ -53,3 +53,14 @@ test("what one try has withdrawn is told though another one appends what was lef
   expect(events.filter(({ type }) => type === "moderation.redacted")).toHaveLength(2);
   expect(told).toEqual([events.at(-1)!.seq]);
 });
+
+test("a log whose policy a later version wrote is not judged by a guess", async () => {
+  await using world = await openWorld();
+  const { ref, append } = await world.create([{ terms: ["other"] }], { mode: "quarantine" as "gate" });
+  await append(STARTED, delta("a secret"), COMPLETED);
+  const ruleSet = compileRuleSet("x".repeat(26), [{ terms: ["secret"] }]);
+  await expect(rejudgeLog(world.log, ref, { ruleSet, apply: () => {} })).rejects.toMatchObject({
+    code: "policy_unsupported",
+  });
+  expect(await world.read(ref)).toHaveLength(4);
+});

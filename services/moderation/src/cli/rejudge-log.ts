@@ -35,7 +35,7 @@ export interface RejudgeOptions {
 
 /**
  * Judges a log by other rules. Unless told to apply what they decide, it changes nothing.
- * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `broker_unavailable`
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `policy_unsupported`, `broker_unavailable`
  */
 export async function rejudgeLog(
   log: GenerationLog,

@@ -97,6 +97,33 @@ test("what is not moderated is passed over from its first event on", async () =>
   expect([judged.judging.size, judged.judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
 });
 
+test.each([
+  ["from its beginning", 0],
+  ["from its middle", 2],
+] as const)(
+  "a log whose policy a later version wrote is not judged, told once, and holds up nothing else: taken up %s",
+  async (_, from) => {
+    await using world = await openWorld();
+    const written = await world.create(RULES, { mode: "quarantine" as "gate" });
+    await written.append(STARTED, delta("a secret"), COMPLETED);
+    const told: unknown[] = [];
+    const first = Promise.withResolvers<void>();
+    const onError = (error: unknown) => {
+      told.push(error);
+      first.resolve();
+    };
+    using judged = judge(world, { onError });
+    const events = (await eventsOf(world, written)).slice(from);
+    judged.judging.take(events);
+    await first.promise;
+    await expect.poll(() => judged.judging.size).toBe(0);
+    expect(told).toMatchObject([{ code: "policy_unsupported" }]);
+    expect(judged.judging.settledStreamSeq).toBe(events.at(-1)!.streamSeq);
+    expect(await world.log.verdicts.readVerdictFromLeader(written.ref)).toBeUndefined();
+    expect(await world.read(written.ref)).toHaveLength(4);
+  },
+);
+
 test("a log without its rules stays unjudged, and holds up nothing else", async () => {
   await using world = await openWorld();
   const written = await world.create(RULES);

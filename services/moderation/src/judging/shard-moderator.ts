@@ -1,5 +1,6 @@
 import { Semaphore, isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/log";
 import {
+  type EffectiveModeration,
   type GenerationId,
   type GenerationRef,
   isTerminal,
@@ -44,7 +45,7 @@ const LOADS = 16;
 export class ShardModerator {
   readonly #context: ModeratorContext;
   readonly #entries = new Map<GenerationId, Entry>();
-  /** Generations whose policy has moderation off, as long as they run. */
+  /** Generations whose policy has moderation off, or can't be read here, as long as they run. */
   readonly #unmoderated = new Set<GenerationId>();
   readonly #loads = new Semaphore(LOADS);
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -133,11 +134,11 @@ export class ShardModerator {
     for (const { judged } of this.#entries.values()) judged?.close();
   }
 
-  /** @returns undefined for a generation that is not moderated */
+  /** @returns undefined for a generation that is not judged here */
   #begin(event: IncomingEvent): Entry | undefined {
     const { ref } = event;
     const isFirst = peekSeq(event.payload) === 0;
-    if (isFirst && !readPolicy(event.payload)?.moderation) {
+    if (isFirst && !this.#moderationIn(event.payload)) {
       this.#passOver(ref.generation);
       return undefined;
     }
@@ -159,8 +160,7 @@ export class ShardModerator {
     const { ref } = entry;
     try {
       const snapshot = known ?? (await this.#loads.run(() => this.#context.log.reader.readLog(ref)));
-      const [first] = snapshot.events;
-      const moderation = first && peekSeq(first) === 0 ? readPolicy(first)?.moderation : undefined;
+      const moderation = this.#moderationIn(snapshot.events[0]);
       if (!moderation) {
         this.#entries.delete(ref.generation);
         this.#passOver(ref.generation);
@@ -187,6 +187,20 @@ export class ShardModerator {
       void this.#open(entry);
     }, REOPEN_AFTER_MS);
     this.#timers.add(timer);
+  }
+
+  /**
+   * Undefined where a log has none, or one of a later version: that is told, and left to a newer replica. Judged by half of its policy, the
+   * text would be cleared for readers on newer nodes too.
+   */
+  #moderationIn(first: Uint8Array | undefined): EffectiveModeration | undefined {
+    if (!first || peekSeq(first) !== 0) return undefined;
+    try {
+      return readPolicy(first)?.moderation;
+    } catch (error) {
+      this.#context.onError(error);
+      return undefined;
+    }
   }
 
   #passOver(generation: GenerationId): void {

@@ -64,7 +64,8 @@ export class GenerationCache {
 
   /**
    * @param snapshot at least one event
-   * @throws RepriseError `protocol_violation` when it holds what is no event at its place
+   * @throws RepriseError `protocol_violation` when it holds what is no event at its place, `policy_unsupported` when a later version wrote
+   *   its policy
    */
   constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
     this.ref = ref;

@@ -1,0 +1,49 @@
+import { DEFAULT_POLICY, encodeEvent } from "@reprise/protocol";
+import { createRef, requested } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { readReapPolicy } from "./read-reap-policy.ts";
+
+const DAY = { after_ms: 86_400_000, answer: "fail" };
+const { queue, total } = DEFAULT_POLICY.timeouts;
+const COMPLETE = { after_ms: 5, answer: "complete" };
+
+function written(policy: unknown): Uint8Array {
+  return encodeEvent(0, requested(createRef(), {}, policy as typeof DEFAULT_POLICY));
+}
+
+test.each([
+  ["nothing", undefined, { on_disconnect: "keep", timeouts: { queue, total } }],
+  [
+    "a mode of moderation",
+    { moderation: { mode: "quarantine" } },
+    { on_disconnect: "keep", timeouts: { queue, total } },
+  ],
+  [
+    "an answer to one timeout",
+    {
+      on_disconnect: { cancel_after: 3 },
+      timeouts: { queue: { after_ms: 5, answer: "ask" }, total: COMPLETE },
+    },
+    { on_disconnect: { cancel_after: 3 }, timeouts: { queue: DAY, total: COMPLETE } },
+  ],
+  [
+    "an answer to absence",
+    { on_disconnect: { pause_after: 3 }, timeouts: { queue: COMPLETE } },
+    { on_disconnect: "keep", timeouts: { queue: COMPLETE, total } },
+  ],
+  [
+    "a form of timeouts",
+    { timeouts: "long" },
+    { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY } },
+  ],
+  ["a form of policy", 7, { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY } }],
+])("a reaper acts on the rest of a policy in which a later version wrote %s", (_what, policy, expected) => {
+  expect(readReapPolicy(written(policy))).toEqual(expected);
+});
+
+test("a job that is no event has the default policy", () => {
+  expect(readReapPolicy(new TextEncoder().encode("forged"))).toEqual({
+    on_disconnect: "keep",
+    timeouts: { queue, total },
+  });
+});

@@ -1,0 +1,38 @@
+import { decodeEvent, effectivePolicySchema, MAX_TIMEOUT_MS } from "@reprise/protocol";
+import * as z from "zod";
+import type { ReapPolicy } from "./plan.ts";
+
+/** The most that a policy of this version may ask for. */
+const LONGEST = { after_ms: MAX_TIMEOUT_MS, answer: "fail" } as const;
+const KEEP = "keep";
+
+const { on_disconnect, timeouts } = effectivePolicySchema.shape;
+const { queue, total } = timeouts.unwrap().shape;
+
+/** Each field by itself, so that one that a later version wrote leaves the others as they are. */
+const reapPolicySchema = z
+  .object({
+    on_disconnect: on_disconnect.catch(KEEP),
+    timeouts: z
+      .object({ queue: queue.catch(LONGEST), total: total.catch(LONGEST) })
+      .prefault({})
+      .catch({ queue: LONGEST, total: LONGEST }),
+  })
+  .catch({ on_disconnect: KEEP, timeouts: { queue: LONGEST, total: LONGEST } });
+
+/**
+ * What a reaper has to know of a job's policy. Where a later version wrote what this one can't read, the reaper still ends the generation
+ * in bounded time, and never before a newer node would: it takes the longest time, and leaves absent readers to newer nodes. A payload
+ * that is no event has the defaults.
+ */
+export function readReapPolicy(requested: Uint8Array): ReapPolicy {
+  return reapPolicySchema.parse(policyIn(requested) ?? {});
+}
+
+function policyIn(requested: Uint8Array): unknown {
+  try {
+    return (decodeEvent(requested) as { policy?: unknown }).policy;
+  } catch {
+    return undefined;
+  }
+}
