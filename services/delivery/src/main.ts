@@ -14,18 +14,18 @@ await runService(
   async () => {
     const env = parseDeliveryEnvironment(process.env);
     const load = async () => {
-      const [tenancy, names, classifiers] = await Promise.all([
+      const [tenancy, models, classifiers] = await Promise.all([
         loadTenantsFile(env.REPRISE_TENANTS_FILE),
         loadModelNames(env.REPRISE_MODELS_FILE),
         loadClassifierNames(env.REPRISE_CLASSIFIERS_FILE),
       ]);
       if (classifiers) assertKnownClassifiers(tenancy, classifiers, env.REPRISE_TENANTS_FILE);
-      return [tenancy, names] as const;
+      return { tenancy, names: { models, classifiers } };
     };
-    const [tenancy, models] = await load();
+    const { tenancy, names } = await load();
     const tenants = createTenantDirectory(tenancy);
     return startBrokerService("delivery", env, async (context) => {
-      const delivery = await startDelivery({ ...context, ...toDeliverySettings(env), tenants, models });
+      const delivery = await startDelivery({ ...context, ...toDeliverySettings(env), tenants, ...names });
       return {
         service: delivery,
         does: "listening",
@@ -33,9 +33,9 @@ await runService(
         announceStop: () => delivery.announceStop(),
         noticeMs: env.REPRISE_DRAIN_NOTICE_MS ?? DRAIN_NOTICE_MS,
         async reload() {
-          const [nextTenancy, names] = await load();
-          tenants.reload(nextTenancy);
-          delivery.setModels(names);
+          const next = await load();
+          tenants.reload(next.tenancy);
+          delivery.setNames(next.names);
         },
       };
     });

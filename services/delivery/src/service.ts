@@ -38,6 +38,8 @@ export interface DeliveryOptions extends DeliverySettings {
   broker: Broker;
   tenants: TenantDirectory;
   models: ReadonlySet<string>;
+  /** The classifiers that rules of requests may name. Default: any, for this node does not know them. */
+  classifiers?: ReadonlySet<string> | undefined;
   /** Whether the broker takes appends. Default: as long as it is connected. */
   brokerWatch?: BrokerWatch;
   logger: Logger;
@@ -62,8 +64,8 @@ export interface Delivery extends AsyncDisposable {
   readonly url: string;
   /** Why it can't serve now, in words for people: empty when it can. */
   notReadyBecause(): readonly string[];
-  /** Replaces the public names of the models that can be asked for. */
-  setModels(names: ReadonlySet<string>): void;
+  /** Replaces the public names that requests may use. */
+  setNames(names: Pick<DeliveryOptions, "models" | "classifiers">): void;
   /** Stops being ready, and goes on serving. */
   announceStop(): void;
   /**
@@ -82,7 +84,7 @@ const RECORDINGS = 16;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
-  const { broker, tenants, models, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
+  const { broker, tenants, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
   const {
     maxConnectionsPerAddress,
     requestBytes,
@@ -128,7 +130,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     },
     onError,
   });
-  let served = models;
+  let names: Pick<DeliveryOptions, "models" | "classifiers"> = options;
   const readers = new ReaderRegistry({ heartbeatMs });
   const node = parseNodeId(createWriterName());
   const presence = new Presence({
@@ -191,7 +193,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       delivered,
       bodies,
       shards,
-      hasModel: (model) => served.has(model),
+      hasModel: (model) => names.models.has(model),
+      classifiers: () => names.classifiers,
       logger,
       draining: draining.signal,
     },
@@ -240,7 +243,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   return {
     url,
     notReadyBecause,
-    setModels: (names) => (served = names),
+    setNames: (next) => (names = next),
     announceStop,
     drain,
     close,

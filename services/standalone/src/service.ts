@@ -130,7 +130,7 @@ export async function startPlatform(
       }),
     );
   }
-  const names = new Set(models.keys());
+  const names = namesOf(models, classifiers);
   const settings = toDeliverySettings(env);
   // Closed after delivery, so that it can be asked while that drains.
   let notReadyBecause: () => readonly string[] = () => ["starting"];
@@ -138,7 +138,7 @@ export async function startPlatform(
   const { REPRISE_HOST: host, REPRISE_OPS_PORT: port } = env;
   const ops = port === undefined ? undefined : stack.use(await startOpsServer(handler, { host, port }));
   const delivery = stack.use(
-    await startDelivery({ broker, brokerWatch, tenants, models: names, logger, metrics, ...settings }),
+    await startDelivery({ broker, brokerWatch, tenants, ...names, logger, metrics, ...settings }),
   );
   notReadyBecause = () => delivery.notReadyBecause();
   if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
@@ -163,11 +163,16 @@ export async function startPlatform(
       }
       await moderation.reload(judges);
       await worker.reload(next);
-      delivery.setModels(new Set(next.keys()));
+      delivery.setNames(namesOf(next, judges));
     },
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** What requests may name. Here, other than at a delivery node of its own, all classifiers are known: without a file there are none. */
+function namesOf(models: ReadonlyMap<string, unknown>, classifiers: ReadonlyMap<string, unknown>) {
+  return { models: new Set(models.keys()), classifiers: new Set(classifiers.keys()) };
 }
 
 function vkeysOf({ signer, earlier }: AuditStorage): string[] {

@@ -31,6 +31,8 @@ import { toRequested } from "./to-requested.ts";
 export interface CreateOptions {
   log: GenerationLog;
   ruleSets: RuleSetStore;
+  /** The classifiers that rules may name. Default: any, for this node does not know them. */
+  classifiers?: ReadonlySet<string> | undefined;
   shards: number;
   tenant: TenantId;
   tenantPolicy: Policy;
@@ -72,7 +74,8 @@ const OTHERS_MS = 1_000;
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, ruleSets, shards, tenant, tenantPolicy, request, idempotencyKey, joinOnly } = options;
+  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, request, idempotencyKey, joinOnly } =
+    options;
   const generation =
     idempotencyKey === undefined
       ? createGenerationId(randomBytes(17), shards)
@@ -93,7 +96,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     );
   }
 
-  const policies = { tenantPolicy, requestPolicy: request.policy ?? {} };
+  const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const moderation = await keepModeration(ruleSets, tenant, policies);
   const { requested, payload } = encodeRequested(ref, options, moderation);
   options.onCreating?.(ref);

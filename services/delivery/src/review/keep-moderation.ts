@@ -2,11 +2,22 @@ import type { RuleSetStore } from "@reprise/log";
 import {
   type EffectiveModeration,
   MODERATION_LIMITS,
+  type ModerationRule,
   type Policy,
+  RepriseError,
   type TenantId,
   tightenModeration,
 } from "@reprise/protocol";
 import { assertRules } from "@reprise/rules";
+
+const RULES = "policy.moderation.rules";
+
+export interface KeepModeration {
+  readonly tenantPolicy: Policy;
+  readonly requestPolicy: Policy;
+  /** The classifiers that there are; undefined where this node does not know them. */
+  readonly classifiers: ReadonlySet<string> | undefined;
+}
 
 /**
  * What a new generation is to be judged by: the tenant's moderation and the request's, made one, with its rules stored under the name
@@ -16,14 +27,27 @@ import { assertRules } from "@reprise/rules";
 export async function keepModeration(
   ruleSets: RuleSetStore,
   tenant: TenantId,
-  { tenantPolicy, requestPolicy }: { tenantPolicy: Policy; requestPolicy: Policy },
+  { tenantPolicy, requestPolicy, classifiers }: KeepModeration,
 ): Promise<EffectiveModeration | undefined> {
-  assertRules(requestPolicy.moderation?.rules ?? [], "policy.moderation.rules", {
+  const requested = requestPolicy.moderation?.rules ?? [];
+  assertRules(requested, RULES, {
     termsLength: MODERATION_LIMITS.requestTermsLength,
     patternCost: MODERATION_LIMITS.requestPatternCost,
   });
+  if (classifiers) assertClassifiers(requested, classifiers);
   const moderation = tightenModeration(tenantPolicy.moderation, requestPolicy.moderation);
   if (!moderation) return undefined;
   const { rules, ...effective } = moderation;
   return { ...effective, rule_set: await ruleSets.keep(tenant, rules) };
+}
+
+/** A rule for a classifier that does not exist would judge nothing: its text would count as unjudged. */
+function assertClassifiers(rules: readonly ModerationRule[], known: ReadonlySet<string>): void {
+  for (const [index, rule] of rules.entries()) {
+    if (typeof rule === "string" || !("classifier" in rule) || known.has(rule.classifier)) continue;
+    const param = `${RULES}.${index}.classifier`;
+    throw new RepriseError("invalid_request", `${param}: there is no classifier "${rule.classifier}" here.`, {
+      param,
+    });
+  }
 }

@@ -21,6 +21,8 @@ export interface RouteContext {
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;
+  /** The classifiers that rules may name; undefined where this node does not know them. */
+  readonly classifiers: () => ReadonlySet<string> | undefined;
   readonly logger: Logger;
   /** Aborted when the node begins to drain. */
   readonly draining: AbortSignal;

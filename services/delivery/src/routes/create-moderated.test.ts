@@ -25,6 +25,31 @@ test("rules alone moderate nothing: the mode is off by default", async () => {
   expect(await readRuleSet(platform.broker.main, ref.tenant, id)).toBeUndefined();
 });
 
+test("refuses a classifier that does not exist by its name, in any mode, and creates nothing", async () => {
+  await using platform = await openPlatform({ classifiers: new Set(["omni"]) });
+  const rulesOf = (classifier: string) => ["cards", { classifier }] satisfies ModerationRule[];
+  const create = (body: unknown) => call(`${platform.node.url}/v1/generations`, { body });
+  for (const mode of ["gate", "off"] as const) {
+    const { status, json } = await create(moderatedBody({ mode, rules: rulesOf("omny") }));
+    expect([status, json]).toMatchObject([
+      400,
+      { error: { code: "invalid_request", param: "policy.moderation.rules.1.classifier" } },
+    ]);
+  }
+  const manager = await jetstreamManager(platform.broker.main);
+  expect((await manager.streams.info(JOBS_STREAM)).state.messages).toBe(0);
+  expect((await create(moderatedBody({ mode: "gate", rules: rulesOf("omni") }))).status).toBe(201);
+});
+
+test("a node that does not know the classifiers takes any name, until it is told of them", async () => {
+  await using platform = await openPlatform();
+  const body = moderatedBody({ mode: "gate", rules: [{ classifier: "omny" }] });
+  const create = async () => (await call(`${platform.node.url}/v1/generations`, { body })).status;
+  expect(await create()).toBe(201);
+  platform.node.delivery.setNames({ models: new Set(["sim"]), classifiers: new Set(["omni"]) });
+  expect(await create()).toBe(400);
+});
+
 test("refuses an unusable rule by its name, in any mode, and creates nothing", async () => {
   await using platform = await openPlatform();
   for (const mode of ["gate", "off"] as const) {

@@ -75,6 +75,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const { ref, requested, joined, first } = await createGeneration({
       log,
       ruleSets,
+      classifiers: context.classifiers(),
       shards,
       tenant,
       tenantPolicy: policy,

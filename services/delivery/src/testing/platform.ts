@@ -94,6 +94,7 @@ export type NodeOptions = Partial<
     | "servesOps"
     | "arrivalMs"
     | "models"
+    | "classifiers"
     | "drainGraceMs"
     | "readerLeaseMs"
     | "brokerBudgetMs"
