@@ -15,6 +15,8 @@ export interface DemoPlatform extends AsyncDisposable {
   readonly model: string;
   /** Whether tokens come from the built-in simulator. */
   readonly simulated: boolean;
+  /** Where the model server is; undefined for the simulator. */
+  readonly server: string | undefined;
   readonly watch: EngineWatch;
 }
 
@@ -52,6 +54,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
     dataDir,
     model,
     simulated: model === "sim",
+    server: env["OPENAI_BASE_URL"] || undefined,
     watch,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -1,5 +1,7 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { createClient, type GenerationStream } from "@reprise/client";
+import { DEFAULT_POLICY } from "@reprise/protocol";
+import { announceWait } from "./announce-wait.ts";
 import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
 import { showAudit } from "./show-audit.ts";
 import { showRedaction } from "./show-redaction.ts";
@@ -22,11 +24,21 @@ const PROMPT = "Why should a token stream be durable?";
 const CUT_AFTER_EVENTS = 25;
 /** How long a cancelled generation's engine request may stay open. */
 const ENGINE_PATIENCE_MS = 5_000;
+/** After so long without a token the demo says what it waits for. */
+const SILENCE_MS = 3_000;
+
+export interface DemoOptions {
+  /** How long the model may take to its first token. Default: as long as the platform's policies let it. */
+  readonly firstTokenMs?: number;
+  /** Default 3 s. */
+  readonly silenceMs?: number;
+}
 
 /** Runs the demo and tells about it. Returns whether everything that it claims was seen to be true. */
 export async function runDemo(
   env: Readonly<Record<string, string | undefined>>,
   out: Output,
+  options: DemoOptions = {},
 ): Promise<boolean> {
   await using platform = await startDemoPlatform(env);
   out.write(`\nReprise is up at ${platform.url}, with a nats-server of its own. `);
@@ -36,7 +48,7 @@ export async function runDemo(
       : `The engine is ${platform.model}.\n\n`,
   );
   if (platform.simulated) await warmUp(platform);
-  const resume = await showResume(platform, out);
+  const resume = await showResume(platform, out, options);
   if (resume === "unfit") return false;
   const cancel = await showCancel(platform, out);
   const redaction = await showRedaction(platform, out);
@@ -54,8 +66,12 @@ async function warmUp({ url, apiKey, model, watch }: DemoPlatform): Promise<void
   watch.pieces.length = 0;
 }
 
-async function showResume(platform: DemoPlatform, out: Output): Promise<boolean | "unfit"> {
-  const { url, apiKey, model, simulated, watch } = platform;
+async function showResume(
+  platform: DemoPlatform,
+  out: Output,
+  { firstTokenMs = DEFAULT_POLICY.timeouts.first_token.after_ms, silenceMs = SILENCE_MS }: DemoOptions,
+): Promise<boolean | "unfit"> {
+  const { url, apiKey, model, simulated, server, watch } = platform;
   await using relay = await openTcpRelay(url);
   const direct = createClient({ url, apiKey });
   const overRelay = createClient({ url: relay.url, apiKey });
@@ -64,6 +80,7 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean 
   const request = {
     model,
     input: PROMPT,
+    policy: { timeouts: { first_token: { after_ms: firstTokenMs } } },
     ...(simulated && { options: { tokens: 120, tokens_per_second: 50 } }),
   };
   const disturbed = overRelay.generations.run(request);
@@ -71,7 +88,14 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean 
   let connections = 0;
 
   out.write(`> ${PROMPT}\n\n`);
+  using waiting = announceWait({
+    text: () =>
+      `Waiting for the first token of ${server ?? "the simulator"}, ${firstTokenMs / 1_000} s at most …\n\n`,
+    afterMs: silenceMs,
+    write: (text) => out.write(text),
+  });
   const mine = await read(disturbed, (event, count) => {
+    if (event.type !== "generation.started") waiting[Symbol.dispose]();
     out.write(event.text ?? "");
     undisturbed ??= read(direct.generations.stream(disturbed.id!));
     if (count === CUT_AFTER_EVENTS) {
@@ -85,7 +109,7 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean 
   const { status, error } = await disturbed.done();
   const unfit = unfitAnswer(
     { status, error, events: mine.events.length },
-    { cutAfterEvents: CUT_AFTER_EVENTS },
+    { cutAfterEvents: CUT_AFTER_EVENTS, server, failure: watch.failure },
   );
   if (unfit !== undefined) {
     out.write(`${unfit}\n`);
@@ -94,14 +118,14 @@ async function showResume(platform: DemoPlatform, out: Output): Promise<boolean 
 
   const verdict = compareReaders(theirs.events, mine.events);
   const latency = addedLatency(watch.pieces[0]!, theirs.arrivals);
-  const firstTokenMs = mine.arrivals[0]!.at - startedAt;
+  const tookMs = mine.arrivals[0]!.at - startedAt;
   const resumed = connections > 0 && disturbed.reconnects > 0;
   const rows: [string, string][] = [
     [
       "TCP connections destroyed in mid-stream",
       `${connections}, resumed ${disturbed.reconnects} time(s) by the SDK`,
     ],
-    ["time to first token, create included", `${firstTokenMs.toFixed(1)} ms`],
+    ["time to first token, create included", `${tookMs.toFixed(1)} ms`],
     ["added latency, engine to reader", `p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms`],
     ["events", `${theirs.events.length} seen by the undisturbed reader, ${mine.events.length} by the other`],
     ["lost / repeated / reordered", `${verdict.lost} / ${verdict.repeated} / ${verdict.reordered}`],
@@ -128,7 +152,7 @@ async function showCancel(
   });
   const endedAfterMs = await Promise.race([
     engineEnded,
-    setTimeout(ENGINE_PATIENCE_MS, undefined, { ref: false }),
+    delay(ENGINE_PATIENCE_MS, undefined, { ref: false }),
   ]);
   const closed = endedAfterMs !== undefined;
   const engine = closed
@@ -141,7 +165,7 @@ async function showCancel(
 /** Reads a stream to its end, and tells of each event as it comes. */
 async function read(
   stream: GenerationStream,
-  onEvent?: (event: { text?: string }, count: number) => void,
+  onEvent?: (event: { type: string; text?: string }, count: number) => void,
 ): Promise<Reading> {
   const reading: Reading = { events: [], arrivals: [] };
   let end = 0;
@@ -152,7 +176,7 @@ async function read(
       end += text.length;
       reading.arrivals.push({ end, at: performance.now() });
     }
-    onEvent?.(text === undefined ? {} : { text }, reading.events.length);
+    onEvent?.({ type: event.type, ...(text !== undefined && { text }) }, reading.events.length);
   }
   return reading;
 }

@@ -6,14 +6,20 @@ export interface EngineWatch {
   idle(): Promise<void>;
   /** When each piece of text left the engine, per request: its end in the whole text, and the time. */
   readonly pieces: { end: number; at: number }[][];
+  /** What the engine last failed with by itself. */
+  readonly failure: Error | undefined;
 }
 
 /** The same engine, watched: when its tokens leave it, and when its requests begin and end. */
 export function watchEngine(engine: Engine): { engine: Engine; watch: EngineWatch } {
   let open = 0;
   const waiting: (() => void)[] = [];
+  let failure: Error | undefined;
   const watch: EngineWatch = {
     pieces: [],
+    get failure() {
+      return failure;
+    },
     idle: () => (open === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
   const watched: Engine = {
@@ -28,6 +34,9 @@ export function watchEngine(engine: Engine): { engine: Engine; watch: EngineWatc
             pieces.push({ end: (pieces.at(-1)?.end ?? 0) + event.text.length, at: performance.now() });
           yield event;
         }
+      } catch (thrown) {
+        if (thrown instanceof Error && !options.signal.aborted) failure = thrown;
+        throw thrown;
       } finally {
         open--;
         if (open === 0) for (const resolve of waiting.splice(0)) resolve();
