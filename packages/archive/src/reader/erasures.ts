@@ -14,9 +14,11 @@ export function erasuresOf(records: readonly ArchiveRecord[]): Erasures {
   if (!records.some(({ kind }) => kind === "key_destroyed")) return NOTHING;
   const kids = new Set<string>();
   const generations = new Map<string, string>();
-  const requested = new Map<string, readonly string[]>();
+  const requested = new Map<string, string[]>();
   for (const record of records) {
-    if (record.kind === "erasure_requested") requested.set(record.id, record.generations);
+    // Each request of an erasure names what the earlier ones have not.
+    if (record.kind === "erasure_requested")
+      requested.set(record.id, [...(requested.get(record.id) ?? []), ...record.generations]);
     if (record.kind !== "key_destroyed") continue;
     for (const kid of record.kids) kids.add(kid);
     for (const generation of requested.get(record.id) ?? []) generations.set(generation, record.at);

@@ -15,8 +15,8 @@ export interface Erasure {
 }
 
 /**
- * The erasures of a tenant, oldest first. One may have several requests: each later one names all generations so far, and further places
- * of the live streams. One that is finished is begun again by further generations, not by places.
+ * The erasures of a tenant, oldest first. One may have several requests: each later one names further generations, or further places of
+ * the live streams, and all of them count. One that is finished is begun again by further generations, not by places.
  */
 export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
   const erasures = new Map<string, Erasure>();
@@ -24,7 +24,8 @@ export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
     if (record.kind === "erasure_requested") {
       const known = erasures.get(record.id);
       const { at, by, reason, tag } = known ?? record;
-      const { id, generations } = record;
+      const { id } = record;
+      const generations = [...new Set([...(known?.generations ?? []), ...record.generations])].toSorted();
       const doneAt = known?.generations.length === generations.length ? known.doneAt : undefined;
       erasures.set(id, { id, at, by, reason, tag, generations, doneAt });
     } else if (record.kind === "key_destroyed") {

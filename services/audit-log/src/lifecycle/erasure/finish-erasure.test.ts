@@ -1,11 +1,12 @@
+import { type ArchiveRecord, erasuresOf, type PlacesByStream } from "@reprise/archive";
 import { isPurged } from "@reprise/log";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";
 import { openLifecycleWorld, SETTLE_MS, writeLog } from "../../testing/worlds/lifecycle-world.ts";
-import { erasuresIn } from "./erasures.ts";
+import { type Erasure, erasuresIn } from "./erasures.ts";
 import { finishErasure } from "./finish-erasure.ts";
-import { requestDraft } from "./request-draft.ts";
+import { recordsDraft, requestDraft } from "./request-draft.ts";
 
 async function openWorld() {
   const world = await openLifecycleWorld();
@@ -37,6 +38,29 @@ test("what another process has finished stays so when this one says what else be
   const { archive } = context;
   await archive.append((state) => requestDraft(state, tenant, known, { purged: {}, at: known.at }));
   expect(erasuresIn(archive.state.records(tenant))).toEqual([{ ...finished, at: known.at }]);
+});
+
+test("each request of an erasure names what no earlier one has, and all of them count", async () => {
+  await using world = await openWorld();
+  const { refs, tenant } = world;
+  const { archive } = await world.openContext();
+  const ids = refs.map(({ generation }) => generation).toSorted();
+  const first = { ...(await beginErasure(await world.openContext(), [refs[0]])), doneAt: undefined };
+  const places = { OPS: { created: "2026-01-01T00:00:00Z", ranges: [[7, 9]] satisfies [number, number][] } };
+  const request = (erasure: Erasure, purged: PlacesByStream) =>
+    archive.append((state) => requestDraft(state, tenant, erasure, { purged, at: first.at }));
+  await archive.refresh();
+  await request({ ...first, generations: ids }, {});
+  await request(first, places);
+  const destroyed: ArchiveRecord = { kind: "key_destroyed", at: first.at, id: first.id, kids: [] };
+  await archive.append(() => recordsDraft(tenant, [destroyed]));
+  const records = archive.state.records(tenant);
+  const named = records.flatMap((record) =>
+    record.kind === "erasure_requested" ? [record.generations] : [],
+  );
+  expect(named).toEqual([[refs[0].generation], [refs[1].generation], []]);
+  expect(erasuresIn(records)).toMatchObject([{ generations: ids, doneAt: first.at }]);
+  expect([...erasuresOf(records).generations.keys()].toSorted()).toEqual(ids);
 });
 
 test("an erasure that is to be left commits nothing more, and purges nothing", async () => {

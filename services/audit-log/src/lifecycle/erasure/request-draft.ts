@@ -1,5 +1,5 @@
 import type { ArchiveRecord, ArchiveState, Draft, PlacesByStream } from "@reprise/archive";
-import { type Erasure, generationsOf } from "./erasures.ts";
+import { type Erasure, erasuresIn } from "./erasures.ts";
 
 /** A commit of nothing but records of one tenant. They are hashed as they are: with their fields in the order of the schema. */
 export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]): Draft {
@@ -13,7 +13,7 @@ export interface RequestedNow {
   readonly at: string;
 }
 
-/** Says what an erasure takes away: of its generations also those that only `state` knows of. */
+/** Says what an erasure takes away that no earlier request of it has named: for a large one that is mostly places, and no generation. */
 export function requestDraft(
   state: ArchiveState,
   tenant: string,
@@ -21,6 +21,7 @@ export function requestDraft(
   { purged, at }: RequestedNow,
 ): Draft {
   const { id, by, reason, tag } = erasure;
+  const named = new Set(erasuresIn(state.records(tenant)).find((one) => one.id === id)?.generations);
   return recordsDraft(tenant, [
     {
       kind: "erasure_requested",
@@ -29,7 +30,7 @@ export function requestDraft(
       by,
       reason,
       ...(tag !== undefined && { tag }),
-      generations: generationsOf(state, tenant, erasure),
+      generations: erasure.generations.filter((generation) => !named.has(generation)).toSorted(),
       purged,
     },
   ]);
