@@ -1,5 +1,6 @@
 import { headers, type Msg } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
+import { JETSTREAM_ERROR } from "./error-codes.ts";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 
@@ -68,14 +69,15 @@ interface PubAck {
   error?: { err_code: number; description?: string };
 }
 
-const WRONG_LAST_SEQUENCE = 10_071;
-const EARLIER_PUBLISH_IN_FLIGHT = 10_164;
+const CONFLICTS: ReadonlySet<number> = new Set([
+  JETSTREAM_ERROR.wrongLastSequence,
+  JETSTREAM_ERROR.earlierPublishInFlight,
+]);
 
 function readAnswer(reply: Msg): PublishOutcome {
   const { seq, duplicate = false, error } = reply.json<PubAck>();
   if (error) {
-    if (error.err_code === WRONG_LAST_SEQUENCE || error.err_code === EARLIER_PUBLISH_IN_FLIGHT)
-      return { kind: "conflict" };
+    if (CONFLICTS.has(error.err_code)) return { kind: "conflict" };
     const detail = `${error.err_code} ${error.description ?? ""}`;
     return { kind: "unavailable", reason: "broker_error", detail };
   }

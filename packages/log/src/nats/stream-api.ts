@@ -1,5 +1,6 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
+import { isNoMessage } from "./error-codes.ts";
 
 /** What an answer of the stream API has beside its own fields. */
 interface Answer {
@@ -7,8 +8,6 @@ interface Answer {
 }
 
 const TIMEOUT_MS = 5_000;
-/** No message with this subject; no message with this sequence, which the broker says in two ways. */
-const NOT_THERE: ReadonlySet<number | undefined> = new Set([10_037, 10_043, 10_057]);
 
 /**
  * One question to the leader of a stream. What is not there is an answer: one without content.
@@ -31,7 +30,7 @@ export async function requestStreamApi<T extends object>(
   }
   const answer = reply.json<T & Answer>();
   const { error } = answer;
-  if (error && !NOT_THERE.has(error.err_code))
+  if (error && !isNoMessage(error.err_code))
     throw streamUnavailable(stream, `${error.err_code} ${error.description}`);
   return answer;
 }

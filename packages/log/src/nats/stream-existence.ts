@@ -1,7 +1,5 @@
+import { JETSTREAM_ERROR } from "./error-codes.ts";
 import type { ReplyInbox } from "./reply-inbox.ts";
-
-/** JetStream's error code for a stream that does not exist. */
-export const STREAM_NOT_FOUND = 10_059;
 
 const TIMEOUT_MS = 2_000;
 
@@ -18,7 +16,10 @@ export function isStreamAbsent(inbox: ReplyInbox, stream: string): Promise<boole
     inbox.request(`$JS.API.STREAM.INFO.${stream}`, "", {
       timeoutMs: TIMEOUT_MS,
       handler: (reply) => {
-        resolve(typeof reply !== "string" && reply.json<InfoAnswer>().error?.err_code === STREAM_NOT_FOUND);
+        resolve(
+          typeof reply !== "string" &&
+            reply.json<InfoAnswer>().error?.err_code === JETSTREAM_ERROR.streamNotFound,
+        );
         return false;
       },
     });

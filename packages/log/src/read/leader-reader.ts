@@ -3,7 +3,7 @@ import { decodeBase64 } from "../nats/decode-base64.ts";
 import { HEADER } from "../nats/header.ts";
 import type { StoredEvent } from "./stored-event.ts";
 import type { ReplyInbox } from "../nats/reply-inbox.ts";
-import { STREAM_NOT_FOUND } from "../nats/stream-existence.ts";
+import { isNoMessage, JETSTREAM_ERROR } from "../nats/error-codes.ts";
 
 /**
  * Reads from the stream's leader, so it sees every write that was acknowledged before. It costs a request per event and
@@ -27,10 +27,12 @@ interface GetAnswer {
   error?: { code: number; err_code?: number; description?: string };
 }
 
-const NO_MESSAGE_FOUND = 10_037;
-/** A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. */
-const NOTHING_THERE: ReadonlySet<number | undefined> = new Set([NO_MESSAGE_FOUND, STREAM_NOT_FOUND]);
 const TIMEOUT_MS = 2_000;
+
+/** A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. */
+function isNothingThere(errCode: number | undefined): boolean {
+  return isNoMessage(errCode) || errCode === JETSTREAM_ERROR.streamNotFound;
+}
 
 export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
   function get({ generation }: GenerationRef, request: object): Promise<StoredEvent | undefined> {
@@ -42,7 +44,7 @@ export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
           else {
             const { message, error } = reply.json<GetAnswer>();
             if (message) resolve(toStoredEvent(message));
-            else if (NOTHING_THERE.has(error?.err_code)) resolve(undefined);
+            else if (isNothingThere(error?.err_code)) resolve(undefined);
             else reject(unavailable(`${error?.err_code} ${error?.description}`));
           }
           return false;

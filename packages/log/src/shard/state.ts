@@ -8,6 +8,7 @@ import {
 } from "@nats-io/jetstream";
 import { nanos, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
+import { JETSTREAM_ERROR } from "../nats/error-codes.ts";
 
 /** All followers of a name are in one group, of which one at a time is fed. */
 export const GROUP = "followers";
@@ -17,8 +18,6 @@ const ACK_WAIT_MS = 30_000;
 /** The most events that may be unacknowledged; the broker hands out no more then. */
 const MAX_ACK_PENDING = 50_000;
 const TIMEOUT_MS = 2_000;
-const CONSUMER_NOT_FOUND = 10_014;
-const CONSUMER_EXISTS = 10_148;
 
 /** Where a consumer that does not exist yet begins: behind a place in the stream, or with the first event of a time or later. */
 export type ConsumerStart = { readonly afterStreamSeq: number } | { readonly time: Date } | "beginning";
@@ -55,10 +54,10 @@ export async function openShardConsumer(
     const { consumers } = await jetstreamManager(connection, { timeout: TIMEOUT_MS, checkAPI: false });
     const read = () => consumers.info(stream, name);
     const info = await read().catch((error: unknown) => {
-      if (!isApiError(error, CONSUMER_NOT_FOUND)) throw error;
+      if (!isApiError(error, JETSTREAM_ERROR.consumerNotFound)) throw error;
       return consumers.add(stream, toConfig(name, start())).catch((refused: unknown) => {
         // Another follower was faster.
-        if (isApiError(refused, CONSUMER_EXISTS)) return read();
+        if (isApiError(refused, JETSTREAM_ERROR.consumerExists)) return read();
         throw refused;
       });
     });

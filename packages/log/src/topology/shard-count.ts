@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { JetStreamApiError, jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
+import { JETSTREAM_ERROR } from "../nats/error-codes.ts";
 import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
@@ -19,7 +20,6 @@ const MEMBER_SUBJECTS = memberSubject(GROUP, "*");
 /** A process that is silent for so long is gone. */
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;
-const WRONG_LAST_SEQUENCE = 10_071;
 /** The number outlives the stream's `max_age`, also while no process runs; what processes announce of themselves does not. */
 const FOR_EVER = "never";
 
@@ -156,7 +156,7 @@ async function writeCount(connection: NatsConnection, shards: number, expectedLa
       })
     ).seq;
   } catch (cause) {
-    const isRaced = cause instanceof JetStreamApiError && cause.code === WRONG_LAST_SEQUENCE;
+    const isRaced = cause instanceof JetStreamApiError && cause.code === JETSTREAM_ERROR.wrongLastSequence;
     const why = isRaced ? "another process writes it too" : (cause as Error).message;
     // Retried: the other process may have written the same number.
     throw new RepriseError("broker_unavailable", `The number of shards could not be kept: ${why}.`, {

@@ -1,0 +1,27 @@
+/**
+ * The error codes of JetStream's API (`err_code`) that this package acts on; all others mean that the broker refuses.
+ * Source: `server/errors.json` of nats-server 2.15.
+ */
+export const JETSTREAM_ERROR = {
+  consumerNotFound: 10_014,
+  noMessageFound: 10_037,
+  sequenceNotFound: 10_043,
+  /** Of a deletion: in practice, that the message is not there. */
+  deletionFailed: 10_057,
+  streamNotFound: 10_059,
+  wrongLastSequence: 10_071,
+  consumerExists: 10_148,
+  /** An earlier publish to the same subject is still being replicated. */
+  earlierPublishInFlight: 10_164,
+} as const;
+
+const NO_MESSAGE: ReadonlySet<number | undefined> = new Set([
+  JETSTREAM_ERROR.noMessageFound,
+  JETSTREAM_ERROR.sequenceNotFound,
+  JETSTREAM_ERROR.deletionFailed,
+]);
+
+/** Whether the broker says that the stream has no such message. */
+export function isNoMessage(errCode: number | undefined): boolean {
+  return NO_MESSAGE.has(errCode);
+}
