@@ -35,6 +35,7 @@ export { MerkleTree } from "./merkle/merkle-tree.ts";
 export { type OpenTree, openTree } from "./merkle/open-tree.ts";
 export { consistencyProof, inclusionProof } from "./merkle/proofs.ts";
 export { verifyConsistency } from "./merkle/verify-proofs.ts";
+export { type AddCheckpoint, encodeAddCheckpoint, parseAddCheckpoint } from "./note/add-checkpoint.ts";
 export { type Checkpoint, encodeCheckpoint, parseCheckpoint } from "./note/checkpoint.ts";
 export { cosign, cosignedAt } from "./note/cosignature.ts";
 export {
@@ -46,6 +47,7 @@ export {
   type VerifierKey,
 } from "./note/note-key.ts";
 export { encodeSignature, openNote, parseNote, signNote } from "./note/signed-note.ts";
+export { SEEN_DIR, seenKey } from "./note/witness-memory.ts";
 export { compareSegments } from "./parquet/compare-segments.ts";
 export { encodeSegmentFile } from "./parquet/encode-segment-file.ts";
 export { type MergedFile, mergeSegmentFiles } from "./parquet/merge-segment-files.ts";

@@ -43,4 +43,5 @@ export { startStoredBroker, startTestBroker } from "./broker/start-test-broker.t
 export type { TestBroker, TestBrokerOptions } from "./broker/test-broker.ts";
 export { startTestCluster, type TestCluster, type TestClusterOptions } from "./broker/test-cluster.ts";
 export type { ClusterNode } from "./broker/test-cluster-node.ts";
+export { startWitnessProcess, type WitnessProcess } from "./process/witness-process.ts";
 export { untilAnswered } from "./network/until-answered.ts";

@@ -16,11 +16,10 @@ import { localFiles } from "./search/searchable-files.ts";
 import { startMaintenance } from "./lifecycle/maintenance/maintenance.ts";
 import type { KeptTenant } from "./kept-tenant.ts";
 import type { AuditStorage } from "./storage.ts";
-import { startWitnessing } from "./witness/start-witnessing.ts";
+import { startWitnessing } from "./witnessing/start-witnessing.ts";
 
 export { AUDIT_NAMES } from "./config.ts";
 export { type AuditStorage, openAuditStorage } from "./storage.ts";
-export { type OwnWitness, startOwnWitness } from "./witness/own-witness.ts";
 
 export interface AuditLogOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */

@@ -1,12 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
-import {
-  type AuditLog,
-  type AuditStorage,
-  openAuditStorage,
-  startAuditLog,
-  startOwnWitness,
-} from "@reprise/audit-log";
+import { type AuditLog, type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
 import { connectBroker, hostsOf, openBroker } from "@reprise/log";
@@ -28,6 +22,7 @@ import {
   writeOwnBrokerFile,
 } from "@reprise/service";
 import { assertKnownClassifiers, createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
+import { startOwnWitness } from "./own-witness.ts";
 import type { PlatformEnvironment } from "./config.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { openDevAccess, writeDevFile } from "./dev-file.ts";

@@ -11,9 +11,10 @@ import {
   parseNoteKey,
   parseVerifierKey,
   type VerifierKey,
+  SEEN_DIR,
+  seenKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { SEEN_DIR, seenKey } from "../witness/seen.ts";
 
 /** What every command that reads an archive may be told. */
 export const ARCHIVE_OPTIONS = {

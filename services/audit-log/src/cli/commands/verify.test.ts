@@ -21,6 +21,8 @@ import {
   signNote,
   verifyArchive,
   type VerifyReport,
+  SEEN_DIR,
+  seenKey,
 } from "@reprise/archive";
 import { encodeEvent, streamOf } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
@@ -29,7 +31,6 @@ import { describeFile } from "../../archiving/describe-file.ts";
 import { type FilledArchive, openFilledArchive } from "../../testing/filled-archive.ts";
 import { runCommand, runOn } from "../../testing/run-command.ts";
 import { SIGNING_SEED } from "../../testing/test-keys.ts";
-import { SEEN_DIR, seenKey } from "../../witness/seen.ts";
 import { EXIT } from "../command.ts";
 import { verify } from "./verify.ts";
 

@@ -10,10 +10,11 @@ import {
   parseNote,
   type VerifierKey,
   verifyConsistency,
+  type AddCheckpoint,
+  parseAddCheckpoint,
+  seenKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type AddCheckpoint, parseAddCheckpoint } from "./add-checkpoint.ts";
-import { seenKey } from "./seen.ts";
 
 export type AddOutcome =
   /** Signature lines, with their newlines. */

@@ -19,11 +19,19 @@ import {
   signNote,
   verifyArchive,
 } from "@reprise/archive";
-import { completed, createRef, createTempDir, delta, findFreePort, requested } from "@reprise/testkit";
+import {
+  completed,
+  createRef,
+  createTempDir,
+  delta,
+  findFreePort,
+  requested,
+  startWitnessProcess,
+  type WitnessProcess,
+} from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { openFilledArchive } from "../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
-import { startWitnessProcess, type WitnessProcess } from "../testing/witness-process.ts";
 import { archiveCheckpoint } from "./signed-checkpoints.ts";
 import { startWitnessing } from "./start-witnessing.ts";
 import { submitCheckpoint } from "./submit-checkpoint.ts";

@@ -16,7 +16,7 @@ export interface WitnessProcess extends AsyncDisposable {
   latest(origin: string): Promise<string | undefined>;
 }
 
-const MAIN = fileURLToPath(new URL("../witness/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../../../services/witness/src/main.ts", import.meta.url));
 
 /** The end of stdin is that of the test run: one that is killed leaves no process behind. */
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(

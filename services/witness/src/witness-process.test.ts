@@ -1,11 +1,9 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { cosignedAt } from "@reprise/archive";
-import { createTempDir } from "@reprise/testkit";
+import { cosignedAt, encodeAddCheckpoint } from "@reprise/archive";
+import { createTempDir, startWitnessProcess } from "@reprise/testkit";
 import { describe, expect, it, test } from "vitest";
-import { startWitnessProcess } from "../testing/witness-process.ts";
-import { encodeAddCheckpoint } from "./add-checkpoint.ts";
-import { createHistory, LOG, ORIGIN } from "./history.fixture.ts";
+import { createHistory, LOG, ORIGIN } from "@reprise/archive/testing";
 import { openWitnessIdentity, parseWitnessEnvironment } from "./config.ts";
 
 const history = createHistory("leaf", 200);

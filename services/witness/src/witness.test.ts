@@ -6,10 +6,10 @@ import {
   openNote,
   parseNote,
   signNote,
+  encodeAddCheckpoint,
 } from "@reprise/archive";
 import { describe, expect, it, test } from "vitest";
-import { encodeAddCheckpoint } from "./add-checkpoint.ts";
-import { createHistory, type History, LOG, ORIGIN } from "./history.fixture.ts";
+import { createHistory, type History, LOG, ORIGIN } from "@reprise/archive/testing";
 import { type AddOutcome, createWitness } from "./witness.ts";
 
 const NOW = 1_795_000_000;

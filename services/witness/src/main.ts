@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { createFileStore } from "@reprise/archive";
+import { createFileStore, SEEN_DIR } from "@reprise/archive";
 import { createLogger, runService } from "@reprise/service";
 import { openWitnessIdentity, parseWitnessEnvironment } from "./config.ts";
-import { SEEN_DIR } from "./seen.ts";
 import { createWitness } from "./witness.ts";
 import { startWitnessServer } from "./witness-server.ts";
 

@@ -1,6 +1,11 @@
-import { consistencyProof, encodeSignature, type HashReader, parseNote } from "@reprise/archive";
+import {
+  consistencyProof,
+  encodeSignature,
+  type HashReader,
+  parseNote,
+  encodeAddCheckpoint,
+} from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { encodeAddCheckpoint } from "./add-checkpoint.ts";
 
 export interface SubmitOptions {
   /** Of the witness: what its paths come behind. */

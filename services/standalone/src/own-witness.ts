@@ -24,7 +24,7 @@ export interface OwnWitness extends AsyncDisposable {
   readonly url: Promise<string>;
 }
 
-const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
+const MAIN = fileURLToPath(import.meta.resolve("@reprise/witness/main"));
 const LAST_RETRY_MS = 60_000;
 const STOP_GRACE_S = 5;
 /** Of what it has said on stderr until it ended: room for a stack. */

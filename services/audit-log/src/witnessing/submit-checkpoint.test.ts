@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { COSIGNATURE, cosign, createNoteKey, openNote, parseNote, signNote } from "@reprise/archive";
 import { describe, expect, it, test } from "vitest";
-import { createHistory, LOG, ORIGIN } from "./history.fixture.ts";
+import { createHistory, LOG, ORIGIN } from "@reprise/archive/testing";
 import { submitCheckpoint } from "./submit-checkpoint.ts";
 
 const history = createHistory("leaf", 50);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createLogger } from "@reprise/service";
 import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { LOG } from "./history.fixture.ts";
+import { LOG } from "@reprise/archive/testing";
 import { startOwnWitness } from "./own-witness.ts";
 
 /** The processes that have this folder for their witness's: the witness, not what supervises it. */
@@ -13,7 +13,7 @@ async function witnessesOf(dir: string): Promise<number[]> {
     const [environment, command] = await Promise.all(
       ["environ", "cmdline"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
     );
-    if (environment!.includes(`REPRISE_WITNESS_DIR=${dir}\0`) && command!.includes("witness/main.ts"))
+    if (environment!.includes(`REPRISE_WITNESS_DIR=${dir}\0`) && command!.includes("witness/src/main.ts"))
       if (!command!.includes("supervisor.sh")) found.push(Number(pid));
   }
   return found;
