@@ -21,7 +21,7 @@ export class ArchiveWatch implements Pick<BrokerWatch, "because" | "wasAwayWithi
     this.#logger = logger;
   }
 
-  /** Told of everything that fails; only `archive_unavailable` counts. */
+  /** Called for everything that fails; only `archive_unavailable` counts. */
   failed(error: unknown): void {
     const { code, message } = toRepriseError(error);
     if (code !== "archive_unavailable") return;
@@ -33,7 +33,7 @@ export class ArchiveWatch implements Pick<BrokerWatch, "because" | "wasAwayWithi
     this.#logger.warn({ because: message }, "the archive takes no commits");
   }
 
-  /** Told of every commit. */
+  /** Called for every commit. */
   worked(): void {
     clearTimeout(this.#quiet);
     this.#failingSince = undefined;

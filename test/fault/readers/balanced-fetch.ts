@@ -7,7 +7,7 @@ export interface BalancerOptions {
   readonly urls: readonly string[];
   /** Where in `urls` the first request goes. */
   readonly first: number;
-  /** Told where in `urls` each request goes. */
+  /** Called with where in `urls` each request goes. */
   readonly onRequest?: (node: number) => void;
 }
 

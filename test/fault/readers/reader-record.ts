@@ -41,7 +41,7 @@ export class ReaderRecord {
   connections = 0;
   /** The node of the present connection, or of the last one, as an index of the world's. Undefined before the first. */
   node: number | undefined;
-  /** Told of each event in the moment in which it is shown. */
+  /** Called for each event in the moment in which it is shown. */
   onShown: ((seq: number) => void) | undefined;
   /** Never rejects. */
   readonly done: Promise<ReaderEnd>;

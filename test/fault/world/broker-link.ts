@@ -19,7 +19,7 @@ export interface BrokerLinkOptions {
   /** The broker's own addresses, separated by commas. */
   readonly brokerUrl: string;
   readonly acks: AckLedger;
-  /** Told of every fault. */
+  /** Called for every fault. */
   readonly disturbance: Disturbance;
 }
 

@@ -30,7 +30,7 @@ export interface ArchiveWriter {
   readonly signer: NoteKey;
   /** Keys that the archive was signed with before. What is signed by none of them all is not gone on from. */
   readonly earlier?: readonly VerifierKey[] | undefined;
-  /** Told what is tried again, and what of the derived objects could not be written. */
+  /** Called with what is tried again, and what of the derived objects could not be written. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -10,7 +10,7 @@ function stored(seq: number, writer: string): StoredEvent {
 
 const SENT = { writer: "me", seq: 5 };
 
-describe("judgeTail", () => {
+describe("resolvePublish", () => {
   test("finds nothing in an empty tail", () => {
     expect(resolvePublish([], SENT)).toEqual({ kind: "absent", others: [] });
   });

@@ -11,7 +11,7 @@ import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 export interface ErasureFeedOptions {
   /** Called for each generation that is erased, inside the connection's read loop: it has to be short. */
   onErased: (ref: GenerationRef) => void;
-  /** Told what `onErased` throws, and of messages that are no such record. */
+  /** Called with what `onErased` throws, and for messages that are no such record. */
   onError: (error: unknown) => void;
 }
 

@@ -25,7 +25,7 @@ export interface HubOptions {
    * longer pauses, while it rejects. Default: nothing is done.
    */
   onModerationTimeout?: (cache: GenerationCache, judged: number) => Promise<void>;
-  /** Told how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */
+  /** Called with how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */
   onLag?: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
 }

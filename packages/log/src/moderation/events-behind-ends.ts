@@ -22,7 +22,7 @@ export function announceEventBehindEnd(connection: NatsConnection, ref: Generati
 export interface EventsBehindEndsOptions {
   /** Called for each announcement, inside the connection's read loop: it has to be short. */
   onLate: (ref: GenerationRef, seq: number) => void;
-  /** Told what `onLate` throws, and of messages that are no announcement. */
+  /** Called with what `onLate` throws, and for messages that are no announcement. */
   onError: (error: unknown) => void;
 }
 

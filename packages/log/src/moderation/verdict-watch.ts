@@ -16,7 +16,7 @@ export interface VerdictWatchOptions {
    * then a verdict may have come.
    */
   onModerationTimeout: (cache: GenerationCache, judged: number) => Promise<void>;
-  /** Told how far the cache's readers were ahead, whenever more is judged. */
+  /** Called with how far the cache's readers were ahead, whenever more is judged. */
   onLag: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
 }

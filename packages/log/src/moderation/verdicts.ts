@@ -120,7 +120,7 @@ function unavailable(reason: NoReply | (string & {})): RepriseError {
 export interface VerdictFeedOptions {
   /** Called for each verdict, inside the connection's read loop: it has to be short. */
   onVerdict: (verdict: Verdict) => void;
-  /** Told what `onVerdict` throws. */
+  /** Called with what `onVerdict` throws. */
   onError: (error: unknown) => void;
 }
 

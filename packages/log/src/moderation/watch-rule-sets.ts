@@ -9,7 +9,7 @@ const HEARD_BEFORE_MS = 25;
 
 /**
  * Calls back once, as soon as any rules are stored: until then no log asks for moderation, and no consumer is needed.
- * @param onFirst told when the oldest were stored, by the broker's clock: no log that names any is older
+ * @param onFirst called with the time at which the oldest were stored, by the broker's clock: no log that names any is older
  * @returns how to stop watching
  */
 export function watchRuleSets(

@@ -21,11 +21,11 @@ export interface BrokerAvailabilityOptions {
   /** How many streams the logs are spread over. */
   readonly shards: number;
   /**
-   * Told when appends are no longer possible, with the reasons; with the new ones once others have held for `settleMs`; and when appends
+   * Called when appends are no longer possible, with the reasons; with the new ones once others have held for `settleMs`; and when appends
    * are possible again, without any.
    */
   readonly onChange?: (because: readonly string[]) => void;
-  /** Told, once, that the broker's logs are spread over another number of streams by now: this process must end. */
+  /** Called once when the broker's logs are spread over another number of streams: this process must end. */
   readonly onOtherShards?: (error: RepriseError) => void;
   /** Between two probes. Default 1 s. */
   readonly everyMs?: number;

@@ -9,7 +9,7 @@ export interface LiveFeedOptions {
    * view that is valid during the call; `sequence` reads the stream sequence, which costs parsing headers.
    */
   onEvent: (payload: Uint8Array, sequence: () => number) => void;
-  /** Told what `onEvent` throws. */
+  /** Called with what `onEvent` throws. */
   onError: (error: unknown) => void;
 }
 

@@ -32,7 +32,7 @@ export interface ShardFollowerOptions {
    * events. What expires after it was handed out counts as acknowledged for the broker.
    */
   onGap?: (firstStreamSeq: number, lastStreamSeq: number) => void;
-  /** Told what `onEvents` and `onGap` throw, and what the broker answers that it should not. */
+  /** Called with what `onEvents` and `onGap` throw, and what the broker answers that it should not. */
   onError: (error: unknown) => void;
 }
 
@@ -59,7 +59,7 @@ const UNPIN_MS = 2_000;
  * next event that it is handed, or, after a takeover, between the last acknowledgement and that. What it has passed on already
  * it drops.
  *
- * A broker that is away is told to `onError` as `broker_unavailable` every few seconds; the follower goes on when it is back.
+ * A broker that is away is reported to `onError` as `broker_unavailable` every few seconds; the follower goes on when it is back.
  */
 export async function followShard(options: ShardFollowerOptions): Promise<ShardFollower> {
   const { broker, shard, name, startTime, onError } = options;

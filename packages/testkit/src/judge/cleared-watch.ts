@@ -11,7 +11,7 @@ export interface EarlyEvent {
 
 /** Holds what readers are shown against what moderation has cleared by then. */
 export interface ClearedWatch extends AsyncDisposable {
-  /** Told of each event in the moment in which a reader is shown it. */
+  /** Called for each event in the moment in which a reader is shown it. */
   shown(generation: string, seq: number): void;
   /** What was shown too early, once every `shown` event is checked. */
   early(): Promise<readonly EarlyEvent[]>;

@@ -17,7 +17,7 @@ export interface PumpFaults {
   dropped?: boolean;
 }
 
-/** Told of all bytes of a connection as they come in, before any fault: it must not throw. */
+/** Called for all bytes of a connection as they come in, before any fault: it must not throw. */
 export interface ConnectionTap {
   readonly toServer: (bytes: Buffer) => void;
   readonly toClient: (bytes: Buffer) => void;

@@ -18,6 +18,6 @@ export interface LifecycleContext {
   readonly keyring: Keyring;
   /** Undefined where there is no broker: then only the archive is changed. */
   readonly live: LiveStreams | undefined;
-  /** Told of each file that can't be read, and that the work goes on without. */
+  /** Called for each file that can't be read, and that the work goes on without. */
   readonly onDamaged?: (error: RepriseError) => void;
 }

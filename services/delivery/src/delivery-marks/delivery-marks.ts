@@ -6,7 +6,7 @@ import { toParts } from "./to-parts.ts";
 export interface DeliveryMarksOptions {
   publish: Publish;
   node: NodeId;
-  /** Told how many readers' last marks could not be recorded, once that is over. */
+  /** Called with how many readers' last marks could not be recorded, once that is over. */
   onLost: (marks: number) => void;
   onError: (error: unknown) => void;
   /** The most last marks that wait for a broker. Default 10,000. */

@@ -15,7 +15,7 @@ export interface ExecuteOptions {
   log: GenerationLog;
   broker: Broker;
   leaseMs: number;
-  /** Told of an end that this reaper, and no other, has appended. */
+  /** Called for an end that this reaper, and no other, has appended. */
   onEnded: (reason: ReapReason, watched: WatchedJob) => void;
 }
 

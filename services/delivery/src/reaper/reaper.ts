@@ -24,7 +24,7 @@ export interface ReaperOptions {
   logger: Logger;
   /** For how long a presence record with readers counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
-  /** Told of each generation that this reaper has ended. */
+  /** Called for each generation that this reaper has ended. */
   onEnded: (reason: ReapReason) => void;
 }
 

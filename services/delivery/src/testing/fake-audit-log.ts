@@ -29,7 +29,7 @@ export interface FakeAuditLog extends AsyncDisposable {
   erase(ref: GenerationRef): void;
   /** Called before each answer; what it throws is the answer. */
   intercept: (call: AuditCall) => void | Promise<void>;
-  /** Told of answers that are a defect. */
+  /** Called for answers that are a defect. */
   onDefect: (error: unknown) => void;
 }
 

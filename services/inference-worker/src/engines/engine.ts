@@ -42,11 +42,11 @@ export function countText({ turns, prefix }: Progress): number {
 
 export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
-  /** Told when the model has made something that is no event yet: a piece of a tool call. It restarts the timeout between tokens. */
+  /** Called when the model has made something that is no event yet: a piece of a tool call. It restarts the timeout between tokens. */
   readonly onPiece?: () => void;
-  /** Told when the model has said its last word, and only the engine's count of it may come: no silence from here on is the model's. */
+  /** Called when the model has said its last word, and only the engine's count of it may come: no silence from here on is the model's. */
   readonly onFinished?: () => void;
-  /** Told of a part of the engine's answer that is left out because no event has a place for it, by a name of the adapter's. */
+  /** Called for a part of the engine's answer that is left out because no event has a place for it, by a name of the adapter's. */
   readonly onLeftOut?: (part: string) => void;
 }
 

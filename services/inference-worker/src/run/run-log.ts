@@ -29,7 +29,7 @@ export interface RunLogOptions {
   readonly snapshot: LogSnapshot;
   /** After how long without a sign of life the job goes to another worker. */
   readonly ackWaitMs: number;
-  /** Told of every event that is stored from now on, in order, of any writer. */
+  /** Called for every event that is stored from now on, in order, of any writer. */
   readonly onStored?: (event: StoredEvent) => void;
   readonly onError: (error: unknown) => void;
 }

@@ -29,7 +29,7 @@ const TRIES = 20;
 
 export interface RejudgeOptions {
   readonly ruleSet: RuleSet;
-  /** Told the last event that was appended, once it is stored. Undefined: nothing is appended. */
+  /** Called with the last event that was appended, once it is stored. Undefined: nothing is appended. */
   readonly apply: ((ref: GenerationRef, lastSeq: number) => void) | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface ModeratorContext {
   /** Undefined for a set that is not kept any more. */
   readonly readRules: (tenant: TenantId, id: string) => Promise<RuleSet | undefined>;
   readonly classify: ClassifyWindow;
-  /** Told of every event that moderation has appended, by its type. */
+  /** Called for every event that moderation has appended, by its type. */
   readonly onDecided: (type: string) => void;
   readonly onError: (error: unknown) => void;
 }

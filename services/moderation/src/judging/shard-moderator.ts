@@ -114,7 +114,7 @@ export class ShardModerator {
   /** Stores what waits for it, and lets go of what is done. */
   async sweep(now: number): Promise<void> {
     const stores = [...this.#entries.values()].map(async ({ judged }) => judged?.store());
-    // A verdict that can't be sent is told of, and keeps nothing from the others.
+    // A verdict that can't be sent is reported, and delays no other generation.
     for (const stored of await Promise.allSettled(stores))
       if (stored.status === "rejected") this.#context.onError(stored.reason);
     for (const [generation, entry] of this.#entries) {

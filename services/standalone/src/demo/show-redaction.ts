@@ -94,7 +94,7 @@ export async function showRedaction(
 interface FollowOptions {
   /** What the reader has already. */
   readonly transcript?: Transcript;
-  /** Told of each new piece of text, and of the whole text where it has changed otherwise. */
+  /** Called for each new piece of text, and for the whole text where it has changed otherwise. */
   readonly onText?: (text: string, isNew: boolean) => void;
 }
 

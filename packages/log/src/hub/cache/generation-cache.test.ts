@@ -44,7 +44,7 @@ function framesOf(cache: GenerationCache): string {
   return text;
 }
 
-describe("judgePlace", () => {
+describe("compareSeq", () => {
   test("takes the successor, ignores what is known, and sees a gap in everything else", () => {
     expect([
       compareSeq(4, 5),

@@ -16,7 +16,7 @@ export interface LaneOptions extends SealingContext {
   readonly limits: BatchLimits;
   /** How long what was read may still take to be archived when the lane is to stop. Default 5 s. */
   readonly closeMs?: number | undefined;
-  /** Told of a batch that is about to be sealed and committed. */
+  /** Called for a batch that is about to be sealed and committed. */
   readonly onRead?: ((batch: Batch) => void) | undefined;
   readonly onCommitted: (commit: Commit) => void;
 }

@@ -116,7 +116,7 @@ async function destroyKeys(
 
 /**
  * Has the broker's files lose what was purged, as far as it depends on who erases.
- * @param record told of the places of what fills the files, before they become empty
+ * @param record called with the ranges of the filler, before they become empty
  */
 export async function clearFiles(
   live: LiveStreams,

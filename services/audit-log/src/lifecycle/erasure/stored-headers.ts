@@ -10,7 +10,7 @@ export interface StoredHeaders {
 /**
  * The headers of all files of a tenant that lie in the store: those too that no commit has named, or none names any more. What is deleted
  * meanwhile is left out, and so is what can't be read: one damaged file is no reason to keep what the others hold.
- * @param onDamaged told of each file that can't be read
+ * @param onDamaged called for each file that can't be read
  * @throws RepriseError `archive_unavailable`
  */
 export async function* readStoredHeaders(

@@ -27,7 +27,7 @@ export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions
   readonly graceMs?: number;
   /** How long closing, and leaving the work to another process, wait for the round that runs. Default 5 s. */
   readonly closeMs?: number;
-  /** Told what has gone wrong, which the next round tries again. */
+  /** Called with what has gone wrong, which the next round tries again. */
   readonly onError: (error: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;

@@ -17,11 +17,11 @@ export interface ChatStreamOptions {
   readonly signal: AbortSignal;
   /** How many tokens of the upstream's input this generation has produced itself. */
   readonly producedTokens: number;
-  /** Told of every chunk that has pieces of tool calls. */
+  /** Called for every chunk that has pieces of tool calls. */
   readonly onPiece?: (() => void) | undefined;
-  /** Told once the upstream has given a finish reason. */
+  /** Called once the upstream has given a finish reason. */
   readonly onFinished?: (() => void) | undefined;
-  /** Told of a part of the answer that no event has a place for. */
+  /** Called for a part of the answer that no event has a place for. */
   readonly onLeftOut?: ((part: UnsupportedPart) => void) | undefined;
 }
 
