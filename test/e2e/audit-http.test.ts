@@ -106,7 +106,7 @@ async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readon
   return [...marks.values()].toSorted((a, b) => a.seq - b.seq);
 }
 
-test("what has left the live log is listed, told, replayed and shown as it was, to those who may, and on record", async () => {
+test("what has left the live log is listed, replayed and shown as it was to keys with the role, and each access is recorded", async () => {
   await using cluster = await startCluster({ tenants: [TENANT, OTHER] });
   await using dir = await createTempDir("told");
   await using model = await startToldModel("told");

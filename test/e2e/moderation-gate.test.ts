@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 import { MASK, PATIENT, saying, TENANT } from "./testing/moderated.ts";
 
-/* A gate holds text back, and something waits for those who would read it. Neither may wait for the other for ever. */
+/* A gate holds text back, and something waits for its readers. Neither may wait for the other for ever. */
 
 const base64url = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const JWT = [

@@ -22,7 +22,7 @@ function textAfter(events: readonly string[]): string {
   return transcript.text;
 }
 
-test("what was withdrawn stays withdrawn: for who saw it, resumes, joins late, reads pages, asks or uses the SDK", async () => {
+test("what was withdrawn stays withdrawn: for readers that saw it, resume, join late, read pages, ask or use the SDK", async () => {
   await using cluster = await startCluster();
   await using dir = await createTempDir("withdrawn");
   await using model = await startToldModel("told");

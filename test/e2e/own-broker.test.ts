@@ -28,7 +28,7 @@ async function ownUrl(): Promise<URL> {
 }
 
 describe("the NATS server that the platform starts", () => {
-  test("lets in who has the credentials of this start, and no other process of the machine", async () => {
+  test("lets in processes with the credentials of this start, and no other process of the machine", async () => {
     const { href, host } = await ownUrl();
     await using _ = await connectBroker({ url: href, name: "owner" });
     for (const login of ["", "reprise@", "reprise:wrong@"])

@@ -96,7 +96,7 @@ describe("the platform in one process", () => {
     expect(await verify(dir.path)).toBe(2);
   });
 
-  test("a second one on the same folder is refused in one line that says who has it", async () => {
+  test("a second one on the same folder is refused in one line that names the holder", async () => {
     await using dir = await createTempDir("platform");
     await using platform = await startPlatform(dir.path);
     await using second = await startService("standalone", {

@@ -40,7 +40,7 @@ describe("a node that drains", () => {
     expect((await call(`${url}/v1/generations`, { body: REQUEST })).status).toBe(503);
   });
 
-  test("sends its readers home, each to come back at another moment, and loses none of their events", async () => {
+  test("disconnects its readers, each with another retry delay, and loses none of their events", async () => {
     await using platform = await openPlatform();
     const other = await platform.addNode();
     const { path, worker } = await createGeneration(platform);

@@ -69,7 +69,7 @@ export interface Delivery extends AsyncDisposable {
   /** Stops being ready, and goes on serving. */
   announceStop(): void;
   /**
-   * Stops being ready: new requests are refused and the readers there are sent home. The port stays open, so that a load
+   * Stops being ready: new requests are refused and the readers there are disconnected. The port stays open, so that a load
    * balancer can see it.
    */
   drain(): void;

@@ -143,7 +143,7 @@ test("a broker that is killed and restarted delays verdicts and loses none", asy
   ]);
 });
 
-test("who closes while something is being stored waits for it", async () => {
+test("close waits for what is being stored", async () => {
   await using world = await openWorld();
   await using own = await connectBroker({ url: world.server.url, name: "moderation" });
   const { ref, append } = await world.create([SECRET]);

@@ -20,7 +20,7 @@ export interface RunningTarget extends AsyncDisposable {
   readonly processes: readonly MeasuredProcess[];
   /** What delivers to readers; its CPU is compared with the floor's. */
   readonly deliveryRole: string;
-  /** Whether a reader who comes late gets what it has missed. */
+  /** Whether a late reader gets what it has missed. */
   readonly replays: boolean;
   openStreams(count: number): Promise<ReaderSpec[]>;
   produce(schedule: Schedule, options?: { silent?: boolean }): Promise<void>;

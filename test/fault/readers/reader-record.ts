@@ -76,7 +76,7 @@ export class ReaderRecord {
     return this.seen.at(-1)?.seq ?? 0;
   }
 
-  /** Who writes the log, as far as this reader knows. */
+  /** The worker that writes the log, as far as this reader knows. */
   get worker(): string | undefined {
     const started = this.seen.findLast(({ payload }) => payload.includes('"type":"generation.started"'));
     return started && (decodeEvent(started.payload) as KnownEvent & { worker: string }).worker;

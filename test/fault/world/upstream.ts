@@ -15,7 +15,7 @@ export interface UpstreamRequest {
   isAnswered: boolean;
 }
 
-/** A model server with OpenAI's interface, which says what the simulator says, and keeps a book of who has asked. */
+/** A model server with OpenAI's interface, which returns what the simulator returns, and records its requests. */
 export interface Upstream extends AsyncDisposable {
   readonly baseUrl: string;
   /** By the request's `seed`, which a trial gives to one generation only. */

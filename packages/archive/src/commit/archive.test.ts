@@ -14,7 +14,7 @@ import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
 const MANY = 300;
 
 describe("two that write one archive", () => {
-  it("get one number each: who comes second goes on behind the first", async () => {
+  it("get one number each: the second goes on behind the first", async () => {
     const store = createMemoryStore();
     const [first, second] = [await openWriter(store, "first"), await openWriter(store, "second")];
     await first.archive.append(() => hold("1"));

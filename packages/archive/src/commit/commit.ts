@@ -68,7 +68,7 @@ export const commitSchema = z.strictObject({
   lane: laneSchema.optional(),
   /** In the order of their names. */
   tenants: z.array(tenantPartSchema),
-  /** By the archive, of all that is before it: who may write objects can't make a commit, nor have one taken for the archive's. */
+  /** By the archive, of all that is before it: an attacker that may write objects can't make a commit that counts as the archive's. */
   signed: z.string(),
 });
 export type Commit = z.infer<typeof commitSchema>;

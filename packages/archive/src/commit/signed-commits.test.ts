@@ -80,7 +80,7 @@ it("a writer begins only with a snapshot that the archive has signed", async () 
   expect(errors).toMatchObject([{ code: "archive_corrupt" }]);
 });
 
-it("an archive whose key was changed is gone on with by who knows the earlier one", async () => {
+it("a writer that knows the earlier key continues an archive whose key was changed", async () => {
   const store = createMemoryStore();
   const { archive } = await openWriter(store);
   await archive.append(() => hold("1"));

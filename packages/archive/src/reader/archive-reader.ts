@@ -60,7 +60,7 @@ export class ArchiveReader {
 
   /**
    * The log as it was written, from an event on, one segment in memory at a time. It never passes over an event: where one is missing
-   * it ends with `cursor_expired`; `logOf` says so beforehand. Whether the archive has lost it, or never had it, tells who verifies it.
+   * it ends with `cursor_expired`; `logOf` says so beforehand. Whether the archive has lost it, or never had it, is found by verification.
    * @throws RepriseError `generation_not_found`, `generation_erased`
    */
   async *events(

@@ -58,7 +58,7 @@ export class LogOutline {
     return encodeCursor({ attempt, nonce, seq });
   }
 
-  /** What a reader who comes now is not shown. */
+  /** What a reader that comes now is not shown. */
   withdrawals(): Withdrawals {
     const withdrawals = new Withdrawals();
     for (const { event } of this.notable) withdrawals.apply(event);

@@ -31,7 +31,7 @@ export function mayHold(file: { readonly generations: string }, generation: stri
   return holdsFingerprint(file, fingerprintOf(generation));
 }
 
-/** The same, for who asks many files about one generation. Reads as few groups as a binary search needs: nothing is decoded beforehand. */
+/** The same, for questions to many files about one generation. Reads as few groups as a binary search needs: nothing is decoded beforehand. */
 export function holdsFingerprint(
   { generations }: { readonly generations: string },
   fingerprint: number,

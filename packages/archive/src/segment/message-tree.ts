@@ -23,7 +23,7 @@ interface TreeSecrets {
   readonly nonce: Uint8Array;
 }
 
-/** What shows one message of a segment, to who has the segment's header. */
+/** What proves one message of a segment, given the segment's header. */
 interface ShownMessage {
   readonly message: ArchivedMessage;
   readonly salt: Uint8Array;

@@ -16,7 +16,7 @@ function sealed(): Segment {
 }
 
 describe("a sealed segment", () => {
-  test("gives its messages back to who has the key", () => {
+  test("gives its messages back with the key", () => {
     const segment = sealSegment(draftOf(log), log, key, (size) => randomBytes(size));
     expect(openSegment(segment, key).map(({ payload }) => Buffer.from(payload).toString())).toEqual(
       log.map(({ payload }) => Buffer.from(payload).toString()),

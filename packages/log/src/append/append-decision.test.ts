@@ -51,7 +51,7 @@ test("deciding the same twice appends it once, and both learn that it holds", as
   expect(await readBack(world.log, ref)).toHaveLength(3);
 });
 
-test("of twenty who decide at once, one appends", async () => {
+test("of twenty concurrent decisions one is appended", async () => {
   await using world = await openWorld();
   const ref = newRef();
   await writeLog(world.log, ref, 1);
@@ -115,7 +115,7 @@ test("a cancel gets through to a log that is written to at full speed, and the w
   expect(events.filter(isTerminalEvent)).toEqual([events.at(-1)]);
 });
 
-test("a cancel that races a completion has one winner, and both sides are told the truth", async () => {
+test("a cancel that races a completion has one winner, and both sides get what the log says", async () => {
   await using world = await openWorld();
   await fc.assert(
     fc.asyncProperty(fc.nat(40), async (deltas) => {

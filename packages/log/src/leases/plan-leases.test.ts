@@ -27,7 +27,7 @@ function stepsOf(words: LeaseRecord[], held: string[] = []) {
 
 const NOTHING = { renew: [], release: [], gain: [], lost: [] };
 
-test("who is alone takes everything", () => {
+test("a single process takes everything", () => {
   expect(stepsOf([member("me")])).toEqual({ ...NOTHING, gain: NAMES });
 });
 

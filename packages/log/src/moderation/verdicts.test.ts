@@ -21,7 +21,7 @@ test("stores a verdict unless another one was stored first; it is read at any re
   ]);
 });
 
-test("verdicts reach those who listen, stored or not, and no other generation's", async () => {
+test("verdicts reach their generation's subscribers, stored or not", async () => {
   await using world = await openWorld();
   const { log, broker, errors } = world;
   const [ref, other] = [newRef(), newRef()];

@@ -20,7 +20,7 @@ test("a generation is not abandoned while a node announces readers", () => {
   expect(judge([reading, { readers: 0, atMs: 8_500 }], 8_900)).toBeUndefined();
 });
 
-test("the last one to leave is the one who counts, on whichever node", () => {
+test("the last reader that leaves counts, on any node", () => {
   const left = [
     { readers: 0, atMs: 8_000 },
     { readers: 0, atMs: 12_000 },

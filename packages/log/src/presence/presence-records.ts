@@ -12,7 +12,7 @@ import type { Publish } from "../nats/publisher.ts";
 import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
- * Who reads a generation, over all nodes: each node that has readers of it keeps one record, the last message of a subject of its
+ * The readers of a generation, over all nodes: each node that has some keeps one record, the last message of a subject of its
  * own. The broker's time stamp is the time of the announcement. Kept only for generations whose policy depends on readers.
  */
 

@@ -28,7 +28,7 @@ const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'))
  */
 export function isEventAt(seq: number, payload: Uint8Array): boolean {
   if (peekSeq(payload) !== seq) return false;
-  // No reader is sent the request, which may be large: it is checked by those who parse it.
+  // No reader is sent the request, which may be large: it is checked where it is parsed.
   if (seq === 0) return peekType(payload) === "generation.requested";
   return isPlainDelta(payload) || isWholeEvent(payload);
 }

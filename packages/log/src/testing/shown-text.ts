@@ -2,7 +2,7 @@ import { decodeEvent, type KnownEvent } from "@reprise/protocol";
 import type { GenerationCache } from "../hub/cache/generation-cache.ts";
 import { plainFraming } from "./plain-framing.ts";
 
-/** The events that a cache shows a reader who comes now, and reads from its memory. */
+/** The events that a cache shows a reader that comes now, and reads from its memory. */
 export function shownEvents(cache: GenerationCache): KnownEvent[] {
   const events: KnownEvent[] = [];
   for (let seq = 1; ;) {

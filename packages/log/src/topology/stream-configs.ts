@@ -88,7 +88,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       subject_delete_marker_ttl: Math.max(1, Math.floor(retentionMs / 1_000)) * 1_000 * MS,
     },
     {
-      // In a file and kept as long as the logs: a broker that comes back without it would have forgotten who reads, and who left.
+      // In a file and kept as long as the logs: after the loss of it no process would know which generations have readers.
       ...lastValues,
       name: READERS_STREAM,
       subjects: [READERS_SUBJECTS],

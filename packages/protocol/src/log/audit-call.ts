@@ -91,7 +91,7 @@ export const auditEventsRequestSchema = z.object({
   generation,
   from_seq: z.int().min(0),
   max_bytes: z.int().min(1).max(524_288),
-  /** Text as it was generated, and seq 0 too. Else as a reader who comes now would see it. */
+  /** Text as it was generated, and seq 0 too. Else as a reader that comes now would see it. */
   original: z.boolean().default(false),
 });
 export type AuditEventsRequest = z.infer<typeof auditEventsRequestSchema>;

@@ -26,7 +26,7 @@ export const READERS_STREAM = "READERS";
 export const VERDICTS_STREAM = "VERDICTS";
 export const RULES_STREAM = "RULES";
 export const REVIEWS_STREAM = "REVIEWS";
-/** Who does which part of what several processes share. */
+/** Leases of work that several processes share. */
 export const LEASES_STREAM = "LEASES";
 export const LEASES_SUBJECTS = "lease.>";
 /** Which commit of an archive was first, for stores that can't tell. */

@@ -30,7 +30,7 @@ export const verdictSchema = z.object({
   judged: seq,
   /** Every event up to it may be shown, once `decided` is known. At most `judged`. */
   cleared: seq,
-  /** The last decision of moderation in the log: who has not seen that event yet must not act upon `cleared`. 0 for none. */
+  /** The last decision of moderation in the log: a node that does not have that event yet must not act upon `cleared`. 0 for none. */
   decided: seq,
   /**
    * The attempt that wrote the last event judged: a verdict says nothing of events of later attempts, which may have taken the place of

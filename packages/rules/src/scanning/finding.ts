@@ -21,7 +21,7 @@ export interface Scanner {
   /** @returns what became certain with this piece; one shared empty array where that is nothing */
   push(text: string): readonly RuleFinding[];
   /**
-   * Decides what waits for a next character as if none came, for a reader who has to be shown the text now. Text may follow all the
+   * Decides what waits for a next character as if none came, for a reader that has to be shown the text now. Text may follow all the
    * same: it is judged together with what came before, and what was said here is not said again. `pending` stays what it is.
    */
   settle(): readonly RuleFinding[];

@@ -25,7 +25,7 @@ interface Moderated {
   readonly verdict: Verdict | undefined;
 }
 
-/** What a node's cache shows to a reader who comes when everything is there. */
+/** What a node's cache shows to a reader that comes when everything is there. */
 function shownByTail({ ref, drafts, verdict }: Moderated): string[] {
   const events = drafts.map((draft, seq) => encodeEvent(seq, draft));
   const cache = new GenerationCache(ref, framing, { events, streamSeq: events.length });

@@ -10,7 +10,7 @@ export interface ShownEvent extends LogEvent {
 export interface ShownEventsOptions {
   /** The first event. Default: the first that there is to show. */
   fromSeq?: number | undefined;
-  /** Text as it was generated, and seq 0, instead of what a reader who comes now is shown. */
+  /** Text as it was generated, and seq 0, instead of what a reader that comes now is shown. */
   original: boolean;
   /** What `logOf` has said already. */
   layout?: Log;
@@ -19,7 +19,7 @@ export interface ShownEventsOptions {
 type Log = LogLayout<PlacedSegment>;
 
 /**
- * A log as a reader gets it who comes now: what was withdrawn is not there as it was, and what moderation has not let through is not there
+ * A log as a reader that comes now gets it: what was withdrawn is not there as it was, and what moderation has not let through is not there
  * at all. The cursors are those of the live stream, in both forms.
  * @throws RepriseError as `ArchiveReader.events`; `policy_unsupported`, unless `original`, when a later version wrote the log's policy
  */

@@ -9,7 +9,7 @@ export interface ExportOptions {
   search: Pick<ArchiveSearch, "search">;
   /** Which generations; `limit` is how many are listed at a time. */
   query: AuditSearch;
-  /** Text as it was generated, and seq 0, instead of what a reader is shown who comes now. */
+  /** Text as it was generated, and seq 0, instead of what a reader that comes now is shown. */
   original: boolean;
 }
 

@@ -5,7 +5,7 @@ async function* stored(...ms: number[]) {
   for (const at of ms) yield { storedAtUs: at * 1_000 };
 }
 
-/** When each event was handed on, in milliseconds since the first. `costMs` is what the one who takes them needs for each. */
+/** When each event was handed on, in milliseconds since the first. `costMs` is what their consumer needs for each. */
 async function timesOf(speed: number, costMs = 0): Promise<number[]> {
   let clock = 500;
   const times: number[] = [];
@@ -23,6 +23,6 @@ it("events come as far apart as they were stored, or so many times as fast, the 
   expect(await timesOf(Number.POSITIVE_INFINITY)).toEqual([0, 0, 0, 0]);
 });
 
-it("who takes them slowly gets the next ones when they are due, not later", async () => {
+it("a slow consumer gets the next ones when they are due, not later", async () => {
   expect(await timesOf(1, 80)).toEqual([0, 100, 180, 1_000]);
 });

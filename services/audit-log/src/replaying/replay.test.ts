@@ -44,7 +44,7 @@ async function writtenAs(format: ReplayFormat, replay: Replay): Promise<string> 
 }
 
 describe("a replay", () => {
-  it("is what a reader is shown who comes now", async () => {
+  it("is what a reader that comes now is shown", async () => {
     await using world = await openWorld();
     const text = await writtenAs("text", await world.replay({}));
     expect(text).toBe('[x]\n[events 2 to 3 read "[x]" from here on]\n\n');

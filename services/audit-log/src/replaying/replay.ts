@@ -12,7 +12,7 @@ import { type ShownEvent, shownEvents } from "../answering/shown-events.ts";
 
 export interface ReplayOptions {
   readonly ref: GenerationRef;
-  /** A connection: what it was handed, instead of what a reader is shown who comes now. */
+  /** A connection: what it was handed, instead of what a reader that comes now is shown. */
   readonly shownTo: string | undefined;
   /** Text as it was generated, and seq 0. Not of what a connection was handed. */
   readonly original: boolean;

@@ -5,7 +5,7 @@ import { type GenerationRef, RepriseError } from "@reprise/protocol";
 export interface ArchivedLog {
   readonly audit: Pick<AuditClient, "events">;
   readonly ref: GenerationRef;
-  /** Text as it was generated, instead of what a reader who comes now is shown. */
+  /** Text as it was generated, instead of what a reader that comes now is shown. */
   readonly original: boolean;
 }
 

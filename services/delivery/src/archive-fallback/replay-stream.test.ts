@@ -99,7 +99,7 @@ test("a replay whose client has left asks for nothing more", async () => {
   expect([pages.length, writes.length, ends, closed]).toEqual([1, 1, [], [stream]]);
 });
 
-test("a replay is sent home like any reader", async () => {
+test("a drain disconnects a replay like any reader", async () => {
   const { stream, writes, ends, closed, running } = await openStream({ room: 1, drafts: LONG });
   await settle();
   stream.disconnectWithRetry(700);

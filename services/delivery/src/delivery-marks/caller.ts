@@ -3,7 +3,7 @@ import type { Principal } from "@reprise/tenancy";
 import type { FastifyRequest } from "fastify";
 import { addressClassOf } from "./address-class.ts";
 
-/** Who has made a call, as far as it is recorded. */
+/** The caller, as far as it is recorded. */
 export interface Caller {
   /** The holder of the key. */
   readonly by: string;

@@ -46,7 +46,7 @@ function openDelivered(options: { maxWaiting?: number } = {}) {
 const BATCH_MS = 1_200;
 
 describe("what readers were handed", () => {
-  test("is recorded within a second of their coming and of their going, with who they are", async () => {
+  test("is recorded within a second of their coming and of their going, with their caller", async () => {
     const { enter, records } = openDelivered();
     const ref = createRef();
     const reader = enter(ref, 3);
@@ -73,7 +73,7 @@ describe("what readers were handed", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("is recorded again while they move, every five seconds, and not of those who stand", async () => {
+  test("is recorded again while they move, every five seconds, and not while they stand still", async () => {
     const { enter, marks } = openDelivered();
     const ref = createRef();
     const [moving] = [enter(ref), enter(ref)];

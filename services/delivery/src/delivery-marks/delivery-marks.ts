@@ -27,7 +27,7 @@ const CLOSE_MS = 3_000;
 interface Audience {
   readonly ref: GenerationRef;
   readonly readers: Set<ConnectionRecord>;
-  /** Last marks of those who have gone. */
+  /** Last marks of connections that are gone. */
   readonly ended: DeliveryMark[];
   dueAtMs: number;
   sending: Promise<void> | undefined;

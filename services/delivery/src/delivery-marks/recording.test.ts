@@ -35,7 +35,7 @@ function listenToMarks({ broker }: Platform, { tenant, generation }: GenerationR
   };
 }
 
-test("what a stream, pages and snapshots handed out is recorded, with who came from where, and never an address", async () => {
+test("what a stream, pages and snapshots handed out is recorded, with the caller and the class of its address, never the address", async () => {
   await using platform = await openPlatform();
   const { path, ref, worker } = await createGeneration(platform);
   const heard = listenToMarks(platform, ref);
@@ -65,7 +65,7 @@ test("what a stream, pages and snapshots handed out is recorded, with who came f
   expect(JSON.stringify(heard.marks)).not.toContain("127.0.0.1");
 });
 
-test("who joins with an Idempotency-Key is a reader too, and who creates is none", async () => {
+test("a call that joins with an Idempotency-Key is recorded as a reader, and one that creates is not", async () => {
   await using platform = await openPlatform();
   const create = { headers: { "idempotency-key": "k" } };
   const { ref, worker } = await createGeneration(platform, create);

@@ -13,7 +13,7 @@ declare module "fastify" {
   }
 }
 
-/** Who is calling. Answered from the headers alone, so that a stranger's body is never read. */
+/** The caller, from the headers alone, so that a body without a valid key is never read. */
 export interface Authentication {
   /**
    * Lets a request in, or not. A route that says nothing of itself needs a key.

@@ -42,7 +42,7 @@ function openPresence() {
 }
 
 describe("presence", () => {
-  test("costs nothing where no policy asks who reads, and where the generation has ended", async () => {
+  test("costs nothing where no policy depends on readers, and where the generation has ended", async () => {
     const { presence, words } = openPresence();
     presence.enter(tailOf({}), () => 0)();
     const ended = watched();

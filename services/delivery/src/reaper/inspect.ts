@@ -13,7 +13,7 @@ export interface InspectOptions {
 }
 
 /**
- * Sees how far a generation is: one direct get, and where absence ends it two requests or more to those that know who reads.
+ * Sees how far a generation is: one direct get, and where absence ends it two requests or more for presence records.
  * @throws RepriseError `broker_unavailable`
  */
 export async function inspect(

@@ -111,7 +111,7 @@ describe("a generation whose policy ends it without readers", () => {
     expect(reasonOf(given, seen("begun", 36_000, late))).toBe("abandoned");
   });
 
-  test("waits a lease for its first reader, who has to be told its id before", () => {
+  test("waits a lease for its first reader, which has to be told the id before", () => {
     const unread = absent(0, { wasRead: false });
     expect(reasonOf({ cancelAfterMs: 0 }, seen("queued", LEASE_MS - 1, unread))).toBeUndefined();
     expect(reasonOf({ cancelAfterMs: 0 }, seen("queued", LEASE_MS, unread))).toBe("abandoned");

@@ -22,7 +22,7 @@ export interface AnswerOptions {
   readonly ref: GenerationRef;
   readonly reviewId: string;
   readonly answer: ReviewAnswer;
-  /** Who has decided, for the log. */
+  /** The reviewer, for the log. */
   readonly reviewer: string;
 }
 

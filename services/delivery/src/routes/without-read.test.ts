@@ -12,7 +12,7 @@ import {
   toolCall,
 } from "../testing/platform.ts";
 
-test("who may change a generation and not read it learns what became of it, and nothing that it says", async () => {
+test("a key without the role read gets a generation's status, and none of its text", async () => {
   await using platform = await openPlatform();
   const { url } = platform.node;
   const headers = { "idempotency-key": "k" };

@@ -186,7 +186,7 @@ describe("retract", () => {
     expect((await call(`${platform.node.url}${path}`)).json).toMatchObject({ text: "a [halted]" });
   });
 
-  test("behind the end reaches those who come again", async () => {
+  test("behind the end reaches readers that come again", async () => {
     await using platform = await openPlatform();
     const body = moderatedBody({ mode: "retract" });
     const { path, ref, worker } = await createGeneration(platform, { body });

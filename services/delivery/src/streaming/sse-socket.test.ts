@@ -7,7 +7,7 @@ import { openSseSocket } from "./sse-socket.ts";
 beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => vi.useRealTimers());
 
-/** A response that has begun, and its client, who has not read anything yet. */
+/** A response that has begun, and its client, which has not read anything yet. */
 async function openResponse() {
   await using stack = new AsyncDisposableStack();
   const server = createServer();

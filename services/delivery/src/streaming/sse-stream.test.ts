@@ -186,7 +186,7 @@ describe("a stream", () => {
     expect(writes).toHaveLength(1);
   });
 
-  test("sent home is told when to come back, and gets nothing more", () => {
+  test("disconnected by a drain gets a retry delay, and nothing more", () => {
     const { feed, stream, writes, ends } = openStream();
     stream.disconnectWithRetry(250.4);
     stream.disconnectWithRetry(1);
@@ -232,7 +232,7 @@ describe("a smoothed stream", () => {
     expect(writes).toEqual([": ping\n"]);
   });
 
-  test("sent home leaves no timer behind", () => {
+  test("disconnected by a drain leaves no timer behind", () => {
     const { feed, stream } = openStream({ intervalMs: 100 });
     feed(started());
     stream.disconnectWithRetry(1);

@@ -105,7 +105,7 @@ describe("what a worker does with a job", () => {
     expect(plan(after(started(1), reasoning("Hm.")))).toMatchObject({ attempt: 2, rewindTo: 0 });
   });
 
-  test("an engine is told whether the model has reasoned, and who has counted, since the last tool's answer", () => {
+  test("an engine is told whether the model has reasoned, and whether an engine has counted, since the last tool's answer", () => {
     const seams: Seam[] = [];
     const canContinue = (_engine: EngineChoice, seam: Seam) => seams.push(seam) > 0;
     const counted: EventDraft = { type: "output.delta", text: "It", tokens: 2, input_tokens: 7 };

@@ -205,7 +205,7 @@ test("a log that is lost as a whole begins with its request again", () => {
   ]);
 });
 
-test("where nothing was lost but who had the say, only that is said", () => {
+test("where only the start of an attempt was lost, no text is appended again", () => {
   const { drafts } = restore([requested, started(1), delta("Once"), started(2)], 3);
   expect(drafts.map(({ type }) => type)).toEqual(["generation.started", "attempt.ended"]);
   expect(drafts[0]).toMatchObject({ attempt: 3 });

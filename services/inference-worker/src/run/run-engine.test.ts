@@ -96,7 +96,7 @@ test("a tool call that is long in the making is no silence, as long as its piece
   expect(await outcome).toMatchObject({ kind: "finished", reason: "tool_calls", calls: [{ callId: "a" }] });
 });
 
-test("readers who set the pace hold up text, and no tool call behind the engine's last word", async () => {
+test("readers that set the pace hold up text, and no tool call behind the engine's finish", async () => {
   const { outcome } = start(
     async function* (_request, { onFinished }) {
       onFinished?.();

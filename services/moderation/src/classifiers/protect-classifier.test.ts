@@ -37,7 +37,7 @@ describe("a protected classifier", () => {
     expect(told!.aborted).toBe(true);
   });
 
-  test("asks no more at once than maxConcurrency, and then those who waited, in order", async () => {
+  test("makes at most maxConcurrency calls at once, and then the waiting ones, in order", async () => {
     const answers = Array.from({ length: 4 }, () => Promise.withResolvers<Judgement>());
     let asked = 0;
     const { fake, classify } = protect(() => answers[asked++]!.promise);

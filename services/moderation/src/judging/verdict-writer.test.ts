@@ -46,7 +46,7 @@ test("what was stored of an attempt that the broker has lost does not count for 
   expect(record.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
 });
 
-test("what is stored of an attempt that the log's leader does not have is forgotten, and who had judged what comes before is not", async () => {
+test("discards a stored verdict of an attempt that the leader does not have, and keeps which rules had judged what comes before", async () => {
   const spans = [{ from_seq: 1, to_seq: 90, rule_set: "rules" }];
   const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 3, nonce: "00000c", spans };
   const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };

@@ -30,7 +30,7 @@ export interface VerdictUpdate extends Pick<Verdict, "judged" | "cleared" | "dec
 type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
 type AnnouncedVerdict = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce">;
 
-/** So many events are not stored one by one: the live feed has told those who read. */
+/** So many events are not stored one by one: readers have the live verdict. */
 const EVERY_EVENTS = 64;
 const STORE_TRIES = 3;
 const MAX_UNJUDGED = 100;
@@ -80,7 +80,7 @@ export class VerdictWriter {
 
   /**
    * Discards the stored verdict when the log has an attempt that shows that it was about events that the store has lost. Nothing of it counts
-   * then, not even of earlier events: what classifiers had withdrawn of them may be lost as well. Only who has judged those stays known.
+   * then, not even of earlier events: what classifiers had withdrawn of them may be lost as well. Only which rules have judged those stays known.
    * @returns whether it was forgotten: then what was left out on its word is still to be done
    */
   discardLost(events: readonly Uint8Array[]): boolean {

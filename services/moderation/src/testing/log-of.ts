@@ -86,7 +86,7 @@ export class JudgedLog {
     }
   }
 
-  /** What a reader sees who comes now and is shown everything up to an event. */
+  /** What a reader sees that comes now and is shown everything up to an event. */
   shown(upTo = this.events.length): { text: string; joined: string; reasoning: string } {
     const withdrawals = new Withdrawals();
     for (const event of this.events) withdrawals.apply(event);

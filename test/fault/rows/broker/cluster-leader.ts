@@ -8,7 +8,7 @@ import type { Trial } from "../../trial/trial.ts";
 import type { FaultRow } from "../row.ts";
 
 const POLL_MS = 50;
-/** Longer than an election takes, 4 to 9 s, so that one who was stopped wakes up to find another in its place. */
+/** Longer than an election takes, 4 to 9 s, so that a leader that was stopped wakes up to find another in its place. */
 const ABSENCE_MS = { shortest: 1_000, longest: 10_000 };
 
 function clusterLeader(

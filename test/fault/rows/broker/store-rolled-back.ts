@@ -10,7 +10,7 @@ import type { FaultWorld } from "../../world/fault-world.ts";
 import type { FaultRow } from "../row.ts";
 import { readersServedBy } from "../worker/takeover.ts";
 
-/** A generation under way, with those who read it before the loss. */
+/** A generation under way, with its readers from before the loss. */
 interface Load {
   readonly generation: TestedGeneration;
   readonly readers: readonly Reader[];

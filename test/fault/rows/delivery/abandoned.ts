@@ -39,7 +39,7 @@ export const abandoned: FaultRow = {
   async run(trial) {
     const cases = [left, left, left, cameBack, cameBack, cameBack, neverRead];
     await Promise.all(cases.map((play) => play(trial)));
-    // The plays of those who do not come back have waited for their cancels.
+    // The plays of readers that do not come back have waited for their cancels.
     trial.hit(cases.filter((play) => play !== cameBack).length);
   },
 };

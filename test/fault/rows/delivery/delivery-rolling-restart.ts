@@ -40,7 +40,7 @@ export const deliveryRollingRestart: FaultRow = {
   },
 };
 
-/** Starts one generation after the other, and reads each: those who come in the middle must not notice either. */
+/** Starts one generation after the other, and reads each: readers that come in the middle must not notice either. */
 async function keepCreating(trial: Trial, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     const generation = await trial.create({ tokens: 20 });

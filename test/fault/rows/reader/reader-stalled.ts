@@ -43,7 +43,7 @@ export const readerStalled: FaultRow = {
   },
 };
 
-/** How far the furthest reader of each generation is, and who is not as far. */
+/** How far the furthest reader of each generation is, and which readers are not as far. */
 function compare(generations: readonly TestedGeneration[], readers: readonly Reader[]) {
   const heads = new Map(
     generations.map((generation) => {

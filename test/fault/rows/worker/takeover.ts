@@ -19,7 +19,7 @@ export function readersServedBy(
   );
 }
 
-/** The worker with the most to lose, and those who read what it writes. */
+/** The worker with the most to lose, and the readers of what it writes. */
 export function findBusiest(
   world: FaultWorld,
   readers: readonly Reader[],

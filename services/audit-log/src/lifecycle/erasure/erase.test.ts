@@ -133,7 +133,7 @@ test("what is erased already is certified again, and what never was is nothing",
   expect(await eraseSubject(context, never, options)).toEqual({ kind: "nothing" });
 });
 
-test("without a broker the keys are destroyed, and the erasure waits for who has one", async () => {
+test("without a broker the keys are destroyed, and the erasure waits for a process with a broker", async () => {
   await using world = await openLifecycleWorld();
   await using archiver = await world.startArchiver();
   await writeLog(world.live.log, createRef(), { ...SUBJECT, input: SECRET }, [completed()]);

@@ -27,7 +27,7 @@ export interface ErasureRequest {
   /** Whose generations: a pseudonym, as requests name it. Or one generation. */
   readonly subject?: string | undefined;
   readonly generation?: GenerationId | undefined;
-  /** Who asks, and why. */
+  /** The caller, and the reason. */
   readonly by: string;
   readonly reason: string;
   /** For how long the tenant must keep everything. Default 0. */

@@ -6,7 +6,7 @@ import { type Compaction, TARGET_BYTES } from "./next-compaction.ts";
 
 /**
  * Merges files of a tenant, as one commit that adds no leaf: segments stay as they are, byte by byte. The files that were merged stay in the store
- * for those who are reading them.
+ * for processes that are reading them.
  * @returns `fenced` when another process has removed one of them meanwhile
  * @throws RepriseError `archive_corrupt` when a file is missing or is not the one that was committed: it is left as it is, for `verify`;
  *   `archive_unavailable`

@@ -136,7 +136,7 @@ describe("small files", () => {
     expect(filesOf(filled)).toHaveLength(1);
   });
 
-  test("that were changed are left for who verifies the archive", async () => {
+  test("that were changed are left for the verification of the archive", async () => {
     await using filled = await openFilledArchive();
     await fill(filled, 2, 1_000);
     const [key] = filesOf(filled);

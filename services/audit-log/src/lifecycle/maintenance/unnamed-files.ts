@@ -27,7 +27,7 @@ export async function eraseUnnamed(
     const used = new Set(headers.filter((one) => erased.has(one.generation)).map(({ kid }) => kid));
     const living: string[] = [];
     for (const kid of used) if (typeof (await keyring.open(tenant, kid)) !== "string") living.push(kid);
-    // What was merged is there for a day, for those who read it: its keys are gone.
+    // What was merged is there for a day, for its readers: its keys are gone.
     if (living.length === 0) continue;
     const shared = await sharedKids(context, tenant, living, erased);
     await keyring.destroy(
