@@ -142,8 +142,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const delivered = new DeliveryMarks({
     publish: log.publish,
     node,
-    onLost: (marks) =>
-      logger.warn({ marks }, "what readers were handed could not be recorded of all of them"),
+    onLost: (marks) => logger.warn({ marks }, "dropped delivery marks: the broker was away for too long"),
     onError,
   });
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });

@@ -27,7 +27,7 @@ export interface WorkerOptions {
   brokerWatch?: BrokerWatch;
   /** By public model name. */
   models: ReadonlyMap<string, ServedModel>;
-  /** After how long without a sign of life a job goes to another worker. */
+  /** After how long without a heartbeat a job goes to another worker. */
   ackWaitMs: number;
   /** What the requests of generations that run may take, in bytes: while it is used up no more jobs are taken. Default 256 MiB. */
   memoryBytes?: number;

@@ -15,7 +15,7 @@ await runService(
       witness: createWitness({ store: createFileStore(join(dir, SEEN_DIR)), key, logs }),
       host: env.REPRISE_HOST,
       port: env.REPRISE_PORT,
-      onError: (error) => logger.error({ err: error }, "a checkpoint could not be dealt with"),
+      onError: (error) => logger.error({ err: error }, "a checkpoint could not be processed"),
     });
     logger.info({ url: server.url, vkey: key.vkey, logs: logs.map(({ vkey }) => vkey) }, "witnessing");
     return { logger, drainMs: env.REPRISE_DRAIN_MS, stop: () => server.close() };

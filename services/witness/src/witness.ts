@@ -70,7 +70,10 @@ export function createWitness({ store, key, logs, now = Date.now }: WitnessOptio
     if (note === undefined) return { origin, size: 0, root: EMPTY_ROOT };
     const checkpoint = parseCheckpoint(openNote(note, []).text);
     if (checkpoint.origin === origin) return checkpoint;
-    throw new RepriseError("archive_corrupt", `What is kept of ${origin} is of ${checkpoint.origin}.`);
+    throw new RepriseError(
+      "archive_corrupt",
+      `The stored checkpoint of ${origin} names the origin ${checkpoint.origin}.`,
+    );
   };
   const compare = async (next: Checkpoint, text: string, request: AddCheckpoint): Promise<AddOutcome> => {
     const seen = await remembered(next.origin);

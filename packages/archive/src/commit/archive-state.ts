@@ -141,7 +141,7 @@ export class ArchiveState {
   /** @throws RepriseError `archive_corrupt` */
   static of(json: unknown): ArchiveState {
     const parsed = snapshotSchema.safeParse(json);
-    if (!parsed.success) throw new RepriseError("archive_corrupt", "The archive's snapshot is not one.");
+    if (!parsed.success) throw new RepriseError("archive_corrupt", "The archive's snapshot is malformed.");
     const { next, head, lanes, tenants, tree } = parsed.data;
     const state = new ArchiveState();
     state.#next = next;

@@ -117,5 +117,5 @@ export function splitTile(bytes: Uint8Array): Uint8Array[] {
 }
 
 function corrupt(): RepriseError {
-  return new RepriseError("archive_corrupt", "A tree's edge is not one.");
+  return new RepriseError("archive_corrupt", "A tree's edge is malformed.");
 }

@@ -29,6 +29,6 @@ export function parseAddCheckpoint(body: string): AddCheckpoint {
     (bytes, i) => bytes.length === HASH_BYTES && bytes.toString("base64") === hashes[i],
   );
   if (oldSize === undefined || !areHashes || proof.length > MAX_PROOF)
-    throw new RepriseError("invalid_request", "That is no checkpoint with a proof.");
+    throw new RepriseError("invalid_request", "The body is not a checkpoint with a consistency proof.");
   return { oldSize: Number(oldSize), proof, note: body.slice(split + 2) };
 }

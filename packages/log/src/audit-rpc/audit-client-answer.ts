@@ -72,5 +72,5 @@ function parseError(header: string): ErrorBody["error"] | undefined {
 }
 
 function malformed(): RepriseError {
-  return new RepriseError("protocol_violation", "The audit log has answered with what is no answer of its.");
+  return new RepriseError("protocol_violation", "The audit log's response is malformed.");
 }

@@ -23,7 +23,7 @@ export function subscribeErasures(
   const onMessage = ({ subject, data }: Msg) => {
     const { tenant, generation } = parseOpsSubject(subject);
     if (decodeOpsRecord(data)?.kind !== "erased")
-      throw new RepriseError("protocol_violation", "A record of an erasure is none.");
+      throw new RepriseError("protocol_violation", "An erasure record cannot be decoded.");
     if (generation !== undefined) onErased({ tenant, generation });
   };
   return subscribeGuarded(connection, ERASED_SUBJECTS, { onMessage, onError });

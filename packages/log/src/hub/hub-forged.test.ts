@@ -111,7 +111,7 @@ test.each([
   },
 );
 
-test("a verdict and a record of an erasure that are none are told, and change nothing", async () => {
+test("a malformed verdict and a malformed erasure record are reported, and change nothing", async () => {
   await using world = await openWorld();
   using opened = openHub(world);
   const ref = newRef();

@@ -16,7 +16,10 @@ import { VerdictWatch } from "../moderation/verdict-watch.ts";
 import { verifyCache } from "./verify-cache.ts";
 
 /** The log decides: it is read to see whether it holds the same event. */
-const MALFORMED_LIVE = new RepriseError("protocol_violation", "The live feed has shown what is no event.");
+const MALFORMED_LIVE = new RepriseError(
+  "protocol_violation",
+  "The live feed has delivered a malformed event.",
+);
 const SWEEP_MS = 500;
 /** Grace period in which a new cache counts as read. */
 const OPENED_MS = 1_000;

@@ -3,9 +3,9 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } from "@reprise/protocol";
 
 /*
- * A job comes to a second worker when the first one's signs of life have not reached the broker in time. That is mostly because the
+ * A job comes to a second worker when the first one's heartbeats have not reached the broker in time. That is mostly because the
  * worker is dead, but a broker that has elected a new leader or has come back after a while has the same effect on all jobs at once. So
- * the second worker asks the first, and leaves the job to it when it answers: its signs of life count for the job, not for one
+ * the second worker asks the first, and leaves the job to it when it answers: its heartbeats count for the job, not for one
  * delivery of it. The answer is a courtesy, not a control channel: one that does not come costs an attempt, for the log fences.
  */
 

@@ -198,7 +198,7 @@ test("a run that throws at once is like one that fails, and costs no slot", asyn
   puller.stop();
 });
 
-test("a message that is not a job is reported, put away, and keeps nothing from those behind it", async () => {
+test("a message that is not a job is reported and terminated, and delays no job behind it", async () => {
   await using world = await openWorld();
   const { filter } = jobQueue(MODEL);
   await world.log.publish(filter.replace(">", "not.a.job"), Buffer.from("{}"), {});

@@ -23,7 +23,7 @@ export interface Job {
   ack(): Promise<void>;
   /** Gives the job back, to be handed out again at once or after a while. */
   release(delayMs?: number): void;
-  /** Lets another job have the slot while this one only waits. It stays this worker's: the signs of life go on. */
+  /** Lets another job have the slot while this one only waits. It stays this worker's: the heartbeats go on. */
   park(): void;
   /** Resolves when the job has a slot again, or the signal is aborted. It comes before jobs that are still in the queue. */
   unpark(signal: AbortSignal): Promise<void>;
@@ -36,7 +36,7 @@ export interface PullOptions {
   slots: number;
   /** What the requests of running jobs may take, parked ones included; while there is no room for one more, none is asked for. No bound by default. */
   memory?: JobMemory;
-  /** After how long without a sign of life the broker hands a job to another worker. */
+  /** After how long without a heartbeat the broker hands a job to another worker. */
   ackWaitMs: number;
   /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
   run: (job: Job) => Promise<void>;
@@ -123,7 +123,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       onError(
         new RepriseError(
           "protocol_violation",
-          `"${msg.subject}" is not a job's subject; the message was put away.`,
+          `"${msg.subject}" is not a job's subject; the message was terminated (+TERM).`,
         ),
       );
       credit.unused(1);

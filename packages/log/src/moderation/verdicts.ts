@@ -107,7 +107,7 @@ function fromLeader(reply: Msg): StoredVerdict | undefined {
 /** @throws RepriseError `protocol_violation` for what no version of moderation has written */
 function toStored(payload: Uint8Array, streamSeq: number): StoredVerdict {
   const verdict = decodeVerdict(payload);
-  if (!verdict) throw new RepriseError("protocol_violation", "What is stored as a verdict is none.");
+  if (!verdict) throw new RepriseError("protocol_violation", "The stored verdict cannot be decoded.");
   return { verdict, streamSeq };
 }
 
@@ -132,7 +132,8 @@ export function subscribeVerdicts(
 ): Subscription {
   const onMessage = ({ data }: Msg) => {
     const verdict = decodeVerdict(data);
-    if (!verdict) throw new RepriseError("protocol_violation", "The live feed has shown what is no verdict.");
+    if (!verdict)
+      throw new RepriseError("protocol_violation", "The live feed has delivered a malformed verdict.");
     onVerdict(verdict);
   };
   return subscribeGuarded(connection, liveVerdictSubject(ref), { onMessage, onError });

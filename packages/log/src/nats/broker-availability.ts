@@ -40,7 +40,7 @@ const TIMEOUT_MS = 2_000;
 const CREATE_STREAMS = [JOBS_STREAM, RULES_STREAM] as const;
 /** Streams asked in one probe: with more shards the next probe goes on behind them. */
 const STREAMS_PER_PROBE = 16;
-/** A replica that its leader has not heard of for as long counts as gone: nodes exchange signs of life every second. */
+/** A replica that its leader has not heard of for as long counts as gone: nodes exchange heartbeats every second. */
 const SILENT_NS = 5_000 * 1_000_000;
 
 /**

@@ -44,7 +44,7 @@ const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
 export function createPublish(inbox: ReplyInbox): Publish {
   return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 1_200 }) => {
     if (!ONE_ADDRESS.test(subject))
-      return Promise.reject(new RepriseError("internal", `"${subject}" is no address to publish to.`));
+      return Promise.reject(new RepriseError("internal", `"${subject}" is an invalid publish subject.`));
     const hdrs = headers();
     if (expectedLast !== undefined) hdrs.append(HEADER.expectedLastSubjectSequence, `${expectedLast}`);
     if (writer !== undefined) hdrs.append(HEADER.writer, writer);

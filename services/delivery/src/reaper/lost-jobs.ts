@@ -93,7 +93,7 @@ export class LostJobs {
       const error = toRepriseError(thrown);
       // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
       if (error.retryable) silence.lookAtMs = performance.now() + this.#silentMs;
-      else logger.error({ err: error }, "a generation's job could not be looked for");
+      else logger.error({ err: error }, "a generation's job could not be checked");
     }
   }
 }

@@ -33,7 +33,7 @@ function slowEngine() {
   return { engine, go, asked: () => asked };
 }
 
-test("a worker whose signs of life do not reach the broker keeps its generation as long as it answers", async () => {
+test("a worker whose heartbeats do not reach the broker keeps its generation as long as it answers", async () => {
   await using world = await openWorld();
   const { engine, go, asked } = slowEngine();
   const ref = await world.submit({ policy: POLICY });

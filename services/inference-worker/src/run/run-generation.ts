@@ -51,7 +51,7 @@ export interface RunContext {
 /**
  * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by another writer's terminal
  * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held`: the generation is run already, by this
- * worker or by another one whose signs of life have not come through. `nothing_to_do`: the generation had ended.
+ * worker or by another one whose heartbeats have not come through. `nothing_to_do`: the generation had ended.
  */
 export type RunResult =
   | "completed"

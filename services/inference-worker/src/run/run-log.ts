@@ -27,7 +27,7 @@ export interface RunLogOptions {
   readonly log: GenerationLog;
   readonly job: Job;
   readonly snapshot: LogSnapshot;
-  /** After how long without a sign of life the job goes to another worker. */
+  /** After how long without a heartbeat the job goes to another worker. */
   readonly ackWaitMs: number;
   /** Called for every event that is stored from now on, in order, of any writer. */
   readonly onStored?: (event: StoredEvent) => void;
@@ -36,7 +36,7 @@ export interface RunLogOptions {
 
 /**
  * A generation's log, as one worker follows and writes it for as long as it holds the job: the appender, its checkpoints, the live
- * feed that reveals what others append, and the signs of life that keep the job.
+ * feed that reveals what others append, and the heartbeats that keep the job.
  *
  * Until an event of its own is stored, any event of another writer fences it: its plan was made for another log. After that only an
  * end does, a higher attempt, and moderation's halt, behind which nothing but the end is left to plan.

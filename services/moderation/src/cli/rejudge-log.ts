@@ -98,5 +98,5 @@ async function recordSpan(
     const outcome = await storeVerdict(log.publish, ref, verdict, { expectedLast: present?.streamSeq ?? 0 });
     if (outcome.kind === "stored") return;
   }
-  throw new RepriseError("broker_unavailable", "What was judged again could not be recorded.");
+  throw new RepriseError("broker_unavailable", "The verdict of the other rules could not be stored.");
 }

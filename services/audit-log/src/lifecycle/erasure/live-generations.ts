@@ -80,7 +80,7 @@ async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: str
   const record = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure });
   const outcome = await log.publish(opsSubject("erased", ref.tenant, ref.generation), record, {});
   if (outcome.kind === "stored") return;
-  throw new RepriseError("broker_unavailable", "The nodes could not be told of an erasure.", {
+  throw new RepriseError("broker_unavailable", "The erasure could not be announced to the delivery nodes.", {
     retryAfterMs: 1_000,
   });
 }
