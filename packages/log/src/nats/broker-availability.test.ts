@@ -13,6 +13,7 @@ import {
 import { expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { connectBroker } from "./connection.ts";
+import { hasQuorum } from "./stream-api.ts";
 import { openBroker } from "../topology/open-broker.ts";
 import { eventually } from "../testing/eventually.ts";
 import { openWorld, SHARDS } from "../testing/world.ts";
@@ -162,4 +163,16 @@ test("a cluster that has lost its quorum is not available though it is connected
   for (const node of others) await node.kill("SIGKILL");
   await eventually(() => expect(availability.because()).not.toEqual([]));
   expect(availability.because()).not.toContain("not connected to NATS");
+});
+
+test("a leader has a quorum while it hears from enough replicas, itself counted", () => {
+  const [heard, silent, offline] = [
+    { name: "a", active: 1e9 },
+    { name: "b", active: 6e9 },
+    { name: "c", active: 1e9, offline: true },
+  ];
+  const quorumOf = (...replicas: (typeof heard)[]) => hasQuorum({ replicas });
+  expect([hasQuorum(undefined), quorumOf()]).toEqual([true, true]);
+  expect([quorumOf(heard, silent), quorumOf(heard, offline)]).toEqual([true, true]);
+  expect([quorumOf(silent, offline), quorumOf(silent), quorumOf(offline)]).toEqual([false, false, false]);
 });

@@ -13,7 +13,7 @@ import {
   readShardCount,
   shardMemberSubject,
 } from "../topology/shard-count.ts";
-import { requestStreamApi, type StreamPeers } from "./stream-api.ts";
+import { hasQuorum, requestStreamApi, type StreamPeers } from "./stream-api.ts";
 import { createWriterName } from "./writer-name.ts";
 
 export interface BrokerAvailabilityOptions {
@@ -40,8 +40,6 @@ const TIMEOUT_MS = 2_000;
 const CREATE_STREAMS = [JOBS_STREAM, RULES_STREAM] as const;
 /** Streams asked in one probe: with more shards the next probe goes on behind them. */
 const STREAMS_PER_PROBE = 16;
-/** A replica that its leader has not heard of for as long counts as gone: nodes exchange heartbeats every second. */
-const SILENT_NS = 5_000 * 1_000_000;
 
 /**
  * Whether a create and an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost
@@ -209,11 +207,4 @@ async function askLeader({ main }: Broker, stream: string): Promise<string | und
   } catch (error) {
     return toRepriseError(error).message;
   }
-}
-
-/** Of a single server there is no cluster, or one without replicas. */
-function hasQuorum(cluster: StreamPeers | undefined): boolean {
-  const replicas = cluster?.replicas ?? [];
-  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
-  return (heard + 1) * 2 > replicas.length + 1;
 }

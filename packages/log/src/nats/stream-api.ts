@@ -74,3 +74,13 @@ export function streamUnavailable(stream: string, reason: string, cause?: unknow
     retryAfterMs: 1_000,
   });
 }
+
+/** A replica that its leader has not heard of for as long counts as gone: nodes exchange heartbeats every second. */
+const SILENT_NS = 5_000 * 1_000_000;
+
+/** Of a single server there is no cluster, or one without replicas. */
+export function hasQuorum(cluster: StreamPeers | undefined): boolean {
+  const replicas = cluster?.replicas ?? [];
+  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
+  return (heard + 1) * 2 > replicas.length + 1;
+}

@@ -1,5 +1,11 @@
 import { readFileSync } from "node:fs";
-import { createGenerationId, DEFAULT_POLICY, type RequestedEvent, Transcript } from "@reprise/protocol";
+import {
+  createGenerationId,
+  DEFAULT_POLICY,
+  type KnownEvent,
+  type RequestedEvent,
+  Transcript,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { toGeneration } from "./to-generation.ts";
 
@@ -20,6 +26,52 @@ test("a generation has the fields that PROTOCOL.md shows, in the same order", ()
   const [, example] = /^```json\n(\{\n  "id": "gen_[\s\S]*?)```$/m.exec(DOCUMENT)!;
   const documented = JSON.parse(example!) as object;
   expect(Object.keys(toGeneration(id, requested, new Transcript()))).toEqual(Object.keys(documented));
+});
+
+test("a generation is settled when it has ended, readers may have all of it, and no review waits", () => {
+  const review = {
+    type: "moderation.review",
+    review_id: "rev_3",
+    from_seq: 1,
+    to_seq: 1,
+    rule: "terms",
+    category: "terms",
+    expires_at: "2026-11-21T03:00:00.000Z",
+  } as const;
+  const [log, shown] = [new Transcript(), new Transcript()];
+  const apply = (event: KnownEvent) => {
+    log.apply(event);
+    return toGeneration(id, requested, log, shown).settled;
+  };
+  const show = (event: KnownEvent) => {
+    shown.apply(event);
+    return toGeneration(id, requested, log, shown);
+  };
+  const started = { seq: 1, type: "generation.started", attempt: 1, worker: "w", model: "sim" } as const;
+  const cancelled = {
+    seq: 2,
+    type: "generation.cancelled",
+    reason: "requested",
+    usage: { input_tokens: null, output_tokens: 0 },
+  } as const;
+  const asked = { seq: 3, ...review };
+  const answered = {
+    seq: 4,
+    type: "moderation.reviewed",
+    review_id: review.review_id,
+    decision: "approve",
+    reviewer: "ann",
+  } as const;
+  expect([apply(started), apply(cancelled), apply(asked)]).toEqual([false, false, false]);
+  show(started);
+  show(cancelled);
+  expect(show(asked)).toMatchObject({
+    status: "cancelled",
+    settled: false,
+    reviews: [{ id: `${id}.${review.review_id}`, expires_at: review.expires_at }],
+  });
+  expect(apply(answered)).toBe(false);
+  expect(show(answered)).toMatchObject({ settled: true, reviews: [] });
 });
 
 test("a generation shows the calls that wait, as its log has them, and none that do not", () => {
