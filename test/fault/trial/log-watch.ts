@@ -47,10 +47,10 @@ export class LogWatch implements Disposable {
     this.#unsubscribe = () => feed.unsubscribe();
   }
 
-  /** Takes what the log had when the watch began, from seq 0 on. */
+  /** Takes what the log had when the watch began. Its first events may have expired. */
   begin(payloads: readonly string[]): void {
-    const first = this.told[0]?.event.seq ?? payloads.length;
-    const before = payloads.slice(0, first).map(toTold);
+    const first = this.told[0]?.event.seq ?? Number.POSITIVE_INFINITY;
+    const before = payloads.map(toTold).filter(({ event }) => event.seq < first);
     for (const { event, payload } of before) this.#read.set(event.seq, payload);
     this.told.unshift(...before);
     this.#announce();
