@@ -1,7 +1,7 @@
 // Who may import whom. `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
 
 /** Libraries from the bottom up: each may import those before it. */
-const LAYERS = ["protocol", "rules", "archive", "log", "service", "tenancy", "client", "testkit"];
+const LAYERS = ["async", "protocol", "rules", "archive", "log", "service", "tenancy", "client", "testkit"];
 
 /** Files that only tests load. */
 const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
@@ -9,15 +9,15 @@ const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 /** What runs in production. */
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
 
-const layerRules = LAYERS.filter((name) => !["protocol", "rules", "client", "testkit"].includes(name)).map(
-  (name) => ({
-    name: `layers-${name}`,
-    comment: `${name} imports only libraries further down.`,
-    severity: "error",
-    from: source(`packages/${name}`),
-    to: { path: `^packages/(${LAYERS.slice(LAYERS.indexOf(name) + 1).join("|")})/` },
-  }),
-);
+const layerRules = LAYERS.filter(
+  (name) => !["async", "protocol", "rules", "client", "testkit"].includes(name),
+).map((name) => ({
+  name: `layers-${name}`,
+  comment: `${name} imports only libraries further down.`,
+  severity: "error",
+  from: source(`packages/${name}`),
+  to: { path: `^packages/(${LAYERS.slice(LAYERS.indexOf(name) + 1).join("|")})/` },
+}));
 
 module.exports = {
   forbidden: [

@@ -8,7 +8,6 @@ export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
 export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-rpc/audit-answers.ts";
 export { appendDecision, type Decision, type DecisionOptions } from "./append/append-decision.ts";
 export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
-export { Semaphore } from "./async/semaphore.ts";
 export { createGenerationLog, type GenerationLog } from "./read/generation-log.ts";
 export { Hub } from "./hub/hub.ts";
 export type { HubOptions, HubStats } from "./hub/hub-options.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { Semaphore } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
   createAuditClient,
   createGenerationLog,
   createRuleSetStore,
   createWriterName,
-  Semaphore,
   Hub,
   subscribeErasures,
   subscribeEventsBehindEnds,

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { setTimeout as pause } from "node:timers/promises";
+import { pause } from "@reprise/async";
 import { fileURLToPath } from "node:url";
 import { type Logger, spawnSupervised, type SupervisedProcess } from "@reprise/service";
 import { readEnd } from "./read-end.ts";
@@ -75,7 +75,7 @@ async function superviseWitness(
     const ended = await runWitness(options, { port, onUp, stop }).catch((err: unknown) => ({ err }));
     if (stop.aborted) return;
     logger.error({ ...ended, retryMs }, "the witness has ended by itself; it is started again");
-    await pause(retryMs, undefined, { signal: stop }).catch(() => {});
+    await pause(retryMs, stop);
     retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { pause } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import { parseCheckpoint } from "../note/checkpoint.ts";
 import type { NoteKey, VerifierKey } from "../note/note-key.ts";
@@ -164,7 +164,7 @@ export class Archive {
       } catch (error) {
         if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
         this.#writer?.onError(error);
-        await pause(waitMs, undefined, { signal }).catch(() => {});
+        await pause(waitMs, signal);
       }
     }
   }

@@ -1,6 +1,6 @@
 import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
 import { watchConnection } from "../nats/connection.ts";
-import { Semaphore } from "../async/semaphore.ts";
+import { Semaphore } from "@reprise/async";
 import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { planEviction } from "./memory-budget.ts";

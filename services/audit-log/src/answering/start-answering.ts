@@ -1,5 +1,6 @@
 import type { Archive, ArchiveReader } from "@reprise/archive";
-import { answerAuditCalls, type AuditAnswer, type Broker, Semaphore } from "@reprise/log";
+import { Semaphore } from "@reprise/async";
+import { answerAuditCalls, type AuditAnswer, type Broker } from "@reprise/log";
 import {
   AUDIT_CALLS,
   AUDIT_MORE_HEADER,

@@ -1,6 +1,6 @@
 import { DuckDBInstance } from "@duckdb/node-api";
 import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@reprise/archive";
-import { Semaphore } from "@reprise/log";
+import { Semaphore } from "@reprise/async";
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
 import { metadataTag, subjectTag } from "../archiving/read-log-metadata.ts";
 import { filesInRange, type TimeRange } from "./files-in-range.ts";

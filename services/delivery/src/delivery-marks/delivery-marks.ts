@@ -1,4 +1,5 @@
-import { Semaphore, type Publish, recordOps } from "@reprise/log";
+import { Semaphore } from "@reprise/async";
+import { type Publish, recordOps } from "@reprise/log";
 import { type GenerationRef, logSubject, type NodeId, type DeliveryMark } from "@reprise/protocol";
 import { type NewConnection, ConnectionRecord } from "./connection-record.ts";
 import { toParts } from "./to-parts.ts";

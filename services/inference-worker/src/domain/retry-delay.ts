@@ -1,3 +1,5 @@
+import { backoffMs } from "@reprise/async";
+
 /*
  * When an engine that could not take a request is asked again. Many generations fail in the same moment when an engine does: the random
  * part keeps them from coming back in one.
@@ -11,7 +13,7 @@ const LONGEST_DELAY_MS = 8_000;
  * @param random from 0 to 1
  */
 export function retryDelayMs(tries: number, random: number): number {
-  return Math.min(FIRST_DELAY_MS * 2 ** tries, LONGEST_DELAY_MS) * (0.5 + random / 2);
+  return backoffMs(tries, FIRST_DELAY_MS, LONGEST_DELAY_MS, random);
 }
 
 export interface Busy {

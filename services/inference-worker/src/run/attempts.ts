@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import type { Job } from "@reprise/log";
 import type { RequestedEvent, WorkerId } from "@reprise/protocol";
 import { createNonce } from "./attempt-nonce.ts";
@@ -24,7 +25,6 @@ import type { EngineReport } from "./engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { type Pace, tokensOf } from "./pace.ts";
-import { pause } from "./pause.ts";
 import { runEngine } from "./run-engine.ts";
 import type { RunLog } from "./run-log.ts";
 import { awaitToolResults } from "./await-tool-results.ts";

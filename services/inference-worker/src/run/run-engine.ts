@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import {
   type EffectiveTimeouts,
   type EventDraft,
@@ -11,7 +12,6 @@ import { busyRetryDelayMs } from "../domain/retry-delay.ts";
 import type { Turn } from "../domain/plan-attempt.ts";
 import type { Engine, EngineEvent, ToolCallEvent } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
-import { pause } from "./pause.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** What a run of an engine writes to. */

@@ -1,4 +1,5 @@
-import { Semaphore, isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/log";
+import { Semaphore } from "@reprise/async";
+import { isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/log";
 import {
   type EffectiveModeration,
   type GenerationId,

@@ -1,0 +1,13 @@
+/** Resolves after so many milliseconds, or as soon as the signal is aborted. Never rejects, and leaves no listener on the signal. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    resolve();
+  };
+  const timer = setTimeout(end, ms);
+  signal?.addEventListener("abort", end);
+  if (signal?.aborted) end();
+  return promise;
+}
