@@ -8,6 +8,7 @@ export const SCENARIOS = [
   "FIRST",
   "IDLE",
   "APPEND",
+  "CHURN",
   "STALLED",
   "SCALE",
   "MODERATION",
@@ -18,7 +19,7 @@ export const SCENARIOS = [
   "FLOOD",
 ] as const;
 
-/** What fits in a minute and a half. */
+/** What fits in two minutes. */
 const QUICK_SCENARIOS = [
   "S1",
   "S2",
@@ -26,6 +27,7 @@ const QUICK_SCENARIOS = [
   "FIRST",
   "IDLE",
   "APPEND",
+  "CHURN",
   "MODERATION",
   "RETRACT-LAG",
   "ARCHIVE",
@@ -50,7 +52,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               a minute and a half, without STALLED, SCALE, RULES, AUDIT and FLOOD; its figures are a hint
+  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT and FLOOD; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

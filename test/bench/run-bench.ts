@@ -7,7 +7,7 @@ import { judge } from "./report/verdict.ts";
 import { type Report, writeReport } from "./report/write-report.ts";
 import { RUN, type ScenarioResult } from "./scenarios/all.ts";
 import type { RunContext } from "./scenarios/run-context.ts";
-import { runTrace } from "./scenarios/trace.ts";
+import { runTrace } from "./scenarios/trace/trace.ts";
 import { NEEDS_REDIS } from "./targets/all.ts";
 
 export interface BenchRun {

@@ -2,7 +2,7 @@ import { Agent } from "node:http";
 import { serveParent } from "../children/serve-parent.ts";
 import { untilMicros } from "../measure/clock.ts";
 import { Histogram, type Percentiles } from "../measure/histogram.ts";
-import type { Arrival } from "../scenarios/trace-file.ts";
+import type { Arrival } from "../scenarios/trace/trace-file.ts";
 import { sendReplayed } from "./replayed-request.ts";
 
 export interface TraceOrder {

@@ -1,7 +1,8 @@
 import type { ScenarioResult } from "../scenarios/all.ts";
 import type { FanOutResult } from "../scenarios/fan-out.ts";
-import type { TraceResult } from "../scenarios/trace.ts";
+import type { TraceResult } from "../scenarios/trace/trace.ts";
 import { formatArchive, formatAudit } from "./format-audit.ts";
+import { formatChurn } from "./format-churn.ts";
 import { formatFlood } from "./format-flood.ts";
 import { formatFirst } from "./format-first.ts";
 import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
@@ -40,6 +41,8 @@ export function formatResult(result: ScenarioResult): string {
       const rate = Math.round(result.eventsPerSecond).toLocaleString("en");
       return `APPEND: one worker, ${result.generations} generations: ${rate} events/s; CPU µs/event: ${byRole(result.cpuPerEvent)}`;
     }
+    case "CHURN":
+      return formatChurn(result);
     case "STALLED": {
       const rows = result.rows.map(({ stalled, latency, missing, disordered, growthBytes, cpuPerToken }) => [
         `${stalled} stalled`,

@@ -4,6 +4,7 @@ import type { ScenarioResult } from "../scenarios/all.ts";
 import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
+import { judgeChurn } from "./format-churn.ts";
 import { judgeFlood } from "./format-flood.ts";
 import { judgeFirst } from "./format-first.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
@@ -30,6 +31,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return [
           atLeast("APPEND", "events stored by one worker process", result.eventsPerSecond, 40_000, "/s"),
         ];
+      case "CHURN":
+        return judgeChurn(result);
       case "STALLED":
         return judgeStalled(result);
       case "SCALE": {

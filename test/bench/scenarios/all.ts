@@ -3,6 +3,7 @@ import { type AppendResult, runAppend } from "./append.ts";
 import { type ArchiveResult, runArchive } from "./audit/archive.ts";
 import { type AuditResult, runAudit } from "./audit/audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
+import { type ChurnResult, runChurn } from "./churn.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
 import { type FloodResult, runFlood } from "./flood.ts";
 import { type FirstResult, runFirst } from "./first.ts";
@@ -13,7 +14,7 @@ import { type RulesResult, runRules } from "./moderation/rules.ts";
 import type { RunContext } from "./run-context.ts";
 import { runScale, type ScaleResult } from "./scale.ts";
 import { runStalled, type StalledResult } from "./stalled.ts";
-import type { TraceResult } from "./trace.ts";
+import type { TraceResult } from "./trace/trace.ts";
 
 export type ScenarioResult =
   | FanOutResult
@@ -21,6 +22,7 @@ export type ScenarioResult =
   | FirstResult
   | IdleResult
   | AppendResult
+  | ChurnResult
   | StalledResult
   | ScaleResult
   | ModerationResult
@@ -39,6 +41,7 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   FIRST: runFirst,
   IDLE: runIdle,
   APPEND: runAppend,
+  CHURN: runChurn,
   STALLED: runStalled,
   SCALE: runScale,
   MODERATION: runModeration,

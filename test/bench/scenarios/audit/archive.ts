@@ -9,13 +9,12 @@ import {
   verifyArchive,
 } from "@reprise/archive";
 import { startAuditLog } from "@reprise/audit-log";
-import { type Broker, connectBroker, createGenerationLog, readStreamInfo } from "@reprise/log";
+import { type Broker, connectBroker, createGenerationLog } from "@reprise/log";
 import {
   createGenerationId,
   DEFAULT_POLICY,
   encodeEvent,
   type GenerationRef,
-  generationsStream,
   logSubject,
   parseTenantId,
 } from "@reprise/protocol";
@@ -25,6 +24,7 @@ import { proseToken } from "../../measure/prose.ts";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import { SHARDS, startBenchBroker } from "../../targets/reprise/broker.ts";
 import type { RunContext } from "../run-context.ts";
+import { untilArchived } from "./until-archived.ts";
 
 export interface ArchiveResult {
   readonly scenario: "ARCHIVE";
@@ -46,7 +46,6 @@ const LIMITS = { maxMessages: 20_000, maxAgeMs: 250, maxBytes: 16 * 1_024 * 1_02
 const TENANTS = 10;
 const EVENTS_PER_GENERATION = 211;
 const AT_ONCE = 2_000;
-const POLL_MS = 20;
 const REPLAYS = 200;
 
 /**
@@ -68,34 +67,29 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
     store: createFileStore(join(dir.path, "keys")),
     masterKey: randomBytes(32),
   });
-  const archive = await openArchive({ store, name: "bench" });
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
-  {
-    await using auditLog = await startAuditLog({
-      broker,
-      shards: SHARDS,
-      storage: {
-        name: "bench",
-        store,
-        dir: join(dir.path, "archive"),
-        cacheDir: dir.path,
-        keyring,
-        signer,
-        earlier: [],
-      },
-      tenants: [],
-      limits: LIMITS,
-      logger: createLogger({ service: "bench", level: "error" }),
-      metrics: createMetrics({ processMetrics: false }),
-    });
-    const lasts = await lastPlaces(broker);
-    const isDone = () => lasts.every(([stream, last]) => archive.state.lanes.get(stream)?.last === last);
-    while (!isDone() && auditLog.notReadyBecause().length === 0) {
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      signal.throwIfAborted();
-      await archive.refresh();
-    }
+  const auditLog = await startAuditLog({
+    broker,
+    shards: SHARDS,
+    storage: {
+      name: "bench",
+      store,
+      dir: join(dir.path, "archive"),
+      cacheDir: dir.path,
+      keyring,
+      signer,
+      earlier: [],
+    },
+    tenants: [],
+    limits: LIMITS,
+    logger: createLogger({ service: "bench", level: "error" }),
+    metrics: createMetrics({ processMetrics: false }),
+  });
+  try {
+    await untilArchived({ broker, store, name: "bench" }, signal);
+  } finally {
+    await auditLog.close();
   }
   const ms = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(cpu);
@@ -118,7 +112,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
     throw new Error(`The archive is ${report.verdict} with ${report.events} events.`);
 
   say("ARCHIVE: replaying");
-  const reader = new ArchiveReader({ archive, keyring });
+  const reader = new ArchiveReader({ archive: await openArchive({ store, name: "bench" }), keyring });
   const starts: number[] = [];
   for (let i = 0; i < REPLAYS; i++) {
     const ref = refs[(i * 7_919) % refs.length]!;
@@ -185,13 +179,4 @@ function toPayload(ref: GenerationRef, stream: number, seq: number): Uint8Array 
     request,
     policy: DEFAULT_POLICY,
   });
-}
-
-async function lastPlaces(broker: Broker): Promise<(readonly [string, number])[]> {
-  const streams = Array.from({ length: SHARDS }, (_, shard) => generationsStream(shard));
-  return Promise.all(
-    streams.map(
-      async (stream) => [stream, (await readStreamInfo(broker.reads, stream)).lastStreamSeq] as const,
-    ),
-  );
 }

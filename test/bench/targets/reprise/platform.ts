@@ -1,4 +1,5 @@
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
+import { startBenchAuditLog } from "./audit-log.ts";
 import { startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
 import { type RepriseSettings, startService } from "./service-child.ts";
@@ -13,8 +14,14 @@ export interface BenchPlatform extends AsyncDisposable {
   readonly processes: readonly MeasuredProcess[];
 }
 
-/** nats-server, the inference-worker and delivery: all of Reprise, each its own process, with the simulator as the model. */
-export async function startPlatform({ natsServer, profileDir }: RepriseSettings): Promise<BenchPlatform> {
+/**
+ * nats-server, the inference-worker and delivery, each its own process, with the simulator as the model.
+ * @param auditDir where the audit log, a process of its own, keeps what it archives; without it there is none
+ */
+export async function startPlatform(
+  { natsServer, profileDir }: RepriseSettings,
+  { auditDir }: { auditDir?: string | undefined } = {},
+): Promise<BenchPlatform> {
   await using stack = new AsyncDisposableStack();
   const { server } = stack.use(await startBenchBroker(natsServer));
   const env = { REPRISE_NATS_URL: server.url, REPRISE_WORKER_SLOTS: "10000" };
@@ -27,6 +34,11 @@ export async function startPlatform({ natsServer, profileDir }: RepriseSettings)
   stack.use(worker);
   const delivery = stack.use(await startBenchDelivery(server.url, profileDir));
   const { url, tenant, apiKey, otherKey, child } = delivery;
+  const beside: MeasuredProcess[] = [];
+  if (auditDir !== undefined) {
+    const audit = stack.use(await startBenchAuditLog(server.url, auditDir, profileDir));
+    beside.push({ role: "audit-log", pid: audit.pid });
+  }
   const running = stack.move();
   return {
     url,
@@ -38,6 +50,7 @@ export async function startPlatform({ natsServer, profileDir }: RepriseSettings)
       { role: "worker", pid: worker.pid },
       { role: "nats-server", pid: server.pid },
       { role: "delivery", pid: child.pid },
+      ...beside,
     ],
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

@@ -1,9 +1,10 @@
 import { startChild } from "../../children/child.ts";
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { createTarget, type RunningTarget } from "../target.ts";
+import { startBenchAuditLog } from "./audit-log.ts";
 import { SHARDS, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
-import { type RepriseSettings, startService } from "./service-child.ts";
+import type { RepriseSettings } from "./service-child.ts";
 
 /**
  * nats-server, a process that appends as a worker does, and delivery.
@@ -18,14 +19,8 @@ export async function startReprise(
   const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(server.url, profileDir));
   const beside: MeasuredProcess[] = [];
   if (auditDir !== undefined) {
-    const audit = await startService({
-      name: "audit-log",
-      readyMessage: "archiving",
-      env: { REPRISE_NATS_URL: server.url, REPRISE_DATA_DIR: auditDir },
-      profileDir,
-    });
-    stack.use(audit.child);
-    beside.push({ role: "audit-log", pid: audit.child.pid });
+    const audit = stack.use(await startBenchAuditLog(server.url, auditDir, profileDir));
+    beside.push({ role: "audit-log", pid: audit.pid });
   }
   const worker = stack.use(
     await startChild({

@@ -1,9 +1,9 @@
-import { startChild } from "../children/child.ts";
-import type { TraceMeasured, TraceOrder } from "../load/trace-client.ts";
-import { nowMicros } from "../measure/clock.ts";
-import { cpuBetween, readUsage } from "../measure/process-usage.ts";
-import { startPlatform } from "../targets/reprise/platform.ts";
-import type { RunContext } from "./run-context.ts";
+import { startChild } from "../../children/child.ts";
+import type { TraceMeasured, TraceOrder } from "../../load/trace-client.ts";
+import { nowMicros } from "../../measure/clock.ts";
+import { cpuBetween, readUsage } from "../../measure/process-usage.ts";
+import { startPlatform } from "../../targets/reprise/platform.ts";
+import type { RunContext } from "../run-context.ts";
 import { readTrace } from "./trace-file.ts";
 
 export interface TraceOptions {
