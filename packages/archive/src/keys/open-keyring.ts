@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
 import { LruCache } from "../reader/lru-cache.ts";
 import { commitmentOf } from "../segment/segment.ts";
@@ -112,7 +112,7 @@ class StoredKeyring implements Keyring {
 
   async tag(tenant: string, text: string): Promise<string> {
     const { tagging } = await this.#tenants.get(tenant);
-    return createHmac("sha256", tagging).update(text).digest("hex").slice(0, TAG_CHARS);
+    return createHmac("sha256", createSecretKey(tagging)).update(text).digest("hex").slice(0, TAG_CHARS);
   }
 
   /** Two processes that need a subject's first key at the same time get the same. */

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from "node:crypto";
 
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
@@ -8,7 +8,7 @@ export const KEY_BYTES = 32;
 /** A key under another one: nonce, ciphertext and tag in base64. @param context what the key is for; unwrapping needs the same */
 export function wrapKey(key: Uint8Array, wrapping: Uint8Array, context: string): string {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, wrapping, nonce);
+  const cipher = createCipheriv(CIPHER, createSecretKey(wrapping), nonce);
   cipher.setAAD(Buffer.from(context));
   return Buffer.concat([nonce, cipher.update(key), cipher.final(), cipher.getAuthTag()]).toString("base64");
 }
@@ -20,7 +20,7 @@ export function wrapKey(key: Uint8Array, wrapping: Uint8Array, context: string):
 export function unwrapKey(wrapped: string, wrapping: Uint8Array, context: string): Uint8Array | undefined {
   const bytes = Buffer.from(wrapped, "base64");
   if (bytes.length !== NONCE_BYTES + KEY_BYTES + TAG_BYTES) return undefined;
-  const decipher = createDecipheriv(CIPHER, wrapping, bytes.subarray(0, NONCE_BYTES), {
+  const decipher = createDecipheriv(CIPHER, createSecretKey(wrapping), bytes.subarray(0, NONCE_BYTES), {
     authTagLength: TAG_BYTES,
   });
   decipher.setAAD(Buffer.from(context));

@@ -1,4 +1,4 @@
-import { createCipheriv, createHmac } from "node:crypto";
+import { createCipheriv, createHmac, createSecretKey } from "node:crypto";
 
 export const SALT_BYTES = 16;
 const LABEL = "reprise message salts v1";
@@ -11,6 +11,6 @@ const ZERO_IV = new Uint8Array(16);
  * @param nonce the segment's, which never comes twice with one key
  */
 export function messageSalts(key: Uint8Array, nonce: Uint8Array, count: number): Uint8Array {
-  const derived = createHmac("sha256", key).update(LABEL).update(nonce).digest();
-  return createCipheriv(CIPHER, derived, ZERO_IV).update(new Uint8Array(count * SALT_BYTES));
+  const derived = createHmac("sha256", createSecretKey(key)).update(LABEL).update(nonce).digest();
+  return createCipheriv(CIPHER, createSecretKey(derived), ZERO_IV).update(new Uint8Array(count * SALT_BYTES));
 }

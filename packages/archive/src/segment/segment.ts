@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash } from "node:crypto";
+import { createCipheriv, createDecipheriv, createSecretKey, hash } from "node:crypto";
 import type { DataKey } from "../keys/keyring.ts";
 import { hashLeaf } from "../merkle/hash.ts";
 import { archiveCorrupt } from "./archive-corrupt.ts";
@@ -45,7 +45,7 @@ export function sealSegment(
     commitment,
     nonce: toHex(nonce),
   };
-  const cipher = createCipheriv(CIPHER, key, nonce);
+  const cipher = createCipheriv(CIPHER, createSecretKey(key), nonce);
   cipher.setAAD(encodeSegmentHeader(header));
   const sealed = cipher.update(encodeMessages(messages, contextOf(header)));
   return { header, sealed: Buffer.concat([sealed, cipher.final(), cipher.getAuthTag()]) };
@@ -81,7 +81,7 @@ function decrypt({ header, sealed }: Segment, key: Uint8Array): Uint8Array {
   const nonce = Buffer.from(header.nonce, "hex");
   if (nonce.length !== NONCE_BYTES || sealed.length < TAG_BYTES)
     throw archiveCorrupt(`Segment ${nameOf(header)} is too short.`);
-  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv(CIPHER, createSecretKey(key), nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(encodeSegmentHeader(header));
   decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
   const bytes = decipher.update(sealed.subarray(0, sealed.length - TAG_BYTES));
