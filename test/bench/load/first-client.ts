@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Broker, connectBroker } from "@reprise/log";
@@ -44,7 +44,7 @@ async function measure(order: FirstOrder): Promise<FirstMeasured> {
     const key = randomUUID();
     const create = await send(order, agent, { accept: "application/json", key: randomUUID() });
     await delay(order.gapMs);
-    const watched = broker && (await watch(broker, await refOf(order, key)));
+    const watched = broker && (await watch(broker, refOf(order, key)));
     const sentAt = performance.now();
     const first = await send(order, agent, { accept: "text/event-stream", key });
     const seen = watched?.stop() ?? {};
@@ -58,9 +58,10 @@ async function measure(order: FirstOrder): Promise<FirstMeasured> {
   return { creates, firsts, terms };
 }
 
-async function refOf({ tenant, shards }: FirstOrder, key: string): Promise<GenerationRef> {
+function refOf({ tenant, shards }: FirstOrder, key: string): GenerationRef {
   const id = parseTenantId(tenant);
-  return { tenant: id, generation: await deriveGenerationId(id, key, shards) };
+  const sha256 = (text: string) => hash("sha256", text, "buffer");
+  return { tenant: id, generation: deriveGenerationId(id, key, shards, sha256) };
 }
 
 /** Watches a generation that is about to be created. */

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -79,7 +79,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const generation =
     idempotencyKey === undefined
       ? createGenerationId(randomBytes(17), shards)
-      : await deriveGenerationId(tenant, idempotencyKey, shards);
+      : deriveGenerationId(tenant, idempotencyKey, shards, sha256);
   const ref: GenerationRef = { tenant, generation };
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
@@ -146,6 +146,10 @@ async function writeRequested(
   throw new RepriseError("broker_unavailable", "The generation could not be written to the log.", {
     retryAfterMs: 1_000,
   });
+}
+
+function sha256(text: string): Uint8Array {
+  return hash("sha256", text, "buffer");
 }
 
 function ignoreUnavailable(error: unknown): undefined {

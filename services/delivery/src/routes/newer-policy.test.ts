@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import {
   deriveGenerationId,
   encodeEvent,
@@ -12,11 +13,12 @@ import { call, delta, openPlatform, type Platform, REQUEST, started, toolCall } 
 
 const SECRET = "SECRET";
 const KEY = "k";
+const sha256 = (text: string) => hash("sha256", text, "buffer");
 
 /** A log as a node of a later version has begun it, in a mode that this version does not know. */
 async function writeNewerLog({ log }: Platform): Promise<GenerationRef> {
   const tenant = parseTenantId("acme");
-  const ref = { tenant, generation: await deriveGenerationId(tenant, KEY, 2) };
+  const ref = { tenant, generation: deriveGenerationId(tenant, KEY, 2, sha256) };
   const policy = moderatedPolicy({ mode: "quarantine" as "gate" });
   const drafts: EventDraft[] = [requested(ref, REQUEST, policy), started(), delta(SECRET), toolCall("a")];
   let expectedLast = 0;

@@ -3,9 +3,10 @@ import * as z from "zod";
 import type { EngineRequest } from "./engine.ts";
 
 /**
- * A request's options by an engine's schema, defaults filled in.
- * @throws RepriseError `invalid_request` with the path, which begins with `options`, in `param`
+ * What parses a request's options by an engine's schema, defaults filled in. To be made once: zod compiles a schema when it first parses.
+ * The parser throws RepriseError `invalid_request` with the path, which begins with `options`, in `param`.
  */
-export function parseOptions<T>(schema: z.ZodType<T>, options: EngineRequest["options"]): T {
-  return parseWith(z.object({ options: schema }), { options: options ?? {} }).options;
+export function createOptionsParser<T>(schema: z.ZodType<T>): (options: EngineRequest["options"]) => T {
+  const wrapped = z.object({ options: schema });
+  return (options) => parseWith(wrapped, { options: options ?? {} }).options;
 }

@@ -1,7 +1,7 @@
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import type { EngineRequest } from "../engine.ts";
-import { parseOptions } from "../parse-options.ts";
+import { createOptionsParser } from "../parse-options.ts";
 
 const MAX_TOKENS_PER_SECOND = 1_000_000;
 const MAX_FIRST_TOKEN_MS = 600_000;
@@ -47,12 +47,14 @@ const simOptionsSchema = z
 
 export type SimOptions = z.infer<typeof simOptionsSchema>;
 
+const parseOptions = createOptionsParser(simOptionsSchema);
+
 /**
  * @param request what the request says itself: an option never overrides it
  * @throws RepriseError `invalid_request`
  */
 export function parseSimOptions({ options, seed }: Pick<EngineRequest, "options" | "seed">): SimOptions {
-  const parsed = parseOptions(simOptionsSchema, options);
+  const parsed = parseOptions(options);
   if (seed !== undefined && parsed.seed !== undefined) {
     const message = "options.seed: is set by the request's own field";
     throw new RepriseError("invalid_request", message, { param: "options.seed" });

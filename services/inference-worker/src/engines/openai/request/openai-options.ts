@@ -1,6 +1,5 @@
-import type { EngineRequest } from "../../engine.ts";
 import * as z from "zod";
-import { parseOptions } from "../../parse-options.ts";
+import { createOptionsParser } from "../../parse-options.ts";
 import { foldOptionName, reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
 
 const TEMPLATE_OPTION = foldOptionName("chat_template_kwargs");
@@ -51,9 +50,7 @@ const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options,
 export type OpenaiOptions = z.infer<typeof openaiOptionsSchema>;
 
 /** @throws RepriseError `invalid_request` */
-export function parseOpenaiOptions(options: EngineRequest["options"]): OpenaiOptions {
-  return parseOptions(openaiOptionsSchema, options);
-}
+export const parseOpenaiOptions = createOptionsParser(openaiOptionsSchema);
 
 /** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */
 export function looksBack(options: OpenaiOptions): boolean {
