@@ -2,7 +2,8 @@ export { Appender, type AppenderOptions, type AppenderState } from "./append/app
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
 export { BrokerAvailability, type BrokerAvailabilityOptions } from "./nats/broker-availability.ts";
 export { type BrokerAccess, type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
-export { type Broker, type BrokerOptions, connectBroker, watchConnection } from "./nats/connection.ts";
+export { type Broker, type BrokerOptions, connectBroker } from "./nats/connection.ts";
+export { watchConnection } from "./nats/watch-connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-rpc/audit-client.ts";
 export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
 export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-rpc/audit-answers.ts";
@@ -12,6 +13,7 @@ export { createGenerationLog, type GenerationLog } from "./read/generation-log.t
 export { Hub } from "./hub/hub.ts";
 export type { HubOptions, HubStats } from "./hub/hub-options.ts";
 export { enqueueJob, type EnqueueOptions } from "./jobs/enqueue-job.ts";
+export { createCurrentReader, extendFromLeader, readCurrentLog } from "./read/current-log.ts";
 export { listGenerations } from "./read/list-generations.ts";
 export { isExpiredOrErased } from "./read/expired-or-erased.ts";
 export { answerHolderQueries, isHeld } from "./jobs/job-holder.ts";

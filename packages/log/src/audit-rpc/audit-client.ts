@@ -12,7 +12,7 @@ import {
   RepriseError,
 } from "@reprise/protocol";
 import { type ArchivedEvent, decodeAuditError, decodeAuditEvents } from "./audit-client-answer.ts";
-import { type NoReply, ReplyInbox } from "../nats/reply-inbox.ts";
+import { type NoReply, ReplyInbox, untilAnswered } from "../nats/reply-inbox.ts";
 
 /** Consecutive events; `more` says whether another call would find more behind them. */
 export interface ArchivedEvents {
@@ -33,7 +33,7 @@ export interface AuditClient {
   close(): void;
 }
 
-/** For each try. A replica that hangs takes its share of the requests along; the next try may reach another one. */
+/** For each try. */
 const TRIES_MS: Readonly<Record<AuditCall, readonly number[]>> = {
   // A search may read as many files as there are.
   search: [30_000],
@@ -51,27 +51,15 @@ export function createAuditClient(
   const inbox = new ReplyInbox(connection, onError);
 
   async function ask(call: AuditCall, request: object): Promise<Msg> {
-    let reply: Msg | NoReply = "timeout";
-    for (const timeoutMs of triesMs[call]) {
-      reply = await tryOnce(call, request, timeoutMs);
-      if (reply !== "timeout") break;
-    }
+    const payload = JSON.stringify(request);
+    const reply = await untilAnswered(triesMs[call], (timeoutMs) =>
+      inbox.ask(auditCallSubject(call), payload, timeoutMs),
+    );
     if (typeof reply === "string") throw unanswered(reply);
     const error = reply.headers?.get(AUDIT_ERROR_HEADER);
     if (error) throw decodeAuditError(error, RETRY_AFTER_MS);
     return reply;
   }
-
-  const tryOnce = (call: AuditCall, request: object, timeoutMs: number) =>
-    new Promise<Msg | NoReply>((resolve) => {
-      inbox.request(auditCallSubject(call), JSON.stringify(request), {
-        timeoutMs,
-        handler: (reply) => {
-          resolve(reply);
-          return false;
-        },
-      });
-    });
 
   return {
     search: async (request) => (await ask("search", request)).json<AuditSearchPage>(),

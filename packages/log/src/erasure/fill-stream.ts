@@ -13,7 +13,7 @@ import {
 import type { Broker } from "../nats/connection.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { readRanges, type StreamRanges } from "./purge-generation.ts";
-import { requestStreamApi } from "../nats/stream-api.ts";
+import { purgeSubject } from "../nats/stream-api.ts";
 
 /*
  * nats-server keeps what it has purged in the file that it lies in, 8 MiB of a stream, until nothing in that file is kept any more, or until
@@ -79,6 +79,5 @@ export async function purgeFiller(
   places: StreamRanges,
 ): Promise<void> {
   const last = places[stream]?.at(-1)?.[1];
-  if (last !== undefined)
-    await requestStreamApi(main, stream, "PURGE", { filter: fillerSubject(subjects), seq: last + 1 });
+  if (last !== undefined) await purgeSubject(main, stream, fillerSubject(subjects), last + 1);
 }

@@ -2,10 +2,10 @@ import type { Msg } from "@nats-io/transport-node";
 import { setTimeout as pause } from "node:timers/promises";
 import { CHECKPOINTS_STREAM, isFillerSubject, RepriseError } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
-import { readDirectBatch, streamSeqOf } from "../nats/direct-batch.ts";
+import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { HEADER } from "../nats/header.ts";
-import { readNextMessage } from "../nats/stream-api.ts";
+import { getNextMessage } from "../nats/stream-api.ts";
 import { readStreamInfo, toMicroseconds } from "../nats/stream-messages.ts";
 import type { TextInterval } from "./text-interval.ts";
 
@@ -32,7 +32,6 @@ const LAG_PAUSE_MS = 50;
 const LAG_TRIES = 200;
 /** What is moved with a message: all that readers, and the broker's own expiry, look at. */
 const KEPT_HEADERS = [HEADER.checkpointStreamSeq, HEADER.erased, HEADER.writer, "Nats-Marker-Reason"];
-const TTL_HEADER = "Nats-TTL";
 /** By so much the clocks of two servers, one of which has stored the log, may differ. */
 const SKEW_US = 60_000_000;
 const US = 1_000_000;
@@ -84,7 +83,7 @@ async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInte
   for (let step = FIRST_STEP; start > 1 && before < FILE_BYTES; step *= 2) {
     const from = Math.max(1, start - step);
     for (let after = from - 1; after < start - 1;) {
-      const { messages } = await readDirectBatch(reads, CHECKPOINTS_STREAM, {
+      const { messages } = await getBatchDirect(reads, CHECKPOINTS_STREAM, {
         ...BATCH,
         afterStreamSeq: after,
         subject: ALL,
@@ -104,9 +103,9 @@ async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInte
 async function readBehind({ reads, main }: Broker, afterStreamSeq: number): Promise<readonly Msg[]> {
   const request = { ...BATCH, afterStreamSeq, subject: ALL };
   for (let tries = 0; tries < LAG_TRIES; tries++) {
-    const { messages } = await readDirectBatch(reads, CHECKPOINTS_STREAM, request);
+    const { messages } = await getBatchDirect(reads, CHECKPOINTS_STREAM, request);
     if (messages.length > 0) return messages;
-    if (!(await readNextMessage(main, CHECKPOINTS_STREAM, request))) return [];
+    if (!(await getNextMessage(main, CHECKPOINTS_STREAM, request))) return [];
     await pause(LAG_PAUSE_MS);
   }
   throw unavailable("A replica of the checkpoints is behind its leader for too long.");
@@ -128,7 +127,7 @@ async function move({ log }: Target, message: Msg, expiry: Expiry): Promise<void
   const leftS = secondsLeft(message, expiry);
   // What is about to expire leaves its file by itself.
   if (leftS < 1) return;
-  if (leftS < Number.POSITIVE_INFINITY) extra[TTL_HEADER] = `${leftS}`;
+  if (leftS < Number.POSITIVE_INFINITY) extra[HEADER.ttl] = `${leftS}`;
   const options = { expectedLast: streamSeqOf(message), extra };
   for (let tries = 0; tries < TRIES; tries++) {
     const outcome = await log.publishCheckpoint(subjectOf(message), message.data, options);
@@ -139,7 +138,7 @@ async function move({ log }: Target, message: Msg, expiry: Expiry): Promise<void
 }
 
 function secondsLeft(message: Msg, { atUs, readAtMs, maxAgeUs }: Expiry): number {
-  const ttlUs = parseTtlSeconds(message.headers?.get(TTL_HEADER) ?? "") * US;
+  const ttlUs = parseTtlSeconds(message.headers?.get(HEADER.ttl) ?? "") * US;
   const nowUs = atUs + (performance.now() - readAtMs) * 1_000;
   const leftUs = storedAtUs(message) + Math.min(ttlUs, maxAgeUs) - nowUs;
   return leftUs === Number.POSITIVE_INFINITY ? leftUs : Math.floor(leftUs / US);

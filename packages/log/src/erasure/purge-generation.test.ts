@@ -25,7 +25,7 @@ import { readJob } from "../jobs/open-jobs.ts";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./fill-stream.ts";
 import { closeGeneration, endGeneration, isPurged, purgeGeneration, readRanges } from "./purge-generation.ts";
 import { publishPresence, readPresence } from "../presence/presence-records.ts";
-import { requestStreamApi } from "../nats/stream-api.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
 import {
   appendOne,
   appenderOf,
@@ -74,14 +74,7 @@ function toPlaces(ranges: readonly (readonly [number, number])[]): number[] {
 }
 
 async function countOf({ broker }: World, stream: string, subject: string): Promise<number> {
-  const { state } = await requestStreamApi<{ state: { subjects?: Record<string, number> } }>(
-    broker.main,
-    stream,
-    "INFO",
-    {
-      subjects_filter: subject,
-    },
-  );
+  const { state } = await getStreamInfo(broker.main, stream, { subjects_filter: subject });
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
@@ -228,12 +221,7 @@ test("filler belongs to no generation, and is gone when it is purged", async () 
   const places = await fillStream(world, filled!);
   expect(places).toEqual({ [streamOf(ref.generation)]: [[3, 35]] });
   await purgeFiller(world.broker, filled!, places);
-  const { state } = await requestStreamApi<{ state: { messages: number } }>(
-    world.broker.main,
-    filled!.stream,
-    "INFO",
-    {},
-  );
+  const { state } = await getStreamInfo(world.broker.main, filled!.stream);
   expect(state.messages).toBe(2);
   expect((await world.log.reader.readLog(ref)).events).toHaveLength(2);
 });

@@ -28,8 +28,8 @@ import { HEADER } from "../nats/header.ts";
 import { isHeld } from "../jobs/job-holder.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
 import { isExpiredOrErased } from "../read/expired-or-erased.ts";
-import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
-import { readStreamMessages } from "../nats/stream-messages.ts";
+import { getLastMessage, getNextMessage, headerOf, purgeSubject } from "../nats/stream-api.ts";
+import { readAllMessages } from "../nats/stream-messages.ts";
 import { encodeTextInterval } from "./text-interval.ts";
 import { createWriterName } from "../nats/writer-name.ts";
 
@@ -62,8 +62,7 @@ const REASON = "erased";
 const WORKER_MS = 10_000;
 const PAUSE_MS = 100;
 const TRIES = 10;
-const BATCH_MESSAGES = 256;
-const BATCH_BYTES = 1_024 * 1_024;
+const BATCH = { maxMessages: 256, maxBytes: 1_024 * 1_024 };
 
 /**
  * Ends a generation for good: no worker will take it up, and the one that runs it has let go, or was waited for in vain for 10 s.
@@ -72,7 +71,7 @@ const BATCH_BYTES = 1_024 * 1_024;
  */
 export async function endGeneration({ broker, log, ref }: PurgeTarget): Promise<void> {
   const transcript = await cancel(log, ref);
-  await requestStreamApi(broker.main, JOBS_STREAM, "PURGE", { filter: generationJobs(ref) });
+  await purgeSubject(broker.main, JOBS_STREAM, generationJobs(ref));
   if (transcript?.worker === undefined) return;
   const worker = parseWorkerId(transcript.worker);
   const deadline = performance.now() + WORKER_MS;
@@ -140,16 +139,9 @@ export async function readRanges(
   subject: string,
 ): Promise<[number, number][]> {
   const ranges: [number, number][] = [];
-  for (let after = 0; ;) {
-    const batch = { afterStreamSeq: after, maxMessages: BATCH_MESSAGES, maxBytes: BATCH_BYTES, subject };
-    const messages = await readStreamMessages(reads, stream, batch);
-    for (const { streamSeq } of messages) add(ranges, streamSeq);
-    const more = messages.length === 0 ? await readNextMessage(reads, stream, batch) : undefined;
-    if (more) add(ranges, more.seq);
-    const last = messages.at(-1)?.streamSeq ?? more?.seq;
-    if (last === undefined) return ranges;
-    after = last;
-  }
+  const request = { ...BATCH, afterStreamSeq: 0, subject };
+  for await (const { streamSeq } of readAllMessages(reads, stream, request)) add(ranges, streamSeq);
+  return ranges;
 }
 
 function add(ranges: [number, number][], streamSeq: number): void {
@@ -173,11 +165,11 @@ export async function purgeGeneration(
   const stream = streamOf(ref.generation);
   const subject = logSubject(ref);
   const { end } = closed ?? (await closeGeneration(target));
-  if (end !== undefined) await requestStreamApi(main, stream, "PURGE", { filter: subject, seq: end });
-  await requestStreamApi(main, VERDICTS_STREAM, "PURGE", { filter: verdictSubject(ref) });
-  await requestStreamApi(main, READERS_STREAM, "PURGE", { filter: readerSubjects(ref) });
-  await requestStreamApi(main, REVIEWS_STREAM, "PURGE", { filter: generationReviews(ref) });
-  await requestStreamApi(main, JOBS_STREAM, "PURGE", { filter: generationJobs(ref) });
+  if (end !== undefined) await purgeSubject(main, stream, subject, end);
+  await purgeSubject(main, VERDICTS_STREAM, verdictSubject(ref));
+  await purgeSubject(main, READERS_STREAM, readerSubjects(ref));
+  await purgeSubject(main, REVIEWS_STREAM, generationReviews(ref));
+  await purgeSubject(main, JOBS_STREAM, generationJobs(ref));
 }
 
 /**
@@ -186,7 +178,7 @@ export async function purgeGeneration(
  */
 export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boolean> {
   if (!(await isMarked(broker, ref))) return false;
-  if (await readLast(broker, VERDICTS_STREAM, verdictSubject(ref))) return false;
+  if (await getLastMessage(broker.main, VERDICTS_STREAM, verdictSubject(ref))) return false;
   const [first, second] = await log.leader.readTail(ref, 0, 2);
   return !second && (!first || isEnd(first));
 }
@@ -218,11 +210,11 @@ function isEnd({ payload }: StoredEvent): boolean {
 async function mark({ broker, log, ref }: PurgeTarget): Promise<void> {
   const subject = checkpointSubject(ref);
   const beginning = { afterStreamSeq: 0, subject: logSubject(ref) };
-  const first = await readNextMessage(broker.main, streamOf(ref.generation), beginning);
+  const first = await getNextMessage(broker.main, streamOf(ref.generation), beginning);
   for (let tries = 0; tries < TRIES; tries++) {
-    const last = await readLast(broker, CHECKPOINTS_STREAM, subject);
+    const last = await getLastMessage(broker.main, CHECKPOINTS_STREAM, subject);
     const outcome = await log.publishCheckpoint(subject, new Uint8Array(), {
-      expectedLast: last?.seq ?? 0,
+      expectedLast: last?.streamSeq ?? 0,
       extra: { [HEADER.erased]: encodeTextInterval(first, last) },
     });
     if (outcome.kind === "stored") return;
@@ -235,18 +227,7 @@ function unavailable(message: string): RepriseError {
   return new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });
 }
 
-async function isMarked(broker: Broker, ref: GenerationRef): Promise<boolean> {
-  const last = await readLast(broker, CHECKPOINTS_STREAM, checkpointSubject(ref));
-  const headers = Buffer.from(last?.hdrs ?? "", "base64").toString();
-  return headers.includes(`${HEADER.erased}:`);
-}
-
-async function readLast(
-  { main }: Broker,
-  stream: string,
-  subject: string,
-): Promise<StoredMessage | undefined> {
-  const request = { last_by_subj: subject };
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(main, stream, "MSG.GET", request);
-  return message;
+async function isMarked({ main }: Broker, ref: GenerationRef): Promise<boolean> {
+  const last = await getLastMessage(main, CHECKPOINTS_STREAM, checkpointSubject(ref));
+  return last !== undefined && headerOf(last, HEADER.erased) !== undefined;
 }

@@ -2,7 +2,7 @@ import { CHECKPOINTS_STREAM, checkpointSubject, type GenerationRef } from "@repr
 import type { Broker } from "../nats/connection.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { HEADER } from "../nats/header.ts";
-import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+import { getLastMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 import { toMicroseconds } from "../nats/stream-messages.ts";
 
 /*
@@ -30,8 +30,8 @@ export function encodeTextInterval(
   first: StoredMessage | undefined,
   last: StoredMessage | undefined,
 ): string {
-  if (!last?.data) return NO_TEXT;
-  return `${first ? toMicroseconds(first.time) : 0} ${toMicroseconds(last.time)} ${last.seq}`;
+  if (!last || last.payload.length === 0) return NO_TEXT;
+  return `${first ? toMicroseconds(first.time) : 0} ${toMicroseconds(last.time)} ${last.streamSeq}`;
 }
 
 /**
@@ -66,17 +66,11 @@ async function readMarker(
   { main }: Broker,
   ref: GenerationRef,
 ): Promise<{ stretch: TextInterval; streamSeq: number } | undefined> {
-  const request = { last_by_subj: checkpointSubject(ref) };
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
-    main,
-    CHECKPOINTS_STREAM,
-    "MSG.GET",
-    request,
-  );
-  const [, ...numbers] = STRETCH.exec(headerOf(message, HEADER.erased)) ?? [];
-  const [sinceUs, untilUs, lastStreamSeq] = numbers.map(Number);
-  if (!message || lastStreamSeq === undefined) return undefined;
-  return { stretch: { sinceUs: sinceUs!, untilUs: untilUs!, lastStreamSeq }, streamSeq: message.seq };
+  const marker = await getLastMessage(main, CHECKPOINTS_STREAM, checkpointSubject(ref));
+  const interval = marker && STRETCH.exec(headerOf(marker, HEADER.erased) ?? "");
+  if (!interval) return undefined;
+  const [sinceUs = 0, untilUs = 0, lastStreamSeq = 0] = interval.slice(1).map(Number);
+  return { stretch: { sinceUs, untilUs, lastStreamSeq }, streamSeq: marker.streamSeq };
 }
 
 /** Those that overlap as one: what lies in both is gone through once. */
@@ -88,12 +82,4 @@ export function mergeIntervals(stretches: readonly TextInterval[]): TextInterval
     else if (next.untilUs > before.untilUs) joined[joined.length - 1] = { ...next, sinceUs: before.sinceUs };
   }
   return joined;
-}
-
-function headerOf(message: StoredMessage | undefined, name: string): string {
-  const lines = Buffer.from(message?.hdrs ?? "", "base64")
-    .toString()
-    .split("\r\n");
-  const line = lines.find((one) => one.startsWith(`${name}:`));
-  return line?.slice(name.length + 1).trim() ?? "";
 }

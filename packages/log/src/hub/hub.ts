@@ -1,5 +1,5 @@
 import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
-import { watchConnection } from "../nats/connection.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
 import { Semaphore } from "@reprise/async";
 import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";

@@ -1,7 +1,7 @@
-import { AckPolicy, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { jobQueue, JOBS_STREAM, RepriseError } from "@reprise/protocol";
-import { JETSTREAM_ERROR } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/error-codes.ts";
 
 /**
  * Makes the durable consumer that all workers of a model share, or brings an existing one in line: the last one to start says
@@ -27,8 +27,7 @@ export async function ensureJobConsumer(
     await consumers
       .add(JOBS_STREAM, { ...config, durable_name: consumer, ack_policy: AckPolicy.Explicit })
       .catch((error: unknown) => {
-        if (error instanceof JetStreamApiError && error.code === JETSTREAM_ERROR.consumerExists)
-          return consumers.update(JOBS_STREAM, consumer, config);
+        if (isRefusal(error, "consumerExists")) return consumers.update(JOBS_STREAM, consumer, config);
         throw error;
       });
     return consumer;

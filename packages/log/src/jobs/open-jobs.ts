@@ -1,4 +1,4 @@
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
 import {
   type GenerationRef,
   jobSubject,
@@ -6,10 +6,8 @@ import {
   JOBS_SUBJECTS,
   parseJobSubject,
 } from "@reprise/protocol";
-import { decodeBase64 } from "../nats/decode-base64.ts";
-import { readDirectBatch, streamSeqOf } from "../nats/direct-batch.ts";
-import { HEADER } from "../nats/header.ts";
-import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+import { deleteMessage, getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
+import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts";
 
 /*
  * The queue as a reaper sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs
@@ -48,17 +46,11 @@ export interface QueuePart {
   readonly more: boolean;
 }
 
-const BATCH_JOBS = 128;
-const BATCH_BYTES = 512 * 1_024;
+const BATCH = { subject: JOBS_SUBJECTS, maxMessages: 128, maxBytes: 512 * 1_024 };
 
 /** @throws RepriseError `broker_unavailable` */
 export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd> {
-  const { ts, state } = await requestStreamApi<{ ts: string; state: { last_seq: number } }>(
-    connection,
-    JOBS_STREAM,
-    "INFO",
-    {},
-  );
+  const { ts, state } = await getStreamInfo(connection, JOBS_STREAM);
   return { brokerTimeMs: Date.parse(ts), streamSeq: state.last_seq };
 }
 
@@ -68,17 +60,9 @@ export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd
  * @throws RepriseError `broker_unavailable`
  */
 export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: number): Promise<QueuePart> {
-  const { messages, more } = await readDirectBatch(connection, JOBS_STREAM, {
-    afterStreamSeq,
-    subject: JOBS_SUBJECTS,
-    maxMessages: BATCH_JOBS,
-    maxBytes: BATCH_BYTES,
-  });
-  const last = messages.at(-1);
-  const jobs = messages
-    .map((message) => toQueuedJob(message.headers?.get(HEADER.subject) ?? "", fromReplica(message)))
-    .filter((job) => job !== undefined);
-  return { jobs, streamSeq: last ? streamSeqOf(last) : afterStreamSeq, more };
+  const { messages, more } = await readStreamBatch(connection, JOBS_STREAM, { ...BATCH, afterStreamSeq });
+  const jobs = messages.map(toQueuedJob).filter((job) => job !== undefined);
+  return { jobs, streamSeq: messages.at(-1)?.streamSeq ?? afterStreamSeq, more };
 }
 
 /**
@@ -87,19 +71,9 @@ export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: 
  * @throws RepriseError `broker_unavailable`
  */
 export async function* readAllJobs(connection: NatsConnection): AsyncGenerator<QueuedJob> {
-  let after = 0;
-  for (let more = true; more;) {
-    const part = await readJobsAfter(connection, after);
-    yield* part.jobs;
-    ({ streamSeq: after, more } = part);
-  }
-  for (;;) {
-    const place = { afterStreamSeq: after, subject: JOBS_SUBJECTS };
-    const message = await readNextMessage(connection, JOBS_STREAM, place);
-    if (!message) return;
-    const job = toQueuedJob(message.subject, fromLeader(message));
+  for await (const message of readAllMessages(connection, JOBS_STREAM, { ...BATCH, afterStreamSeq: 0 })) {
+    const job = toQueuedJob(message);
     if (job) yield job;
-    after = message.seq;
   }
 }
 
@@ -111,14 +85,10 @@ export async function readJob(
   connection: NatsConnection,
   { ref, model }: Pick<OpenJob, "ref" | "model">,
 ): Promise<QueuedJob | undefined> {
-  const request = { last_by_subj: jobSubject(model, ref) };
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
-    connection,
-    JOBS_STREAM,
-    "MSG.GET",
-    request,
-  );
-  return message && { ref, model, ...fromLeader(message) };
+  const message = await getLastMessage(connection, JOBS_STREAM, jobSubject(model, ref));
+  if (!message) return undefined;
+  const { payload, streamSeq, time } = message;
+  return { ref, model, payload, streamSeq, queuedAtMs: Date.parse(time) };
 }
 
 /**
@@ -130,26 +100,15 @@ export async function deleteJob(
   connection: NatsConnection,
   { streamSeq }: Pick<OpenJob, "streamSeq">,
 ): Promise<void> {
-  await requestStreamApi(connection, JOBS_STREAM, "MSG.DELETE", { seq: streamSeq, no_erase: true });
+  await deleteMessage(connection, JOBS_STREAM, streamSeq);
 }
 
-/** A job's message without the fields of its subject. */
-type JobMessage = Omit<QueuedJob, "ref" | "model">;
-
-function fromLeader({ seq, time, data = "" }: StoredMessage): JobMessage {
-  return { payload: decodeBase64(data), queuedAtMs: Date.parse(time), streamSeq: seq };
-}
-
-function fromReplica(message: Msg): JobMessage {
-  const queuedAtMs = Date.parse(message.headers?.get(HEADER.timeStamp) ?? "");
-  return { payload: Uint8Array.from(message.data), queuedAtMs, streamSeq: streamSeqOf(message) };
-}
-
-/** Undefined for what lies under a subject that is no job's. */
-function toQueuedJob(subject: string, message: JobMessage): QueuedJob | undefined {
+/** Undefined for what lies under a subject that is no job's. Copies the payload, which is a part of what the connection has read. */
+function toQueuedJob({ subject, payload, storedAtUs, streamSeq }: StreamMessage): QueuedJob | undefined {
   try {
     const { model, tenant, generation } = parseJobSubject(subject);
-    return { ref: { tenant, generation }, model, ...message };
+    const queuedAtMs = Math.floor(storedAtUs / 1_000);
+    return { ref: { tenant, generation }, model, payload: Uint8Array.from(payload), streamSeq, queuedAtMs };
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { createInbox } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { deliveriesOf } from "../nats/ack-subject.ts";
-import { watchConnection } from "../nats/connection.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { JobMemory } from "./job-memory.ts";
 import { type JobSlot, JobSlots } from "./job-slot.ts";

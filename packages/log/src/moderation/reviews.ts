@@ -1,4 +1,4 @@
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
 import {
   type GenerationRef,
   parseReviewSubject,
@@ -8,10 +8,9 @@ import {
   type TenantId,
   tenantReviewSubjects,
 } from "@reprise/protocol";
-import { readDirectBatch, streamSeqOf } from "../nats/direct-batch.ts";
-import { HEADER } from "../nats/header.ts";
 import type { Publish } from "../nats/publisher.ts";
-import { requestStreamApi } from "../nats/stream-api.ts";
+import { purgeSubject } from "../nats/stream-api.ts";
+import { readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts";
 
 /*
  * Which reviews wait for an answer, over all generations. An index and no more: whether a review is open, and what it is about, its
@@ -74,7 +73,7 @@ export async function removeReview(
   ref: GenerationRef,
   reviewId: string,
 ): Promise<void> {
-  await requestStreamApi(connection, REVIEWS_STREAM, "PURGE", { filter: reviewSubject(ref, reviewId) });
+  await purgeSubject(connection, REVIEWS_STREAM, reviewSubject(ref, reviewId));
 }
 
 /**
@@ -116,21 +115,20 @@ async function readPage(
   afterStreamSeq: number,
 ): Promise<ReviewsPage> {
   const request = { afterStreamSeq, subject, maxMessages, maxBytes: BATCH_BYTES };
-  const { messages, more } = await readDirectBatch(connection, REVIEWS_STREAM, request);
+  const { messages, more } = await readStreamBatch(connection, REVIEWS_STREAM, request);
   const last = messages.at(-1);
   return {
     reviews: messages.flatMap(toListedReview),
-    streamSeq: last ? streamSeqOf(last) : afterStreamSeq,
+    streamSeq: last?.streamSeq ?? afterStreamSeq,
     more: more && last !== undefined,
   };
 }
 
-function toListedReview(message: Msg): ListedReview[] {
-  const record = decodeReviewRecord(message.data);
+function toListedReview({ subject, payload, streamSeq }: StreamMessage): ListedReview[] {
+  const record = decodeReviewRecord(payload);
   if (!record) return [];
   try {
-    const { ref, reviewId } = parseReviewSubject(message.headers?.get(HEADER.subject) ?? "");
-    return [{ ref, reviewId, record, streamSeq: streamSeqOf(message) }];
+    return [{ ...parseReviewSubject(subject), record, streamSeq }];
   } catch {
     return [];
   }

@@ -9,7 +9,7 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
-import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 
 /*
  * The rules that generations are judged by, stored once under a name that follows from their content: a log names them and stays small,
@@ -67,20 +67,10 @@ export async function readRuleSet(
   tenant: TenantId,
   id: string,
 ): Promise<ModerationRule[] | undefined> {
-  const request = { last_by_subj: ruleSetSubject(tenant, id) };
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
-    connection,
-    RULES_STREAM,
-    "MSG.GET",
-    request,
-  );
+  const message = await getLastMessage(connection, RULES_STREAM, ruleSetSubject(tenant, id));
   if (!message) return undefined;
-  const rules: unknown = JSON.parse(Buffer.from(message.data ?? "", "base64").toString());
+  const rules: unknown = JSON.parse(new TextDecoder().decode(message.payload));
   return moderationRuleSchema.array().safeParse(rules).data;
-}
-
-interface InfoAnswer {
-  state: { messages: number; first_ts: string };
 }
 
 /**
@@ -89,6 +79,6 @@ interface InfoAnswer {
  * @throws RepriseError `broker_unavailable`
  */
 export async function firstRuleSetAt(connection: NatsConnection): Promise<Date | undefined> {
-  const { state } = await requestStreamApi<InfoAnswer>(connection, RULES_STREAM, "INFO", {});
+  const { state } = await getStreamInfo(connection, RULES_STREAM);
   return state.messages > 0 ? new Date(state.first_ts) : undefined;
 }

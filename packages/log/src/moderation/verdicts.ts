@@ -9,9 +9,9 @@ import {
   VERDICTS_STREAM,
   verdictSubject,
 } from "@reprise/protocol";
-import { HEADER } from "../nats/header.ts";
+import { getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
-import type { NoReply, ReplyInbox } from "../nats/reply-inbox.ts";
+import { getLastMessage } from "../nats/stream-api.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 /*
@@ -55,53 +55,18 @@ export interface VerdictReader {
 }
 
 const TIMEOUT_MS = 2_000;
-const NOT_FOUND = 404;
 
-interface GetAnswer {
-  message?: { seq: number; data?: string };
-  error?: { code: number; description?: string };
-}
-
-export function createVerdictReader(inbox: ReplyInbox): VerdictReader {
-  function ask<T>(subject: string, request: string, read: (reply: Msg) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      inbox.request(subject, request, {
-        timeoutMs: TIMEOUT_MS,
-        handler(reply) {
-          try {
-            if (typeof reply === "string") throw unavailable(reply);
-            resolve(read(reply));
-          } catch (error) {
-            reject(error);
-          }
-          return false;
-        },
-      });
-    });
-  }
-
+export function createVerdictReader(connection: NatsConnection): VerdictReader {
   return {
-    readVerdict: (ref) =>
-      ask(`$JS.API.DIRECT.GET.${VERDICTS_STREAM}.${verdictSubject(ref)}`, "", fromReplica),
-    readVerdictFromLeader: (ref) => {
-      const request = JSON.stringify({ last_by_subj: verdictSubject(ref) });
-      return ask(`$JS.API.STREAM.MSG.GET.${VERDICTS_STREAM}`, request, fromLeader);
+    async readVerdict(ref) {
+      const last = await getLastDirect(connection, VERDICTS_STREAM, verdictSubject(ref), [TIMEOUT_MS]);
+      return last && toStored(last.data, streamSeqOf(last));
+    },
+    async readVerdictFromLeader(ref) {
+      const last = await getLastMessage(connection, VERDICTS_STREAM, verdictSubject(ref), TIMEOUT_MS);
+      return last && toStored(last.payload, last.streamSeq);
     },
   };
-}
-
-function fromReplica({ headers, data }: Msg): StoredVerdict | undefined {
-  const { code = 0, description = "" } = headers ?? {};
-  if (code === NOT_FOUND) return undefined;
-  if (code !== 0) throw unavailable(`${code} ${description}`);
-  return toStored(data, Number(headers?.get(HEADER.sequence)));
-}
-
-function fromLeader(reply: Msg): StoredVerdict | undefined {
-  const { message, error } = reply.json<GetAnswer>();
-  if (message) return toStored(Buffer.from(message.data ?? "", "base64"), message.seq);
-  if (error?.code === NOT_FOUND) return undefined;
-  throw unavailable(`${error?.code} ${error?.description}`);
 }
 
 /** @throws RepriseError `protocol_violation` for what no version of moderation has written */
@@ -109,12 +74,6 @@ function toStored(payload: Uint8Array, streamSeq: number): StoredVerdict {
   const verdict = decodeVerdict(payload);
   if (!verdict) throw new RepriseError("protocol_violation", "The stored verdict cannot be decoded.");
   return { verdict, streamSeq };
-}
-
-function unavailable(reason: NoReply | (string & {})): RepriseError {
-  return new RepriseError("broker_unavailable", `The verdict can't be read: ${reason}.`, {
-    retryAfterMs: 1_000,
-  });
 }
 
 export interface VerdictFeedOptions {

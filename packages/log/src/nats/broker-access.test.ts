@@ -10,7 +10,7 @@ import {
 } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type BrokerAccess, hostsOf, toAccessOptions } from "./broker-access.ts";
-import { watchConnection } from "./connection.ts";
+import { watchConnection } from "./watch-connection.ts";
 import { openBroker } from "../topology/open-broker.ts";
 
 const stack = new AsyncDisposableStack();

@@ -11,9 +11,8 @@ import {
   startTestCluster,
 } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { BrokerAvailability } from "./broker-availability.ts";
+import { BrokerAvailability, hasQuorum } from "./broker-availability.ts";
 import { connectBroker } from "./connection.ts";
-import { hasQuorum } from "./stream-api.ts";
 import { openBroker } from "../topology/open-broker.ts";
 import { eventually } from "../testing/eventually.ts";
 import { openWorld, SHARDS } from "../testing/world.ts";

@@ -1,3 +1,4 @@
+import type { PeerInfo } from "@nats-io/jetstream";
 import {
   generationsStream,
   JOBS_STREAM,
@@ -6,14 +7,17 @@ import {
   RULES_STREAM,
   toRepriseError,
 } from "@reprise/protocol";
-import { type Broker, watchConnection } from "./connection.ts";
+import type { Broker } from "./connection.ts";
+import { watchConnection } from "./watch-connection.ts";
 import {
   encodeShardAnnouncement,
   otherShards,
   readShardCount,
   shardMemberSubject,
 } from "../topology/shard-count.ts";
-import { hasQuorum, requestStreamApi, type StreamPeers } from "./stream-api.ts";
+import { createPublish } from "./publisher.ts";
+import { inboxOf } from "./reply-inbox.ts";
+import { getStreamInfo } from "./stream-api.ts";
 import { createWriterName } from "./writer-name.ts";
 
 export interface BrokerAvailabilityOptions {
@@ -165,16 +169,12 @@ export class BrokerAvailability implements AsyncDisposable {
   }
 
   async #store(shards: number): Promise<string | undefined> {
-    try {
-      const announcement = encodeShardAnnouncement(shards);
-      const reply = await this.#options.broker.main.request(this.#subject, announcement, {
-        timeout: TIMEOUT_MS,
-      });
-      const { error } = reply.json<{ error?: { description?: string } }>();
-      return error && `${LEASES_STREAM} stores nothing: ${error.description}`;
-    } catch (error) {
-      return `${LEASES_STREAM} stores nothing: ${(error as Error).message}`;
-    }
+    const publish = createPublish(inboxOf(this.#options.broker.main));
+    const announcement = encodeShardAnnouncement(shards);
+    const outcome = await publish(this.#subject, announcement, { timeoutMs: TIMEOUT_MS });
+    if (outcome.kind === "stored") return undefined;
+    const why = outcome.kind === "unavailable" ? (outcome.detail ?? outcome.reason) : outcome.kind;
+    return `${LEASES_STREAM} stores nothing: ${why}`;
   }
 
   #note(change: () => void): void {
@@ -196,15 +196,21 @@ export class BrokerAvailability implements AsyncDisposable {
 
 async function askLeader({ main }: Broker, stream: string): Promise<string | undefined> {
   try {
-    const { cluster } = await requestStreamApi<{ cluster?: StreamPeers }>(
-      main,
-      stream,
-      "INFO",
-      {},
-      TIMEOUT_MS,
-    );
+    const { cluster } = await getStreamInfo(main, stream, {}, TIMEOUT_MS);
     return hasQuorum(cluster) ? undefined : `${stream} has no quorum`;
   } catch (error) {
     return toRepriseError(error).message;
   }
 }
+
+/** A replica that its leader has not heard of for as long counts as gone: nodes exchange heartbeats every second. */
+const SILENT_NS = 5_000 * 1_000_000;
+
+/** Of a single server there is no cluster, or one without replicas. */
+export function hasQuorum(cluster: { readonly replicas?: readonly StreamPeer[] } | undefined): boolean {
+  const replicas = cluster?.replicas ?? [];
+  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
+  return (heard + 1) * 2 > replicas.length + 1;
+}
+
+type StreamPeer = Pick<PeerInfo, "active"> & Partial<Pick<PeerInfo, "offline">>;

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, test } from "vitest";
-import { connectBroker, watchConnection } from "./connection.ts";
+import { connectBroker } from "./connection.ts";
+import { watchConnection } from "./watch-connection.ts";
 
 /** As much of a NATS server as a connection takes. It lets clients in, or refuses their password, as the test says. */
 async function startGatekeeper() {

@@ -2,6 +2,7 @@ import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
 import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from "./broker-access.ts";
 import { describeConnectFailure } from "./describe-connect-failure.ts";
+import { inboxOf } from "./reply-inbox.ts";
 
 export interface BrokerOptions extends BrokerAddress {
   /** Shown in the broker's connection list. */
@@ -55,20 +56,6 @@ export async function connectBroker({ name, ...address }: BrokerOptions): Promis
   }
 }
 
-/** Calls back at every loss and return of a connection, until it is closed. */
-export function watchConnection(
-  connection: NatsConnection,
-  { onDown, onUp }: { onDown?: () => void; onUp?: () => void },
-): void {
-  const watch = async () => {
-    for await (const { type } of connection.status()) {
-      if (type === "disconnect") onDown?.();
-      else if (type === "reconnect") onUp?.();
-    }
-  };
-  void watch();
-}
-
 /**
  * Waits until the broker has taken in everything that was sent, subscriptions too.
  * @throws RepriseError `broker_unavailable` when it does not say so within 5 s: the client itself would wait for ever
@@ -99,8 +86,8 @@ async function askWhyRefused(options: AccessOptions, name: string): Promise<stri
   }
 }
 
-function dial(options: AccessOptions, name: string): Promise<NatsConnection> {
-  return connect({
+async function dial(options: AccessOptions, name: string): Promise<NatsConnection> {
+  const connection = await connect({
     ...options,
     name,
     timeout: TIMEOUT_MS,
@@ -115,6 +102,9 @@ function dial(options: AccessOptions, name: string): Promise<NatsConnection> {
     // A stack trace per request halves the rate of publishes.
     noAsyncTraces: true,
   });
+  // Made now, it knows from the beginning whether the connection is up.
+  inboxOf(connection);
+  return connection;
 }
 
 const TIMEOUT_MS = 5_000;

@@ -1,3 +1,5 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+
 /**
  * The error codes of JetStream's API (`err_code`) that this package acts on; all others mean that the broker refuses.
  * Source: `server/errors.json` of nats-server 2.15.
@@ -15,13 +17,21 @@ export const JETSTREAM_ERROR = {
   earlierPublishInFlight: 10_164,
 } as const;
 
-const NO_MESSAGE: ReadonlySet<number | undefined> = new Set([
+type RefusalName = keyof typeof JETSTREAM_ERROR;
+
+const NO_MESSAGE: ReadonlySet<number> = new Set([
   JETSTREAM_ERROR.noMessageFound,
   JETSTREAM_ERROR.sequenceNotFound,
   JETSTREAM_ERROR.deletionFailed,
 ]);
 
-/** Whether the broker says that the stream has no such message. */
-export function isNoMessage(errCode: number | undefined): boolean {
+/** Whether the broker says that the stream, which exists, has no such message. */
+export function isNoMessage(errCode: number): boolean {
   return NO_MESSAGE.has(errCode);
+}
+
+/** Whether an error is, or was caused by, this refusal of JetStream's API. */
+export function isRefusal(error: unknown, name: RefusalName): boolean {
+  const refusal = error instanceof JetStreamApiError ? error : (error as Error | undefined)?.cause;
+  return refusal instanceof JetStreamApiError && refusal.code === JETSTREAM_ERROR[name];
 }

@@ -10,6 +10,8 @@ export const HEADER = {
   timeStamp: "Nats-Time-Stamp",
   /** On the end of a batch of them: how many more there are. */
   pending: "Nats-Num-Pending",
+  /** How long a message is kept, where that is not the stream's `max_age`: seconds, `24h0m0s` as the broker writes it, or `never`. */
+  ttl: "Nats-TTL",
   /** Which appender wrote an event: unique per appender, so that an ambiguous publish can be told from another writer's. */
   writer: "Reprise-Writer",
   /** On a checkpoint: the stream sequence of the last event in it. */

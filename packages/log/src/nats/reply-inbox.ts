@@ -1,5 +1,5 @@
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import { watchConnection } from "./connection.ts";
+import { watchConnection } from "./watch-connection.ts";
 
 /** Why no (further) reply comes: no responders, the deadline passed, or the connection is down. */
 export type NoReply = "no_responders" | "timeout" | "disconnected";
@@ -59,6 +59,17 @@ export class ReplyInbox {
     this.#waiting.set(token, { handler, deadline: Date.now() + timeoutMs });
   }
 
+  /** One request and its one reply. */
+  ask(subject: string, payload: Uint8Array | string, timeoutMs: number): Promise<Msg | NoReply> {
+    return new Promise((resolve) => {
+      const handler: ReplyHandler = (reply) => {
+        resolve(reply);
+        return false;
+      };
+      this.request(subject, payload, { timeoutMs, handler });
+    });
+  }
+
   close(): void {
     clearInterval(this.#sweeper);
     this.#disconnect();
@@ -94,6 +105,38 @@ export class ReplyInbox {
       if (waiting.deadline <= now) this.#settle(token, waiting, "timeout");
     }
   }
+}
+
+const inboxes = new WeakMap<NatsConnection, ReplyInbox>();
+
+/** The inbox that all API requests over a connection share. Handlers of its requests must not throw. It is closed with the connection. */
+export function inboxOf(connection: NatsConnection): ReplyInbox {
+  let inbox = inboxes.get(connection);
+  if (!inbox) {
+    // What is left to report is that the broker forbids the subscription: every request times out then.
+    const created = new ReplyInbox(connection, () => {});
+    void connection.closed().then(() => created.close());
+    inboxes.set(connection, created);
+    inbox = created;
+  }
+  return inbox;
+}
+
+/**
+ * Asks again after a timeout: a server that hangs takes its share of the requests along, and the next try may reach another one. No
+ * responders, or no connection, is an answer.
+ * @param triesMs how long to wait for an answer, for each try
+ */
+export async function untilAnswered<T extends object>(
+  triesMs: readonly number[],
+  ask: (timeoutMs: number) => Promise<T | NoReply>,
+): Promise<T | NoReply> {
+  let answer: T | NoReply = "timeout";
+  for (const timeoutMs of triesMs) {
+    answer = await ask(timeoutMs);
+    if (answer !== "timeout") break;
+  }
+  return answer;
 }
 
 type RequestHeaders = NonNullable<NonNullable<Parameters<NatsConnection["publish"]>[2]>["headers"]>;

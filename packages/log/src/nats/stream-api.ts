@@ -1,86 +1,160 @@
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { type ApiError, JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
 import { isNoMessage } from "./error-codes.ts";
+import { inboxOf } from "./reply-inbox.ts";
 
-/** What an answer of the stream API has beside its own fields. */
-interface Answer {
-  error?: { code: number; err_code?: number; description?: string };
+/*
+ * Requests to a stream's leader: its messages, its state, purges and deletions. What any replica may answer is in `direct-get.ts`, publishes
+ * are in `publisher.ts`. Streams and consumers are created and updated with the client's own JetStreamManager.
+ *
+ * All of these functions throw RepriseError `broker_unavailable` when the leader does not answer in time, with the `NoReply` as its cause, or
+ * when it refuses, with a JetStreamApiError as its cause: see `isRefusal`. That a message is not there is no refusal.
+ */
+
+type Call = "INFO" | "MSG.GET" | "MSG.DELETE" | "PURGE";
+type Answer<T> = T & { readonly error?: ApiError };
+
+/** A message as its stream's leader has it. */
+export interface StoredMessage {
+  readonly streamSeq: number;
+  readonly subject: string;
+  /** When the broker stored it, by the broker's clock. RFC 3339. */
+  readonly time: string;
+  /** In memory of its own. */
+  readonly payload: Uint8Array;
+  /** The block of its headers; "" when there are none. */
+  readonly headers: string;
 }
+
+/** Which message: the one at a place, the last of a subject, or the first of a subject from a place on. Subjects may have wildcards. */
+type MessageSelector =
+  | { readonly seq: number }
+  | { readonly last_by_subj: string }
+  | { readonly seq: number; readonly next_by_subj: string };
+
+/** `ts`, the leader's time, is told by every server that is supported. */
+type AnsweredInfo = StreamInfo & { readonly ts: string };
 
 const TIMEOUT_MS = 5_000;
 
-/**
- * One question to the leader of a stream. What is not there is an answer: one without content.
- * @throws RepriseError `broker_unavailable`, also when the broker refuses
- */
-export async function requestStreamApi<T extends object>(
+/** The message at a place; undefined when there is none. */
+export function getMessage(
   connection: NatsConnection,
   stream: string,
-  what: "INFO" | "MSG.GET" | "MSG.DELETE" | "PURGE",
+  streamSeq: number,
+): Promise<StoredMessage | undefined> {
+  return select(connection, stream, { seq: streamSeq });
+}
+
+/** The last message of a subject; undefined when there is none. */
+export function getLastMessage(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+  timeoutMs?: number,
+): Promise<StoredMessage | undefined> {
+  return select(connection, stream, { last_by_subj: subject }, timeoutMs);
+}
+
+/**
+ * The next message behind a place; undefined when there is none. Costs a request per message: for what must not be missed, where a replica
+ * shows nothing more.
+ */
+export function getNextMessage(
+  connection: NatsConnection,
+  stream: string,
+  { afterStreamSeq, subject }: { readonly afterStreamSeq: number; readonly subject: string },
+  timeoutMs?: number,
+): Promise<StoredMessage | undefined> {
+  return select(connection, stream, { seq: afterStreamSeq + 1, next_by_subj: subject }, timeoutMs);
+}
+
+/** The value of a header; undefined when the message does not have it. Names are ours, so case is exact. */
+export function headerOf({ headers }: StoredMessage, name: string): string | undefined {
+  const line = headers.split("\r\n").find((text) => text.startsWith(`${name}:`));
+  return line?.slice(name.length + 1).trim();
+}
+
+/** @param request what to tell beside the usual, as `subjects_filter` */
+export async function getStreamInfo(
+  connection: NatsConnection,
+  stream: string,
+  request: { readonly subjects_filter?: string; readonly offset?: number } = {},
+  timeoutMs?: number,
+): Promise<AnsweredInfo> {
+  return accepted(stream, await ask(connection, stream, "INFO", request, timeoutMs));
+}
+
+/** @param beforeStreamSeq where to stop; default: all of the subject */
+export async function purgeSubject(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+  beforeStreamSeq?: number,
+): Promise<void> {
+  const request = { filter: subject, ...(beforeStreamSeq !== undefined && { seq: beforeStreamSeq }) };
+  accepted(stream, await ask(connection, stream, "PURGE", request));
+}
+
+/** Deletes the message at a place, if there is one. Its bytes stay in the broker's file until that is compacted. */
+export async function deleteMessage(
+  connection: NatsConnection,
+  stream: string,
+  streamSeq: number,
+): Promise<void> {
+  const answer = await ask(connection, stream, "MSG.DELETE", { seq: streamSeq, no_erase: true });
+  if (answer.error?.err_code === undefined || !isNoMessage(answer.error.err_code)) accepted(stream, answer);
+}
+
+async function select(
+  connection: NatsConnection,
+  stream: string,
+  selector: MessageSelector,
+  timeoutMs?: number,
+): Promise<StoredMessage | undefined> {
+  const answer = await ask<MessageAnswer>(connection, stream, "MSG.GET", selector, timeoutMs);
+  if (answer.error && isNoMessage(answer.error.err_code)) return undefined;
+  const { seq, subject, time, data = "", hdrs = "" } = accepted(stream, answer).message;
+  const headers = Buffer.from(hdrs, "base64").toString("latin1");
+  return { streamSeq: seq, subject, time, payload: decodeBase64(data), headers };
+}
+
+interface MessageAnswer {
+  readonly message: { seq: number; subject: string; time: string; data?: string; hdrs?: string };
+}
+
+async function ask<T extends object>(
+  connection: NatsConnection,
+  stream: string,
+  call: Call,
   request: object,
   timeoutMs = TIMEOUT_MS,
-): Promise<T> {
-  let reply: Msg;
-  try {
-    reply = await connection.request(`$JS.API.STREAM.${what}.${stream}`, JSON.stringify(request), {
-      timeout: timeoutMs,
-    });
-  } catch (cause) {
-    throw streamUnavailable(stream, "no answer", cause);
-  }
-  const answer = reply.json<T & Answer>();
+): Promise<Answer<T>> {
+  const subject = `$JS.API.STREAM.${call}.${stream}`;
+  const reply = await inboxOf(connection).ask(subject, JSON.stringify(request), timeoutMs);
+  if (typeof reply === "string") throw streamUnavailable(stream, reply, reply);
+  return reply.json<Answer<T>>();
+}
+
+function accepted<T extends object>(stream: string, answer: Answer<T>): T {
   const { error } = answer;
-  if (error && !isNoMessage(error.err_code))
-    throw streamUnavailable(stream, `${error.err_code} ${error.description}`);
-  return answer;
-}
-
-/** Who keeps a stream beside its leader, as `INFO` tells it. */
-export interface StreamPeers {
-  replicas?: { offline?: boolean; /** Since it was heard last, ns. */ active: number }[];
-}
-
-/** A message as `MSG.GET` tells it. */
-export interface StoredMessage {
-  seq: number;
-  /** When the broker stored it, by the broker's clock. RFC 3339. */
-  time: string;
-  subject: string;
-  /** Base64; absent when empty. */
-  data?: string;
-  /** The block of its headers, base64; absent when there are none. */
-  hdrs?: string;
-}
-
-/**
- * The next message behind a place, as the leader knows it; undefined when there is none. Costs a request per message: for what must not be
- * missed, where a replica says that there is nothing more.
- * @param subject what to select; may have wildcards
- * @throws RepriseError `broker_unavailable`
- */
-export async function readNextMessage(
-  connection: NatsConnection,
-  stream: string,
-  { afterStreamSeq, subject }: { afterStreamSeq: number; subject: string },
-): Promise<StoredMessage | undefined> {
-  const request = { seq: afterStreamSeq + 1, next_by_subj: subject };
-  return (await requestStreamApi<{ message?: StoredMessage }>(connection, stream, "MSG.GET", request))
-    .message;
+  if (!error) return answer;
+  throw streamUnavailable(stream, `${error.err_code} ${error.description}`, new JetStreamApiError(error));
 }
 
 export function streamUnavailable(stream: string, reason: string, cause?: unknown): RepriseError {
-  return new RepriseError("broker_unavailable", `The stream ${stream} can't be read: ${reason}.`, {
+  return new RepriseError("broker_unavailable", `The stream ${stream} does not answer: ${reason}.`, {
     cause,
     retryAfterMs: 1_000,
   });
 }
 
-/** A replica that its leader has not heard of for as long counts as gone: nodes exchange heartbeats every second. */
-const SILENT_NS = 5_000 * 1_000_000;
-
-/** Of a single server there is no cluster, or one without replicas. */
-export function hasQuorum(cluster: StreamPeers | undefined): boolean {
-  const replicas = cluster?.replicas ?? [];
-  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
-  return (heard + 1) * 2 > replicas.length + 1;
+/**
+ * In memory of its own: `Buffer.from` takes small buffers from a pool of 64 KiB, and one that is kept, as the first event of a generation
+ * that runs, would keep all of it alive.
+ */
+function decodeBase64(text: string): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, "base64"));
+  return bytes.subarray(0, bytes.write(text, "base64"));
 }

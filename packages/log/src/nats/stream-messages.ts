@@ -1,7 +1,7 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { type BatchRequest, readDirectBatch, streamSeqOf } from "./direct-batch.ts";
+import { type BatchRequest, getBatchDirect, streamSeqOf } from "./direct-get.ts";
 import { HEADER } from "./header.ts";
-import { requestStreamApi, type StoredMessage } from "./stream-api.ts";
+import { getLastMessage, getMessage, getNextMessage, getStreamInfo } from "./stream-api.ts";
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {
@@ -39,18 +39,57 @@ export async function readStreamMessages(
   stream: string,
   request: Omit<BatchRequest, "subject"> & { subject?: string },
 ): Promise<StreamMessage[]> {
-  const { messages } = await readDirectBatch(connection, stream, { subject: ALL_SUBJECTS, ...request });
-  return messages.map((msg) => ({
-    streamSeq: streamSeqOf(msg),
-    storedAtUs: toMicroseconds(msg.headers?.get(HEADER.timeStamp) ?? ""),
-    subject: msg.headers?.get(HEADER.subject) ?? "",
-    payload: msg.data,
-  }));
+  return (await readStreamBatch(connection, stream, { subject: ALL_SUBJECTS, ...request })).messages;
+}
+
+/**
+ * The same, and whether there were more when the answer was made.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readStreamBatch(
+  connection: NatsConnection,
+  stream: string,
+  request: BatchRequest,
+): Promise<{ messages: StreamMessage[]; more: boolean }> {
+  const { messages, more } = await getBatchDirect(connection, stream, request);
+  return {
+    messages: messages.map((msg) => ({
+      streamSeq: streamSeqOf(msg),
+      storedAtUs: toMicroseconds(msg.headers?.get(HEADER.timeStamp) ?? ""),
+      subject: msg.headers?.get(HEADER.subject) ?? "",
+      payload: msg.data,
+    })),
+    more,
+  };
+}
+
+/**
+ * Every message behind a place, oldest first: batches from a replica, and where that shows no more, the next message from the leader. Costs
+ * a request for each message that the replica lacks.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function* readAllMessages(
+  connection: NatsConnection,
+  stream: string,
+  request: BatchRequest,
+): AsyncGenerator<StreamMessage> {
+  for (let { afterStreamSeq } = request; ;) {
+    const { messages, more } = await readStreamBatch(connection, stream, { ...request, afterStreamSeq });
+    yield* messages;
+    afterStreamSeq = messages.at(-1)?.streamSeq ?? afterStreamSeq;
+    if (more && messages.length > 0) continue;
+    const place = { afterStreamSeq, subject: request.subject };
+    const next = await getNextMessage(connection, stream, place);
+    if (!next) return;
+    const { streamSeq, time, subject, payload } = next;
+    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload };
+    afterStreamSeq = streamSeq;
+  }
 }
 
 /** @throws RepriseError `broker_unavailable` */
 export async function readStreamInfo(connection: NatsConnection, stream: string): Promise<StreamInfo> {
-  const { created, ts, config, state } = await requestStreamApi<InfoAnswer>(connection, stream, "INFO", {});
+  const { created, ts, config, state } = await getStreamInfo(connection, stream);
   return {
     created,
     firstStreamSeq: state.first_seq,
@@ -70,9 +109,7 @@ export async function readStoredAtUs(
   stream: string,
   streamSeq: number,
 ): Promise<number | undefined> {
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(connection, stream, "MSG.GET", {
-    seq: streamSeq,
-  });
+  const message = await getMessage(connection, stream, streamSeq);
   return message && toMicroseconds(message.time);
 }
 
@@ -85,17 +122,7 @@ export async function readLastMessage(
   stream: string,
   subject: string,
 ): Promise<Uint8Array | undefined> {
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(connection, stream, "MSG.GET", {
-    last_by_subj: subject,
-  });
-  return message && Buffer.from(message.data ?? "", "base64");
-}
-
-interface InfoAnswer {
-  created: string;
-  ts: string;
-  config: { max_age: number };
-  state: { first_seq: number; last_seq: number };
+  return (await getLastMessage(connection, stream, subject))?.payload;
 }
 
 const SECOND_CHARS = "2026-11-21T11:44:05".length;

@@ -2,7 +2,7 @@ import { parseNodeId, READERS_STREAM, readerSubject } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { readQueueEnd } from "../jobs/open-jobs.ts";
 import { decodePresenceRecord, publishPresence, readPresence } from "./presence-records.ts";
-import { requestStreamApi } from "../nats/stream-api.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
 import { newRef, openWorld } from "../testing/world.ts";
 
 const NODES = [parseNodeId("node-a"), parseNodeId("node-b")] as const;
@@ -33,7 +33,7 @@ test("reads each node's last presence record of a generation, with the broker's 
     expect(atMs).toBeGreaterThanOrEqual(before);
     expect(atMs).toBeLessThanOrEqual(brokerTimeMs);
   }
-  const { state } = await requestStreamApi<{ state: { messages: number } }>(main, READERS_STREAM, "INFO", {});
+  const { state } = await getStreamInfo(main, READERS_STREAM);
   expect(state.messages).toBe(3);
 });
 

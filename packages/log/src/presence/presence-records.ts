@@ -9,7 +9,7 @@ import {
   type SeqRange,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
-import { requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 
 /*
  * The readers of a generation, over all nodes: each node that has some keeps one record, the last message of a subject of its
@@ -80,7 +80,7 @@ export async function readPresence(
   connection: NatsConnection,
   ref: GenerationRef,
 ): Promise<{ brokerTimeMs: number; records: NodePresence[] }> {
-  const { ts, state } = await requestStreamApi<InfoAnswer>(connection, READERS_STREAM, "INFO", {
+  const { ts, state } = await getStreamInfo(connection, READERS_STREAM, {
     subjects_filter: readerSubjects(ref),
   });
   const records = Object.keys(state.subjects ?? {}).map((subject) => readRecord(connection, subject));
@@ -92,24 +92,13 @@ export async function readPresence(
  * @throws RepriseError `broker_unavailable`
  */
 export async function assertPresenceStored(connection: NatsConnection): Promise<void> {
-  await requestStreamApi(connection, READERS_STREAM, "INFO", {});
-}
-
-interface InfoAnswer {
-  ts: string;
-  state: { subjects?: Record<string, number> };
+  await getStreamInfo(connection, READERS_STREAM);
 }
 
 /** Nothing when the record has expired meanwhile, or is none. */
 async function readRecord(connection: NatsConnection, subject: string): Promise<NodePresence[]> {
-  const request = { last_by_subj: subject };
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
-    connection,
-    READERS_STREAM,
-    "MSG.GET",
-    request,
-  );
-  const record = message && decodePresenceRecord(Buffer.from(message.data ?? "", "base64"));
+  const message = await getLastMessage(connection, READERS_STREAM, subject);
+  const record = message && decodePresenceRecord(message.payload);
   if (!record) return [];
   return [{ ...record, node: parseReaderSubject(subject).node, atMs: Date.parse(message.time) }];
 }

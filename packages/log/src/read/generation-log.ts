@@ -49,15 +49,15 @@ export function createGenerationLog(
   const bulk = new ReplyInbox(broker.bulk, onError);
   const publishSmall = createPublish(writes);
   const publishLarge = createPublish(bulk);
-  const leader = createLeaderReader(reads);
+  const leader = createLeaderReader(broker.reads);
   const maxPayload = broker.main.info?.max_payload ?? 0;
   return {
     publish: (subject, payload, options) =>
       (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
     publishCheckpoint: createPublish(reads),
-    reader: createLogReader(reads, leader),
+    reader: createLogReader(broker.reads, leader),
     leader,
-    verdicts: createVerdictReader(reads),
+    verdicts: createVerdictReader(broker.reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),
     get budgetMs() {
       return isAway() ? Math.min(AWAY_BUDGET_MS, budgetMs) : budgetMs;

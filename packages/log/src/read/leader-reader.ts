@@ -1,9 +1,9 @@
-import { type GenerationRef, logSubject, RepriseError, streamOf } from "@reprise/protocol";
-import { decodeBase64 } from "../nats/decode-base64.ts";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { type GenerationRef, logSubject, streamOf } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import type { StoredEvent } from "./stored-event.ts";
-import type { ReplyInbox } from "../nats/reply-inbox.ts";
-import { isNoMessage, JETSTREAM_ERROR } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/error-codes.ts";
+import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /**
  * Reads from the stream's leader, so it sees every write that was acknowledged before. It costs a request per event and
@@ -22,69 +22,37 @@ export interface LeaderReader {
   readLast(ref: GenerationRef): Promise<StoredEvent | undefined>;
 }
 
-interface GetAnswer {
-  message?: { seq: number; data?: string; hdrs?: string };
-  error?: { code: number; err_code?: number; description?: string };
-}
-
 const TIMEOUT_MS = 2_000;
 
-/** A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. */
-function isNothingThere(errCode: number | undefined): boolean {
-  return isNoMessage(errCode) || errCode === JETSTREAM_ERROR.streamNotFound;
-}
-
-export function createLeaderReader(inbox: ReplyInbox): LeaderReader {
-  function get({ generation }: GenerationRef, request: object): Promise<StoredEvent | undefined> {
-    return new Promise((resolve, reject) => {
-      inbox.request(`$JS.API.STREAM.MSG.GET.${streamOf(generation)}`, JSON.stringify(request), {
-        timeoutMs: TIMEOUT_MS,
-        handler: (reply) => {
-          if (typeof reply === "string") reject(unavailable(reply));
-          else {
-            const { message, error } = reply.json<GetAnswer>();
-            if (message) resolve(toStoredEvent(message));
-            else if (isNothingThere(error?.err_code)) resolve(undefined);
-            else reject(unavailable(`${error?.err_code} ${error?.description}`));
-          }
-          return false;
-        },
-      });
-    });
-  }
-
+export function createLeaderReader(connection: NatsConnection): LeaderReader {
   return {
     async readTail(ref, afterStreamSeq, most = Infinity) {
+      const stream = streamOf(ref.generation);
+      const subject = logSubject(ref);
       const events: StoredEvent[] = [];
       for (let after = afterStreamSeq; events.length < most;) {
-        const event = await get(ref, { seq: after + 1, next_by_subj: logSubject(ref) });
-        if (!event) break;
-        events.push(event);
-        after = event.streamSeq;
+        const place = { afterStreamSeq: after, subject };
+        const message = await getNextMessage(connection, stream, place, TIMEOUT_MS).catch(noneIfAbsent);
+        if (!message) break;
+        events.push(toStoredEvent(message));
+        after = message.streamSeq;
       }
       return events;
     },
-    readLast: (ref) => get(ref, { last_by_subj: logSubject(ref) }),
+    async readLast(ref) {
+      const last = getLastMessage(connection, streamOf(ref.generation), logSubject(ref), TIMEOUT_MS);
+      const message = await last.catch(noneIfAbsent);
+      return message && toStoredEvent(message);
+    },
   };
 }
 
-function toStoredEvent({ seq, data = "", hdrs = "" }: NonNullable<GetAnswer["message"]>): StoredEvent {
-  const headerBlock = Buffer.from(hdrs, "base64").toString("latin1");
-  return {
-    payload: decodeBase64(data),
-    streamSeq: seq,
-    writer: headerValue(headerBlock, HEADER.writer),
-  };
+/** A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. */
+function noneIfAbsent(error: unknown): undefined {
+  if (!isRefusal(error, "streamNotFound")) throw error;
 }
 
-/** A value out of a raw `NATS/1.0` header block. Names are ours, so case is exact. */
-function headerValue(block: string, name: string): string {
-  const line = block.split("\r\n").find((text) => text.startsWith(`${name}:`));
-  return line === undefined ? "" : line.slice(name.length + 1).trim();
-}
-
-function unavailable(reason: string): RepriseError {
-  return new RepriseError("broker_unavailable", `The log's leader can't be read: ${reason}.`, {
-    retryAfterMs: 1_000,
-  });
+function toStoredEvent(message: StoredMessage): StoredEvent {
+  const { payload, streamSeq } = message;
+  return { payload, streamSeq, writer: headerOf(message, HEADER.writer) ?? "" };
 }

@@ -6,12 +6,7 @@ import {
   type TenantId,
   tenantLogSubjects,
 } from "@reprise/protocol";
-import { requestStreamApi } from "../nats/stream-api.ts";
-
-interface InfoAnswer {
-  total?: number;
-  state: { subjects?: Record<string, number> };
-}
+import { getStreamInfo } from "../nats/stream-api.ts";
 
 /**
  * Every generation of a tenant whose log is kept, shard by shard. Expensive for the broker: for tools, not for services.
@@ -25,16 +20,10 @@ export async function* listGenerations(
   for (let shard = 0; shard < shards; shard++) {
     const filter = { subjects_filter: tenantLogSubjects(shard, tenant) };
     for (let offset = 0, total = 1; offset < total;) {
-      const request = { ...filter, offset };
-      const answer = await requestStreamApi<InfoAnswer>(
-        connection,
-        generationsStream(shard),
-        "INFO",
-        request,
-      );
-      const subjects = Object.keys(answer.state.subjects ?? {});
+      const info = await getStreamInfo(connection, generationsStream(shard), { ...filter, offset });
+      const subjects = Object.keys(info.state.subjects ?? {});
       yield* subjects.map(parseLogSubject);
-      total = subjects.length === 0 ? 0 : (answer.total ?? 0);
+      total = subjects.length === 0 ? 0 : info.total;
       offset += subjects.length;
     }
   }

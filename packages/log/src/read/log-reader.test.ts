@@ -1,3 +1,4 @@
+import type { NatsConnection } from "@nats-io/transport-node";
 import { checkpointSubject, encodeEvent, parseGenerationId, peekSeq, RepriseError } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "../append/checkpoint.ts";
@@ -6,7 +7,7 @@ import { headOf } from "../append/log-head.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { createLogReader } from "./log-reader.ts";
-import { ReplyInbox } from "../nats/reply-inbox.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { encodeCheckpoint } from "../testing/encode-checkpoint.ts";
 import { eventually } from "../testing/eventually.ts";
 import { denseSeqs } from "../testing/read-back.ts";
@@ -170,8 +171,7 @@ describe("reading a whole log", () => {
     };
     await checkpointUpTo(world, ref, 6, [...stored, unseen]);
     const readWith = async (readTail: LeaderReader["readTail"]) => {
-      const inbox = new ReplyInbox(world.broker.reads, (error) => world.errors.push(error));
-      return createLogReader(inbox, { ...world.log.leader, readTail }).readLog(ref);
+      return createLogReader(world.broker.reads, { ...world.log.leader, readTail }).readLog(ref);
     };
     const away = new RepriseError("broker_unavailable", "No leader.");
     const logs = [await readWith(async () => [unseen]), await readWith(() => Promise.reject(away))];
@@ -268,14 +268,16 @@ describe("a generation whose stream does not exist", () => {
   });
 });
 
-/** What is asked over it meets a server that hangs, so many times. */
-class HangingInbox extends ReplyInbox {
-  hangs = 0;
-
-  override request(...[subject, payload, options]: Parameters<ReplyInbox["request"]>): void {
-    if (this.hangs-- > 0) options.handler("timeout");
-    else super.request(subject, payload, options);
-  }
+/** Has the next API requests over a connection time out at once, as if a server hung: so many as are set. */
+function hangRequests(connection: NatsConnection): { hangs: number } {
+  const inbox = inboxOf(connection);
+  const state = { hangs: 0 };
+  const request = inbox.request.bind(inbox);
+  inbox.request = (subject, payload, options) => {
+    if (state.hangs-- > 0) options.handler("timeout");
+    else request(subject, payload, options);
+  };
+  return state;
 }
 
 describe("reading from a cluster of which one server hangs", () => {
@@ -283,15 +285,14 @@ describe("reading from a cluster of which one server hangs", () => {
     await using world = await openWorld();
     const ref = newRef();
     await writeLog(world.log, ref, 3);
-    const inbox = new HangingInbox(world.broker.reads, (error) => world.errors.push(error));
-    const reader = createLogReader(inbox, world.log.leader);
+    const { reader } = world.log;
+    const server = hangRequests(world.broker.reads);
     for (const read of [() => reader.readLast(ref), () => reader.readTail(ref, 0)]) {
-      inbox.hangs = 2;
+      server.hangs = 2;
       expect(await read()).toBeDefined();
-      inbox.hangs = 3;
+      server.hangs = 3;
       await expect(read()).rejects.toMatchObject({ code: "broker_unavailable" });
     }
-    inbox.close();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Msg } from "@nats-io/transport-node";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import {
   CHECKPOINTS_STREAM,
   checkpointSubject,
@@ -12,10 +12,12 @@ import { HEADER } from "../nats/header.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, isHead, type LogHead } from "../append/log-head.ts";
 import { generationErased, generationExpired } from "./expired-or-erased.ts";
-import type { NoReply, ReplyInbox } from "../nats/reply-inbox.ts";
 import { readAfterHead } from "../append/rollback.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
-import { isStreamAbsent } from "../nats/stream-existence.ts";
+import { isRefusal } from "../nats/error-codes.ts";
+import { getBatchDirect, getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
+import type { NoReply } from "../nats/reply-inbox.ts";
 
 /**
  * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks
@@ -47,12 +49,12 @@ export interface LogReader {
  * Small, because nats-server blocks writes to the stream while it collects a batch, and collecting means scanning past
  * all other generations' events.
  */
-const BATCH_EVENTS = 64;
-const BATCH_BYTES = 256 * 1_024;
+const BATCH = { maxMessages: 64, maxBytes: 256 * 1_024 };
 /** A server that hangs takes its share of the requests along; the next try may reach another one. Together 5 s. */
 const TRIES_MS = [1_500, 1_500, 2_000] as const;
+const INFO_MS = 2_000;
 
-export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogReader {
+export function createLogReader(connection: NatsConnection, leader: LeaderReader): LogReader {
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
     if (found?.headers?.has(HEADER.erased)) throw generationErased();
@@ -118,42 +120,15 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
     return all;
   }
 
-  const readBatch: LogReader["readBatch"] = (ref, afterStreamSeq) =>
-    patiently((timeoutMs) => tryBatch(ref, afterStreamSeq, timeoutMs));
-
-  function tryBatch(
+  async function readBatch(
     ref: GenerationRef,
     afterStreamSeq: number,
-    timeoutMs: number,
   ): Promise<{ events: StoredEvent[]; more: boolean }> {
-    const request = JSON.stringify({
-      seq: afterStreamSeq + 1,
-      next_by_subj: logSubject(ref),
-      batch: BATCH_EVENTS,
-      max_bytes: BATCH_BYTES,
-    });
     const stream = streamOf(ref.generation);
-    const events: StoredEvent[] = [];
-    return new Promise((resolve, reject) => {
-      inbox.request(`$JS.API.DIRECT.GET.${stream}`, request, {
-        timeoutMs,
-        handler: (reply) => {
-          if (typeof reply === "string") {
-            resolve(unlessAbsent(stream, reply, { events, more: false }));
-            return false;
-          }
-          const status = reply.headers?.code ?? 0;
-          if (status === 0) {
-            events.push(toStoredEvent(reply));
-            return true;
-          }
-          if (status === 204) resolve({ events, more: Number(reply.headers?.get("Nats-Num-Pending")) > 0 });
-          else if (status === 404) resolve({ events, more: false });
-          else reject(refused(reply));
-          return false;
-        },
-      });
-    });
+    const request = { ...BATCH, afterStreamSeq, subject: logSubject(ref) };
+    const read = getBatchDirect(connection, stream, request, TRIES_MS);
+    const batch = await read.catch(undefinedIfAbsent(stream));
+    return { events: batch?.messages.map(toStoredEvent) ?? [], more: batch?.more ?? false };
   }
 
   async function readLast(ref: GenerationRef): Promise<StoredEvent | undefined> {
@@ -162,28 +137,24 @@ export function createLogReader(inbox: ReplyInbox, leader: LeaderReader): LogRea
   }
 
   const getLast = (stream: string, subject: string) =>
-    patiently((timeoutMs) => tryLast(stream, subject, timeoutMs));
+    getLastDirect(connection, stream, subject, TRIES_MS).catch(undefinedIfAbsent(stream));
 
-  function tryLast(stream: string, subject: string, timeoutMs: number): Promise<Msg | undefined> {
-    return new Promise((resolve, reject) => {
-      inbox.request(`$JS.API.DIRECT.GET.${stream}.${subject}`, "", {
-        timeoutMs,
-        handler: (reply) => {
-          if (typeof reply === "string") resolve(unlessAbsent(stream, reply, undefined));
-          else if ((reply.headers?.code ?? 0) === 0) resolve(reply);
-          else if (reply.headers?.code === 404) resolve(undefined);
-          else reject(refused(reply));
-          return false;
-        },
-      });
-    });
-  }
+  /**
+   * A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. A direct get has no
+   * responders then, as it has none during an election, and the broker is asked whether there is such a stream.
+   */
+  const undefinedIfAbsent = (stream: string) => async (error: unknown) => {
+    const reason = error instanceof RepriseError ? error.cause : undefined;
+    if (reason === ("no_responders" satisfies NoReply) && (await isAbsent(stream))) return undefined;
+    throw error;
+  };
 
-  /** A stream that does not exist has no responders either, and then the result is `empty`: a client may make up a shard. */
-  async function unlessAbsent<T>(stream: string, reason: NoReply, empty: T): Promise<T> {
-    if (reason === "no_responders" && (await isStreamAbsent(inbox, stream))) return empty;
-    throw unavailable(reason);
-  }
+  /** False also when the broker does not say. */
+  const isAbsent = (stream: string) =>
+    getStreamInfo(connection, stream, {}, INFO_MS).then(
+      () => false,
+      (error: unknown) => isRefusal(error, "streamNotFound"),
+    );
 
   return { readLog, readFirst, readTail, readBatch, readLast };
 }
@@ -201,36 +172,7 @@ function join({ events, streamSeq }: LogSnapshot, tail: readonly StoredEvent[]):
 function toStoredEvent(msg: Msg): StoredEvent {
   return {
     payload: Uint8Array.from(msg.data),
-    streamSeq: Number(msg.headers?.get(HEADER.sequence)),
+    streamSeq: streamSeqOf(msg),
     writer: msg.headers?.get(HEADER.writer) ?? "",
   };
-}
-
-/** Asks again after a timeout. A refusal, or no responders, is an answer. */
-async function patiently<T>(
-  ask: (timeoutMs: number) => Promise<T>,
-  [timeoutMs, ...later]: readonly number[] = TRIES_MS,
-): Promise<T> {
-  try {
-    return await ask(timeoutMs!);
-  } catch (error) {
-    const isTimeout = error instanceof RepriseError && error.cause === ("timeout" satisfies NoReply);
-    if (!isTimeout || later.length === 0) throw error;
-    return patiently(ask, later);
-  }
-}
-
-function unavailable(reason: NoReply): RepriseError {
-  return new RepriseError("broker_unavailable", `The log can't be read: ${reason}.`, {
-    cause: reason,
-    retryAfterMs: 1_000,
-  });
-}
-
-function refused(reply: Msg): RepriseError {
-  const { code = 0, description = "" } = reply.headers ?? {};
-  return new RepriseError(
-    "broker_unavailable",
-    `The broker refused to read the log: ${code} ${description}.`,
-  );
 }

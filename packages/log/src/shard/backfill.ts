@@ -1,10 +1,10 @@
 import { generationsStream, shardSubjects } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Broker } from "../nats/connection.ts";
-import { readDirectBatch, streamSeqOf } from "../nats/direct-batch.ts";
+import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
 import { HEADER } from "../nats/header.ts";
 import type { DeliveryInfo } from "./deliveries.ts";
-import { requestStreamApi } from "../nats/stream-api.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
 
 /** What lies at one place of a shard's stream. `data` is part of a larger chunk: copy it to keep it. */
 export interface BackfilledMessage extends Pick<DeliveryInfo, "streamSeq" | "storedAtMs"> {
@@ -38,7 +38,7 @@ export async function readBackfill(options: BackfillOptions): Promise<void> {
   const deadline = Date.now() + SEARCH_MS;
   let last = options.afterStreamSeq;
   while (last < upToStreamSeq && !isStopped()) {
-    const { messages } = await readDirectBatch(broker.reads, stream, {
+    const { messages } = await getBatchDirect(broker.reads, stream, {
       afterStreamSeq: last,
       subject: shardSubjects(shard).stored,
       maxMessages: READ_MESSAGES,
@@ -52,13 +52,9 @@ export async function readBackfill(options: BackfillOptions): Promise<void> {
       onStored({ subject, data: msg.data, streamSeq: last, storedAtMs });
     }
     if (messages.length > 0) continue;
-    const { state } = await requestStreamApi<InfoAnswer>(broker.reads, stream, "INFO", {});
+    const { state } = await getStreamInfo(broker.reads, stream);
     const isGone = upToStreamSeq < state.first_seq || last >= state.last_seq;
     if (isGone || Date.now() > deadline) return;
     await pause(SEARCH_PAUSE_MS);
   }
-}
-
-interface InfoAnswer {
-  state: { first_seq: number; last_seq: number };
 }

@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { fillStream, streamsWithTextOf } from "../erasure/fill-stream.ts";
 import { followShard, type ShardEvent, type ShardFollowerOptions } from "./follow-shard.ts";
-import { requestStreamApi } from "../nats/stream-api.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
 import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, openWorldBehindProxy, type World, writeLog } from "../testing/world.ts";
 
@@ -209,12 +209,7 @@ test("a follower is told which events have expired before any follower was hande
   await first.follower.close();
   await write(world, 6);
   const isExpired = async () => {
-    const { state } = await requestStreamApi<{ state: { messages: number } }>(
-      world.broker.main,
-      generationsStream(SHARD),
-      "INFO",
-      {},
-    );
+    const { state } = await getStreamInfo(world.broker.main, generationsStream(SHARD));
     expect(state.messages).toBe(0);
   };
   // Only now, so that nothing else expires, however long it takes.

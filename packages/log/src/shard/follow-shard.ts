@@ -1,7 +1,8 @@
 import type { Msg } from "@nats-io/transport-node";
 import { type GenerationRef, generationsStream, isFillerSubject, parseLogSubject } from "@reprise/protocol";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Broker, watchConnection } from "../nats/connection.ts";
+import type { Broker } from "../nats/connection.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
 import { ShardAcks } from "./acks.ts";
 import { type DeliveryInfo, readAckSubject } from "./deliveries.ts";
 import { ShardPulls } from "./pulls.ts";

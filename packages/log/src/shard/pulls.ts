@@ -1,5 +1,5 @@
 import { createInbox, type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
-import { watchConnection } from "../nats/connection.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
 import { GROUP } from "./state.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 

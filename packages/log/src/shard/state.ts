@@ -3,12 +3,11 @@ import {
   type ConsumerConfig,
   type ConsumerInfo,
   DeliverPolicy,
-  JetStreamApiError,
   jetstreamManager,
 } from "@nats-io/jetstream";
 import { nanos, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
-import { JETSTREAM_ERROR } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/error-codes.ts";
 
 /** All followers of a name are in one group, of which one at a time is fed. */
 export const GROUP = "followers";
@@ -54,10 +53,10 @@ export async function openShardConsumer(
     const { consumers } = await jetstreamManager(connection, { timeout: TIMEOUT_MS, checkAPI: false });
     const read = () => consumers.info(stream, name);
     const info = await read().catch((error: unknown) => {
-      if (!isApiError(error, JETSTREAM_ERROR.consumerNotFound)) throw error;
+      if (!isRefusal(error, "consumerNotFound")) throw error;
       return consumers.add(stream, toConfig(name, start())).catch((refused: unknown) => {
         // Another follower was faster.
-        if (isApiError(refused, JETSTREAM_ERROR.consumerExists)) return read();
+        if (isRefusal(refused, "consumerExists")) return read();
         throw refused;
       });
     });
@@ -109,8 +108,4 @@ function toState(info: ConsumerInfo & Pinning): ShardConsumerState {
     pending: num_pending,
     pinId: priority_groups?.find(({ group }) => group === GROUP)?.pinned_client_id,
   };
-}
-
-function isApiError(error: unknown, code: number): boolean {
-  return error instanceof JetStreamApiError && error.code === code;
 }

@@ -5,7 +5,7 @@ import { BrokerAvailability } from "../nats/broker-availability.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
 import { openBroker } from "./open-broker.ts";
 import { agreeOnShards, readShardCount } from "./shard-count.ts";
-import { readNextMessage, requestStreamApi } from "../nats/stream-api.ts";
+import { getLastMessage, getNextMessage } from "../nats/stream-api.ts";
 import { eventually } from "../testing/eventually.ts";
 
 const EVERY_MS = 50;
@@ -48,7 +48,7 @@ const REFUSED = { code: "broker_incompatible", param: "REPRISE_SHARDS" };
 const spoken = ({ main }: Broker) =>
   eventually(async () => {
     const announcement = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
-    expect(await readNextMessage(main, "LEASES", announcement)).toBeDefined();
+    expect(await getNextMessage(main, "LEASES", announcement)).toBeDefined();
   });
 
 test("a process with another number than those that run is refused, and makes no stream", async () => {
@@ -125,18 +125,12 @@ test("the number outlives the retention time, also while no process runs, and on
       JSON.stringify({ shards: 3 }),
     );
     await using again = await openBroker(stored);
-    const kept = { last_by_subj: "lease.shards.work.count" };
-    const { message } = await requestStreamApi<{ message: { seq: number } }>(
-      again.main,
-      "LEASES",
-      "MSG.GET",
-      kept,
-    );
-    expect(message.seq).toBeGreaterThan(seq);
+    const kept = await getLastMessage(again.main, "LEASES", "lease.shards.work.count");
+    expect(kept?.streamSeq).toBeGreaterThan(seq);
   }
   await using broker = await connectBroker({ url: server.url, name: "test" });
   await jetstream(broker.main).publish("lease.shards.member.dead", JSON.stringify({ shards: 3 }));
   const dead = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
-  await eventually(async () => expect(await readNextMessage(broker.main, "LEASES", dead)).toBeUndefined());
+  await eventually(async () => expect(await getNextMessage(broker.main, "LEASES", dead)).toBeUndefined());
   expect(await readShardCount(broker.main)).toBe(3);
 });

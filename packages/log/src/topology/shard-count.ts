@@ -1,9 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { JetStreamApiError, jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
-import { JETSTREAM_ERROR } from "../nats/error-codes.ts";
-import { readNextMessage, requestStreamApi, type StoredMessage } from "../nats/stream-api.ts";
+import { HEADER } from "../nats/header.ts";
+import { createPublish } from "../nats/publisher.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
+import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
  * Over how many streams new generations are spread is one number for all processes: with two of them one Idempotency-Key would stand for
@@ -20,6 +21,7 @@ const MEMBER_SUBJECTS = memberSubject(GROUP, "*");
 /** A process that is silent for so long is gone. */
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;
+const WRITE_MS = 5_000;
 /** The number outlives the stream's `max_age`, also while no process runs; what processes announce of themselves does not. */
 const FOR_EVER = "never";
 
@@ -118,11 +120,11 @@ async function readOthers(
   const others = new Map<string, ShardAnnouncement & { seq: number }>();
   for (let after = 0; ;) {
     const place = { afterStreamSeq: after, subject: MEMBER_SUBJECTS };
-    const message = await readNextMessage(connection, LEASES_STREAM, place);
+    const message = await getNextMessage(connection, LEASES_STREAM, place);
     if (!message) return others;
-    after = message.seq;
+    after = message.streamSeq;
     const theirs = decodeAnnouncement(message);
-    if (theirs !== 0 && theirs !== shards) others.set(message.subject, { seq: message.seq, shards: theirs });
+    if (theirs !== 0 && theirs !== shards) others.set(message.subject, { seq: after, shards: theirs });
   }
 }
 
@@ -132,43 +134,31 @@ interface KeptCount extends ShardAnnouncement {
 }
 
 async function readCount(connection: NatsConnection): Promise<KeptCount | undefined> {
-  const request = { last_by_subj: COUNT_SUBJECT };
-  const { message } = await requestStreamApi<{ message?: StoredMessage }>(
-    connection,
-    LEASES_STREAM,
-    "MSG.GET",
-    request,
-  );
+  const message = await getLastMessage(connection, LEASES_STREAM, COUNT_SUBJECT);
   if (!message) return undefined;
-  const headers = Buffer.from(message.hdrs ?? "", "base64").toString();
-  const isForEver = headers.includes(`Nats-TTL: ${FOR_EVER}`);
-  return { shards: decodeAnnouncement(message), seq: message.seq, isForEver };
+  const isForEver = headerOf(message, HEADER.ttl) === FOR_EVER;
+  return { shards: decodeAnnouncement(message), seq: message.streamSeq, isForEver };
 }
 
 /** @returns the message's stream sequence */
 async function writeCount(connection: NatsConnection, shards: number, expectedLast: number): Promise<number> {
-  try {
-    const expect = { lastSubjectSequence: expectedLast };
-    return (
-      await jetstream(connection).publish(COUNT_SUBJECT, encodeShardAnnouncement(shards), {
-        expect,
-        ttl: FOR_EVER,
-      })
-    ).seq;
-  } catch (cause) {
-    const isRaced = cause instanceof JetStreamApiError && cause.code === JETSTREAM_ERROR.wrongLastSequence;
-    const why = isRaced ? "another process writes it too" : (cause as Error).message;
-    // Retried: the other process may have written the same number.
-    throw new RepriseError("broker_unavailable", `The number of shards could not be kept: ${why}.`, {
-      cause,
-    });
-  }
+  const publish = createPublish(inboxOf(connection));
+  const outcome = await publish(COUNT_SUBJECT, encodeShardAnnouncement(shards), {
+    expectedLast,
+    extra: { [HEADER.ttl]: FOR_EVER },
+    timeoutMs: WRITE_MS,
+  });
+  if (outcome.kind === "stored") return outcome.streamSeq;
+  const isRaced = outcome.kind === "conflict";
+  const why = isRaced ? "another process writes it too" : (outcome.detail ?? outcome.reason);
+  // Retried: the other process may have written the same number.
+  throw new RepriseError("broker_unavailable", `The number of shards could not be kept: ${why}.`);
 }
 
 /** 0 for what is none. */
-function decodeAnnouncement({ data = "" }: StoredMessage): number {
+function decodeAnnouncement({ payload }: StoredMessage): number {
   try {
-    const { shards } = JSON.parse(Buffer.from(data, "base64").toString()) as ShardAnnouncement;
+    const { shards } = JSON.parse(new TextDecoder().decode(payload)) as ShardAnnouncement;
     return Number.isSafeInteger(shards) && shards > 0 ? shards : 0;
   } catch {
     return 0;

@@ -10,7 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { assertNotWeakened } from "./assert-not-weakened.ts";
 import { agreeOnShards } from "./shard-count.ts";
 import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
-import { JETSTREAM_ERROR } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/error-codes.ts";
 
 export type { TopologyOptions } from "./stream-configs.ts";
 
@@ -119,7 +119,7 @@ async function presentConfig(manager: JetStreamManager, name: string): Promise<S
   try {
     return (await manager.streams.info(name)).config;
   } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === JETSTREAM_ERROR.streamNotFound) return undefined;
+    if (isRefusal(error, "streamNotFound")) return undefined;
     throw error;
   }
 }

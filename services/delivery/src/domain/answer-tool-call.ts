@@ -1,5 +1,6 @@
 import {
   appendDecision,
+  createCurrentReader,
   createWriterName,
   type Decision,
   type GenerationLog,
@@ -14,7 +15,6 @@ import {
   type ToolResult,
   type Transcript,
 } from "@reprise/protocol";
-import { readFromLeader } from "./read-from-leader.ts";
 import { type ReadSources, showAfter, SHOWN_MS } from "./shown-generation.ts";
 import { waitForCache } from "./wait-for-cache.ts";
 
@@ -43,7 +43,7 @@ export async function answerToolCall(
   }
   // A replica that lags may not have the call yet that another one has shown: that there is none, only the leader can say.
   if (answer.refusal?.code === "tool_call_not_found")
-    answer = await tryAnswer({ log: { ...log, reader: readFromLeader(log) }, held }, ref, result);
+    answer = await tryAnswer({ log: { ...log, reader: createCurrentReader(log) }, held }, ref, result);
   if (answer.refusal) throw answer.refusal;
   return showAfter(sources, ref, answer.decision);
 }

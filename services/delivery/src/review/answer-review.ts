@@ -1,6 +1,5 @@
-import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
+import { appendDecision, createCurrentReader, createWriterName, type GenerationLog } from "@reprise/log";
 import { type GenerationRef, RepriseError, type ReviewDecision } from "@reprise/protocol";
-import { readFromLeader } from "../domain/read-from-leader.ts";
 import {
   decodeAll,
   historyOf,
@@ -38,7 +37,8 @@ export async function answerReview(log: GenerationLog, options: AnswerOptions): 
   const { ref, answer } = options;
   // A replica that lags may not have the review yet that another one has shown: that there is none, only the leader can say.
   const history =
-    (await tryAnswer(log, options)) ?? (await tryAnswer({ ...log, reader: readFromLeader(log) }, options));
+    (await tryAnswer(log, options)) ??
+    (await tryAnswer({ ...log, reader: createCurrentReader(log) }, options));
   if (!history?.reviewed) throw reviewNotFound();
   const { review, reviewed } = history;
   if (!isSame(reviewed, answer)) throw reviewConflict(reviewed);

@@ -5,10 +5,12 @@ import {
   type Checkpointer,
   createCheckpointer,
   createWriterName,
+  extendFromLeader,
   type GenerationLog,
   headOf,
   type Job,
   type LogSnapshot,
+  readCurrentLog,
   type StoredEvent,
   subscribeLive,
 } from "@reprise/log";
@@ -116,13 +118,15 @@ export class RunLog implements Disposable {
 
   /** What the log says, as far as it is stored. */
   async transcript(): Promise<RunTranscript> {
-    return foldLog(this.held() ?? (await this.#readBack()).events);
+    return foldLog(this.held() ?? (await this.snapshot()).events);
   }
 
   /** The log as its leader has it, what others have appended included. */
   snapshot(): Promise<LogSnapshot> {
+    const { log, job } = this.#options;
     const events = this.held();
-    return events ? this.#readOn({ events, streamSeq: this.#appender.head.streamSeq }) : this.#readBack();
+    if (!events) return readCurrentLog(log, job.ref);
+    return extendFromLeader(log.leader, job.ref, { events, streamSeq: this.#appender.head.streamSeq });
   }
 
   /** Writes the final checkpoint. */
@@ -132,21 +136,6 @@ export class RunLog implements Disposable {
 
   [Symbol.dispose](): void {
     this.#disposables.dispose();
-  }
-
-  /** What a replica has, and behind it what it may lack. */
-  async #readBack(): Promise<LogSnapshot> {
-    const { log, job } = this.#options;
-    return this.#readOn(await log.reader.readLog(job.ref));
-  }
-
-  async #readOn({ events, streamSeq }: LogSnapshot): Promise<LogSnapshot> {
-    const { log, job } = this.#options;
-    const tail = await log.leader.readTail(job.ref, streamSeq);
-    return {
-      events: [...events, ...tail.map(({ payload }) => payload)],
-      streamSeq: tail.at(-1)?.streamSeq ?? streamSeq,
-    };
   }
 
   #stored(event: StoredEvent): void {

@@ -1,5 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { createWriterName, type LogSnapshot, publishLiveVerdict, removeReview } from "@reprise/log";
+import {
+  createWriterName,
+  type LogSnapshot,
+  publishLiveVerdict,
+  readCurrentLog,
+  removeReview,
+} from "@reprise/log";
 import {
   decodeEvent,
   type EffectiveModeration,
@@ -19,7 +25,6 @@ import { isAnotherAttempt } from "../domain/another-attempt.ts";
 import { endHalted } from "./end-halted.ts";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { ClassifierRuns } from "./classifier-runs.ts";
-import { readLogToItsEnd } from "./read-log-to-its-end.ts";
 import { ReviewListings } from "../review-index/review-listings.ts";
 import { VerdictWriter } from "./verdict-writer.ts";
 
@@ -82,7 +87,7 @@ export class GenerationModerator {
     if (!ruleSet)
       throw new RepriseError("internal", `The rules ${moderation.rule_set} are not kept any more.`);
     const record = await VerdictWriter.open(context.log, ref, ruleSet.judgedBy);
-    const whole = record.isAheadOf(snapshot.events) ? await readLogToItsEnd(context.log, ref) : snapshot;
+    const whole = record.isAheadOf(snapshot.events) ? await readCurrentLog(context.log, ref) : snapshot;
     if (whole !== snapshot) record.discardLostOf(whole.events);
     return new GenerationModerator({ context, ref, moderation, ruleSet, record }, whole);
   }
@@ -260,7 +265,7 @@ export class GenerationModerator {
 
   async #rebuild(): Promise<void> {
     const { context, ref, record } = this.#parts;
-    const snapshot = await readLogToItsEnd(context.log, ref);
+    const snapshot = await readCurrentLog(context.log, ref);
     record.discardLostOf(snapshot.events);
     this.#isOutdated = false;
     this.#isBehind = false;

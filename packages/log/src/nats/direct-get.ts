@@ -1,0 +1,104 @@
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { HEADER } from "./header.ts";
+import { inboxOf, type NoReply, untilAnswered } from "./reply-inbox.ts";
+import { streamUnavailable } from "./stream-api.ts";
+
+/*
+ * Direct gets, which any replica of a stream answers: what it says is true, but the newest messages may be missing. Both functions throw
+ * RepriseError `broker_unavailable` when there is no whole answer in time, with the `NoReply` as its cause, or when the broker refuses. A stream
+ * that has no leader has no responders, and neither has one that does not exist.
+ */
+
+export interface BatchRequest {
+  readonly afterStreamSeq: number;
+  /** What to select; may have wildcards. */
+  readonly subject: string;
+  readonly maxMessages: number;
+  readonly maxBytes: number;
+}
+
+export interface DirectBatch {
+  /** Oldest first. */
+  readonly messages: readonly Msg[];
+  /** Whether there were more when the answer was made. */
+  readonly more: boolean;
+}
+
+const TRIES_MS = [5_000] as const;
+const END_OF_BATCH = 204;
+const NOTHING_THERE = 404;
+
+/**
+ * The last message of a subject; undefined when there is none.
+ * @param triesMs how long to wait for an answer, for each try
+ */
+export async function getLastDirect(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+  triesMs: readonly number[] = TRIES_MS,
+): Promise<Msg | undefined> {
+  const inbox = inboxOf(connection);
+  const reply = await untilAnswered(triesMs, (timeoutMs) =>
+    inbox.ask(`$JS.API.DIRECT.GET.${stream}.${subject}`, "", timeoutMs),
+  );
+  if (typeof reply === "string") throw streamUnavailable(stream, reply, reply);
+  const status = statusOf(reply);
+  if (status === NOTHING_THERE) return undefined;
+  if (status !== 0) throw refused(stream, reply);
+  return reply;
+}
+
+/**
+ * The messages behind a place in a stream that are still there, one batch of them.
+ * @param triesMs how long to wait for the whole answer, for each try
+ */
+export async function getBatchDirect(
+  connection: NatsConnection,
+  stream: string,
+  { afterStreamSeq, subject, maxMessages, maxBytes }: BatchRequest,
+  triesMs: readonly number[] = TRIES_MS,
+): Promise<DirectBatch> {
+  const inbox = inboxOf(connection);
+  const request = { seq: afterStreamSeq + 1, next_by_subj: subject, batch: maxMessages, max_bytes: maxBytes };
+  const payload = JSON.stringify(request);
+  const answer = await untilAnswered(triesMs, (timeoutMs) => {
+    const messages: Msg[] = [];
+    const { promise, resolve } = Promise.withResolvers<BatchAnswer | NoReply>();
+    inbox.request(`$JS.API.DIRECT.GET.${stream}`, payload, {
+      timeoutMs,
+      handler(reply) {
+        const isMessage = typeof reply !== "string" && statusOf(reply) === 0;
+        if (isMessage) messages.push(reply);
+        else resolve(typeof reply === "string" ? reply : { messages, end: reply });
+        return isMessage;
+      },
+    });
+    return promise;
+  });
+  if (typeof answer === "string") throw streamUnavailable(stream, answer, answer);
+  const { messages, end } = answer;
+  const status = statusOf(end);
+  if (status !== END_OF_BATCH && status !== NOTHING_THERE) throw refused(stream, end);
+  return { messages, more: status === END_OF_BATCH && Number(end.headers?.get(HEADER.pending)) > 0 };
+}
+
+interface BatchAnswer {
+  readonly messages: readonly Msg[];
+  /** The message behind the batch, which says why it ends. */
+  readonly end: Msg;
+}
+
+/** Where a message that was read directly lies in its stream. */
+export function streamSeqOf({ headers }: Msg): number {
+  return Number(headers?.get(HEADER.sequence));
+}
+
+/** 0 for a message. */
+function statusOf({ headers }: Msg): number {
+  return headers?.code ?? 0;
+}
+
+function refused(stream: string, { headers }: Msg): ReturnType<typeof streamUnavailable> {
+  return streamUnavailable(stream, `${headers?.code} ${headers?.description}`);
+}

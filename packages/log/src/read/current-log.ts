@@ -1,0 +1,41 @@
+import type { GenerationRef } from "@reprise/protocol";
+import type { GenerationLog } from "./generation-log.ts";
+import type { LeaderReader } from "./leader-reader.ts";
+import type { LogReader } from "./log-reader.ts";
+import type { LogSnapshot } from "./stored-event.ts";
+
+/*
+ * Consistent reads: a replica has most of a log and gives it in batches, and its leader has everything that was acknowledged before the call.
+ */
+
+/**
+ * The whole log: what a replica has, and what the leader has behind that.
+ * @throws RepriseError as `LogReader.readLog` does
+ */
+export async function readCurrentLog(
+  { reader, leader }: Pick<GenerationLog, "reader" | "leader">,
+  ref: GenerationRef,
+): Promise<LogSnapshot> {
+  return extendFromLeader(leader, ref, await reader.readLog(ref));
+}
+
+/**
+ * A log that is known in part, and what the leader has behind that.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function extendFromLeader(
+  leader: LeaderReader,
+  ref: GenerationRef,
+  known: LogSnapshot,
+): Promise<LogSnapshot> {
+  const tail = await leader.readTail(ref, known.streamSeq);
+  return {
+    events: [...known.events, ...tail.map(({ payload }) => payload)],
+    streamSeq: tail.at(-1)?.streamSeq ?? known.streamSeq,
+  };
+}
+
+/** A reader whose whole logs are current. Its other reads are those of any replica. */
+export function createCurrentReader(log: Pick<GenerationLog, "reader" | "leader">): LogReader {
+  return { ...log.reader, readLog: (ref) => readCurrentLog(log, ref) };
+}
