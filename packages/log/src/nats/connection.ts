@@ -16,6 +16,8 @@ export interface BrokerOptions extends BrokerAddress {
  * bulk, jobs and large publishes, has `bulk` for the same reason: megabytes of requests hold up no token of a running generation.
  */
 export interface Broker extends AsyncDisposable {
+  /** What it was connected with: a thread makes connections of its own. Holds credentials, and is not to be logged. */
+  readonly options: BrokerOptions;
   readonly main: NatsConnection;
   readonly reads: NatsConnection;
   readonly bulk: NatsConnection;
@@ -32,7 +34,8 @@ export interface Broker extends AsyncDisposable {
  * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
  *   made within 5 s, with the cause in its message
  */
-export async function connectBroker({ name, ...address }: BrokerOptions): Promise<Broker> {
+export async function connectBroker(brokerOptions: BrokerOptions): Promise<Broker> {
+  const { name, ...address } = brokerOptions;
   const options = await toAccessOptions(address);
   const open: NatsConnection[] = [];
   try {
@@ -46,7 +49,7 @@ export async function connectBroker({ name, ...address }: BrokerOptions): Promis
       await Promise.all(open.map((connection) => connection.close()));
     };
     const whyRefused = () => askWhyRefused(options, `${name}:dial`);
-    return { main, reads, bulk, whyRefused, close, [Symbol.asyncDispose]: close };
+    return { options: brokerOptions, main, reads, bulk, whyRefused, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
     const why = describeConnectFailure(cause);
