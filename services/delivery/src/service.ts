@@ -22,14 +22,13 @@ import type { TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./http/auth.ts";
 import type { DeliverySettings } from "./config.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
-import { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
+import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import { recordUnjudged } from "./review/record-unjudged.ts";
-import { Presence } from "./presence/presence.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
-import { httpSseFraming } from "./streaming/http-sse-framing.ts";
-import { ReaderRegistry } from "./streaming/reader-registry.ts";
+import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
+import { ReaderRegistry } from "./readers/reader-registry.ts";
 import { watchResponses } from "./http/unsent-responses.ts";
 
 export { toDeliverySettings } from "./config.ts";
@@ -131,19 +130,18 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   let names: Pick<DeliveryOptions, "models" | "classifiers"> = options;
-  const readers = new ReaderRegistry({ heartbeatMs });
   const node = parseNodeId(createWriterName());
-  const presence = new Presence({
+  const marks = new DeliveryMarks({
     publish: log.publish,
     node,
-    leaseMs: readerLeaseMs,
+    onLost: (count) =>
+      logger.warn({ marks: count }, "dropped delivery marks: the broker was away for too long"),
     onError,
   });
-  const delivered = new DeliveryMarks({
-    publish: log.publish,
-    node,
-    onLost: (marks) => logger.warn({ marks }, "dropped delivery marks: the broker was away for too long"),
-    onError,
+  const readers = new ReaderRegistry({
+    presence: { publish: log.publish, node, leaseMs: readerLeaseMs, onError },
+    marks,
+    heartbeatMs,
   });
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
   const lateEvents = subscribeEventsBehindEnds(broker.main, {
@@ -168,10 +166,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     );
   };
 
-  metrics.observe("reprise_readers", () => readers.count);
+  metrics.observe("reprise_readers", () => readers.streams);
   metrics.observe("reprise_events_delivered_total", () => readers.eventsDelivered);
   metrics.observe("reprise_readers_fallen_back_total", () => readers.fallenBack);
-  metrics.observe("reprise_reader_marks_lost_total", () => delivered.lost);
+  metrics.observe("reprise_reader_marks_lost_total", () => marks.lost);
   metrics.observe("reprise_repairs_total", () => hub.stats.repairs);
   metrics.observe("reprise_hub_memory_bytes", () => hub.stats.bytes);
   metrics.observe("reprise_hub_generations", () => hub.stats.caches);
@@ -188,8 +186,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       ruleSets: createRuleSetStore(log.publish, retentionMs),
       audit,
       readers,
-      presence,
-      delivered,
       bodies,
       shards,
       hasModel: (model) => names.models.has(model),
@@ -218,7 +214,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     announceStop();
     if (draining.signal.aborted) return;
     draining.abort();
-    presence.drain();
     readers.drain();
   };
   const close = async () => {
@@ -232,7 +227,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     }, SWEEP_MS);
     await app.close();
     clearInterval(sweep);
-    await Promise.all([presence.close(), delivered.close(), reaper.close(), lostJobs.close()]);
+    await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
     erasures.unsubscribe();
     lateEvents.unsubscribe();
     hub.close();

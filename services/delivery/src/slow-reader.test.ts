@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { openSseReader } from "@reprise/testkit";
-import { httpSseFraming } from "./streaming/http-sse-framing.ts";
+import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { expect, test, vi } from "vitest";
 import {
   append,

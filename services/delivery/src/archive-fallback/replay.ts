@@ -3,7 +3,7 @@ import type { ArchivedEvent } from "@reprise/log";
 import { encodeCursor, isTerminal, peekType, RepriseError, START } from "@reprise/protocol";
 import { lostCursor, type ResumePoint, foreignCursor } from "../domain/resume.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
-import { hasLost } from "./has-lost.ts";
+import { hasLost } from "./is-lost-cursor.ts";
 
 export interface ReplayStart extends ResumePoint {
   /** Whether seq 0 comes first, where the cursor is of the start. */

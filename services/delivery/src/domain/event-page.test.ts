@@ -2,7 +2,7 @@ import { type Hub, GenerationCache } from "@reprise/log";
 import { encodeEvent } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import { delta } from "../testing/platform.ts";
 import { readEventPage } from "./event-page.ts";
 

@@ -1,7 +1,7 @@
 import { Hub, type LogReader } from "@reprise/log";
 import { completed } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import { append, createGeneration, deltas, openPlatform, started, toolCall } from "../testing/platform.ts";
 import { readGeneration } from "./read-generation.ts";
 import { showGeneration } from "./shown-generation.ts";

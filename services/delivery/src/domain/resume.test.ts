@@ -10,7 +10,7 @@ import {
   RepriseError,
 } from "@reprise/protocol";
 import { describe, expect, test, vi } from "vitest";
-import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import { resumeFrom } from "./resume.ts";
 
 const REF: GenerationRef = {

@@ -1,6 +1,6 @@
 import { Hub } from "@reprise/log";
 import { expect, test } from "vitest";
-import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import { decide, judge, moderatedBody } from "../testing/moderation.ts";
 import {
   append,

@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import { createLogger } from "@reprise/service";
 import { expect, test } from "vitest";
-import { httpSseFraming } from "../streaming/http-sse-framing.ts";
+import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import {
   append,
   completed,

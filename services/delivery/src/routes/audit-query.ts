@@ -7,7 +7,7 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import * as z from "zod";
-import { integerParam } from "./whole.ts";
+import { integerParam } from "./query-params.ts";
 
 const DEFAULT_LIMIT = 100;
 const MOST = 1_000;

@@ -1,8 +1,8 @@
 import type { FastifyReply } from "fastify";
 import type { ArchivedLog } from "../archive-fallback/archived-events.ts";
-import { readArchivedPage } from "../archive-fallback/page.ts";
+import { readArchivedPage } from "../archive-fallback/archived-page.ts";
 import { Replay, type ReplayStart, unfinished } from "../archive-fallback/replay.ts";
-import { ReplayStream } from "../archive-fallback/replay-stream.ts";
+import { ArchiveStream } from "../readers/streams/archive-stream.ts";
 import { beginStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
 
@@ -24,16 +24,19 @@ export async function streamReplay(
   }
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
-  const { generation } = log.ref;
-  const stream = new ReplayStream({
+  const { ref } = log;
+  const stream = new ArchiveStream({
     replay,
     socket,
     counts: readers,
     onError: (error) =>
-      logger.warn({ generation, code: error.code, err: error.cause }, "a replay was broken off"),
-    onClose: (closed) => readers.remove(closed),
+      logger.warn(
+        { generation: ref.generation, code: error.code, err: error.cause },
+        "a replay was broken off",
+      ),
+    onClose: () => leave(),
   });
-  readers.add(stream);
+  const leave = readers.enter({ ref, stream });
   void stream.run();
   return reply;
 }

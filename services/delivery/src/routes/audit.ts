@@ -1,12 +1,10 @@
 import { parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import * as z from "zod";
-import { callerOf } from "../delivery-marks/caller.ts";
+import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordAccess, toAccess } from "../domain/audit-access.ts";
 import { parseAuditQuery } from "./audit-query.ts";
 import type { RouteContext } from "./context.ts";
-
-const noQuery = z.strictObject({});
+import { noQuery } from "./query-params.ts";
 
 /** What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. */
 export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: RouteContext): void {

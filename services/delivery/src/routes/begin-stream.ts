@@ -1,6 +1,6 @@
 import { encodeSseRetry, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
-import { openSseSocket, type SseSocket } from "../streaming/sse-socket.ts";
+import { openSseSocket, type SseSocket } from "../readers/streams/sse-socket.ts";
 
 /**
  * Begins an answer that is a stream: from here on nothing but the stream itself can say what goes wrong.

@@ -2,9 +2,7 @@ import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@rep
 import type { Logger } from "@reprise/service";
 import type { Authentication } from "../http/auth.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
-import type { DeliveryMarks } from "../delivery-marks/delivery-marks.ts";
-import type { Presence } from "../presence/presence.ts";
-import type { ReaderRegistry } from "../streaming/reader-registry.ts";
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
@@ -15,8 +13,6 @@ export interface RouteContext {
   readonly ruleSets: RuleSetStore;
   readonly audit: AuditClient;
   readonly readers: ReaderRegistry;
-  readonly presence: Presence;
-  readonly delivered: DeliveryMarks;
   readonly bodies: RequestBodies;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */

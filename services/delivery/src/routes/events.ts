@@ -3,18 +3,19 @@ import { encodeCursor, type GenerationRef, LIMITS, parseGenerationId, parseWith 
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
-import { type Caller, callerOf } from "../delivery-marks/caller.ts";
-import { recordFullResponse } from "../delivery-marks/record-full-response.ts";
+import { type Caller, callerOf } from "../readers/delivery-marks/caller.ts";
+import { ConnectionRecord } from "../readers/delivery-marks/connection-record.ts";
+import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { readEventPage } from "../domain/event-page.ts";
 import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume.ts";
-import { SseStream } from "../streaming/sse-stream.ts";
+import { presentReader } from "../readers/presence/present-reader.ts";
+import { LiveStream } from "../readers/streams/live-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";
 import { beginStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
-import { booleanParam } from "./flag.ts";
 import { preferredType } from "./negotiation.ts";
-import { integerParam } from "./whole.ts";
+import { booleanParam, integerParam } from "./query-params.ts";
 
 const querySchema = z.strictObject({
   after: z.string().optional(),
@@ -74,7 +75,8 @@ async function sendLivePage(
   if (reply.raw.destroyed) gone.abort();
   reply.raw.on("close", () => gone.abort());
   const signal = AbortSignal.any([context.draining, gone.signal]);
-  const leave = context.presence.enter(cache, () => fromSeq - 1);
+  const waiting = presentReader(cache, { takenSeq: fromSeq - 1 });
+  const leave = context.readers.enter({ ref, presence: waiting });
   const { json, lastSeq } = await readEventPage({
     hub: context.hub,
     cache,
@@ -93,14 +95,14 @@ export async function streamEvents(
   reply: FastifyReply,
   { ref, resume, status, caller, begun }: LiveRead & { status: number; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
-  const { hub, readers, presence, delivered, logger } = context;
+  const { hub, readers, logger } = context;
   const cache = await hub.open(ref, begun);
   const nextSeq = await resumeFrom(hub, cache, resume);
   await assertKept(hub, cache, nextSeq);
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
-  const stream = new SseStream({
+  const stream = new LiveStream({
     hub,
     cache,
     socket,
@@ -111,22 +113,14 @@ export async function streamEvents(
         { generation: ref.generation, code: error.code, err: error.cause },
         "a stream was broken off",
       ),
-    onClose(closed) {
-      readers.remove(closed);
-      leave();
-      depart();
-    },
+    onClose: () => leave(),
   });
-  const leave = presence.enter(cache, () => stream.takenSeq);
-  const depart = delivered.enter({
+  const leave = readers.enter({
     ref,
-    protocol: "sse",
-    caller,
-    fromSeq: nextSeq,
-    position: stream,
-    cache,
+    stream,
+    presence: presentReader(cache, stream),
+    record: new ConnectionRecord({ protocol: "sse", caller, fromSeq: nextSeq, position: stream, cache }),
   });
-  readers.add(stream);
   stream.start();
   return reply;
 }

@@ -19,7 +19,7 @@ import * as z from "zod";
 import { readArchivedGeneration } from "../archive-fallback/archived-generation.ts";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
 import { lacksRole } from "../http/auth.ts";
-import { callerOf } from "../delivery-marks/caller.ts";
+import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
@@ -28,8 +28,8 @@ import { requestedCursor } from "../domain/resume.ts";
 import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";
-import { booleanParam } from "./flag.ts";
 import { preferredType } from "./negotiation.ts";
+import { booleanParam, noQuery } from "./query-params.ts";
 import { recordSnapshot, toResponse } from "./to-response.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
@@ -37,7 +37,6 @@ export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-const noQuery = z.strictObject({});
 const readQuery = z.strictObject({ original: booleanParam });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 

@@ -6,11 +6,10 @@ import { listReviews } from "../review/list-reviews.ts";
 import { readModeration } from "../review/read-moderation.ts";
 import { parseReviewId } from "../review/review.ts";
 import type { RouteContext } from "./context.ts";
-import { integerParam } from "./whole.ts";
+import { integerParam, noQuery } from "./query-params.ts";
 
 const DEFAULT_LIMIT = 20;
 
-const noQuery = z.strictObject({});
 const listSchema = z.strictObject({
   limit: integerParam(1, LIMITS.pageReviews).prefault(`${DEFAULT_LIMIT}`),
   after: z.string().optional(),

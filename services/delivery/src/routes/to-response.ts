@@ -1,7 +1,7 @@
 import { type Generation, type GenerationRef, parseCursor } from "@reprise/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { callerOf } from "../delivery-marks/caller.ts";
-import { recordFullResponse } from "../delivery-marks/record-full-response.ts";
+import { callerOf } from "../readers/delivery-marks/caller.ts";
+import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import type { RouteContext } from "./context.ts";
 
 /** A generation without what the model says: its text, and its questions to tools. */

@@ -1,4 +1,4 @@
-import { type Hub, GenerationCache } from "@reprise/log";
+import { GenerationCache } from "@reprise/log";
 import {
   DEFAULT_POLICY,
   encodeEvent,
@@ -8,10 +8,10 @@ import {
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { completed, delta, started } from "../testing/platform.ts";
+import { completed, delta, started } from "../../testing/platform.ts";
 import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
 import type { SseSocket } from "./sse-socket.ts";
-import { SseStream } from "./sse-stream.ts";
+import { LiveStream } from "./live-stream.ts";
 
 const REF = createRef();
 
@@ -57,16 +57,16 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const fake = recordingSocket(room);
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];
-  const closed: SseStream[] = [];
+  const closed: LiveStream[] = [];
   const readHistory = async (_cache: GenerationCache, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
-  const stream = new SseStream({
-    hub: { readHistory } as unknown as Hub,
+  const stream: LiveStream = new LiveStream({
+    hub: { readHistory },
     cache,
     socket: fake.socket,
     nextSeq: 1,
     counts,
     onError: (error) => errors.push(error),
-    onClose: (it) => closed.push(it),
+    onClose: () => closed.push(stream),
   });
   stream.start();
   const feed = (...drafts: EventDraft[]) => {

@@ -13,7 +13,7 @@ import {
   type Platform,
   REQUEST,
   started,
-} from "../testing/platform.ts";
+} from "../../testing/platform.ts";
 
 const headers = authorization();
 const PACED = { ...REQUEST, policy: { pace: { max_lead_tokens: 100 } } };

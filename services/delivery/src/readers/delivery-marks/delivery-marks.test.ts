@@ -9,6 +9,8 @@ import {
 } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ReaderRegistry } from "../reader-registry.ts";
+import { ConnectionRecord } from "./connection-record.ts";
 import { DeliveryMarks } from "./delivery-marks.ts";
 
 beforeEach(() => vi.useFakeTimers());
@@ -25,22 +27,20 @@ function openDelivered(options: { maxWaiting?: number } = {}) {
     return { kind: "stored", streamSeq: records.length, duplicate: false };
   };
   const lost: number[] = [];
-  const delivered = new DeliveryMarks({
-    publish,
-    node: parseNodeId("node"),
-    onLost: (marks) => lost.push(marks),
-    onError: (error) => expect.unreachable(String(error)),
-    random: () => 0,
-    ...options,
-  });
+  const node = parseNodeId("node");
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const onLost = (count: number) => lost.push(count);
+  const delivered = new DeliveryMarks({ publish, node, onLost, onError, random: () => 0, ...options });
+  const registry = new ReaderRegistry({ presence: { publish, node, onError }, marks: delivered });
   const enter = (ref: GenerationRef, from = 1) => {
     const position = { takenSeq: from - 1, sentSeq: from - 1 };
     const caller = { by: "ann", address: "private" } as const;
-    const leave = delivered.enter({ ref, protocol: "sse", caller, fromSeq: from, position });
+    const record = new ConnectionRecord({ protocol: "sse", caller, fromSeq: from, position });
+    const leave = registry.enter({ ref, record });
     return { leave, moveTo: (seq: number) => Object.assign(position, { takenSeq: seq, sentSeq: seq }) };
   };
   const marks = (): DeliveryMark[] => records.flatMap(([, { readers }]) => readers);
-  return { delivered, enter, records, broker, lost, marks };
+  return { delivered, registry, enter, records, broker, lost, marks };
 }
 
 const BATCH_MS = 1_200;
@@ -48,6 +48,7 @@ const BATCH_MS = 1_200;
 describe("what readers were handed", () => {
   test("is recorded within a second of their coming and of their going, with their caller", async () => {
     const { enter, records } = openDelivered();
+    const idleTimers = vi.getTimerCount();
     const ref = createRef();
     const reader = enter(ref, 3);
     await vi.advanceTimersByTimeAsync(BATCH_MS);
@@ -70,7 +71,7 @@ describe("what readers were handed", () => {
     ]);
     expect(records[0]![1].readers[0]!.reader).toBe(records[1]![1].readers[0]!.reader);
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(vi.getTimerCount()).toBe(idleTimers);
   });
 
   test("is recorded again while they move, every five seconds, and not while they stand still", async () => {
@@ -127,21 +128,21 @@ describe("what readers were handed", () => {
   });
 
   test("is recorded to the end when a node closes", async () => {
-    const { delivered, enter, marks } = openDelivered();
+    const { registry, enter, marks } = openDelivered();
     const readers = Array.from({ length: 100 }, () => enter(createRef()));
     for (const { leave } of readers) leave();
-    await delivered.close();
+    await registry.close();
     expect(marks()).toHaveLength(100);
     expect(marks().every(({ ended_at }) => ended_at !== undefined)).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("holds up no node that closes for more than a few seconds, and is told as lost", async () => {
-    const { delivered, enter, broker, lost } = openDelivered();
+    const { registry, enter, broker, lost } = openDelivered();
     broker.away = true;
     for (let i = 0; i < 500; i++) enter(createRef()).leave();
     const closed = vi.fn<() => void>();
-    void delivered.close().then(closed);
+    void registry.close().then(closed);
     await vi.advanceTimersByTimeAsync(4_000);
     expect(closed).toHaveBeenCalledOnce();
     expect(lost).toEqual([500]);

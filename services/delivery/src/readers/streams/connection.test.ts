@@ -9,9 +9,9 @@ import {
   delta,
   openPlatform,
   started,
-} from "../testing/platform.ts";
-import { openRawConnection, rawGet } from "../testing/raw-connection.ts";
-import { dechunk } from "../testing/http-chunks.ts";
+} from "../../testing/platform.ts";
+import { openRawConnection, rawGet } from "../../testing/raw-connection.ts";
+import { dechunk } from "../../testing/http-chunks.ts";
 
 const headers = authorization();
 

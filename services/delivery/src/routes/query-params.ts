@@ -1,5 +1,14 @@
 import * as z from "zod";
 
+/** No query parameters. */
+export const noQuery = z.strictObject({});
+
+/** A query parameter that is `true` or `false`; `false` where it is absent. */
+export const booleanParam = z
+  .enum(["true", "false"])
+  .prefault("false")
+  .transform((value) => value === "true");
+
 /** A query parameter that is a whole number. */
 export function integerParam(least: number, most: number) {
   const error = `must be a whole number from ${least} to ${most}`;

@@ -12,7 +12,7 @@ import {
   deltas,
   openPlatform,
   started,
-} from "../testing/platform.ts";
+} from "../../testing/platform.ts";
 
 const headers = authorization();
 

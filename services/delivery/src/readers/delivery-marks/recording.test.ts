@@ -2,7 +2,7 @@ import { recordOps } from "@reprise/log";
 import { decodeOpsRecord, type GenerationRef, opsSubject, type DeliveryMark } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { decide, moderatedBody, redacted } from "../testing/moderation.ts";
+import { decide, moderatedBody, redacted } from "../../testing/moderation.ts";
 import {
   append,
   authorization,
@@ -15,7 +15,7 @@ import {
   openPlatform,
   type Platform,
   started,
-} from "../testing/platform.ts";
+} from "../../testing/platform.ts";
 
 const headers = authorization();
 

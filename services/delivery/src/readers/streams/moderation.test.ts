@@ -1,7 +1,7 @@
 import type { EventPage, Generation } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { decide, halted, judge, moderatedBody, redacted } from "../testing/moderation.ts";
+import { decide, halted, judge, moderatedBody, redacted } from "../../testing/moderation.ts";
 import {
   append,
   authorization,
@@ -13,7 +13,7 @@ import {
   type Platform,
   started,
   toolCall,
-} from "../testing/platform.ts";
+} from "../../testing/platform.ts";
 
 const SECRET = "SECRET";
 const readJson = { accept: "application/json" };

@@ -1,19 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { GenerationCache } from "@reprise/log";
-import type { GenerationRef, DeliveryMark, ReaderProtocol } from "@reprise/protocol";
+import type { DeliveryMark, ReaderProtocol } from "@reprise/protocol";
+import type { Position } from "../position.ts";
 import type { Caller } from "./caller.ts";
-
-/** How far a connection has come. Asked for now and then, so it is to be cheap. */
-export interface Position {
-  /** The last event that the connection has taken; one less than the first while there is none. */
-  readonly takenSeq: number;
-  /** The last event that was handed to the connection, taken or not. */
-  readonly sentSeq: number;
-}
 
 /** A connection that begins to be sent a generation's events. */
 export interface NewConnection {
-  readonly ref: GenerationRef;
   readonly protocol: ReaderProtocol;
   readonly caller: Caller;
   /** The first event it is to be sent. */
@@ -32,7 +24,8 @@ export class ConnectionRecord {
   >;
   readonly #withdrawn: [seq: number, sentSeq: number][] = [];
   readonly #stopListening: (() => void) | undefined;
-  #said: { readonly seq: number; readonly withdrawals: number } | undefined;
+  /** What the last mark that is stored holds of what changes. */
+  #recorded: { readonly seq: number; readonly withdrawals: number } | undefined;
 
   constructor({ protocol, caller, fromSeq, position, cache }: NewConnection) {
     this.#position = position;
@@ -48,9 +41,9 @@ export class ConnectionRecord {
     this.#stopListening = cache?.onWithdrawn((seq) => this.#withdrawn.push([seq, position.sentSeq]));
   }
 
-  /** Whether there is anything that no mark has recorded. */
-  get isNews(): boolean {
-    const { seq, withdrawals } = this.#said ?? {};
+  /** Whether there is anything that no stored mark holds. */
+  get hasUnrecorded(): boolean {
+    const { seq, withdrawals } = this.#recorded ?? {};
     return seq !== this.#position.takenSeq || withdrawals !== this.#withdrawn.length;
   }
 
@@ -63,11 +56,11 @@ export class ConnectionRecord {
   }
 
   /** Takes note that a mark is stored. */
-  said({ seq, withdrawn }: DeliveryMark): void {
-    this.#said = { seq, withdrawals: withdrawn?.length ?? 0 };
+  recorded({ seq, withdrawn }: DeliveryMark): void {
+    this.#recorded = { seq, withdrawals: withdrawn?.length ?? 0 };
   }
 
-  /** The last mark. Nothing is heard of withdrawals any more. */
+  /** The last mark. Later withdrawals do not concern the connection. */
   end(): DeliveryMark {
     this.#stopListening?.();
     return { ...this.mark(), ended_at: new Date().toISOString() };

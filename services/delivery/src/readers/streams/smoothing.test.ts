@@ -10,7 +10,7 @@ import {
   openPlatform,
   REQUEST,
   started,
-} from "../testing/platform.ts";
+} from "../../testing/platform.ts";
 import { Smoothing } from "./smoothing.ts";
 
 describe("smoothing", () => {

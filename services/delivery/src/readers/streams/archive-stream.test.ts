@@ -7,11 +7,11 @@ import {
 } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { unwrapChunks } from "../streaming/http-sse-framing.ts";
-import type { SseSocket } from "../streaming/sse-socket.ts";
-import { completed, delta, started } from "../testing/platform.ts";
-import { Replay } from "./replay.ts";
-import { ReplayStream } from "./replay-stream.ts";
+import { unwrapChunks } from "./http-sse-framing.ts";
+import type { SseSocket } from "./sse-socket.ts";
+import { completed, delta, started } from "../../testing/platform.ts";
+import { Replay } from "../../archive-fallback/replay.ts";
+import { ArchiveStream } from "./archive-stream.ts";
 
 const REF = createRef();
 const TEXT = "x".repeat(40_000);
@@ -57,8 +57,8 @@ async function openStream({ room, drafts }: { room: number; drafts: readonly Eve
   const log = { audit, ref: REF, original: false };
   const replay = await Replay.open(log, { cursor: START, param: "after", withRequest: false });
   const fake = recordingSocket(room);
-  const closed: ReplayStream[] = [];
-  const counts = { eventsDelivered: 0 };
+  const closed: ArchiveStream[] = [];
+  const counts = { eventsDelivered: 0, fallenBack: 0 };
   const options = {
     replay,
     socket: fake.socket,
@@ -66,7 +66,7 @@ async function openStream({ room, drafts }: { room: number; drafts: readonly Eve
     onError: vi.fn(),
     onClose: () => void closed.push(stream),
   };
-  const stream: ReplayStream = new ReplayStream(options);
+  const stream: ArchiveStream = new ArchiveStream(options);
   return { ...fake, ...options, stream, pages, closed, running: stream.run() };
 }
 

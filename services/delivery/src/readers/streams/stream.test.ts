@@ -13,8 +13,8 @@ import {
   openWorker,
   type Platform,
   started,
-} from "../testing/platform.ts";
-import { openRawConnection, rawGet } from "../testing/raw-connection.ts";
+} from "../../testing/platform.ts";
+import { openRawConnection, rawGet } from "../../testing/raw-connection.ts";
 
 const RETRY = "retry: 250\n";
 

@@ -8,9 +8,11 @@ import {
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { httpSseFraming } from "../streaming/http-sse-framing.ts";
-import { completed, delta } from "../testing/platform.ts";
-import { Presence } from "./presence.ts";
+import { httpSseFraming } from "../streams/http-sse-framing.ts";
+import { completed, delta } from "../../testing/platform.ts";
+import { DeliveryMarks } from "../delivery-marks/delivery-marks.ts";
+import { ReaderRegistry } from "../reader-registry.ts";
+import { presentReader } from "./present-reader.ts";
 
 const NODE = parseNodeId("node");
 const LEASE_MS = 6_000;
@@ -18,78 +20,100 @@ const LEASE_MS = 6_000;
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-function tailOf(policy: Partial<EffectivePolicy>): GenerationCache {
+function cacheOf(policy: Partial<EffectivePolicy>): GenerationCache {
   const ref = createRef();
   const first = encodeEvent(0, requested(ref, {}, { ...DEFAULT_POLICY, ...policy }));
   return new GenerationCache(ref, httpSseFraming, { events: [first], streamSeq: 1 });
 }
 
-const watched = () => tailOf({ on_disconnect: { cancel_after: 1_000 } });
-const paced = () => tailOf({ pace: { max_lead_tokens: 10 } });
+const watched = () => cacheOf({ on_disconnect: { cancel_after: 1_000 } });
+const paced = () => cacheOf({ pace: { max_lead_tokens: 10 } });
 
-/** A presence whose broker hears everything, unless it is away. */
+/** A registry whose broker hears everything, unless it is away. */
 function openPresence() {
-  const words: [string, unknown][] = [];
+  const messages: [subject: string, record: unknown][] = [];
   const broker = { away: false };
   const publish: Publish = async (subject, payload) => {
     if (broker.away) return { kind: "unavailable", reason: "disconnected" };
-    words.push([subject, decodePresenceRecord(payload)]);
-    return { kind: "stored", streamSeq: words.length, duplicate: false };
+    messages.push([subject, decodePresenceRecord(payload)]);
+    return { kind: "stored", streamSeq: messages.length, duplicate: false };
   };
   const onError = (error: unknown) => expect.unreachable(String(error));
-  const presence = new Presence({ publish, node: NODE, leaseMs: LEASE_MS, onError });
-  return { presence, broker, words, said: () => words.map(([, word]) => word) };
+  const registry = new ReaderRegistry({
+    presence: { publish, node: NODE, leaseMs: LEASE_MS, onError },
+    marks: new DeliveryMarks({ publish, node: NODE, onLost: onError, onError }),
+    heartbeatMs: 10 * LEASE_MS,
+  });
+  const idleTimers = vi.getTimerCount();
+  return {
+    registry,
+    broker,
+    messages,
+    announced: () => messages.map(([, record]) => record),
+    /** Timers that run because of readers. */
+    timers: () => vi.getTimerCount() - idleTimers,
+    enter: (cache: GenerationCache, takenSeq: () => number) =>
+      registry.enter({
+        ref: cache.ref,
+        presence: presentReader(cache, {
+          get takenSeq() {
+            return takenSeq();
+          },
+        }),
+      }),
+  };
 }
 
 describe("presence", () => {
   test("costs nothing where no policy depends on readers, and where the generation has ended", async () => {
-    const { presence, words } = openPresence();
-    presence.enter(tailOf({}), () => 0)();
+    const { enter, messages, timers } = openPresence();
+    enter(cacheOf({}), () => 0)();
     const ended = watched();
     ended.acceptLive(encodeEvent(1, completed()), () => 2);
-    presence.enter(ended, () => 0)();
-    expect([vi.getTimerCount(), words]).toEqual([0, []]);
+    enter(ended, () => 0)();
+    await vi.advanceTimersByTimeAsync(100);
+    expect([timers(), messages]).toEqual([0, []]);
   });
 
   test("announces its first reader at once, repeats it within a lease, and announces at once that the last one has left", async () => {
-    const { presence, words, said } = openPresence();
+    const { enter, messages, announced, timers } = openPresence();
     const cache = watched();
-    const leave = presence.enter(cache, () => 4);
-    expect(words).toEqual([[readerSubject(cache.ref, NODE), { readers: 1, seq: 4 }]]);
+    const leave = enter(cache, () => 4);
+    expect(messages).toEqual([[readerSubject(cache.ref, NODE), { readers: 1, seq: 4 }]]);
     await vi.advanceTimersByTimeAsync(LEASE_MS - 100);
-    expect(said()).toEqual(Array.from({ length: 3 }, () => ({ readers: 1, seq: 4 })));
+    expect(announced()).toEqual(Array.from({ length: 3 }, () => ({ readers: 1, seq: 4 })));
     leave();
-    expect(said().at(-1)).toEqual({ readers: 0, seq: 4 });
+    expect(announced().at(-1)).toEqual({ readers: 0, seq: 4 });
     await vi.advanceTimersByTimeAsync(LEASE_MS);
-    expect([said().length, vi.getTimerCount()]).toEqual([4, 0]);
+    expect([announced().length, timers()]).toEqual([4, 0]);
   });
 
   test("announces a thousand readers in one record, and their position not with every event", async () => {
-    const { presence, said } = openPresence();
+    const { enter, announced } = openPresence();
     const cache = watched();
     let seq = 0;
-    const leaves = Array.from({ length: 1_000 }, () => presence.enter(cache, () => seq));
+    const leaves = Array.from({ length: 1_000 }, () => enter(cache, () => seq));
     for (; seq < 20; seq++) await vi.advanceTimersByTimeAsync(90);
-    expect(said()).toEqual([{ readers: 1, seq: 0 }]);
+    expect(announced()).toEqual([{ readers: 1, seq: 0 }]);
     for (const leave of leaves) leave();
-    expect(said()).toHaveLength(2);
-    expect(said().at(-1)).toMatchObject({ readers: 0 });
+    expect(announced()).toHaveLength(2);
+    expect(announced().at(-1)).toMatchObject({ readers: 0 });
   });
 
   test("announces the position of a paced generation's furthest reader as it moves, ten times a second", async () => {
-    const { presence, said } = openPresence();
+    const { enter, announced } = openPresence();
     const cache = paced();
     let furthest = 0;
-    presence.enter(cache, () => furthest);
-    presence.enter(cache, () => 0);
+    enter(cache, () => furthest);
+    enter(cache, () => 0);
     for (; furthest < 100; furthest++) await vi.advanceTimersByTimeAsync(10);
-    expect(said().length).toBeLessThanOrEqual(11);
+    expect(announced().length).toBeLessThanOrEqual(11);
     await vi.advanceTimersByTimeAsync(100);
-    expect(said().at(-1)).toEqual({ readers: 2, seq: 100 });
+    expect(announced().at(-1)).toEqual({ readers: 2, seq: 100 });
   });
 
   test("announces what moderation keeps from the readers of a paced generation", async () => {
-    const { presence, said } = openPresence();
+    const { enter, announced } = openPresence();
     const moderation = {
       mode: "gate",
       rule_set: "rules",
@@ -97,84 +121,84 @@ describe("presence", () => {
       on_unavailable: { answer: "fail_closed", after_ms: 5_000 },
       review: { answer: "redact", after_ms: 5_000 },
     } as const;
-    const cache = tailOf({ moderation, pace: { max_lead_tokens: 10 } });
+    const cache = cacheOf({ moderation, pace: { max_lead_tokens: 10 } });
     cache.acceptVerdict({ judged: 0, cleared: 0, decided: 0 });
     for (const seq of [1, 2, 3]) cache.acceptLive(encodeEvent(seq, delta("x")), () => seq + 1);
-    presence.enter(cache, () => 0);
+    enter(cache, () => 0);
     cache.acceptVerdict({ judged: 3, cleared: 2, decided: 0 });
     await vi.advanceTimersByTimeAsync(100);
     cache.acceptVerdict({ judged: 3, cleared: 3, decided: 0 });
     await vi.advanceTimersByTimeAsync(100);
     const held = (fromSeq: number) => ({ readers: 1, seq: 0, held: { fromSeq, toSeq: 3 } });
-    expect(said()).toEqual([held(1), held(3), { readers: 1, seq: 0 }]);
+    expect(announced()).toEqual([held(1), held(3), { readers: 1, seq: 0 }]);
   });
 
   test("when the furthest has left, the next one counts", async () => {
-    const { presence, said } = openPresence();
+    const { enter, announced } = openPresence();
     const cache = paced();
-    const leave = presence.enter(cache, () => 50);
-    presence.enter(cache, () => 7);
+    const leave = enter(cache, () => 50);
+    enter(cache, () => 7);
     await vi.advanceTimersByTimeAsync(200);
     leave();
     await vi.advanceTimersByTimeAsync(200);
-    expect(said().at(-1)).toEqual({ readers: 1, seq: 7 });
+    expect(announced().at(-1)).toEqual({ readers: 1, seq: 7 });
   });
 
   test("announces a reader that comes and goes all the time ten times a second, and at last that it has gone", async () => {
-    const { presence, said } = openPresence();
+    const { enter, announced } = openPresence();
     const cache = watched();
     for (let poll = 0; poll < 100; poll++) {
-      presence.enter(cache, () => 0)();
+      enter(cache, () => 0)();
       await vi.advanceTimersByTimeAsync(10);
     }
     await vi.advanceTimersByTimeAsync(100);
-    expect(said().length).toBeLessThanOrEqual(12);
-    expect(said().length).toBeGreaterThanOrEqual(9);
-    expect(said().at(-1)).toMatchObject({ readers: 0 });
+    expect(announced().length).toBeLessThanOrEqual(12);
+    expect(announced().length).toBeGreaterThanOrEqual(9);
+    expect(announced().at(-1)).toMatchObject({ readers: 0 });
   });
 
   test("sends an announcement that did not arrive again, with the newest state", async () => {
-    const { presence, said, broker } = openPresence();
+    const { enter, announced, broker } = openPresence();
     broker.away = true;
-    const leave = presence.enter(watched(), () => 0);
+    const leave = enter(watched(), () => 0);
     await vi.advanceTimersByTimeAsync(1_000);
     leave();
     await vi.advanceTimersByTimeAsync(1_000);
     broker.away = false;
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(said()).toEqual([{ readers: 0, seq: 0 }]);
+    expect(announced()).toEqual([{ readers: 0, seq: 0 }]);
   });
 
   test("stops announcing that readers have left once a lease has run out", async () => {
-    const { presence, broker } = openPresence();
-    presence.enter(watched(), () => 0)();
+    const { enter, broker, timers } = openPresence();
+    enter(watched(), () => 0)();
     broker.away = true;
     await vi.advanceTimersByTimeAsync(LEASE_MS + 200);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
   });
 
   test("a node that drains gives its readers a lease to arrive elsewhere, and does not say that they have left", async () => {
-    const { presence, said } = openPresence();
-    const leave = presence.enter(watched(), () => 0);
+    const { registry, enter, announced } = openPresence();
+    const leave = enter(watched(), () => 0);
     await vi.advanceTimersByTimeAsync(1_000);
-    presence.drain();
+    registry.drain();
     leave();
-    await presence.close();
+    await registry.close();
     await vi.advanceTimersByTimeAsync(LEASE_MS);
-    expect(said()).toEqual(Array.from({ length: 2 }, () => ({ readers: 1, seq: 0 })));
+    expect(announced()).toEqual(Array.from({ length: 2 }, () => ({ readers: 1, seq: 0 })));
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("a node that drains while an announcement is in flight sends the last one behind it", async () => {
-    const { presence, said } = openPresence();
+    const { registry, enter, announced } = openPresence();
     const cache = watched();
-    const leave = presence.enter(cache, () => 0);
+    const leave = enter(cache, () => 0);
     await vi.advanceTimersByTimeAsync(1_000);
     leave();
     // The announcement of no readers is still in flight when a reader comes and the node drains.
-    presence.enter(cache, () => 3);
-    presence.drain();
-    await presence.close();
-    expect(said().at(-1)).toEqual({ readers: 1, seq: 3 });
+    enter(cache, () => 3);
+    registry.drain();
+    await registry.close();
+    expect(announced().at(-1)).toEqual({ readers: 1, seq: 3 });
   });
 });

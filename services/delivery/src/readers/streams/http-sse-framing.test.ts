@@ -2,7 +2,7 @@ import { FrameBuffer } from "@reprise/log";
 import { encodeCursor, encodeSseFrame } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dechunk } from "../testing/http-chunks.ts";
+import { dechunk } from "../../testing/http-chunks.ts";
 import { encodeChunk, httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
 
 /** Payloads are JSON on one line; what is in it, and how many bytes its characters take, is open. */

@@ -1,0 +1,28 @@
+import type { GenerationRef } from "@reprise/protocol";
+import type { FastifyReply } from "fastify";
+import type { ReaderRegistry } from "../reader-registry.ts";
+import { ConnectionRecord, type NewConnection } from "./connection-record.ts";
+
+/** An answer that holds events, or text of events, as a whole. */
+export interface FullResponse extends Omit<NewConnection, "position"> {
+  readonly ref: GenerationRef;
+  /** The last event in it; less than `fromSeq` where it holds none, which is not recorded. */
+  readonly lastSeq: number;
+}
+
+/** Registers a reader that is answered and gone; its events are taken when the whole answer has left. To be called before that is sent. */
+export function recordFullResponse(
+  { readers }: { readonly readers: Pick<ReaderRegistry, "enter"> },
+  { raw }: Pick<FastifyReply, "raw">,
+  { ref, lastSeq, ...connection }: FullResponse,
+): void {
+  if (lastSeq < connection.fromSeq || raw.destroyed) return;
+  const position = {
+    sentSeq: lastSeq,
+    get takenSeq() {
+      return raw.writableFinished ? lastSeq : connection.fromSeq - 1;
+    },
+  };
+  const leave = readers.enter({ ref, record: new ConnectionRecord({ ...connection, position }) });
+  raw.once("close", leave);
+}

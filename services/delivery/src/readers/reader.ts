@@ -1,0 +1,36 @@
+import type { GenerationRef } from "@reprise/protocol";
+import type { ConnectionRecord } from "./delivery-marks/connection-record.ts";
+import type { PresentReader } from "./presence/present-reader.ts";
+
+/** A connection that is being sent events, of the live log or the archive. */
+export interface ReaderStream {
+  /** Sends a comment if nothing else was sent for so long. */
+  heartbeat(nowMs: number, everyMs: number): void;
+  /** Tells the client to come back after a while, and breaks the connection. */
+  disconnectWithRetry(retryMs: number): void;
+}
+
+/** One reader of a generation on this node. Readers are registered for three purposes; a part is absent where its purpose needs nothing. */
+export interface Reader {
+  readonly ref: GenerationRef;
+  /** Gets heartbeats, and is disconnected in a drain. */
+  readonly stream?: ReaderStream;
+  /** Counts as present, where the policy depends on that. */
+  readonly presence?: PresentReader | undefined;
+  /** What its delivery marks are made from. */
+  readonly record?: ConnectionRecord;
+}
+
+/** This node's readers of one generation. */
+export interface Audience {
+  readonly ref: GenerationRef;
+  readonly readers: ReadonlySet<Reader>;
+}
+
+/** What all streams of a node count together. Plain numbers: they are added to for every write and read at a scrape. */
+export interface ReaderCounts {
+  /** Events that were handed to a socket, once for each reader. */
+  eventsDelivered: number;
+  /** How often a reader fell so far behind that it had to read the log. */
+  fallenBack: number;
+}

@@ -1,0 +1,74 @@
+import { FrameBuffer } from "@reprise/log";
+import { toRepriseError } from "@reprise/protocol";
+import { type Replay, unfinished } from "../../archive-fallback/replay.ts";
+import { httpSseFraming } from "./http-sse-framing.ts";
+import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions } from "./sse-stream.ts";
+
+export interface ArchiveStreamOptions extends SseStreamOptions {
+  readonly replay: Replay;
+}
+
+/**
+ * One reader of the archive: a page is written as the bytes that readers of the live log get, and the next one is asked for when the
+ * socket has taken it. Ends cleanly only behind the generation's end; any other end is an error in band, and the connection is broken off.
+ */
+export class ArchiveStream extends SseStream {
+  readonly #replay: Replay;
+  /** Resolved when the socket has room again, or is closed; undefined while nothing waits for that. */
+  #room: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: ArchiveStreamOptions) {
+    super(options);
+    this.#replay = options.replay;
+  }
+
+  /** Sends everything to the end. Resolves when the connection is done with; never rejects. */
+  async run(): Promise<void> {
+    try {
+      await this.#sendAll();
+    } catch (thrown) {
+      const error = toRepriseError(thrown);
+      this.fail(error, error.retryAfterMs);
+    }
+  }
+
+  protected override onRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+
+  protected override close(): boolean {
+    if (!super.close()) return false;
+    this.onRoom();
+    return true;
+  }
+
+  async #sendAll(): Promise<void> {
+    while (await this.#hasRoom()) {
+      const page = new FrameBuffer(httpSseFraming, 0);
+      for (const { cursor, payload } of await this.#replay.next()) page.append(cursor, payload);
+      if (page.nextSeq === 0) {
+        if (!(await this.#replay.hasEnded())) throw unfinished();
+        if (!this.isClosed) this.end();
+        return;
+      }
+      await this.#send(page);
+    }
+  }
+
+  /** @param page counted from 0 */
+  async #send(page: FrameBuffer): Promise<void> {
+    for (let at = 0; await this.#hasRoom();) {
+      const view = page.view(at, MAX_WRITE_BYTES);
+      if (!view) return;
+      this.writeFrames(view.bytes, view.next - at);
+      at = view.next;
+    }
+  }
+
+  /** Waits until the socket has room. @returns false when the stream is closed */
+  async #hasRoom(): Promise<boolean> {
+    if (this.isFull && !this.isClosed) await (this.#room ??= Promise.withResolvers()).promise;
+    return !this.isClosed;
+  }
+}

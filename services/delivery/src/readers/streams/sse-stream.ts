@@ -1,0 +1,96 @@
+import { encodeSseError, encodeSseRetry, type RepriseError, SSE_HEARTBEAT } from "@reprise/protocol";
+import type { ReaderCounts, ReaderStream } from "../reader.ts";
+import type { SseSocket } from "./sse-socket.ts";
+
+export interface SseStreamOptions {
+  readonly socket: SseSocket;
+  readonly counts: ReaderCounts;
+  /** Called before a stream is broken off because of an error. */
+  readonly onError: (error: RepriseError) => void;
+  /** Called once, when nothing more is sent: the response has ended, or the connection has. */
+  readonly onClose: () => void;
+}
+
+/** The most that is handed to a socket at once. What a reader leaves unread is bounded by this and the socket's own buffer. */
+export const MAX_WRITE_BYTES = 64 * 1_024;
+
+/**
+ * What streams of every source have in common: frames go out until the socket is full, and again when it has drained; heartbeats
+ * while nothing else is sent; and an end that tells the client whether the generation has ended, too. The source of the events is a subclass's.
+ */
+export abstract class SseStream implements ReaderStream {
+  readonly #options: SseStreamOptions;
+  #isFull = false;
+  #isClosed = false;
+  #writtenAtMs = Date.now();
+
+  constructor(options: SseStreamOptions) {
+    this.#options = options;
+    const { socket } = options;
+    socket.onDrain(() => {
+      this.#isFull = false;
+      this.onRoom();
+    });
+    socket.onClose(() => this.close());
+  }
+
+  /** Sends a comment if nothing else was sent for a while, so that proxies and clients know the connection to be alive. */
+  heartbeat(nowMs: number, everyMs: number): void {
+    if (this.#isFull || this.#isClosed || nowMs - this.#writtenAtMs < everyMs) return;
+    this.#writtenAtMs = nowMs;
+    this.#isFull = !this.#options.socket.writeText(SSE_HEARTBEAT);
+  }
+
+  /** Tells the client to come back after a while, to this node or another, and breaks the connection. */
+  disconnectWithRetry(retryMs: number): void {
+    if (this.#isClosed) return;
+    this.#options.socket.writeText(encodeSseRetry(retryMs));
+    this.#options.socket.breakOff();
+    this.close();
+  }
+
+  /** Whether the socket has taken as much as it buffers: frames wait for `onRoom`. */
+  protected get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  protected get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Called when the socket has drained. */
+  protected abstract onRoom(): void;
+
+  protected writeFrames(bytes: Buffer, events: number): void {
+    this.#options.counts.eventsDelivered += events;
+    this.#isFull = !this.#options.socket.writeFrames(bytes);
+    this.#writtenAtMs = Date.now();
+  }
+
+  /** Ends the response cleanly, which says that the generation has ended. */
+  protected end(): void {
+    this.#options.socket.end();
+    this.close();
+  }
+
+  /**
+   * In band, because the headers are gone; then broken off, because a clean end would say that the generation has ended.
+   * @param retryMs tells the client when to come back, where that is not as soon as it can
+   */
+  protected fail(error: RepriseError, retryMs?: number): void {
+    if (this.#isClosed) return;
+    this.#options.onError(error);
+    if (retryMs !== undefined) this.#options.socket.writeText(encodeSseRetry(retryMs));
+    this.#options.socket.writeText(encodeSseError(JSON.stringify(error.toBody())));
+    this.#options.socket.breakOff();
+    this.close();
+  }
+
+  /** @returns whether the stream was open until now */
+  protected close(): boolean {
+    if (this.#isClosed) return false;
+    this.#isClosed = true;
+    this.#options.onClose();
+    return true;
+  }
+}
