@@ -43,36 +43,30 @@ interface Target {
   leftOut: Set<string>;
 }
 
-async function* generate(
-  target: Target,
+function generate(
+  { upstream, model, leftOut }: Target,
   request: EngineRequest,
   { signal, onPiece, onFinished, onLeftOut, ...progress }: GenerateOptions,
-): AsyncGenerator<EngineEvent> {
-  const { upstream, model, leftOut } = target;
-  signal.throwIfAborted();
-  const body = JSON.stringify(toChatRequest(request, progress, model));
-  if (request.max_output_tokens !== undefined && countProduced(progress) >= request.max_output_tokens) {
+): AsyncGenerator<EngineEvent, void> {
+  const ask = async () => {
+    const body = JSON.stringify(toChatRequest(request, progress, model));
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
-    yield { type: "finish", reason: "length", usage: { input_tokens: null, output_tokens: 0 } };
-    return;
-  }
-  const answer = await upstream.post("/chat/completions", body, signal);
-  let complete = false;
-  try {
-    if (!isEventStream(answer)) throw await toStatusError(answer, Date.now());
-    const tellOnce = (part: string) => {
-      if (!leftOut.has(part)) onLeftOut?.(part);
-      leftOut.add(part);
-    };
-    const options = { signal, producedTokens: countText(progress), onPiece, onFinished, onLeftOut: tellOnce };
-    for await (const event of readChatStream(answer.body, options)) {
-      complete = event.type === "finish";
-      yield event;
+    if (request.max_output_tokens !== undefined && countProduced(progress) >= request.max_output_tokens)
+      return undefined;
+    const answer = await upstream.post("/chat/completions", body, signal);
+    if (isEventStream(answer)) return answer;
+    try {
+      const error = await toStatusError(answer, Date.now());
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      answer.release(false);
     }
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    answer.release(complete);
-  }
+  };
+  const tellOnce = (part: string) => {
+    if (!leftOut.has(part)) onLeftOut?.(part);
+    leftOut.add(part);
+  };
+  const options = { signal, producedTokens: countText(progress), onPiece, onFinished, onLeftOut: tellOnce };
+  return readChatStream(ask, options);
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { anyText } from "../../testing/any-text.ts";
 import { content, delta, DONE, finish, frame, ROLE, toolCalls, usage } from "../../testing/chat-frames.ts";
 import { collect } from "../../testing/collect.ts";
+import { answerOf } from "../../testing/answer-of.ts";
 import { readChatStream } from "./chat-stream.ts";
 
 /** Runs a stream that comes in these pieces; `pieces` is how often the reader was told of a piece of a call. */
@@ -14,7 +15,7 @@ async function read(parts: readonly (string | Uint8Array)[]) {
   }
   let pieces = 0;
   const onPiece = () => void pieces++;
-  const collected = await collect(readChatStream(body(), { signal, producedTokens: 0, onPiece }));
+  const collected = await collect(readChatStream(answerOf(body()), { signal, producedTokens: 0, onPiece }));
   return { ...collected, pieces };
 }
 

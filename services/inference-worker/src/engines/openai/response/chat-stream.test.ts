@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { content, delta, DONE, finish, frame, ROLE, usage } from "../../testing/chat-frames.ts";
 import { anyText } from "../../testing/any-text.ts";
 import { collect } from "../../testing/collect.ts";
+import { answerOf } from "../../testing/answer-of.ts";
 import { readChatStream } from "./chat-stream.ts";
 import { USAGE_WAIT_MS } from "./usage-wait.ts";
 
@@ -18,7 +19,7 @@ function read(
     for (const piece of pieces) yield typeof piece === "string" ? utf8.encode(piece) : piece;
     if (thrown) throw thrown;
   }
-  return collect(readChatStream(body(), { signal: new AbortController().signal, producedTokens }));
+  return collect(readChatStream(answerOf(body()), { signal: new AbortController().signal, producedTokens }));
 }
 
 const text = (piece: string) => ({ type: "text", text: piece });
@@ -244,7 +245,7 @@ describe("behind a finish reason", () => {
     const { signal } = new AbortController();
     let finishedAtMs: number | undefined;
     const onFinished = () => void (finishedAtMs = Date.now());
-    const run = collect(readChatStream(body(), { signal, producedTokens: 0, onFinished }));
+    const run = collect(readChatStream(answerOf(body()), { signal, producedTokens: 0, onFinished }));
     return { run, finishedAt: () => finishedAtMs, release: released.resolve };
   }
 

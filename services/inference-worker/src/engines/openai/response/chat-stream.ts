@@ -25,8 +25,16 @@ export interface ChatStreamOptions {
   readonly onLeftOut?: ((part: UnsupportedPart) => void) | undefined;
 }
 
+/** An answer that has begun. */
+export interface ChatAnswer {
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Called once, when the answer is no longer read; `complete` says whether it was read to its end. */
+  release(complete: boolean): void;
+}
+
 /**
- * The bytes of a chat completion's stream as events.
+ * A chat completion as events, from the request to the release of its answer. All of it is one generator: a further one around it would
+ * cost every token a round of promises.
  *
  * A stream is whole once it has given a finish reason: what comes behind that is usage, for which it waits `USAGE_WAIT_MS`, and a
  * connection that breaks or stays open then, or a missing `[DONE]`, takes nothing from the text. One that ends without a finish reason
@@ -37,43 +45,57 @@ export interface ChatStreamOptions {
  * Tool calls come whole, before the finish, whose reason is always `tool_calls` then. Those of an
  * answer that was cut at its limit or by a filter are left out: it is unknown how much of them is missing.
  *
- * @throws EngineError `engine_failed`; the signal's reason
+ * @param ask sends the request; undefined when the request's limit is reached already, and nothing is left to ask for
+ * @throws what `ask` throws; EngineError `engine_failed`; the signal's reason
  */
 export async function* readChatStream(
-  body: AsyncIterable<Uint8Array>,
+  ask: () => Promise<ChatAnswer | undefined>,
   { signal, producedTokens, onPiece, onFinished, onLeftOut }: ChatStreamOptions,
 ): AsyncGenerator<EngineEvent, void> {
-  using messages = createUsageWait(readMessages(body));
+  signal.throwIfAborted();
+  const answer = await ask();
+  if (!answer) {
+    yield { type: "finish", reason: "length", usage: { input_tokens: null, output_tokens: 0 } };
+    return;
+  }
+  using lifetime = openLifetime(answer);
+  using pieces = createUsageWait(answer.body);
+  const decoder = createSseDecoder({ maxMessageLength: MAX_MESSAGE_LENGTH });
   let end: UpstreamEnd | undefined;
   let usage: ChatUsage | undefined;
   let refused = false;
   const count = new TokenCount(producedTokens);
   const calls = new ToolCallAssembly();
   try {
-    for (let step = await messages.next(); !step.done; step = await messages.next()) {
-      const { event, data } = step.value;
-      if (data.startsWith(DONE)) break;
-      const parsed = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data);
-      if ("error" in parsed) throw toStreamError(parsed.error);
-      const { chunk } = parsed;
-      usage = chunk.usage ?? usage;
-      if (end === undefined) {
-        for (const piece of count.toEvents(chunk)) {
-          yield piece;
-          signal.throwIfAborted();
+    for (let over = false; !over;) {
+      const step = await pieces.next();
+      if (step.done) break;
+      for (const { event, data } of decode(decoder, step.value)) {
+        over = data.startsWith(DONE);
+        if (over) break;
+        const parsed = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data);
+        if ("error" in parsed) throw toStreamError(parsed.error);
+        const { chunk } = parsed;
+        usage = chunk.usage ?? usage;
+        if (end === undefined) {
+          for (const piece of count.toEvents(chunk)) {
+            yield piece;
+            signal.throwIfAborted();
+          }
+          for (const piece of chunk.toolCalls) calls.add(piece);
+          if (chunk.toolCalls.length > 0) onPiece?.();
+          for (const part of chunk.leftOut) onLeftOut?.(part);
+          refused ||= chunk.refused;
+          // Last, because what goes wrong in a chunk goes wrong before its finish.
+          end = chunk.end;
+          if (end !== undefined) {
+            onFinished?.();
+            pieces.waitForUsage();
+          }
         }
-        for (const piece of chunk.toolCalls) calls.add(piece);
-        if (chunk.toolCalls.length > 0) onPiece?.();
-        for (const part of chunk.leftOut) onLeftOut?.(part);
-        refused ||= chunk.refused;
-        // Last, because what goes wrong in a chunk goes wrong before its finish.
-        end = chunk.end;
-        if (end !== undefined) {
-          onFinished?.();
-          messages.waitForUsage();
-        }
+        over = end !== undefined && chunk.usage !== undefined;
+        if (over) break;
       }
-      if (end !== undefined && chunk.usage) break;
     }
   } catch (error) {
     signal.throwIfAborted();
@@ -86,7 +108,17 @@ export async function* readChatStream(
     yield call;
     signal.throwIfAborted();
   }
+  lifetime.complete = true;
   yield { type: "finish", reason: toReason(reason, whole.length, refused), usage: count.total(usage) };
+}
+
+function openLifetime(answer: ChatAnswer) {
+  return {
+    complete: false,
+    [Symbol.dispose]() {
+      answer.release(this.complete);
+    },
+  };
 }
 
 /** @throws EngineError for an answer that has not come to an end of its own */
@@ -107,11 +139,6 @@ function toReason(reason: FinishReason, calls: number, refused: boolean): Finish
   if (calls > 0) return "tool_calls";
   if (refused && reason === "stop") return "content_filter";
   return reason === "tool_calls" ? "other" : reason;
-}
-
-async function* readMessages(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseMessage> {
-  const decoder = createSseDecoder({ maxMessageLength: MAX_MESSAGE_LENGTH });
-  for await (const bytes of body) yield* decode(decoder, bytes);
 }
 
 function decode(decoder: SseDecoder, bytes: Uint8Array): SseMessage[] {

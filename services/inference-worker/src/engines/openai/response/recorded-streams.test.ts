@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { collect } from "../../testing/collect.ts";
+import { answerOf } from "../../testing/answer-of.ts";
 import { readChatStream } from "./chat-stream.ts";
 
 /*
@@ -79,7 +80,7 @@ async function read(name: string) {
   }
   const { signal } = new AbortController();
   const onLeftOut = (part: string) => void leftOut.push(part);
-  return { ...(await collect(readChatStream(body(), { signal, producedTokens: 0, onLeftOut }))), leftOut };
+  return { ...(await collect(readChatStream(answerOf(body()), { signal, producedTokens: 0, onLeftOut }))), leftOut };
 }
 
 describe("a recorded stream", () => {
