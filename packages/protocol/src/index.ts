@@ -67,4 +67,6 @@ export * from "./log/verdict.ts";
 export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdrawals.ts";
 export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";
+export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";
+export { isKnownEvent } from "./event/known-event.ts";
 export { eventSchema } from "./event/event.ts";

@@ -9,6 +9,13 @@ export interface ServedModel {
   readonly fallback?: { readonly model: string; readonly engine: Engine };
 }
 
+/** Which of a model's engines: its own, or the one that stands in for it. */
+export type EngineChoice = "primary" | "fallback";
+
+export function engineOf({ engine, fallback }: ServedModel, choice: EngineChoice): Engine {
+  return choice === "fallback" && fallback ? fallback.engine : engine;
+}
+
 interface Queue {
   readonly puller: Puller;
   readonly served: ServedModel;

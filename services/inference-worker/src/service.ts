@@ -81,7 +81,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     },
     onUp() {
       connectedAtMs = performance.now();
-      for (const run of running.values()) run.sync();
+      for (const run of running.values()) run.appender.sync();
     },
   });
 

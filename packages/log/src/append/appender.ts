@@ -61,7 +61,7 @@ export interface AppenderOptions {
  * The head itself is not there: the store was rolled back, and the appender ends.
  */
 export class Appender {
-  readonly #options: AppenderOptions;
+  readonly #options: Omit<AppenderOptions, "head">;
   readonly #subject: string;
   readonly #queue = new AppendQueue();
   readonly #now: () => number;
@@ -74,10 +74,10 @@ export class Appender {
   #shownSeq = -1;
   #waiters: (() => void)[] = [];
 
-  constructor(options: AppenderOptions) {
+  constructor({ head, ...options }: AppenderOptions) {
     this.#options = options;
     this.#subject = logSubject(options.ref);
-    this.#head = options.head;
+    this.#head = head;
     this.#now = options.now ?? Date.now;
   }
 

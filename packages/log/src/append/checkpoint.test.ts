@@ -146,6 +146,18 @@ describe("a checkpointer", () => {
     expect(sizeOf(written.at(-1)!.events)).toBeLessThanOrEqual(1_000);
   });
 
+  test("keeps the first event, and nothing else, once the log is larger than a message may be", () => {
+    const payloads = payloadsOf(["a", "b".repeat(500), "c".repeat(500)]);
+    const { checkpointer } = recordingCheckpointer(900);
+    const firsts = payloads.map((payload, i) => {
+      checkpointer.add(payload, i + 1, 0);
+      return Buffer.from(checkpointer.first());
+    });
+    expect(firsts).toEqual(payloads.map(() => Buffer.from(payloads[0]!)));
+    expect(checkpointer.events()).toBeUndefined();
+    expect(checkpointer.first().buffer.byteLength).toBeLessThan(500);
+  });
+
   test("goes on from the log that it was given", async () => {
     const written: LogSnapshot[] = [];
     const publish: Publish = async (_subject, payload, { extra }) => {

@@ -20,6 +20,8 @@ const FIRST_BYTES = 4 * 1_024;
 export interface Checkpointer {
   /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
   add(payload: Uint8Array, streamSeq: number, now: number): void;
+  /** The payload of the oldest event, as a view; kept beyond the largest checkpoint. Empty for a log without events. */
+  first(): Uint8Array;
   /** The payloads of the log so far, seq 0 first, as views of one memory; undefined once it has outgrown its checkpoint. */
   events(): Uint8Array[] | undefined;
   /** Writes a checkpoint if one is due: for a log that has stopped growing, no `add` will. */
@@ -49,6 +51,7 @@ export function createCheckpointer({
   // The checkpoint itself, kept ready: an event is copied to its end once, and writing it makes nothing.
   let lines = Buffer.allocUnsafeSlow(FIRST_BYTES);
   let bytes = 0;
+  let firstBytes = 0;
   let streamSeq = snapshot.streamSeq;
   let unwritten = 0;
   let unwrittenBytes = 0;
@@ -56,11 +59,12 @@ export function createCheckpointer({
   let writing = Promise.resolve();
   for (const payload of snapshot.events) append(payload);
 
-  /** Once a log has outgrown its checkpoint, `bytes` stays above the limit and the memory is let go. */
+  /** Once a log has outgrown its checkpoint, `bytes` stays above the limit and all memory but the first event's is let go. */
   function append(payload: Uint8Array): void {
     const end = bytes + payload.length + 1;
     if (bytes > maxBytes) return;
-    if (end > maxBytes) lines = Buffer.alloc(0);
+    if (bytes === 0) firstBytes = payload.length;
+    if (end > maxBytes) lines = copyOf(bytes === 0 ? payload : lines.subarray(0, firstBytes));
     else {
       if (end > lines.length) lines = grow(lines, end);
       lines.set(payload, bytes);
@@ -92,6 +96,7 @@ export function createCheckpointer({
       unwrittenBytes += payload.length + 1;
       tick(at);
     },
+    first: () => lines.subarray(0, firstBytes),
     // What lies in it never changes, see above.
     events: () => (bytes > maxBytes ? undefined : splitLines(lines.subarray(0, bytes))),
     tick,
@@ -115,6 +120,13 @@ export async function storeCheckpoint({
   const checkpointer = createCheckpointer({ publish, ref, snapshot: before, maxBytes, now: 0 });
   checkpointer.add(last, streamSeq, 0);
   await checkpointer.flush();
+}
+
+/** In memory of its own: Node puts small buffers into a pool, which a view would keep. */
+function copyOf(payload: Uint8Array): Buffer<ArrayBuffer> {
+  const copy = Buffer.allocUnsafeSlow(payload.length);
+  copy.set(payload);
+  return copy;
 }
 
 function grow(lines: Buffer, needed: number): Buffer<ArrayBuffer> {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
 import { enqueueJob } from "../jobs/enqueue-job.ts";
@@ -11,6 +13,9 @@ import { newRef, openWorld, type World, writeLog } from "../testing/world.ts";
  * A payload that is kept must not be a view of the chunk that its connection has read, nor of the pool of 64 KiB that Node shares
  * among small buffers: one of 100 bytes, kept for as long as a generation runs, would keep all of that alive.
  */
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 let world: World;
 beforeAll(async () => {
@@ -79,6 +84,45 @@ test("a job has memory of its own, for its worker and for the reaper", async () 
   puller.stop();
   expect(payloads).toHaveLength(4);
   expect([excessOf(payloads), world.errors]).toEqual([0, []]);
+});
+
+/** Its frame ends with the call, and with it what refers to the payload. */
+function holdElsewhere(job: Job): { own: WeakRef<object>; elsewhere: Uint8Array } {
+  const elsewhere = Uint8Array.from(job.payload);
+  const own = new WeakRef(job.payload.buffer);
+  job.holdPayloadAt(() => elsewhere);
+  return { own, elsewhere };
+}
+
+test("a job that runs lets go of a payload that is held elsewhere", async () => {
+  const model = "holder";
+  await enqueueJob(world.log.publish, { model, ref: newRef(), payload: Buffer.from('{"seq":0}') });
+  const { promise: pulled, resolve } = Promise.withResolvers<Job>();
+  const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+  const run = async (job: Job) => {
+    resolve(job);
+    await done;
+    await job.ack();
+  };
+  const onError = (error: unknown) => world.errors.push(error);
+  const puller = await pullJobs({
+    connection: world.broker.main,
+    model,
+    slots: 1,
+    ackWaitMs: 60_000,
+    run,
+    onError,
+  });
+  const job = await pulled;
+  const { own, elsewhere } = holdElsewhere(job);
+  // A weak reference is strong until the turn of the event loop in which it was made is over.
+  await new Promise((over) => setImmediate(over));
+  collectGarbage();
+  expect(own.deref()).toBeUndefined();
+  expect(job.payload).toBe(elsewhere);
+  puller.stop();
+  finish();
+  await puller.idle();
 });
 
 test("a live event that comes too early is kept in memory of its own", () => {

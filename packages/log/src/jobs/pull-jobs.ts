@@ -15,6 +15,8 @@ export interface Job {
   readonly model: string;
   /** The seq-0 event. */
   readonly payload: Uint8Array;
+  /** From now on `payload` is read there, and its own bytes are let go: a large request need not be held twice. */
+  holdPayloadAt(read: () => Uint8Array): void;
   /** How often the broker has handed the job out, this time included. */
   readonly deliveries: number;
   /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
@@ -146,11 +148,10 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   }
 
   function start(delivered: Delivered, slot: JobSlot): void {
-    const job: Job = {
-      ...delivered,
+    const job: Job = Object.assign(delivered, {
       park: () => slot.park(),
-      unpark: (signal) => slot.unpark(signal),
-    };
+      unpark: (signal: AbortSignal) => slot.unpark(signal),
+    });
     const bytes = delivered.payload.length;
     memory.hold(bytes);
     const ended = (async () => run(job))()
@@ -224,10 +225,16 @@ function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefine
   const say = (word: string) => {
     if (!connection.isClosed() && !connection.isDraining()) connection.publish(reply, word);
   };
+  let payload: Uint8Array | (() => Uint8Array) = Uint8Array.from(msg.data);
   return {
     ref: { tenant, generation },
     model,
-    payload: Uint8Array.from(msg.data),
+    get payload() {
+      return typeof payload === "function" ? payload() : payload;
+    },
+    holdPayloadAt(read) {
+      payload = read;
+    },
     deliveries: deliveriesOf(reply),
     working: () => say("+WPI"),
     async ack() {

@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
 import type { EngineOutcome } from "../run/run-engine.ts";
 import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
-import type { EngineChoice } from "./plan-attempt.ts";
+import type { EngineChoice } from "../model-queues.ts";
 import { RunTranscript } from "./run-transcript.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2 };

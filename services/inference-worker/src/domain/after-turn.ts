@@ -1,13 +1,15 @@
 import {
   type EventDraft,
+  failedDraft,
   type RepriseError,
-  timeoutError,
+  timeoutDraft,
   type TimeoutName,
   type Usage,
 } from "@reprise/protocol";
 import type { EngineOutcome } from "../run/run-engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
-import { type EngineChoice, mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
+import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
+import type { EngineChoice } from "../model-queues.ts";
 import type { RunTranscript } from "./run-transcript.ts";
 
 /** What follows a turn of an engine, or a wait for tools. */
@@ -59,7 +61,7 @@ function afterFailure(
   { error, counted }: Extract<EngineOutcome, { kind: "failed" }>,
   { context, transcript, engine, usage }: TurnFacts,
 ): NextStep {
-  const end: NextStep = { kind: "end", draft: failed(error, usage) };
+  const end: NextStep = { kind: "end", draft: failedDraft(error, usage) };
   const retry = error instanceof EngineError ? error.retry : "never";
   if (retry === "never" || retry === "busy") return end;
   const { first_token: first, between_tokens: between } = context.policy.timeouts;
@@ -75,19 +77,12 @@ function afterFailure(
 }
 
 export function afterTimeout(name: TimeoutName, { context, transcript, engine, usage }: TurnFacts): NextStep {
-  const { after_ms: afterMs, answer } = context.policy.timeouts[name];
+  const timeout = context.policy.timeouts[name];
   const helps = name !== "first_token" || mayRetryFirstToken(transcript, context, engine);
-  if (answer === "retry" && helps && mayRetry(transcript, context, engine)) {
+  if (timeout.answer === "retry" && helps && mayRetry(transcript, context, engine)) {
     return { kind: "again", reason: "timeout" };
   }
-  if (answer === "complete") {
-    return { kind: "end", draft: { type: "generation.completed", finish_reason: "timeout", usage } };
-  }
-  return { kind: "end", draft: failed(timeoutError(name, afterMs), usage) };
-}
-
-export function failed({ code, message, retryable }: RepriseError, usage: Usage): EndDraft {
-  return { type: "generation.failed", error: { code, message, retryable }, usage };
+  return { kind: "end", draft: timeoutDraft(name, timeout, usage) };
 }
 
 /** Readers have seen nothing of this turn, so another model may say it. */

@@ -1,7 +1,8 @@
 import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { NO_PREFIX, type Seam } from "../engines/engine.ts";
-import { type EngineChoice, planAttempt, planNext, toTurn } from "./plan-attempt.ts";
+import type { EngineChoice } from "../model-queues.ts";
+import { planAttempt, planNext, toTurn } from "./plan-attempt.ts";
 import { RunTranscript } from "./run-transcript.ts";
 
 const usage = { input_tokens: 1, output_tokens: 2 };

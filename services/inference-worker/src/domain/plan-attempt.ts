@@ -1,9 +1,13 @@
-import { type EffectivePolicy, type OutputItem, RepriseError, type TakeoverReason } from "@reprise/protocol";
+import {
+  type EffectivePolicy,
+  type GenerationRequest,
+  type OutputItem,
+  RepriseError,
+  type TakeoverReason,
+} from "@reprise/protocol";
 import { NO_PREFIX, type Prefix, type Seam } from "../engines/engine.ts";
+import { type EngineChoice, engineOf, type ServedModel } from "../model-queues.ts";
 import type { RunTranscript } from "./run-transcript.ts";
-
-/** Which of a model's engines: its own, or the one that stands in for it. */
-export type EngineChoice = "primary" | "fallback";
 
 /** An attempt that is to begin. */
 export interface AttemptPlan {
@@ -34,6 +38,18 @@ export interface PlanContext {
   readonly canContinue: (engine: EngineChoice, seam: Seam) => boolean;
   /** How many servers an engine is, of which each request may meet another one. */
   readonly servers: (engine: EngineChoice) => number;
+}
+
+export function toPlanContext(
+  { request, policy }: { request: GenerationRequest; policy: EffectivePolicy },
+  model: ServedModel,
+): PlanContext {
+  return {
+    policy,
+    fallbackModel: model.fallback?.model,
+    canContinue: (choice, seam) => engineOf(model, choice).canContinue(request, seam),
+    servers: (choice) => engineOf(model, choice).servers ?? 1,
+  };
 }
 
 /** What a worker does that has taken a job: whether it is the first, takes over, or finds that nothing is left to try. */

@@ -1,9 +1,9 @@
 import {
   decodeEvent,
   type EventDraft,
+  isKnownEvent,
   type KnownEvent,
   type OutputItem,
-  type RequestedEvent,
   Withdrawals,
   type WorkerId,
 } from "@reprise/protocol";
@@ -31,8 +31,10 @@ export function planRecovery({ held, kept, worker, nonce }: RecoveryInput): Even
   const shown = toShown(held);
   const transcript = new RunTranscript();
   for (const event of shown) transcript.apply(event);
-  const requested = shown[0] as RequestedEvent;
-  const lost = shown.slice(Math.max(kept, 1));
+  const [requested] = shown;
+  // Without its request a generation is only to be ended, and its end is planned from what is left.
+  if (requested?.type !== "generation.requested") return [];
+  const lost = shown.filter(({ seq }) => seq >= Math.max(kept, 1));
   const attempt = transcript.attempt + 1;
   const { input_tokens: inputTokens } = transcript.usage;
   const drafts: EventDraft[] = [
@@ -62,7 +64,9 @@ export function planRecovery({ held, kept, worker, nonce }: RecoveryInput): Even
 function toShown(held: readonly Uint8Array[]): KnownEvent[] {
   const withdrawals = new Withdrawals();
   for (const payload of held) withdrawals.apply(decodeEvent(payload));
-  return held.map((payload, seq) => decodeEvent(withdrawals.project(seq, payload)) as KnownEvent);
+  return held
+    .map((payload, seq) => decodeEvent(withdrawals.project(seq, payload)))
+    .filter((event) => isKnownEvent(event));
 }
 
 /** A lost redaction of what is left: its replacement stands in its first event. */

@@ -1,4 +1,4 @@
-import { type KnownEvent, Transcript, type UnknownEvent } from "@reprise/protocol";
+import { isKnownEvent, type KnownEvent, Transcript, type UnknownEvent } from "@reprise/protocol";
 
 /** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and how tokens were counted. */
 export class RunTranscript extends Transcript {
@@ -23,7 +23,7 @@ export class RunTranscript extends Transcript {
   }
 
   override apply(event: KnownEvent | UnknownEvent): void {
-    if (event.seq > this.cursor.seq) this.#follow(event as KnownEvent);
+    if (event.seq > this.cursor.seq && isKnownEvent(event)) this.#follow(event);
     super.apply(event);
   }
 

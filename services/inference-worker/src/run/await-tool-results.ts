@@ -1,38 +1,38 @@
-import type { Job } from "@reprise/log";
-import type { Transcript } from "@reprise/protocol";
-import type { RunLog } from "./run-log.ts";
-
-export interface ToolWait {
-  readonly log: RunLog;
-  readonly job: Job;
-  readonly stop: AbortSignal;
-  /** How long all answers together may take. */
-  readonly afterMs: number;
-  /** Whether readers may not be shown the calls yet: then that time does not run. */
-  readonly isHeld: (transcript: Transcript) => boolean;
-  /** When the generation as a whole has to be over, in wall-clock milliseconds. */
-  readonly totalAtMs: number;
-}
-
-export type ToolWaitResult = "answered" | "tool_result" | "total" | "stopped";
+import type { TimeoutName, Transcript } from "@reprise/protocol";
+import { afterTimeout, type NextStep } from "../domain/after-turn.ts";
+import { toPlanContext } from "../domain/plan-attempt.ts";
+import type { UsageTally } from "../domain/usage.ts";
+import type { EngineChoice } from "../model-queues.ts";
+import { readSettled, type Run } from "./open-run.ts";
 
 /**
- * Waits until every tool call of the log has its answer, and then for a slot to go on in. Meanwhile the job stays this worker's, but
- * takes no slot. After a takeover the time begins anew: the log says what was asked, not when. It does so when readers who had to wait
- * for the calls are shown them.
- * @returns the timeout that struck, if one did
+ * Waits until every tool call of the log has its answer, and what follows from how the wait ended. Another job has the slot meanwhile:
+ * tools, and the people behind them, take their time.
  */
-export async function awaitToolResults({
-  log,
-  job,
-  stop,
-  afterMs,
-  isHeld,
-  totalAtMs,
-}: ToolWait): Promise<ToolWaitResult> {
-  const remainingMs = totalAtMs - Date.now();
-  const over = Promise.withResolvers<Exclude<ToolWaitResult, "answered">>();
-  const totalTimer = setTimeout(() => over.resolve("total"), Math.max(0, remainingMs));
+export async function awaitToolResults(run: Run, engine: EngineChoice, tally: UsageTally): Promise<NextStep> {
+  run.request.release();
+  const ended = await untilAnswered(run);
+  if (ended === "answered") return { kind: "proceed" };
+  const transcript = ended === "stopped" ? undefined : await readSettled(run);
+  if (!transcript || ended === "stopped") return { kind: "stopped" };
+  const { policy, model } = run;
+  const context = toPlanContext({ request: run.request.get(), policy }, model);
+  return afterTimeout(ended, { context, transcript, engine, usage: tally.total(transcript.usage) });
+}
+
+/** How a wait ended: the timeout that struck, if one did. */
+type WaitEnd = "answered" | "stopped" | Extract<TimeoutName, "tool_result" | "total">;
+
+/**
+ * Waits for all answers, and then for a slot to go on in. Meanwhile the job stays this worker's, but takes no slot. After a takeover the
+ * time begins anew: the log says what was asked, not when. It does so when readers who had to wait for the calls are shown them.
+ */
+async function untilAnswered({ log, job, stop, policy, totalAtMs }: Run): Promise<WaitEnd> {
+  const { timeouts, moderation } = policy;
+  // Behind text that a person is asked about, a gate shows nothing.
+  const isHeld = ({ reviews }: Transcript) => moderation?.mode === "gate" && reviews.size > 0;
+  const over = Promise.withResolvers<Exclude<WaitEnd, "answered">>();
+  const totalTimer = setTimeout(() => over.resolve("total"), Math.max(0, totalAtMs - Date.now()));
   let timer: NodeJS.Timeout | undefined;
   const onStop = () => over.resolve("stopped");
   stop.addEventListener("abort", onStop);
@@ -43,7 +43,7 @@ export async function awaitToolResults({
       if (isHeld(transcript)) {
         clearTimeout(timer);
         timer = undefined;
-      } else timer ??= setTimeout(() => over.resolve("tool_result"), afterMs);
+      } else timer ??= setTimeout(() => over.resolve("tool_result"), timeouts.tool_result.after_ms);
       const ended = await Promise.race([log.foreignEvent(), over.promise]);
       if (ended) return ended;
       transcript = await log.transcript();

@@ -8,8 +8,8 @@ import {
 import {
   decodeEvent,
   type EffectivePolicy,
-  type EventDraft,
   type GenerationRef,
+  isKnownEvent,
   type KnownEvent,
 } from "@reprise/protocol";
 import { Lead } from "../domain/lead.ts";
@@ -42,8 +42,8 @@ export function createPace({ connection, ref, policy, snapshot, onError }: PaceO
   const { max_lead_tokens: most } = policy.pace;
   const lead = new Lead(PRESENCE_LEASE_MS);
   const stored = (payload: Uint8Array) => {
-    const event = decodeEvent(payload) as KnownEvent;
-    const tokens = tokensOf(event);
+    const event = decodeEvent(payload);
+    const tokens = isKnownEvent(event) && isDelta(event) ? (event.tokens ?? 1) : 0;
     lead.stored(event.seq, tokens);
     return tokens;
   };
@@ -75,7 +75,6 @@ export function createPace({ connection, ref, policy, snapshot, onError }: PaceO
   };
 }
 
-/** How many of the engine's tokens an event or a draft of one holds. */
-export function tokensOf(event: KnownEvent | EventDraft): number {
-  return event.type === "output.delta" || event.type === "reasoning.delta" ? (event.tokens ?? 1) : 0;
+function isDelta(event: KnownEvent) {
+  return event.type === "output.delta" || event.type === "reasoning.delta";
 }

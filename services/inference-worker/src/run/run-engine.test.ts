@@ -2,6 +2,7 @@ import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft } from "@repris
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Engine, type EngineEvent, NO_PROGRESS } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
+import type { Pace } from "./pace.ts";
 import { type EngineRun, runEngine } from "./run-engine.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 
@@ -26,7 +27,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function start(
   generate: Engine["generate"],
-  { hold = () => undefined, ...run }: Partial<EngineRun> & Partial<EngineRun["sink"]> = {},
+  { hold = () => undefined, ...run }: Partial<EngineRun> & Partial<Pick<Pace, "hold">> = {},
 ) {
   const appended: EventDraft[] = [];
   const outcome = runEngine({
@@ -37,7 +38,12 @@ function start(
     totalAtMs: 60_000,
     signal: new AbortController().signal,
     ...run,
-    sink: { append: (draft) => appended.push(draft), hold },
+    appender: {
+      append: (draft) => appended.push(draft),
+      backlog: 0,
+      settled: async () => ({ kind: "open" }),
+    },
+    pace: { said: () => undefined, hold },
   });
   return { appended, outcome };
 }

@@ -1,4 +1,5 @@
 import { pause } from "@reprise/async";
+import type { Appender } from "@reprise/log";
 import {
   type EffectiveTimeouts,
   type EventDraft,
@@ -12,14 +13,11 @@ import { busyRetryDelayMs } from "../domain/retry-delay.ts";
 import type { Turn } from "../domain/plan-attempt.ts";
 import type { Engine, EngineEvent, ToolCallEvent } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
+import type { Pace } from "./pace.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
-/** What a run of an engine writes to. */
-export interface EngineSink {
-  append(draft: EventDraft): void;
-  /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
-  hold(signal: AbortSignal): Promise<unknown> | undefined;
-}
+/** An engine that is this many characters ahead of the log has to wait. */
+const MAX_BACKLOG = 256 * 1_024;
 
 export interface EngineRun {
   engine: Engine;
@@ -28,7 +26,10 @@ export interface EngineRun {
   timeouts: EffectiveTimeouts;
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
   totalAtMs: number;
-  sink: EngineSink;
+  /** Of the log that the text goes to. */
+  appender: Pick<Appender, "append" | "backlog" | "settled">;
+  /** Slows the engine to its readers. */
+  pace?: Pick<Pace, "said" | "hold"> | undefined;
   /** Aborted when this worker is fenced, or is to stop. */
   signal: AbortSignal;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
@@ -53,7 +54,7 @@ export type EngineOutcome = { readonly counted: number } & (
 );
 
 /**
- * Runs an engine for one turn: its text goes to the sink as it comes, its tool calls and its end are the outcome. An engine that is busy
+ * Runs an engine for one turn: its text goes to the log as it comes, its tool calls and its end are the outcome. An engine that is busy
  * is asked again, in the time that the policy has for the first token.
  */
 export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
@@ -101,7 +102,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(
-  { engine, request, turn, sink, onLeftOut }: EngineRun,
+  { engine, request, turn, appender, pace, onLeftOut }: EngineRun,
   heard: EngineProgress,
   { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
 ): Promise<void> {
@@ -121,9 +122,15 @@ async function consumeEngine(
     }
     if (event.type === "tool_call") heard.calls.push(event);
     else {
-      heard.counted += appendText(sink, event);
-      const held = sink.hold(stop);
-      if (held) await held;
+      const { tokens = 1 } = event;
+      heard.counted += tokens;
+      pace?.said(tokens);
+      appender.append(toDelta(event, tokens));
+      if (appender.backlog > MAX_BACKLOG) await appender.settled();
+      else {
+        const held = pace?.hold(stop);
+        if (held) await held;
+      }
     }
     stop.throwIfAborted();
     watch.waiting();
@@ -145,10 +152,11 @@ function toWait(
   return waitsWhileBusy ? busyRetryDelayMs({ tries, random: random(), retryAfterMs, leftMs }) : undefined;
 }
 
-function appendText(sink: EngineSink, event: Extract<EngineEvent, { type: "text" | "reasoning" }>): number {
-  const { text, tokens = 1, inputTokens } = event;
-  const type = event.type === "reasoning" ? "reasoning.delta" : "output.delta";
-  if (inputTokens !== undefined) sink.append({ type, text, tokens, input_tokens: inputTokens });
-  else sink.append(tokens === 1 ? { type, text } : { type, text, tokens });
-  return tokens;
+function toDelta(
+  { type, text, inputTokens }: Extract<EngineEvent, { type: "text" | "reasoning" }>,
+  tokens: number,
+): EventDraft {
+  const delta = type === "reasoning" ? "reasoning.delta" : "output.delta";
+  if (inputTokens !== undefined) return { type: delta, text, tokens, input_tokens: inputTokens };
+  return tokens === 1 ? { type: delta, text } : { type: delta, text, tokens };
 }

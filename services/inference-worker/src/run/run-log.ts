@@ -1,6 +1,5 @@
 import {
   Appender,
-  type AppenderState,
   type Broker,
   type Checkpointer,
   createCheckpointer,
@@ -14,14 +13,7 @@ import {
   type StoredEvent,
   subscribeLive,
 } from "@reprise/log";
-import {
-  decodeEvent,
-  type EventDraft,
-  isTerminal,
-  type KnownEvent,
-  peekSeq,
-  type UnknownEvent,
-} from "@reprise/protocol";
+import { decodeEvent, isTerminal, type KnownEvent, peekSeq, type UnknownEvent } from "@reprise/protocol";
 import { RunTranscript } from "../domain/run-transcript.ts";
 
 export interface RunLogOptions {
@@ -44,18 +36,19 @@ export interface RunLogOptions {
  * end does, a higher attempt, and moderation's halt, behind which nothing but the end is left to plan.
  */
 export class RunLog implements Disposable {
-  readonly #options: RunLogOptions;
+  readonly #options: Omit<RunLogOptions, "snapshot">;
   readonly #writer = createWriterName();
   readonly #ended = new AbortController();
   readonly #checkpointer: Checkpointer;
-  readonly #appender: Appender;
+  /** Writes to the log. */
+  readonly appender: Appender;
   readonly #disposables = new DisposableStack();
   #begun = false;
   #others = Promise.withResolvers<void>();
 
-  constructor(options: RunLogOptions) {
+  constructor({ snapshot, ...options }: RunLogOptions) {
     this.#options = options;
-    const { connection, log, job, snapshot, ackWaitMs, onError } = options;
+    const { connection, log, job, ackWaitMs, onError } = options;
     this.#checkpointer = createCheckpointer({
       publish: log.publishCheckpoint,
       ref: job.ref,
@@ -63,7 +56,7 @@ export class RunLog implements Disposable {
       maxBytes: log.maxCheckpointBytes,
       now: Date.now(),
     });
-    this.#appender = new Appender({
+    this.appender = new Appender({
       ...log,
       ref: job.ref,
       head: headOf(snapshot),
@@ -72,8 +65,10 @@ export class RunLog implements Disposable {
       isFence: (event) => !this.#begun || isFence(event) || event.type === "moderation.halted",
       onEnd: () => this.#ended.abort(),
     });
+    // A job holds the request too. It is kept once, where the checkpoint needs it: it may be a megabyte, and a run may take hours.
+    if (Buffer.compare(job.payload, this.first()) === 0) job.holdPayloadAt(() => this.#checkpointer.first());
     const live = subscribeLive(connection, job.ref, {
-      onEvent: (payload) => this.#appender.observe(peekSeq(payload)),
+      onEvent: (payload) => this.appender.observe(peekSeq(payload)),
       onError,
     });
     const heartbeat = setInterval(() => this.#beat(), ackWaitMs / 3);
@@ -86,29 +81,15 @@ export class RunLog implements Disposable {
     return this.#ended.signal;
   }
 
-  /** Characters of text that are accepted but not yet stored. */
-  get backlog(): number {
-    return this.#appender.backlog;
-  }
-
-  append(draft: EventDraft): void {
-    this.#appender.append(draft);
-  }
-
-  /** Resolves when everything that was appended is stored, or nothing more can be. */
-  settled(): Promise<AppenderState> {
-    return this.#appender.settled();
-  }
-
-  /** Reads what others have stored. */
-  sync(): void {
-    this.#appender.sync();
-  }
-
   /** Resolves when another writer has stored an event since this was last called. */
   async foreignEvent(): Promise<void> {
     await this.#others.promise;
     this.#others = Promise.withResolvers();
+  }
+
+  /** The payload of the oldest event, seq 0 unless that has expired: a view. */
+  first(): Uint8Array {
+    return this.#checkpointer.first();
   }
 
   /** The payloads of what is stored, seq 0 first; undefined for a log that has outgrown its checkpoint. */
@@ -121,12 +102,17 @@ export class RunLog implements Disposable {
     return foldLog(this.held() ?? (await this.snapshot()).events);
   }
 
+  /** The same once everything that was appended is in it; undefined when the log is no longer this worker's to write. */
+  async settledTranscript(): Promise<RunTranscript | undefined> {
+    return (await this.appender.settled()).kind === "open" ? this.transcript() : undefined;
+  }
+
   /** The log as its leader has it, what others have appended included. */
   snapshot(): Promise<LogSnapshot> {
     const { log, job } = this.#options;
     const events = this.held();
     if (!events) return readCurrentLog(log, job.ref);
-    return extendFromLeader(log.leader, job.ref, { events, streamSeq: this.#appender.head.streamSeq });
+    return extendFromLeader(log.leader, job.ref, { events, streamSeq: this.appender.head.streamSeq });
   }
 
   /** Writes the final checkpoint. */
@@ -148,7 +134,7 @@ export class RunLog implements Disposable {
   #beat(): void {
     this.#options.job.working();
     this.#checkpointer.tick(Date.now());
-    this.#appender.sync();
+    this.appender.sync();
   }
 }
 

@@ -37,8 +37,8 @@ import { vi } from "vitest";
 import type { EngineReport } from "../run/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
-import { runGeneration, type RunResult } from "../run/run-generation.ts";
-import type { RunLog } from "../run/run-log.ts";
+import type { RunContext, RunResult } from "../run/run-context.ts";
+import { runGeneration } from "../run/run-generation.ts";
 import { startWorker, type Worker } from "../service.ts";
 import { createPatientConnection } from "./patient-connection.ts";
 
@@ -183,7 +183,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     onError,
     onEngineReport,
     handover,
-    running: new Map(holding.map((generation) => [generation, {} as RunLog])),
+    running: new Map(holding.map((generation) => [generation, {}])) as RunContext["running"],
     connectedAtMs: () => Number.NEGATIVE_INFINITY,
   };
   const nothing = () => undefined;
@@ -191,6 +191,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     ref,
     model,
     payload: Buffer.alloc(0),
+    holdPayloadAt: nothing,
     deliveries: 1,
     working: nothing,
     ack: async () => nothing(),

@@ -80,7 +80,10 @@ async function read(name: string) {
   }
   const { signal } = new AbortController();
   const onLeftOut = (part: string) => void leftOut.push(part);
-  return { ...(await collect(readChatStream(answerOf(body()), { signal, producedTokens: 0, onLeftOut }))), leftOut };
+  return {
+    ...(await collect(readChatStream(answerOf(body()), { signal, producedTokens: 0, onLeftOut }))),
+    leftOut,
+  };
 }
 
 describe("a recorded stream", () => {

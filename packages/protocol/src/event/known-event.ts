@@ -1,0 +1,25 @@
+import type { EventType, KnownEvent, UnknownEvent } from "./event.ts";
+
+const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
+  "generation.requested": true,
+  "generation.started": true,
+  "attempt.ended": true,
+  "output.delta": true,
+  "reasoning.delta": true,
+  "output.rewind": true,
+  "tool.call": true,
+  "tool.result": true,
+  "moderation.redacted": true,
+  "moderation.halted": true,
+  "moderation.review": true,
+  "moderation.reviewed": true,
+  "moderation.unavailable": true,
+  "generation.completed": true,
+  "generation.failed": true,
+  "generation.cancelled": true,
+};
+
+/** Whether this version knows the type of an event. Its fields are as its writer wrote them: `eventSchema` checks those. */
+export function isKnownEvent(event: KnownEvent | UnknownEvent): event is KnownEvent {
+  return Object.hasOwn(KNOWN_TYPES, event.type);
+}

@@ -1,0 +1,56 @@
+import { type AppenderState, enqueueJob } from "@reprise/log";
+import { isTerminal } from "@reprise/protocol";
+import type { EndDraft } from "../domain/after-turn.ts";
+import type { Run } from "./open-run.ts";
+import { recoverLog } from "./recover-log.ts";
+import type { RunResult, StalePlan } from "./run-context.ts";
+import { isFence } from "./run-log.ts";
+
+type RolledBack = Extract<AppenderState, { kind: "rolled_back" }>;
+
+/**
+ * The last step: the terminal event is stored; then the final checkpoint; then the job is done. A run that was stopped before gives its
+ * job away instead.
+ * @param end how the run ends the generation; undefined when something has stopped it before
+ */
+export async function finishRun(run: Run, end: EndDraft | undefined): Promise<RunResult | StalePlan> {
+  const { log, job } = run;
+  if (end) log.appender.append(end);
+  else await appendHandover(run);
+  const state = await log.appender.settled();
+  if (state.kind === "rolled_back") return recover(run, state);
+  if (state.kind === "failed") throw state.error;
+  if (state.kind === "fenced" && !isFence(state.by)) return { snapshot: await log.snapshot() };
+  // A higher attempt holds the job now, and an acknowledgement of ours would take it from that one.
+  if (state.kind === "fenced" && !isTerminal(state.by.type)) return "superseded";
+  await log.flush();
+  if (state.kind === "open" && !end) {
+    job.release();
+    return "handed_over";
+  }
+  await job.ack();
+  if (state.kind === "fenced" || !end) return "stopped";
+  return end.type === "generation.completed" ? "completed" : "failed";
+}
+
+/** So that the next worker knows that this one was not lost. */
+async function appendHandover({ log, context }: Run): Promise<void> {
+  const transcript = await log.settledTranscript();
+  if (!transcript) return;
+  const { attempt, attemptEnd, worker } = transcript;
+  if (worker === context.worker && !attemptEnd)
+    log.appender.append({ type: "attempt.ended", attempt, reason: "handover" });
+}
+
+/**
+ * A store that has lost the end of a log may have lost its job as well: then no process would end the generation if this worker died. So
+ * the job is queued again too; a new one may go to any worker, this one included.
+ */
+async function recover(run: Run, remaining: RolledBack): Promise<RunResult | StalePlan> {
+  const { context, job } = run;
+  await recoverLog(run, remaining);
+  run.leave();
+  const { model, ref, payload } = job;
+  const { duplicate } = await enqueueJob(context.log.publish, { model, ref, payload });
+  return duplicate ? { snapshot: undefined } : "handed_over";
+}

@@ -1,0 +1,88 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { GenerationLog, Job, StoredEvent } from "@reprise/log";
+import type { GenerationRef } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { answered } from "../testing/drafts.ts";
+import { createFakeEngine } from "../testing/fake-engine.ts";
+import { openWorld, type World } from "../testing/world.ts";
+
+/* What is referenced, not how large the heap is: that says little. */
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const INPUT = "x".repeat(1_000_000);
+
+/** The places where a request has been in memory. */
+class Sightings {
+  readonly #seen: { readonly place: string; readonly ref: WeakRef<object> }[] = [];
+
+  add(place: string, value: object): void {
+    this.#seen.push({ place, ref: new WeakRef(value) });
+  }
+
+  get places(): string[] {
+    return this.#seen.map(({ place }) => place);
+  }
+
+  /** Those where it still is. A weak reference is strong until the turn of the event loop in which it was made is over. */
+  async held(): Promise<string[]> {
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    return this.#seen.filter(({ ref }) => ref.deref() !== undefined).map(({ place }) => place);
+  }
+}
+
+function watchReads({ log }: World, sightings: Sightings): GenerationLog {
+  const seen = (event: StoredEvent | undefined) => {
+    if (event) sightings.add("read from the log", event.payload.buffer);
+    return event;
+  };
+  const readLast = async (ref: GenerationRef) => seen(await log.reader.readLast(ref));
+  return { ...log, reader: { ...log.reader, readLast } };
+}
+
+/** A job as the puller makes them, and whether it is parked. */
+async function createJob({ log }: World, ref: GenerationRef, sightings: Sightings) {
+  const { promise: parked, resolve: park } = Promise.withResolvers<void>();
+  const stored = await log.leader.readLast(ref);
+  let payload: Uint8Array | undefined = Uint8Array.from(stored!.payload);
+  let read = () => payload!;
+  sightings.add("job", payload.buffer);
+  const job = {
+    park,
+    holdPayloadAt(from: () => Uint8Array) {
+      payload = undefined;
+      read = from;
+      Object.defineProperty(this, "payload", { get: from });
+    },
+    payload,
+  } satisfies Partial<Job>;
+  return { job, parked, payload: () => read() };
+}
+
+test("a request is in memory once while its generation waits for a tool's result", async () => {
+  await using world = await openWorld();
+  const sightings = new Sightings();
+  const lengths: number[] = [];
+  const engine = createFakeEngine(async function* (request, { turns }) {
+    sightings.add("parsed", request);
+    lengths.push(request.input.length);
+    if (turns.length === 0) yield { type: "tool_call", callId: "call", name: "look_up", arguments: "{}" };
+    yield { type: "finish", reason: turns.length === 0 ? "tool_calls" : "stop" };
+  });
+  const ref = await world.submit({ request: { input: INPUT } });
+  const { job, parked, payload } = await createJob(world, ref, sightings);
+  const run = world.run(ref, engine, { log: watchReads(world, sightings), job: { ...job } });
+  Object.assign(job, { payload: undefined });
+  await parked;
+
+  expect(sightings.places).toEqual(["job", "read from the log", "parsed"]);
+  expect(await sightings.held()).toEqual([]);
+  expect(payload().length).toBeGreaterThan(INPUT.length);
+
+  await world.append(ref, answered("call"));
+  expect(await run).toBe("completed");
+  expect(lengths).toEqual([INPUT.length, INPUT.length]);
+});

@@ -1,0 +1,85 @@
+import type { Job, LogSnapshot } from "@reprise/log";
+import type { EffectivePolicy, RequestedEvent } from "@reprise/protocol";
+import type { EndDraft } from "../domain/after-turn.ts";
+import type { AttemptPlan } from "../domain/plan-attempt.ts";
+import type { RunTranscript } from "../domain/run-transcript.ts";
+import type { ServedModel } from "../model-queues.ts";
+import { createPace, type Pace } from "./pace.ts";
+import type { RunContext } from "./run-context.ts";
+import { RunLog } from "./run-log.ts";
+import { RunRequest } from "./run-request.ts";
+
+/** What a run begins with: an attempt, or the end at once. */
+export type FirstStep = AttemptPlan | { readonly kind: "end"; readonly draft: EndDraft };
+
+/** One generation while this worker runs it. */
+export interface Run extends Disposable {
+  readonly context: RunContext;
+  readonly job: Job;
+  readonly model: ServedModel;
+  readonly first: FirstStep;
+  readonly policy: EffectivePolicy;
+  readonly request: RunRequest;
+  /**
+   * When the generation as a whole has to be over, in wall-clock milliseconds. Clocks of the nodes that create and of those that run are
+   * taken to agree within what such a timeout leaves open.
+   */
+  readonly totalAtMs: number;
+  readonly log: RunLog;
+  readonly pace: Pace | undefined;
+  /** Aborted when this worker is fenced, or is to stop. */
+  readonly stop: AbortSignal;
+  /** The worker no longer answers that it runs this generation. */
+  leave(): void;
+}
+
+export interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
+  /** The log that the plan was made for. */
+  readonly snapshot: LogSnapshot;
+  /** Undefined where it has expired: then the first step is the end. */
+  readonly requested: RequestedEvent | undefined;
+}
+
+/** Follows the log and keeps the job, until the run is disposed of. */
+export function openRun(context: RunContext, planned: PlannedRun): Run {
+  const { connection, ackWaitMs, onError, handover, running } = context;
+  const { job, model, policy, first, snapshot, requested } = planned;
+  using stack = new DisposableStack();
+  const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
+  const onStored = pace && ((event: Parameters<Pace["stored"]>[0]) => pace.stored(event));
+  const options = { connection, log: context.log, job, ackWaitMs, onError };
+  const log = stack.use(new RunLog({ ...options, snapshot, ...(onStored && { onStored }) }));
+  const { generation } = job.ref;
+  running.set(generation, log);
+  const leave = () => {
+    if (running.get(generation) === log) running.delete(generation);
+  };
+  stack.defer(leave);
+  const stopping = new AbortController();
+  const onStop = () => stopping.abort();
+  handover.addEventListener("abort", onStop);
+  stack.defer(() => handover.removeEventListener("abort", onStop));
+  log.signal.addEventListener("abort", onStop);
+  if (handover.aborted) onStop();
+  const owned = stack.move();
+  return {
+    context,
+    job,
+    model,
+    first,
+    policy,
+    request: new RunRequest(log, requested?.request),
+    totalAtMs: Date.parse(requested?.created_at ?? "") + policy.timeouts.total.after_ms,
+    log,
+    pace,
+    stop: stopping.signal,
+    leave,
+    [Symbol.dispose]: () => owned.dispose(),
+  };
+}
+
+/** What the log says once everything that was appended is in it; undefined when the work is to stop. */
+export async function readSettled({ log, stop }: Run): Promise<RunTranscript | undefined> {
+  const transcript = await log.settledTranscript();
+  return stop.aborted ? undefined : transcript;
+}

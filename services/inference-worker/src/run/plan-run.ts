@@ -1,0 +1,116 @@
+import { isHeld, type Job, type LogSnapshot, readPolicy, storeCheckpoint } from "@reprise/log";
+import {
+  decodeEvent,
+  DEFAULT_POLICY,
+  failedDraft,
+  isKnownEvent,
+  parseWorkerId,
+  peekSeq,
+  RepriseError,
+  type RequestedEvent,
+  type Transcript,
+} from "@reprise/protocol";
+import { type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
+import type { RunTranscript } from "../domain/run-transcript.ts";
+import type { ServedModel } from "../model-queues.ts";
+import { loadLog } from "./load-log.ts";
+import { type FirstStep, openRun, type Run } from "./open-run.ts";
+import type { RunContext } from "./run-context.ts";
+import { foldLog } from "./run-log.ts";
+
+interface PlanInput {
+  readonly job: Job;
+  readonly model: ServedModel;
+  /** The log, where the plan before has left it behind. */
+  readonly known: LogSnapshot | undefined;
+}
+
+/**
+ * The first step: reads the log, decides what is left to do, and opens the run that does it.
+ * @returns a result where nothing is to be run
+ */
+export async function planRun(
+  context: RunContext,
+  { job, model, known }: PlanInput,
+): Promise<Run | "held" | "nothing_to_do"> {
+  const snapshot = known ?? (await loadLog(context, job));
+  const requested = readRequested(snapshot.events[0]);
+  const transcript = foldLog(snapshot.events);
+  const plan = toPlan(job, model, requested, transcript);
+  if (plan.kind === "done") {
+    // The process that ended it may have died before the final checkpoint.
+    const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = context.log;
+    await storeCheckpoint({ publish, ref: job.ref, snapshot, maxBytes });
+    await job.ack();
+    return "nothing_to_do";
+  }
+  if (await isHeldAlready(context, job, transcript)) return "held";
+  const { policy = DEFAULT_POLICY } = requested ?? {};
+  const first = toFirstStep(plan, transcript);
+  return openRun(context, { job, model, snapshot, requested, policy, first });
+}
+
+/**
+ * The request; undefined where that has expired, and the log's first event is another one. A policy of a later version is not run by a
+ * guess: the job goes back to the queue, for a newer worker.
+ * @throws RepriseError `policy_unsupported`
+ */
+function readRequested(first: Uint8Array | undefined): RequestedEvent | undefined {
+  if (!first || peekSeq(first) !== 0) return undefined;
+  const event = decodeEvent(first);
+  const policy = readPolicy(first);
+  if (!policy || !isKnownEvent(event) || event.type !== "generation.requested") {
+    throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
+  }
+  return { ...event, policy };
+}
+
+function toPlan(
+  { model: queue }: Job,
+  model: ServedModel,
+  requested: RequestedEvent | undefined,
+  transcript: RunTranscript,
+): Plan {
+  if (transcript.ended) return { kind: "done" };
+  if (!requested) {
+    return {
+      kind: "fail",
+      error: new RepriseError("cursor_expired", "The generation's request is no longer kept."),
+    };
+  }
+  // Two creates with one key and different models: the job of one and seq 0 of the other have won.
+  if (requested.request.model !== queue) {
+    const message = "The Idempotency-Key was used for two models at once.";
+    return { kind: "fail", error: new RepriseError("idempotency_conflict", message) };
+  }
+  return planAttempt(transcript, toPlanContext(requested, model));
+}
+
+function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, { usage }: Transcript): FirstStep {
+  switch (plan.kind) {
+    case "begin":
+      return plan;
+    case "fail":
+      return { kind: "end", draft: failedDraft(plan.error, usage) };
+    case "halt":
+      return {
+        kind: "end",
+        draft: { type: "generation.completed", finish_reason: "content_filter", usage },
+      };
+  }
+}
+
+/**
+ * Whether a worker runs the generation already. This one knows by itself, without the log: a store that has lost the log's end
+ * may have lost that this worker has begun. Another one is asked, wherever it has not let go of the generation: such a store has
+ * forgotten how often it has delivered a job, too.
+ */
+async function isHeldAlready(
+  { connection, connectedAtMs, running, worker: self }: RunContext,
+  { ref }: Job,
+  { attemptEnd, worker }: Transcript,
+): Promise<boolean> {
+  if (running.has(ref.generation)) return true;
+  if (attemptEnd === "handover" || worker === undefined || worker === self) return false;
+  return isHeld(connection, parseWorkerId(worker), ref.generation, connectedAtMs);
+}

@@ -1,0 +1,69 @@
+import { pause } from "@reprise/async";
+import type { EndDraft, NextStep, Proceed } from "../domain/after-turn.ts";
+import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attempt.ts";
+import { retryDelayMs } from "../domain/retry-delay.ts";
+import { UsageTally } from "../domain/usage.ts";
+import { type EngineChoice, engineOf } from "../model-queues.ts";
+import { createNonce } from "./attempt-nonce.ts";
+import { awaitToolResults } from "./await-tool-results.ts";
+import { readSettled, type Run } from "./open-run.ts";
+import { takeTurn } from "./take-turn.ts";
+
+/**
+ * The second step: one worker's attempts at a generation, one behind the other. Each is begun in the log, takes its turns, and is followed
+ * by another one where the policy wants a further try or the model names a fallback.
+ * @returns the end to append; undefined when something has stopped the work before
+ */
+export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraft | undefined> {
+  const { log, stop, model, policy } = run;
+  const tally = new UsageTally();
+  let failures = 0;
+  for (let plan = first; ;) {
+    if (!(await begin(run, plan))) return undefined;
+    const next = await takeTurns(run, plan.engine, tally);
+    if (next.kind === "stopped") return undefined;
+    if (next.kind === "end") return next.draft;
+    log.appender.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
+    const transcript = await readSettled(run);
+    if (!transcript) return undefined;
+    if (next.reason === "engine_failed") await pause(retryDelayMs(failures++, Math.random()), stop);
+    if (stop.aborted) return undefined;
+    plan = planNext(transcript, toPlanContext({ request: run.request.get(), policy }, model), next.reason);
+  }
+}
+
+/** The engine is asked only once the attempt is in the log: until then the generation may be another worker's, or over. */
+async function begin({ context, job, model, log, stop, request }: Run, plan: AttemptPlan): Promise<boolean> {
+  const { appender } = log;
+  const inputTokens = engineOf(model, plan.engine).countInput?.(request.get());
+  appender.append({
+    type: "generation.started",
+    attempt: plan.attempt,
+    worker: context.worker,
+    model: (plan.engine === "fallback" ? model.fallback?.model : undefined) ?? job.model,
+    nonce: createNonce(),
+    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(plan.reason !== undefined && { reason: plan.reason }),
+  });
+  if (plan.rewindTo !== undefined) {
+    appender.append({ type: "output.rewind", to_seq: plan.rewindTo, reason: plan.reason ?? "worker_lost" });
+  }
+  return (await appender.settled()).kind === "open" && !stop.aborted;
+}
+
+/** One attempt: turns of the engine, and waits for the tools that they ask for, until there is something else to do. */
+async function takeTurns(
+  run: Run,
+  engine: EngineChoice,
+  tally: UsageTally,
+): Promise<Exclude<NextStep, Proceed>> {
+  for (;;) {
+    const transcript = await readSettled(run);
+    if (!transcript) return { kind: "stopped" };
+    const next =
+      transcript.pendingCalls.length > 0
+        ? await awaitToolResults(run, engine, tally)
+        : await takeTurn(run, engine, { transcript, tally });
+    if (next.kind !== "proceed") return next;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
+import type { GenerationId, WorkerId } from "@reprise/protocol";
+import type { EngineReport } from "./engine-report.ts";
+import type { RunLog } from "./run-log.ts";
+
+/** What all runs of a worker share. */
+export interface RunContext {
+  readonly connection: Broker["main"];
+  readonly log: GenerationLog;
+  readonly worker: WorkerId;
+  readonly ackWaitMs: number;
+  readonly onError: (error: unknown) => void;
+  readonly onEngineReport: (report: EngineReport) => void;
+  /** Aborted when the worker is to hand its jobs over. */
+  readonly handover: AbortSignal;
+  /** When the connection was last made anew, by `performance.now()`; infinity while it is away. */
+  readonly connectedAtMs: () => number;
+  /** What this worker runs: to be synced when the connection comes back, and named to other workers that ask. */
+  readonly running: Map<GenerationId, Pick<RunLog, "appender">>;
+}
+
+/**
+ * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by another writer's terminal
+ * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held`: the generation is run already, by this
+ * worker or by another one whose heartbeats have not come through. `nothing_to_do`: the generation had ended.
+ */
+export type RunResult =
+  | "completed"
+  | "failed"
+  | "stopped"
+  | "superseded"
+  | "handed_over"
+  | "held"
+  | "nothing_to_do";
+
+/** A plan that the log has overtaken, and the log as it is now; undefined where it has to be read again. */
+export interface StalePlan {
+  readonly snapshot: LogSnapshot | undefined;
+}
