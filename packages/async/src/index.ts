@@ -1,3 +1,3 @@
-export { pause } from "./pause.ts";
-export { backoffMs, retry, type RetryOptions } from "./retry.ts";
+export { pause, waitAtMost } from "./pause.ts";
+export { backoffMs, retry, type RetryOptions, retryRejected } from "./retry.ts";
 export { Semaphore } from "./semaphore.ts";

@@ -11,3 +11,13 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) end();
   return promise;
 }
+
+/** Resolves when the work has ended, or so many milliseconds later: then it goes on unheard. Rejects as it does. */
+export async function waitAtMost(ms: number, work: PromiseLike<unknown> | undefined): Promise<void> {
+  const over = new AbortController();
+  try {
+    await Promise.race([work, pause(ms, over.signal)]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { backoffMs, retry } from "./retry.ts";
+import { backoffMs, retry, retryRejected } from "./retry.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -70,4 +70,42 @@ test("pauses double up to the longest, and are between half of it and all of it"
   ]);
   expect(backoffMs(2, 100, 500, 0)).toBe(200);
   expect(backoffMs(2_000, 100, 500, 1)).toBe(500);
+});
+
+/** Rejects so many times with this, and then resolves. */
+function rejectsUntil(times: number, error: Error) {
+  let calls = 0;
+  return vi.fn(async () => {
+    if (calls++ < times) throw error;
+    return "done";
+  });
+}
+
+const away = new Error("away");
+const isAway = (error: unknown) => error === away;
+
+test("repeats a call that rejects with what is transient, and resolves with what it resolves with", async () => {
+  const call = rejectsUntil(2, away);
+  const result = retryRejected(call, isAway, { pauseMs: 100 });
+  await vi.advanceTimersByTimeAsync(200);
+  expect(await result).toBe("done");
+  expect(call).toHaveBeenCalledTimes(3);
+});
+
+test("rejects with what is not transient at once, and with the last rejection when the attempts are used up", async () => {
+  await expect(retryRejected(rejectsUntil(1, away), () => false, { pauseMs: 100 })).rejects.toBe(away);
+  await expect(retryRejected(rejectsUntil(1, away), isAway, { pauseMs: 1, maxAttempts: 1 })).rejects.toBe(
+    away,
+  );
+});
+
+test("rejects with the signal's reason once that is aborted", async () => {
+  const stop = new AbortController();
+  const result = expect(
+    retryRejected(rejectsUntil(9, away), isAway, { pauseMs: 60_000, signal: stop.signal }),
+  ).rejects.toThrow("stopped");
+  await vi.advanceTimersByTimeAsync(0);
+  stop.abort(new Error("stopped"));
+  await result;
+  expect(vi.getTimerCount()).toBe(0);
 });

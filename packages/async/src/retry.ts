@@ -37,6 +37,31 @@ export async function retry<T>(
 }
 
 /**
+ * Repeats a call while it rejects with what is worth another attempt.
+ * @param isTransient says so of a rejection, and may report it
+ * @throws a rejection that is not transient; the last one when the budget or the attempts are used up; the signal's reason once it is aborted
+ */
+export async function retryRejected<T>(
+  call: () => Promise<T>,
+  isTransient: (error: unknown) => boolean,
+  options: RetryOptions,
+): Promise<T> {
+  let rejection: unknown;
+  const done = await retry(async () => {
+    try {
+      return { result: await call() };
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      rejection = error;
+      return undefined;
+    }
+  }, options);
+  if (done) return done.result;
+  options.signal?.throwIfAborted();
+  throw rejection;
+}
+
+/**
  * Exponential backoff with jitter: between half of the full pause and all of it, so that what failed together does not come back together.
  * @param attempts how many have failed before the one that has just failed
  */

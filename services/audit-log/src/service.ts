@@ -1,4 +1,5 @@
 import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
+import { waitAtMost } from "@reprise/async";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import { ArchiveWatch } from "./archive-watch.ts";
@@ -9,7 +10,7 @@ import type { BatchLimits } from "./archiving/lane/lane-reader.ts";
 import { laneStreams } from "./archiving/lane/lane-kind.ts";
 import { runLanes } from "./archiving/lane/lanes.ts";
 import { countSeqs } from "./archiving/ranges.ts";
-import { withTimeout, SHUTDOWN_MS } from "./shutdown.ts";
+import { SHUTDOWN_MS } from "./shutdown.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
 import { openFetchedFiles } from "./search/fetched-files.ts";
 import { localFiles } from "./search/searchable-files.ts";
@@ -147,7 +148,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   });
   closing.push(() => maintenance.close());
   const answering = startAnswering({ connection: broker.main, archive, reader, search, onError });
-  closing.push(() => withTimeout(SHUTDOWN_MS, answering[Symbol.asyncDispose]()));
+  closing.push(() => waitAtMost(SHUTDOWN_MS, answering[Symbol.asyncDispose]()));
 
   const running = stack.move();
   const close = () => running.disposeAsync();

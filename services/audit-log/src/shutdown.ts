@@ -1,12 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
-
 /** For so long closing waits for a store that does not answer, or refuses. What is not archived by then lies in the live log. */
 export const SHUTDOWN_MS = 5_000;
-
-/** Resolves when `work` has ended, or so long after: then it goes on unheard. */
-export async function withTimeout(ms: number, work: PromiseLike<unknown> | undefined): Promise<void> {
-  await Promise.race([work, pause(ms, undefined, { ref: false })]);
-}
 
 /** What `work` comes to, unless `signal` aborts first: then this rejects with its reason, and `work` goes on unheard. */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,4 +1,4 @@
-import { pause } from "@reprise/async";
+import { retryRejected } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import { parseCheckpoint } from "../note/checkpoint.ts";
 import type { NoteKey, VerifierKey } from "../note/note-key.ts";
@@ -157,16 +157,12 @@ export class Archive {
 
   /** A commit of the same bytes is ours, so trying again after an unclear answer makes it clear. */
   async #untilClear<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(2 * waitMs, LAST_RETRY_MS)) {
-      signal.throwIfAborted();
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
-        this.#writer?.onError(error);
-        await pause(waitMs, signal);
-      }
-    }
+    const isAway = (error: unknown) => {
+      if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") return false;
+      this.#writer?.onError(error);
+      return true;
+    };
+    return retryRejected(work, isAway, { pauseMs: FIRST_RETRY_MS, maxPauseMs: LAST_RETRY_MS, signal });
   }
 
   #isOpen({ lane, tenants }: Draft): boolean {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import { AwsClient } from "aws4fetch";
 import { xmlField } from "./s3-xml.ts";
@@ -27,8 +27,7 @@ export interface S3Credentials {
 
 export type SendS3 = (request: S3Request) => Promise<S3Answer>;
 
-const TRIES = 4;
-const FIRST_PAUSE_MS = 100;
+const ATTEMPTS = { maxAttempts: 4, pauseMs: 150, maxPauseMs: 600 };
 
 /**
  * Signs requests, the hash of their body included, and sends each once.
@@ -66,16 +65,17 @@ export async function sendUntilSettled<T>(
   request: S3Request,
   settle: (answer: S3Answer | undefined) => T | undefined | Promise<T | undefined>,
 ): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    const sent = await send(request).then(
-      (answer) => ({ answer, error: failureOf(request, answer) }),
-      (error: unknown) => ({ answer: undefined, error }),
-    );
-    const settled = await settle(sent.answer);
-    if (settled !== undefined) return settled;
-    if (tries === TRIES) throw sent.error;
-    await pause(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random()));
-  }
+  let failure: unknown;
+  const settled = await retry(async () => {
+    const answer = await send(request).catch((error: unknown) => {
+      failure = error;
+      return undefined;
+    });
+    if (answer) failure = failureOf(request, answer);
+    return settle(answer);
+  }, ATTEMPTS);
+  if (settled === undefined) throw failure;
+  return settled;
 }
 
 /** The store, or what is in front of it, can't answer now. What it was doing may have happened. */

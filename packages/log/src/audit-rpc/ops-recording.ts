@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { retry } from "@reprise/async";
 import {
   encodeOpsRecord,
   type GenerationId,
@@ -31,11 +32,9 @@ export async function recordOps(
   const subject = opsSubject(record.kind, tenant, generation);
   const payload = encodeOpsRecord(record);
   const messageId = randomUUID();
-  const giveUpAt = performance.now() + budgetMs;
-  for (;;) {
+  const tryOnce = async () => {
     const { kind } = await publish(subject, payload, { messageId });
-    if (kind === "stored") return true;
-    if (performance.now() + PAUSE_MS > giveUpAt) return false;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
+    return kind === "stored" ? true : undefined;
+  };
+  return (await retry(tryOnce, { pauseMs: PAUSE_MS, budgetMs })) ?? false;
 }

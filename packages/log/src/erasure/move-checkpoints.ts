@@ -1,5 +1,5 @@
 import type { Msg } from "@nats-io/transport-node";
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import { CHECKPOINTS_STREAM, isFillerSubject, RepriseError } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
@@ -26,10 +26,9 @@ const FILE_BYTES = 8 * 1_024 * 1_024;
 const BATCH = { maxMessages: 64, maxBytes: 1_024 * 1_024 };
 const FIRST_STEP = 64;
 const ALL = ">";
-const TRIES = 10;
+const MOVING = { pauseMs: 20, maxAttempts: 10 };
 /** A replica that lags has the newest some moments later. */
-const LAG_PAUSE_MS = 50;
-const LAG_TRIES = 200;
+const LAGGING = { pauseMs: 50, budgetMs: 10_000 };
 /** What is moved with a message: all that readers, and the broker's own expiry, look at. */
 const KEPT_HEADERS = [HEADER.checkpointStreamSeq, HEADER.erased, HEADER.writer, "Nats-Marker-Reason"];
 /** By so much the clocks of two servers, one of which has stored the log, may differ. */
@@ -102,12 +101,12 @@ async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInte
 /** The next messages behind a place; none where the leader has none either. */
 async function readBehind({ reads, main }: Broker, afterStreamSeq: number): Promise<readonly Msg[]> {
   const request = { ...BATCH, afterStreamSeq, subject: ALL };
-  for (let tries = 0; tries < LAG_TRIES; tries++) {
+  const read = await retry(async () => {
     const { messages } = await getBatchDirect(reads, CHECKPOINTS_STREAM, request);
-    if (messages.length > 0) return messages;
-    if (!(await getNextMessage(main, CHECKPOINTS_STREAM, request))) return [];
-    await pause(LAG_PAUSE_MS);
-  }
+    const isLagging = messages.length === 0 && (await getNextMessage(main, CHECKPOINTS_STREAM, request));
+    return isLagging ? undefined : messages;
+  }, LAGGING);
+  if (read) return read;
   throw unavailable("A replica of the checkpoints is behind its leader for too long.");
 }
 
@@ -129,12 +128,12 @@ async function move({ log }: Target, message: Msg, expiry: Expiry): Promise<void
   if (leftS < 1) return;
   if (leftS < Number.POSITIVE_INFINITY) extra[HEADER.ttl] = `${leftS}`;
   const options = { expectedLast: streamSeqOf(message), extra };
-  for (let tries = 0; tries < TRIES; tries++) {
+  const isMoved = await retry(async () => {
     const outcome = await log.publishCheckpoint(subjectOf(message), message.data, options);
     // A newer one has taken its place: that may be this one, whose answer was lost.
-    if (outcome.kind !== "unavailable") return;
-  }
-  throw unavailable("A checkpoint could not be moved.");
+    return outcome.kind === "unavailable" ? undefined : true;
+  }, MOVING);
+  if (!isMoved) throw unavailable("A checkpoint could not be moved.");
 }
 
 function secondsLeft(message: Msg, { atUs, readAtMs, maxAgeUs }: Expiry): number {

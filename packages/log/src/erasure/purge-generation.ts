@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import {
   checkpointSubject,
   CHECKPOINTS_STREAM,
@@ -74,9 +74,8 @@ export async function endGeneration({ broker, log, ref }: PurgeTarget): Promise<
   await purgeSubject(broker.main, JOBS_STREAM, generationJobs(ref));
   if (transcript?.worker === undefined) return;
   const worker = parseWorkerId(transcript.worker);
-  const deadline = performance.now() + WORKER_MS;
-  while (performance.now() < deadline && (await isHeld(broker.main, worker, ref.generation)))
-    await pause(PAUSE_MS);
+  const hasLetGo = async () => ((await isHeld(broker.main, worker, ref.generation)) ? undefined : true);
+  await retry(hasLetGo, { pauseMs: PAUSE_MS, budgetMs: WORKER_MS });
 }
 
 /** Undefined when there is no log that could go on. */

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import { type GenerationRef, jobSubject, RepriseError } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 
@@ -23,16 +23,16 @@ export async function enqueueJob(
   publish: Publish,
   { model, ref, payload, budgetMs = 20_000 }: EnqueueOptions,
 ): Promise<{ duplicate: boolean }> {
-  const deadline = Date.now() + budgetMs;
-  for (let repeated = false; ; repeated = true) {
+  const tryOnce = async (attempts: number) => {
     const outcome = await publish(jobSubject(model, ref), payload, {
       messageId: ref.generation,
       expectedLast: 0,
     });
-    if (outcome.kind === "stored") return { duplicate: outcome.duplicate && !repeated };
-    if (outcome.kind === "conflict") return { duplicate: !repeated };
-    if (Date.now() > deadline) break;
-    await pause(PAUSE_MS);
-  }
+    if (outcome.kind === "unavailable") return undefined;
+    const wasThere = outcome.kind === "conflict" || outcome.duplicate;
+    return { duplicate: wasThere && attempts === 0 };
+  };
+  const queued = await retry(tryOnce, { pauseMs: PAUSE_MS, budgetMs });
+  if (queued) return queued;
   throw new RepriseError("broker_unavailable", "The job could not be queued.", { retryAfterMs: 1_000 });
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } from "@reprise/protocol";
 
@@ -44,17 +44,18 @@ export async function isHeld(
   generation: GenerationId,
   connectedAtMs: () => number = () => Number.NEGATIVE_INFINITY,
 ): Promise<boolean> {
-  for (;;) {
+  const ask = async () => {
     const askedAtMs = performance.now();
     try {
       const answer = await connection.request(workerSubject(worker), generation, { timeout: ASK_MS });
       return answer.string() === HELD;
     } catch {
       // No such worker, or it does not answer; of a connection that is closed the append that follows tells.
-      if (connection.isClosed() || askedAtMs > connectedAtMs() + RECONNECTING_MS) return false;
-      await pause(PAUSE_MS);
+      const isSettled = connection.isClosed() || askedAtMs > connectedAtMs() + RECONNECTING_MS;
+      return isSettled ? false : undefined;
     }
-  }
+  };
+  return (await retry(ask, { pauseMs: PAUSE_MS })) ?? false;
 }
 
 function isHeldHere(question: string, holds: (generation: GenerationId) => boolean): boolean {

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { retry } from "@reprise/async";
 import { LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import { createPublish } from "../nats/publisher.ts";
@@ -103,13 +103,15 @@ function incompatible(message: string): RepriseError {
 /** Waits until those that have another number have been silent for long enough. */
 async function assertAlone(connection: NatsConnection, shards: number, silenceMs: number): Promise<void> {
   const first = await readOthers(connection, shards);
-  for (const silentSince = performance.now(); ;) {
-    const others = first.size === 0 ? first : await readOthers(connection, shards);
+  if (first.size === 0) return;
+  const areGone = async () => {
+    const others = await readOthers(connection, shards);
     for (const [subject, { seq, shards: theirs }] of others)
       if (first.get(subject)?.seq !== seq) throw running(theirs, shards);
-    if (others.size === 0 || performance.now() - silentSince > silenceMs) return;
-    await pause(LOOK_MS);
-  }
+    return others.size === 0 ? true : undefined;
+  };
+  // The last look comes when the time is up.
+  await retry(areGone, { pauseMs: LOOK_MS, budgetMs: silenceMs + LOOK_MS });
 }
 
 /** Processes that have another number, dead ones too. */

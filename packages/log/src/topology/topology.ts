@@ -5,8 +5,8 @@ import {
   type StreamConfig,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { retryRejected } from "@reprise/async";
 import { LEASES_STREAM, LIMITS, RepriseError, shardSubjects, toRepriseError } from "@reprise/protocol";
-import { setTimeout as pause } from "node:timers/promises";
 import { assertNotWeakened } from "./assert-not-weakened.ts";
 import { agreeOnShards } from "./shard-count.ts";
 import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
@@ -33,16 +33,20 @@ const UNAVAILABLE = 503;
 export async function ensureTopology(connection: NatsConnection, options: TopologyOptions): Promise<void> {
   assertCompatible(connection);
   const manager = await jetstreamManager(connection, { timeout: REQUEST_MS, checkAPI: false });
-  const deadline = Date.now() + BUDGET_MS;
-  const ensure = (config: Config) => insist(() => ensureStream(manager, config), deadline);
+  const endMs = performance.now() + BUDGET_MS;
+  // A cluster that has just begun leaves requests unanswered until it has leaders: asked again soon, it answers soon.
+  const insist = (task: () => Promise<void>) =>
+    retryRejected(task, (error) => toRepriseError(error).retryable, {
+      pauseMs: PAUSE_MS,
+      budgetMs: endMs - performance.now(),
+    });
+  const ensure = (config: Config) => insist(() => ensureStream(manager, config));
   const configs = streamConfigs(options);
   // Before any other stream is made: that of a shard too many would stay.
   const leases = configs.filter(({ name }) => name === LEASES_STREAM);
   await Promise.all(leases.map(ensure));
-  await insist(
-    async () =>
-      agreeOnShards(connection, { shards: options.shards, existing: await countShardStreams(manager) }),
-    deadline,
+  await insist(async () =>
+    agreeOnShards(connection, { shards: options.shards, existing: await countShardStreams(manager) }),
   );
   await Promise.all(configs.filter((config) => !leases.includes(config)).map(ensure));
 }
@@ -56,19 +60,6 @@ async function countShardStreams(manager: JetStreamManager): Promise<number> {
     return names.length;
   } catch (cause) {
     throw new RepriseError("broker_unavailable", "The broker does not list its streams.", { cause });
-  }
-}
-
-/** A cluster that has just begun leaves requests unanswered until it has leaders: asked again soon, it answers soon. */
-async function insist(task: () => Promise<void>, deadline: number): Promise<void> {
-  for (;;) {
-    try {
-      return await task();
-    } catch (thrown) {
-      const error = toRepriseError(thrown);
-      if (!error.retryable || Date.now() > deadline) throw error;
-      await pause(PAUSE_MS);
-    }
   }
 }
 

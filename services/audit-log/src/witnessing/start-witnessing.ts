@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { type Archive, ARCHIVE_TREE, openTree } from "@reprise/archive";
+import { pause, retry } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import { raceAbort } from "../shutdown.ts";
 import { CosignedNotes } from "./cosigned-notes.ts";
@@ -74,17 +74,18 @@ class Witnessing {
 
   async run(): Promise<void> {
     const { pollMs = 1_000, closeMs = 2_000, onError } = this.#options;
-    let waitMs = pollMs;
-    while (!this.#stop.aborted) {
+    const tryRound = async () => {
       try {
         await this.#round(this.#stop);
-        waitMs = pollMs;
+        return true;
       } catch (error) {
-        if (this.#stop.aborted) break;
-        onError(error);
-        waitMs = Math.min(2 * waitMs, LAST_RETRY_MS);
+        if (!this.#stop.aborted) onError(error);
+        return undefined;
       }
-      await pause(waitMs, undefined, { signal: this.#stop }).catch(() => {});
+    };
+    while (!this.#stop.aborted) {
+      await retry(tryRound, { pauseMs: 2 * pollMs, maxPauseMs: LAST_RETRY_MS, signal: this.#stop });
+      await pause(pollMs, this.#stop);
     }
     await this.#round(AbortSignal.timeout(closeMs)).catch((cause: unknown) => {
       const message = `What was committed last is not cosigned by ${this.#url}: it will be after the next start.`;

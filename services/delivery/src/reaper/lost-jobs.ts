@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { pause, waitAtMost } from "@reprise/async";
 import { type Broker, enqueueJob, type GenerationLog, readJob, type GenerationCache } from "@reprise/log";
 import {
   decodeEvent,
@@ -58,14 +58,14 @@ export class LostJobs {
   /** Asks about nothing more, and waits for the answer to come, a second at most. */
   async close(): Promise<void> {
     this.#closed.abort();
-    await Promise.race([this.#sweeping, delay(CLOSE_MS, undefined, { ref: false })]);
+    await waitAtMost(CLOSE_MS, this.#sweeping);
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#closed;
     const everyMs = Math.min(SWEEP_MS, this.#silentMs);
     for (;;) {
-      await delay(everyMs, undefined, { signal, ref: false }).catch(noop);
+      await pause(everyMs, signal);
       if (signal.aborted) return;
       const due = this.#options.tails().filter((cache) => this.#isDue(cache, performance.now()));
       for (const cache of due.slice(0, MAX_LOOKS)) if (!signal.aborted) await this.#look(cache);
@@ -125,5 +125,3 @@ async function requeueLostJob(
   });
   return !duplicate;
 }
-
-const noop = () => {};

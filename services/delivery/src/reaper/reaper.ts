@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { pause, waitAtMost } from "@reprise/async";
 import {
   assertPresenceStored,
   type Broker,
@@ -83,7 +83,7 @@ export class Reaper {
   /** Begins nothing more, and waits for what was begun, a second at most. */
   async close(): Promise<void> {
     this.#closed.abort();
-    await Promise.race([this.#sweeping, delay(CLOSE_MS, undefined, { ref: false })]);
+    await waitAtMost(CLOSE_MS, this.#sweeping);
   }
 
   async #run(): Promise<void> {
@@ -91,7 +91,7 @@ export class Reaper {
     const everyMs = Math.min(SWEEP_MS, this.#leaseMs / SWEEPS_PER_LEASE);
     for (;;) {
       // Nodes that were started at once must not sweep at once.
-      await delay(everyMs * (0.8 + 0.4 * Math.random()), undefined, { signal, ref: false }).catch(noop);
+      await pause(everyMs * (0.8 + 0.4 * Math.random()), signal);
       if (signal.aborted) return;
       await this.#sweep().then(
         () => (this.#isAway = false),
@@ -190,5 +190,3 @@ export class Reaper {
 function keyOf({ model, ref }: OpenJob): string {
   return jobSubject(model, ref);
 }
-
-const noop = () => {};

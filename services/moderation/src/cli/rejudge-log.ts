@@ -1,3 +1,4 @@
+import { retry } from "@reprise/async";
 import {
   createWriterName,
   type GenerationLog,
@@ -25,7 +26,8 @@ const DEFAULTS: Omit<EffectiveModeration, "rule_set"> = {
   on_unavailable: { answer: "fail_open", after_ms: 5_000 },
   review: { answer: "redact", after_ms: 3_600_000 },
 };
-const TRIES = 20;
+/** Each time another writer was faster, or the broker did not answer. */
+const ATTEMPTS = { maxAttempts: 20, pauseMs: 10, maxPauseMs: 500 };
 
 export interface RejudgeOptions {
   readonly ruleSet: RuleSet;
@@ -43,7 +45,7 @@ export async function rejudgeLog(
   { ruleSet, apply }: RejudgeOptions,
 ): Promise<Rejudgement> {
   let isAppended = false;
-  for (let tries = 0; tries < TRIES; tries++) {
+  const judged = await retry(async () => {
     const snapshot = await log.reader.readLog(ref);
     const [first] = snapshot.events;
     const own = first && readPolicy(first)?.moderation;
@@ -53,13 +55,13 @@ export async function rejudgeLog(
     if (!apply) return result;
     const { stored, last } = await appendAll(log, ref, { snapshot, decisions: result.decisions });
     isAppended ||= stored > 0;
-    if (stored === result.decisions.length) {
-      // What an earlier try has stored is in the log that the last one has read.
-      if (isAppended) apply(ref, last);
-      await recordSpan(log, ref, { result, by: ruleSet.judgedBy });
-      return result;
-    }
-  }
+    if (stored < result.decisions.length) return undefined;
+    // What an earlier attempt has stored is in the log that the last one has read.
+    if (isAppended) apply(ref, last);
+    await recordSpan(log, ref, { result, by: ruleSet.judgedBy });
+    return result;
+  }, ATTEMPTS);
+  if (judged) return judged;
   throw new RepriseError("broker_unavailable", "The log grows faster than it can be judged again.");
 }
 
@@ -90,13 +92,14 @@ async function recordSpan(
   ref: GenerationRef,
   { result, by }: { result: Rejudgement; by: JudgedBy },
 ): Promise<void> {
-  for (let tries = 0; tries < TRIES; tries++) {
+  const isStored = await retry(async () => {
     const present = await log.verdicts.readVerdictFromLeader(ref);
     const said = present?.verdict ?? { judged: 0, cleared: 0, decided: 0 };
     const span = { from_seq: 1, to_seq: result.judged, ...by };
     const verdict = { ...said, spans: [...(said.spans ?? []), span] };
     const outcome = await storeVerdict(log.publish, ref, verdict, { expectedLast: present?.streamSeq ?? 0 });
-    if (outcome.kind === "stored") return;
-  }
-  throw new RepriseError("broker_unavailable", "The verdict of the other rules could not be stored.");
+    return outcome.kind === "stored" ? true : undefined;
+  }, ATTEMPTS);
+  if (!isStored)
+    throw new RepriseError("broker_unavailable", "The verdict of the other rules could not be stored.");
 }

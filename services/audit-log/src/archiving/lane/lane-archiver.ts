@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Archive, ArchiveState, Commit } from "@reprise/archive";
+import { pause, retryRejected } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { abortAfter, SHUTDOWN_MS, raceAbort } from "../../shutdown.ts";
@@ -41,7 +41,7 @@ export async function archiveLane(options: LaneOptions, signal: AbortSignal): Pr
     } catch (error) {
       // The next round begins by comparing the stream with the archive, so it may have changed in any way.
       onError(error);
-      await pause(RETRY_MS, undefined, { signal }).catch(() => {});
+      await pause(RETRY_MS, signal);
     }
   }
   return "stopped";
@@ -103,20 +103,16 @@ async function commitBatch(batch: Batch, options: CommitOptions): Promise<"commi
 }
 
 /** Tries again while a store can't be reached. @throws the reason to give up */
-async function untilStored<T>(
+function untilStored<T>(
   work: () => Promise<T>,
   { giveUp, onError }: Pick<CommitOptions, "giveUp" | "onError">,
 ): Promise<T> {
-  for (;;) {
-    giveUp.throwIfAborted();
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") throw error;
-      onError(error);
-      await pause(RETRY_MS, undefined, { signal: giveUp }).catch(() => {});
-    }
-  }
+  const isAway = (error: unknown) => {
+    if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") return false;
+    onError(error);
+    return true;
+  };
+  return retryRejected(work, isAway, { pauseMs: RETRY_MS, signal: giveUp });
 }
 
 /** No commit will name these files, and what is in them of erased generations must not be readable. */

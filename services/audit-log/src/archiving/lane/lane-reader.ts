@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { StreamRange } from "@reprise/archive";
+import { pause } from "@reprise/async";
 import {
   type Broker,
   type StreamMessage,
@@ -103,7 +103,7 @@ export class LaneReader {
         if (read.length === 0) {
           this.#isContinued = false;
           await this.#lookForGap(holes);
-          await this.#idle(signal, deadline);
+          await pause(Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - performance.now())), signal);
         }
         if (this.#after >= first) deadline = Math.min(deadline, performance.now() + maxAgeMs);
       }
@@ -159,10 +159,5 @@ export class LaneReader {
       "events_lost",
       `${this.#stream} is another one, or has lost what was archived of it.`,
     );
-  }
-
-  async #idle(signal: AbortSignal, deadline: number): Promise<void> {
-    const ms = Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - performance.now()));
-    await pause(ms, undefined, { signal }).catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { pause } from "@reprise/async";
 import { type DeliveryMark, RepriseError } from "@reprise/protocol";
 import { inPace } from "../../replaying/pace.ts";
 import { openReplay } from "../../replaying/replay.ts";

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { ArchiveState, PlacesByStream } from "@reprise/archive";
+import { pause } from "@reprise/async";
 import {
   clearTextIntervals,
   type FilledStream,
@@ -65,7 +65,7 @@ export async function finishErasure(
     await purgeAll(live, refs, record);
     await announceAll(live, refs, erasure.id);
     // Of a generation with a key of its own nothing more is sealed.
-    if (erasure.tag !== undefined) await pause(settleMs, undefined, ends);
+    if (erasure.tag !== undefined) await pause(settleMs, signal);
     signal?.throwIfAborted();
     await clearFiles(live, refs, record);
     await purgeAll(live, refs, record);

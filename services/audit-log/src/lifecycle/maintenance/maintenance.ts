@@ -1,8 +1,9 @@
 import type { PlacesByStream } from "@reprise/archive";
+import { waitAtMost } from "@reprise/async";
 import { holdLeases, readTextIntervals } from "@reprise/log";
 import { parseTenantId } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
-import { withTimeout, SHUTDOWN_MS } from "../../shutdown.ts";
+import { SHUTDOWN_MS } from "../../shutdown.ts";
 import { compact } from "./compaction.ts";
 import { type Erasure, erasuresIn, openErasures } from "../erasure/erasures.ts";
 import { clearFiles, type FinishOptions, finishErasure } from "../erasure/finish-erasure.ts";
@@ -85,7 +86,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       onLost: async () => {
         isOurs = false;
         leaving.abort();
-        await withTimeout(closeMs, running);
+        await waitAtMost(closeMs, running);
       },
       onError,
     });
@@ -100,7 +101,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     async close() {
       clearInterval(timer);
       stopping.abort();
-      await Promise.all([withTimeout(closeMs, running), leases?.close()]);
+      await Promise.all([waitAtMost(closeMs, running), leases?.close()]);
     },
   };
 }

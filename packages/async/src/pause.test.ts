@@ -1,0 +1,24 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { waitAtMost } from "./pause.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test("waits for work that ends in time, and leaves no timer", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const waiting = waitAtMost(1_000, promise);
+  resolve();
+  await waiting;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("rejects as the work does", async () => {
+  await expect(waitAtMost(1_000, Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("gives up waiting when the time is up", async () => {
+  const waiting = waitAtMost(1_000, new Promise(() => {}));
+  await vi.advanceTimersByTimeAsync(1_000);
+  await waiting;
+});
