@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import {
   decodeEvent,
   encodeEvent,
@@ -87,7 +88,7 @@ async function decideFrom(
     const judgement = resolvePublish(tail, { writer, seq });
     for (const event of tail) view.take(event);
     if (judgement.kind === "landed") return view.decided(true, options);
-    if (tail.length === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (tail.length === 0) await pause(PAUSE_MS);
   }
   return undefined;
 }
@@ -112,11 +113,14 @@ async function readOn(
 /** A log as far as it has been read. */
 class LogView {
   readonly transcript = new Transcript();
+  readonly #first: Uint8Array;
   readonly #events: Uint8Array[];
   head: LogHead;
 
   private constructor(events: Uint8Array[], head: LogHead) {
-    if (events.length === 0) throw generationNotFound();
+    const [first] = events;
+    if (!first) throw generationNotFound();
+    this.#first = first;
     this.#events = events;
     this.head = head;
     for (const payload of events) this.transcript.apply(decodeEvent(payload));
@@ -140,7 +144,7 @@ class LogView {
       const snapshot = { events: this.#events, streamSeq: head.streamSeq };
       void storeCheckpoint({ publish: publishCheckpoint, ref, snapshot, maxBytes: maxCheckpointBytes });
     }
-    return { appended, transcript, events: this.#events, first: this.#events[0]! };
+    return { appended, transcript, events: this.#events, first: this.#first };
   }
 }
 

@@ -1,3 +1,4 @@
+import { backoffMs, pause } from "@reprise/async";
 import {
   decodeEvent,
   encodeEvent,
@@ -9,13 +10,20 @@ import {
   toRepriseError,
   type UnknownEvent,
 } from "@reprise/protocol";
-import { AppendQueue } from "./pending-drafts.ts";
-import type { LeaderReader } from "../read/leader-reader.ts";
+import {
+  type AppenderInput,
+  type AppenderPhase,
+  isRunning,
+  next,
+  type RunningPhase,
+} from "./appender-phases.ts";
 import { isHead, type LogHead, toHead } from "./log-head.ts";
-import type { StoredEvent } from "../read/stored-event.ts";
-import type { Publish, PublishOutcome } from "../nats/publisher.ts";
-import { findRemainingLog, readAfterHead, type RemainingLog } from "./rollback.ts";
+import { AppendQueue } from "./pending-drafts.ts";
 import { resolvePublish } from "./resolve-publish.ts";
+import { findRemainingLog, readAfterHead, type RemainingLog } from "./rollback.ts";
+import type { Publish, PublishOutcome } from "../nats/publisher.ts";
+import type { LeaderReader } from "../read/leader-reader.ts";
+import type { StoredEvent } from "../read/stored-event.ts";
 
 /** How an appender ended up. */
 export type AppenderState =
@@ -49,15 +57,21 @@ export interface AppenderOptions {
   now?: () => number;
 }
 
+/** A publish is given up after a time, and an election takes up to 10 s. */
+const RETRY_BUDGET_MS = 30_000;
+/** An election lasts seconds, a replica's lag milliseconds. */
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 250;
+
 /**
- * The only way to write to a generation's log: a chain of compare-and-set publishes with one in flight.
+ * The only way to write to a generation's log: a chain of compare-and-set publishes with one in flight. `appender-phases.ts` has the
+ * table of its phases; here is what it does in each.
  *
- * Phases of one event. Publish with the last known stream sequence as the expectation. `stored`: the head moves on, next.
- * No responders, as during an election: publish again. Anything else is ambiguous (a lost acknowledgement looks like a
- * conflict once it is retried), so read the head and what follows it from the stream's leader and judge: ours is there: as if
- * acknowledged; another writer's is there: move the head past it and publish again with the next `seq`, or stop if it is a fence;
- * nothing is there, or no leader: publish again, same expectation. A publish that was given up may still arrive after that
- * reading; then the second one conflicts, and the judgement repeats.
+ * A publish expects the last known stream sequence. `stored`: the head moves on. No responders, as during an election: publish again.
+ * Anything else is ambiguous (a lost acknowledgement looks like a conflict once it is retried), so the appender reads the head and
+ * what follows it from the stream's leader. Ours is there: as if acknowledged. Another writer's is there: move the head past it and
+ * publish again with the next `seq`, or end if it is a fence. Nothing is there, or no leader: publish again, same expectation. A
+ * publish that was given up may still arrive after that reading; then the second one conflicts, and is judged in turn.
  * The head itself is not there: the store was rolled back, and the appender ends.
  */
 export class Appender {
@@ -65,9 +79,17 @@ export class Appender {
   readonly #subject: string;
   readonly #queue = new AppendQueue();
   readonly #now: () => number;
-  #head: LogHead;
+  #phase: AppenderPhase = "idle";
   #state: AppenderState = { kind: "open" };
-  #busy = false;
+  #head: LogHead;
+  /** What is published now, how often it was before, and until when it is retried. */
+  #draft: EventDraft | undefined;
+  #publishes = 0;
+  #deadline = 0;
+  /** The last publish that was not acknowledged. */
+  #unstored: PublishOutcome | undefined;
+  /** How often the leader was read since, without an answer. */
+  #reads = 0;
   #syncWanted = false;
   #observedSeq = -1;
   /** The last event that the live feed has shown. */
@@ -98,7 +120,7 @@ export class Appender {
   append(draft: EventDraft): void {
     if (this.#state.kind !== "open") return;
     this.#queue.push(draft);
-    if (!this.#busy) void this.#run();
+    this.#work();
   }
 
   /**
@@ -110,20 +132,20 @@ export class Appender {
     const isAgain = seq <= this.#shownSeq;
     this.#shownSeq = seq;
     this.#observedSeq = isAgain ? Number.POSITIVE_INFINITY : Math.max(this.#observedSeq, seq);
-    // While a publish is in flight the event may be ours: its answer decides, and then the loop checks again.
-    if (this.#isBehind && !this.#busy) this.sync();
+    // While a publish is in flight the event may be ours: its answer decides, and then `ready` looks again.
+    if (this.#isBehind && this.#phase === "idle") this.sync();
   }
 
   /** Reads what others have stored, or the store has lost, as soon as nothing is in flight: one small request if neither. */
   sync(): void {
     if (this.#state.kind !== "open") return;
     this.#syncWanted = true;
-    if (!this.#busy) void this.#run();
+    this.#work();
   }
 
   /** Resolves when nothing is queued or in flight, or the appender has ended; the state says which. */
   async settled(): Promise<AppenderState> {
-    if (this.#busy) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    if (isRunning(this.#phase)) await new Promise<void>((resolve) => this.#waiters.push(resolve));
     return this.#state;
   }
 
@@ -131,69 +153,106 @@ export class Appender {
     return this.#observedSeq > this.#head.seq;
   }
 
+  #work(): void {
+    const before = this.#phase;
+    this.#phase = next(before, "work");
+    if (before === "idle") void this.#run();
+  }
+
   async #run(): Promise<void> {
-    this.#busy = true;
-    try {
-      while (this.#state.kind === "open") {
-        // What has merely been asked for can wait: a publish finds out by itself whether others have stored anything.
-        const draft = this.#isBehind ? undefined : this.#queue.shift();
-        if (draft) await this.#store(draft);
-        else if (this.#syncWanted || this.#isBehind) await this.#catchUp();
-        else break;
+    while (isRunning(this.#phase)) {
+      try {
+        const doing = this.#do(this.#phase);
+        this.#phase = next(this.#phase, typeof doing === "string" ? doing : await doing);
+      } catch (thrown) {
+        this.#phase = next(this.#phase, this.#end({ kind: "failed", error: toRepriseError(thrown) }));
       }
-    } catch (thrown) {
-      this.#end({ kind: "failed", error: toRepriseError(thrown) });
     }
-    this.#busy = false;
     for (const resolve of this.#waiters.splice(0)) resolve();
   }
 
-  async #store(draft: EventDraft): Promise<void> {
-    const { publish, writer, retryBudgetMs = 30_000 } = this.#options;
-    const deadline = this.#now() + retryBudgetMs;
-    for (let tries = 0; this.#state.kind === "open"; tries++) {
-      const seq = this.#head.seq + 1;
-      const payload = encodeEvent(seq, draft);
-      const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
-      if (outcome.kind === "stored") return this.#accept({ payload, streamSeq: outcome.streamSeq, writer });
-      if (isUnheard(outcome)) this.#checkBudget(outcome, deadline);
-      else if (await this.#settle(seq, outcome, deadline)) return;
-      if (outcome.kind === "unavailable" || tries > 0) await backoff(tries);
+  /** Does what a phase is for. @returns what has come of it */
+  #do(phase: RunningPhase): AppenderInput | Promise<AppenderInput> {
+    switch (phase) {
+      case "ready":
+        return this.#choose();
+      case "publishing":
+        return this.#publish();
+      case "conflicted":
+      case "unacknowledged":
+        return this.#findPublished();
+      case "backing_off":
+        return this.#backOff();
+      case "rereading":
+        return pauseAfter(this.#reads++);
+      case "catching_up":
+        return this.#catchUp();
     }
   }
 
-  /** Finds out what became of our event `seq`. Returns whether it is stored. */
-  async #settle(seq: number, outcome: PublishOutcome, deadline: number): Promise<boolean> {
-    const { writer } = this.#options;
-    for (let tries = 0; ; tries++) {
-      try {
-        const tail = await this.#readTail();
-        if (!tail) return false;
-        const judgement = resolvePublish(tail, { writer, seq });
-        if (judgement.kind === "landed") this.#accept(judgement.event);
-        this.#acceptOthers(judgement.others);
-        if (tail.length === 0) this.#checkBudget(outcome, deadline);
-        return judgement.kind === "landed";
-      } catch (error) {
-        if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
-        this.#checkBudget(outcome, deadline);
-        // Without a leader there is no answer to wait for: the next publish finds out.
-        if (outcome.kind === "unavailable") return false;
-        await backoff(tries);
-      }
+  /** What has merely been asked for can wait: a publish finds out by itself whether others have stored anything. */
+  #choose(): AppenderInput {
+    if (this.#isBehind) return "read";
+    this.#draft = this.#queue.shift();
+    if (!this.#draft) return this.#syncWanted ? "read" : "nothing";
+    this.#publishes = 0;
+    this.#deadline = this.#now() + (this.#options.retryBudgetMs ?? RETRY_BUDGET_MS);
+    return "draft";
+  }
+
+  async #publish(): Promise<AppenderInput> {
+    const { publish, writer } = this.#options;
+    if (!this.#draft) throw new RepriseError("internal", "An appender publishes without a draft.");
+    const payload = encodeEvent(this.#head.seq + 1, this.#draft);
+    const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
+    if (outcome.kind === "stored") {
+      this.#accept({ payload, streamSeq: outcome.streamSeq, writer });
+      return "stored";
+    }
+    this.#unstored = outcome;
+    this.#reads = 0;
+    if (outcome.kind === "conflict") return "conflict";
+    if (outcome.reason !== "no_responders") return "unacknowledged";
+    // The message has reached no server that could store it. An earlier publish of the same event may have.
+    this.#checkBudget();
+    return "unheard";
+  }
+
+  /** Finds out whether the event that was published is stored. */
+  async #findPublished(): Promise<AppenderInput> {
+    try {
+      const tail = await this.#readTail();
+      if (!tail) return "ended";
+      const judgement = resolvePublish(tail, { writer: this.#options.writer, seq: this.#head.seq + 1 });
+      if (judgement.kind === "landed") this.#accept(judgement.event);
+      if (this.#isFencedBy(judgement.others)) return "ended";
+      if (tail.length === 0) this.#checkBudget();
+      return judgement.kind;
+    } catch (error) {
+      throwUnlessUnavailable(error);
+      this.#checkBudget();
+      return "no_leader";
     }
   }
 
-  async #catchUp(): Promise<void> {
+  /** After the first conflict there is nothing to wait for: the event behind the head is known. */
+  #backOff(): AppenderInput | Promise<AppenderInput> {
+    const publishes = this.#publishes++;
+    return publishes === 0 && this.#unstored?.kind === "conflict" ? "waited" : pauseAfter(publishes);
+  }
+
+  async #catchUp(): Promise<AppenderInput> {
     const { leader, ref } = this.#options;
     this.#syncWanted = false;
     this.#observedSeq = -1;
     try {
-      if (isHead(await leader.readLast(ref), this.#head)) return;
-      this.#acceptOthers((await this.#readTail()) ?? []);
+      if (isHead(await leader.readLast(ref), this.#head)) return "caught_up";
+      const tail = await this.#readTail();
+      return !tail || this.#isFencedBy(tail) ? "ended" : "caught_up";
     } catch (error) {
+      throwUnlessUnavailable(error);
       // It is not repeated here: the worker syncs at every heartbeat.
-      if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
+      return "caught_up";
     }
   }
 
@@ -213,37 +272,43 @@ export class Appender {
     this.#options.onStored?.(event);
   }
 
-  #acceptOthers(events: readonly StoredEvent[]): void {
+  /** Accepts other writers' events, up to one that ends this appender. */
+  #isFencedBy(events: readonly StoredEvent[]): boolean {
     for (const stored of events) {
       this.#accept(stored);
-      const event = decodeEvent(stored.payload);
-      if (this.#options.isFence(event)) return this.#end({ kind: "fenced", by: event });
+      const by = decodeEvent(stored.payload);
+      if (!this.#options.isFence(by)) continue;
+      this.#end({ kind: "fenced", by });
+      return true;
     }
+    return false;
   }
 
-  #checkBudget(outcome: PublishOutcome, deadline: number): void {
-    if (this.#now() < deadline) return;
+  /** @throws RepriseError `broker_unavailable` when the draft has been retried for long enough */
+  #checkBudget(): void {
+    if (this.#now() < this.#deadline) return;
+    const outcome = this.#unstored;
     const why =
-      outcome.kind === "unavailable" ? `${outcome.reason} ${outcome.detail ?? ""}`.trim() : outcome.kind;
+      outcome?.kind === "unavailable" ? `${outcome.reason} ${outcome.detail ?? ""}`.trim() : outcome?.kind;
     throw new RepriseError(
       "broker_unavailable",
       `The log could not be written within the retry budget: ${why}.`,
     );
   }
 
-  #end(state: AppenderState): void {
+  #end(state: AppenderState): "ended" {
     this.#state = state;
     this.#queue.clear();
     this.#options.onEnd?.(state);
+    return "ended";
   }
 }
 
-/** Whether the message has reached no server that could store it. An earlier publish of the same event may have. */
-function isUnheard(outcome: PublishOutcome): boolean {
-  return outcome.kind === "unavailable" && outcome.reason === "no_responders";
+async function pauseAfter(tries: number): Promise<"waited"> {
+  await pause(backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS));
+  return "waited";
 }
 
-/** Up to 250 ms, doubling from 5 ms: an election lasts seconds, a replica's lag milliseconds. */
-function backoff(tries: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.min(250, 5 * 2 ** Math.min(tries, 6))));
+function throwUnlessUnavailable(error: unknown): void {
+  if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
 }

@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import { type GenerationRef, peekSeq } from "@reprise/protocol";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import { EMPTY_LOG, isHead, type LogHead, toHead } from "./log-head.ts";
@@ -41,7 +42,7 @@ export async function findRemainingLog(
   ref: GenerationRef,
   head: LogHead,
 ): Promise<RemainingLog | undefined> {
-  await new Promise((resolve) => setTimeout(resolve, RECHECK_MS));
+  await pause(RECHECK_MS);
   if (await readAfterHead(leader, ref, head)) return undefined;
   const events = await leader.readTail(ref, 0);
   const [oldest] = events;
