@@ -1,13 +1,11 @@
-import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { createInbox } from "@nats-io/transport-node";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { deliveriesOf } from "../nats/ack-subject.ts";
-import { watchConnection } from "../nats/watch-connection.ts";
+import { type PullEnd, PullLoop, type PullRequest, RENEW_MS } from "../nats/pull-loop.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { JobMemory } from "./job-memory.ts";
 import { type JobSlot, JobSlots } from "./job-slot.ts";
 import { PullCredit } from "./pull-credit.ts";
-import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 /** A job that this worker holds until it gives it up, or dies. */
 export interface Job {
@@ -58,18 +56,6 @@ export interface Puller {
  * handed to that same worker again.
  */
 const PULL_EXPIRES_MS = 30_000;
-/** How often the broker sends a heartbeat for a pull request, and how often requests are renewed. */
-const HEARTBEAT_MS = 1_000;
-/** Pull requests live in the memory of the queue's leader. After so many renewals without an answer they are lost. */
-const MOST_SILENT_RENEWALS = 3;
-/** Statuses of the broker's answers to a pull request. */
-const HEARTBEAT = 100;
-const EXPIRED = 408;
-/** With a count of what was not used: the next job has more bytes than the rest of the request. */
-const ENDED = 409;
-/** No responders: the queue has no leader at the moment, or a store that was rolled back has lost the consumer. */
-const UNHEARD = 503;
-
 /**
  * Works off one model's queue. A pull request waits at the broker for every free slot, so that a job is handed out the moment
  * it arrives; there is never a job here without a slot to run it.
@@ -82,46 +68,43 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   const expiresMs = Math.min(PULL_EXPIRES_MS, ackWaitMs / 2);
   const running = new Set<Promise<void>>();
   const credit = new PullCredit(slots);
-  const jobSlots = new JobSlots(credit, () => pull());
+  const jobSlots = new JobSlots(credit, () => loop.pull());
   let stopped = false;
-  let silentRenewals = 0;
   let reopening = false;
-  let subscription: Subscription = listen();
+  const loop = new PullLoop({
+    connection,
+    stream: JOBS_STREAM,
+    consumer,
+    nextRequest,
+    isAsking() {
+      credit.expire(Date.now());
+      return credit.isAsking;
+    },
+    onMessage: receive,
+    onEnd: receiveEnd,
+    onLost: () => credit.unused(Number.POSITIVE_INFINITY),
+    onError,
+  });
 
-  function listen(): Subscription {
-    return subscribeGuarded(connection, createInbox(), { onMessage: receive, onError });
-  }
-
-  function pull(): void {
-    const share = stopped ? undefined : credit.request(Date.now(), expiresMs, memory.free);
-    if (!share) return;
-    const request = JSON.stringify({
-      batch: share.batch,
-      max_bytes: share.maxBytes,
-      expires: expiresMs * 1_000_000,
-      // The broker refuses a request that would expire before its second heartbeat.
-      idle_heartbeat: Math.min(HEARTBEAT_MS, expiresMs / 2) * 1_000_000,
-    });
-    connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${consumer}`, request, {
-      reply: subscription.getSubject(),
-    });
+  function nextRequest(): PullRequest | undefined {
+    const share = credit.request(Date.now(), expiresMs, memory.free);
+    return (
+      share && {
+        batch: share.batch,
+        max_bytes: share.maxBytes,
+        expires: expiresMs * 1_000_000,
+        idle_heartbeat: Math.min(RENEW_MS, expiresMs / 2) * 1_000_000,
+      }
+    );
   }
 
   function receive(msg: Msg): void {
-    silentRenewals = 0;
-    const status = msg.headers?.code ?? 0;
-    if (status === HEARTBEAT) return;
-    if (status !== 0) {
-      // Everything else ends a pull request and says how much of it was not used; 503 ends it unheard.
-      const unused = msg.headers?.get("Nats-Pending-Messages");
-      credit.unused(Number(unused || Number.POSITIVE_INFINITY));
-      // What has expired, or was too small, is asked for again at once; after an error the next renewal is soon enough.
-      if (status === EXPIRED || (status === ENDED && unused)) pull();
-      if (status === UNHEARD) void reopen();
-      return;
-    }
     const delivered = toDelivered(connection, msg);
-    if (!delivered) {
+    if (delivered) {
+      const slot = stopped ? undefined : jobSlots.take(msg.data.length);
+      if (slot) start(delivered, slot);
+      else delivered.release();
+    } else {
       onError(
         new RepriseError(
           "protocol_violation",
@@ -129,14 +112,16 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
         ),
       );
       credit.unused(1);
-      pull();
-      return;
     }
-    const slot = stopped ? undefined : jobSlots.take(msg.data.length);
-    if (slot) start(delivered, slot);
-    else delivered.release();
     // One request may have held all bytes that can be under way.
-    pull();
+    loop.pull();
+  }
+
+  function receiveEnd({ reason, unused }: PullEnd): void {
+    credit.unused(unused);
+    if (reason === "expired") loop.pull();
+    // The queue has no leader at the moment, or a store that was rolled back has lost the consumer.
+    if (reason === "no_responders") void reopen();
   }
 
   async function reopen(): Promise<void> {
@@ -167,38 +152,14 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     running.add(ended);
   }
 
-  /** The broker forgets pull requests when the connection breaks or a leader dies; a new inbox keeps late answers to old ones apart. */
-  function restart(): void {
-    subscription.unsubscribe();
-    subscription = listen();
-    credit.unused(Number.POSITIVE_INFINITY);
-    silentRenewals = 0;
-    pull();
-  }
-
-  /**
-   * Counts renewals, not time: a process that was asleep hears what has come meanwhile before its next renewal but one. Only
-   * then would a new inbox throw away jobs that have arrived.
-   */
-  function renew(): void {
-    credit.expire(Date.now());
-    silentRenewals = credit.isAsking ? silentRenewals + 1 : 0;
-    if (silentRenewals > MOST_SILENT_RENEWALS) restart();
-    else pull();
-  }
-
-  watchConnection(connection, { onUp: () => !stopped && restart() });
-  const renewals = setInterval(renew, HEARTBEAT_MS);
-  const forgetMemory = memory.onFree(pull);
-  pull();
+  const forgetMemory = memory.onFree(() => loop.pull());
   return {
     stop() {
       if (stopped) return;
       stopped = true;
-      clearInterval(renewals);
       forgetMemory();
       // Jobs that are on their way still come, and are given back at once.
-      if (!connection.isClosed()) void subscription.drain();
+      loop.drain();
     },
     async idle() {
       while (running.size > 0) await Promise.allSettled(running);

@@ -1,5 +1,6 @@
+import { retry } from "@reprise/async";
 import { generationsStream, shardSubjects } from "@reprise/protocol";
-import { setTimeout as pause } from "node:timers/promises";
+import type { Msg } from "@nats-io/transport-node";
 import type { Broker } from "../nats/connection.ts";
 import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
 import { HEADER } from "../nats/header.ts";
@@ -17,13 +18,13 @@ export interface BackfillOptions {
   shard: number;
   afterStreamSeq: number;
   upToStreamSeq: number;
-  isStopped: () => boolean;
+  signal: AbortSignal;
   onMessage: (stored: BackfilledMessage) => void;
 }
 
 const READ_MESSAGES = 512;
 const READ_BYTES = 1_024 * 1_024;
-/** How long to retry for messages that the leader should have and no replica returns. */
+/** How long to look for messages that the leader should have and no replica returns. */
 const SEARCH_MS = 10_000;
 const SEARCH_PAUSE_MS = 20;
 
@@ -32,29 +33,42 @@ const SEARCH_PAUSE_MS = 20;
  * before it; one that has nothing may lag, so the leader is asked where the stream begins and ends.
  * @throws RepriseError `broker_unavailable`
  */
-export async function readBackfill(options: BackfillOptions): Promise<void> {
-  const { broker, shard, upToStreamSeq, isStopped, onMessage: onStored } = options;
-  const stream = generationsStream(shard);
-  const deadline = Date.now() + SEARCH_MS;
-  let last = options.afterStreamSeq;
-  while (last < upToStreamSeq && !isStopped()) {
-    const { messages } = await getBatchDirect(broker.reads, stream, {
-      afterStreamSeq: last,
-      subject: shardSubjects(shard).stored,
-      maxMessages: READ_MESSAGES,
-      maxBytes: READ_BYTES,
+export async function readBackfill({ onMessage, ...options }: BackfillOptions): Promise<void> {
+  const { upToStreamSeq, signal } = options;
+  for (let last = options.afterStreamSeq; last < upToStreamSeq;) {
+    const from = { ...options, afterStreamSeq: last };
+    const messages = await retry(() => readOn(from), {
+      pauseMs: SEARCH_PAUSE_MS,
+      budgetMs: SEARCH_MS,
+      signal,
     });
+    if (!messages || messages.length === 0) return;
     for (const msg of messages) {
       last = streamSeqOf(msg);
-      if (last > upToStreamSeq || isStopped()) return;
+      if (last > upToStreamSeq || signal.aborted) return;
       const subject = msg.headers?.get(HEADER.subject) ?? "";
       const storedAtMs = Date.parse(msg.headers?.get(HEADER.timeStamp) ?? "");
-      onStored({ subject, data: msg.data, streamSeq: last, storedAtMs });
+      onMessage({ subject, data: msg.data, streamSeq: last, storedAtMs });
     }
-    if (messages.length > 0) continue;
-    const { state } = await getStreamInfo(broker.reads, stream);
-    const isGone = upToStreamSeq < state.first_seq || last >= state.last_seq;
-    if (isGone || Date.now() > deadline) return;
-    await pause(SEARCH_PAUSE_MS);
   }
+}
+
+/** @returns the next messages; none when there are none left; undefined when the replica that answered lags behind the leader */
+async function readOn({
+  broker,
+  shard,
+  afterStreamSeq,
+  upToStreamSeq,
+}: Omit<BackfillOptions, "onMessage">): Promise<readonly Msg[] | undefined> {
+  const stream = generationsStream(shard);
+  const { messages } = await getBatchDirect(broker.reads, stream, {
+    afterStreamSeq,
+    subject: shardSubjects(shard).stored,
+    maxMessages: READ_MESSAGES,
+    maxBytes: READ_BYTES,
+  });
+  if (messages.length > 0) return messages;
+  const { state } = await getStreamInfo(broker.reads, stream);
+  const isGone = upToStreamSeq < state.first_seq || afterStreamSeq >= state.last_seq;
+  return isGone ? [] : undefined;
 }

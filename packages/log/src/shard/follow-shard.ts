@@ -1,13 +1,20 @@
 import type { Msg } from "@nats-io/transport-node";
+import { pause, retry } from "@reprise/async";
 import { type GenerationRef, generationsStream, isFillerSubject, parseLogSubject } from "@reprise/protocol";
-import { setTimeout as pause } from "node:timers/promises";
 import type { Broker } from "../nats/connection.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
 import { ShardAcks } from "./acks.ts";
+import { readBackfill } from "./backfill.ts";
 import { type DeliveryInfo, readAckSubject } from "./deliveries.ts";
+import {
+  BEGINNING,
+  type FollowerEffect,
+  type FollowerInput,
+  type FollowerState,
+  next,
+} from "./follower-phases.ts";
 import { ShardPulls } from "./pulls.ts";
 import { type ConsumerStart, GROUP, openShardConsumer, type ShardConsumerState } from "./state.ts";
-import { readBackfill } from "./backfill.ts";
 
 /** An event of a shard's logs, and whose it is. */
 export interface ShardEvent {
@@ -58,7 +65,7 @@ const UNPIN_MS = 2_000;
  * acknowledged. It goes on behind what it has handed out to a follower that died, since waiting for that would deliver it out of order,
  * and after 30 s. So a follower knows the place that it has reached, and reads from the stream itself what lies between that and the
  * next event that it is handed, or, after a takeover, between the last acknowledgement and that. What it has passed on already
- * it drops.
+ * it drops. `follower-phases.ts` has the table of its phases.
  *
  * A broker that is away is reported to `onError` as `broker_unavailable` every few seconds; the follower goes on when it is back.
  */
@@ -70,28 +77,20 @@ export async function followShard(options: ShardFollowerOptions): Promise<ShardF
   return new Follower(options);
 }
 
-interface Incoming extends DeliveryInfo {
-  /** Undefined for what is not an event of a log. */
-  readonly event: ShardEvent | undefined;
-}
+/** Undefined for what has a place in the stream and is not an event of a log. */
+type Found = ShardEvent | undefined;
 
 class Follower implements ShardFollower {
   readonly #options: ShardFollowerOptions;
   readonly #stream: string;
   readonly #pulls: ShardPulls;
   readonly #acks: ShardAcks;
-  /** All events up to here were passed on, or are dealt with. */
-  #last = 0;
-  /** Up to here the consumer has handed out to this follower or to those before it, processed or not. */
-  #handedOut = 0;
-  /** What was handed out while something else has to be known or read first. */
-  #held: Incoming[] = [];
-  /** Whether the consumer has to be asked where it is. */
-  #isUncertain = false;
-  #isSettling = false;
-  #isStopped = false;
+  /** Aborted when the follower is stopped, or its connection is closed for good. */
+  readonly #ended = new AbortController();
+  #state: FollowerState<Found> = BEGINNING;
   /** While it is down, the client drops requests silently. */
   #canRead = true;
+  #isRepeatDue = false;
   #passed: ShardEvent[] = [];
 
   constructor(options: ShardFollowerOptions) {
@@ -99,34 +98,30 @@ class Follower implements ShardFollower {
     this.#options = options;
     this.#stream = generationsStream(shard);
     this.#acks = new ShardAcks(broker.main, this.#stream, name);
-    const onUncertain = () => {
-      this.#isUncertain = true;
-      void this.#settle();
-    };
+    const onUncertain = () => this.#take({ kind: "uncertain" });
     this.#pulls = new ShardPulls({
       connection: broker.main,
       stream: this.#stream,
       consumer: name,
       onMessage: (msg) => this.#receive(msg),
-      onPinned: onUncertain,
-      onBroken: onUncertain,
-      onIdle: onUncertain,
+      onUncertain,
       onError,
     });
     watchConnection(broker.reads, {
       onDown: () => (this.#canRead = false),
       onUp: () => (this.#canRead = true),
     });
+    void broker.main.closed().then(() => this.#ended.abort());
     onUncertain();
   }
 
   ack(streamSeq: number): void {
-    this.#acks.acknowledge(Math.min(streamSeq, this.#last));
+    this.#take({ kind: "ack", streamSeq });
   }
 
   async stop(): Promise<void> {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
+    this.#take({ kind: "stop" });
+    this.#ended.abort();
     this.#pulls.stop();
   }
 
@@ -135,7 +130,8 @@ class Follower implements ShardFollower {
     await this.stop();
     if (main.isClosed()) return;
     try {
-      await this.#acks.flush();
+      const { acknowledged } = this.#state;
+      if (acknowledged > 0) await this.#acks.flush(acknowledged);
       if (this.#pulls.pinId === undefined) return;
       const unpin = `$JS.API.CONSUMER.UNPIN.${this.#stream}.${this.#options.name}`;
       await main.request(unpin, JSON.stringify({ group: GROUP }), { timeout: UNPIN_MS });
@@ -145,36 +141,48 @@ class Follower implements ShardFollower {
   }
 
   #receive(msg: Msg): void {
-    const delivery = readAckSubject(msg.reply ?? "");
-    const incoming = { ...delivery, event: this.#toEvent(msg.subject, msg.data, delivery) };
-    if (this.#isSettling) this.#held.push(incoming);
-    else if (incoming.streamSeq > this.#last + 1) {
-      this.#held.push(incoming);
-      void this.#settle();
-    } else this.#pass(incoming);
+    const { streamSeq, deliverySeq, storedAtMs } = readAckSubject(msg.reply ?? "");
+    const event = this.#toEvent(msg.subject, msg.data, { streamSeq, storedAtMs });
+    this.#take({ kind: "delivered", delivery: { streamSeq, deliverySeq, event } });
   }
 
-  #pass({ streamSeq, deliverySeq, event }: Incoming): void {
-    // Handed out for the second time: what was acknowledged was not heard.
-    if (streamSeq <= this.#acks.upTo) this.#acks.repeatSoon();
-    if (streamSeq <= this.#last) return;
-    this.#acks.add({ streamSeq, deliverySeq });
-    this.#passOn(streamSeq, event);
+  #take(input: FollowerInput<Found>): void {
+    const { phase } = this.#state;
+    const { state, effects } = next(this.#state, input);
+    this.#state = state;
+    if (state.phase !== phase) this.#pulls.isPaused = state.phase !== "live";
+    for (const effect of effects) this.#perform(effect);
   }
 
-  #passOn(streamSeq: number, event: ShardEvent | undefined): void {
-    this.#passOver(streamSeq - 1);
-    this.#last = streamSeq;
-    if (event && this.#passed.push(event) === 1) queueMicrotask(() => this.#flush());
-  }
-
-  /** Nothing is there any more up to this place. */
-  #passOver(streamSeq: number): void {
-    if (streamSeq <= this.#last) return;
-    const first = this.#last + 1;
-    this.#last = streamSeq;
-    this.#flush();
-    this.#tell(() => this.#options.onGap?.(first, streamSeq));
+  #perform(effect: FollowerEffect<Found>): void {
+    switch (effect.kind) {
+      case "pass":
+        if (effect.delivered) this.#acks.add(effect.delivered);
+        if (effect.event && this.#passed.push(effect.event) === 1) queueMicrotask(() => this.#flush());
+        break;
+      case "gap":
+        this.#flush();
+        this.#tell(() => this.#options.onGap?.(effect.first, effect.last));
+        break;
+      case "ask":
+        void this.#ask();
+        break;
+      case "read":
+        void this.#read(effect);
+        break;
+      case "acknowledge":
+        this.#acks.acknowledge(effect.upTo);
+        break;
+      case "repeat_ack":
+        this.#repeatAckSoon();
+        break;
+      case "recount":
+        this.#acks.recount(effect.from);
+        break;
+      case "give_back":
+        this.#acks.giveBack(effect.position);
+        break;
+    }
   }
 
   #flush(): void {
@@ -184,7 +192,7 @@ class Follower implements ShardFollower {
   }
 
   #tell(call: () => void): void {
-    if (this.#isStopped) return;
+    if (this.#state.phase === "stopped") return;
     try {
       call();
     } catch (error) {
@@ -192,90 +200,75 @@ class Follower implements ShardFollower {
     }
   }
 
-  /** Finds out what is uncertain and reads what is missing, until what is handed out can be passed on as it comes. */
-  async #settle(): Promise<void> {
-    if (this.#isSettling) return;
-    this.#isSettling = true;
-    this.#pulls.isPaused = true;
-    while (!this.#isStopped && !this.#options.broker.main.isClosed()) {
-      try {
-        if (this.#isUncertain) await this.#ask();
-        this.#passHeld();
-        const missing = this.#held[0] ? this.#held[0].streamSeq - 1 : this.#handedOut;
-        if (this.#isUncertain) continue;
-        if (missing <= this.#last) break;
-        if (this.#canRead) await this.#readUpTo(missing);
-        else await pause(DOWN_PAUSE_MS);
-      } catch (error) {
-        this.#options.onError(error);
-        await pause(RETRY_MS);
-      }
-    }
-    this.#isSettling = false;
-    this.#pulls.isPaused = false;
-  }
-
-  #passHeld(): void {
-    let count = 0;
-    for (; count < this.#held.length; count++) {
-      const incoming = this.#held[count]!;
-      if (incoming.streamSeq > this.#last + 1) break;
-      this.#pass(incoming);
-    }
-    this.#held.splice(0, count);
+  /** Once, however many events of one tick were handed out again. */
+  #repeatAckSoon(): void {
+    if (this.#isRepeatDue) return;
+    this.#isRepeatDue = true;
+    queueMicrotask(() => {
+      this.#isRepeatDue = false;
+      this.#acks.acknowledge(this.#state.acknowledged);
+    });
   }
 
   async #ask(): Promise<void> {
-    const { broker, name, startTime } = this.#options;
-    const start = () => (this.#acks.upTo > 0 ? { afterStreamSeq: this.#acks.upTo } : startOf(startTime));
-    this.#isUncertain = false;
+    const consumer = await retry(() => this.#readConsumer(), {
+      pauseMs: RETRY_MS,
+      signal: this.#ended.signal,
+    });
+    if (consumer) this.#take({ kind: "answered", consumer, ownPinId: this.#pulls.pinId });
+  }
+
+  async #readConsumer(): Promise<ShardConsumerState | undefined> {
+    const { broker, name, startTime, onError } = this.#options;
+    const start = () => {
+      const { acknowledged } = this.#state;
+      return acknowledged > 0 ? { afterStreamSeq: acknowledged } : startOf(startTime);
+    };
     try {
-      const state = await openShardConsumer(broker.main, this.#stream, name, start);
-      this.#learn(state);
+      return await openShardConsumer(broker.main, this.#stream, name, start);
     } catch (error) {
-      this.#isUncertain = true;
-      throw error;
+      onError(error);
+      return undefined;
     }
   }
 
-  #learn({ delivered, acknowledged, unacknowledged, pending, pinId }: ShardConsumerState): void {
-    const known = this.#last;
-    // The stream ends before what was seen here: it has lost events, and what comes is taken as new.
-    if (delivered.streamSeq + pending < known) this.#last = acknowledged.streamSeq;
-    // What other followers have acknowledged is dealt with.
-    this.#last = Math.max(this.#last, acknowledged.streamSeq);
-    // A consumer that has handed out less than was seen here has been set back, and counts its deliveries anew.
-    if (delivered.streamSeq < known || this.#last !== known) this.#acks.restart(acknowledged, this.#last);
-    const isFed = pinId !== undefined && pinId === this.#pulls.pinId;
-    this.#handedOut = isFed ? delivered.streamSeq : 0;
-    // A follower has died with events that the consumer redelivers only after its ack wait. Handing back the first of them makes the
-    // broker choose the follower that is fed next.
-    if (pinId === undefined && unacknowledged > 0) {
-      this.#acks.giveBack({
-        streamSeq: acknowledged.streamSeq + 1,
-        deliverySeq: acknowledged.deliverySeq + 1,
-      });
-    } else if (this.#acks.upTo > acknowledged.streamSeq) this.#acks.repeat();
+  async #read(range: { afterStreamSeq: number; upToStreamSeq: number }): Promise<void> {
+    const isFilled = this.#canRead ? await this.#backfill(range) : await this.#pause(DOWN_PAUSE_MS);
+    if (!this.#ended.signal.aborted) this.#take({ kind: isFilled ? "filled" : "not_filled" });
   }
 
-  /** Passes on what lies in the stream up to there. */
-  async #readUpTo(missing: number): Promise<void> {
-    await readBackfill({
-      ...this.#options,
-      afterStreamSeq: this.#last,
-      upToStreamSeq: missing,
-      isStopped: () => this.#isStopped,
-      onMessage: ({ subject, data, ...place }) =>
-        this.#passOn(place.streamSeq, this.#toEvent(subject, data, place)),
-    });
-    if (!this.#isStopped) this.#passOver(missing);
+  async #backfill(range: { afterStreamSeq: number; upToStreamSeq: number }): Promise<boolean> {
+    const { broker, shard, onError } = this.#options;
+    try {
+      await readBackfill({
+        broker,
+        shard,
+        ...range,
+        signal: this.#ended.signal,
+        onMessage: ({ subject, data, streamSeq, storedAtMs }) =>
+          this.#take({
+            kind: "stored",
+            streamSeq,
+            event: this.#toEvent(subject, data, { streamSeq, storedAtMs }),
+          }),
+      });
+      return true;
+    } catch (error) {
+      onError(error);
+      return this.#pause(RETRY_MS);
+    }
+  }
+
+  async #pause(ms: number): Promise<false> {
+    await pause(ms, this.#ended.signal);
+    return false;
   }
 
   #toEvent(
     subject: string,
     data: Uint8Array,
     { streamSeq, storedAtMs }: Pick<DeliveryInfo, "streamSeq" | "storedAtMs">,
-  ): ShardEvent | undefined {
+  ): Found {
     try {
       return { ref: parseLogSubject(subject), payload: Uint8Array.from(data), streamSeq, storedAtMs };
     } catch (error) {
