@@ -31,6 +31,7 @@ function recordingSocket(room = Infinity) {
   const socket: SseSocket = {
     writeFrames: (chunks) => record([...unwrapChunks(chunks)].join("")),
     writeText: record,
+    together: (write) => write(),
     end: () => void ends.push("end"),
     breakOff: () => void ends.push("breakOff"),
     onDrain: (listener) => (onDrain = listener),

@@ -75,6 +75,13 @@ export class LiveStream extends SseStream implements Position {
   }
 
   #pump(): void {
+    const { cache, socket } = this.#options;
+    // The last frames leave together with the end of the response.
+    if (cache.isOver) socket.together(() => this.#send());
+    else this.#send();
+  }
+
+  #send(): void {
     const { cache } = this.#options;
     // A reader that is slow, or does not read at all, does not get what was erased.
     if (cache.failure?.code === "generation_erased") return this.fail(cache.failure);

@@ -10,6 +10,8 @@ export interface SseSocket {
   writeFrames(chunks: Buffer): boolean;
   /** Sends complete lines of our own: heartbeats, `retry:`, errors. */
   writeText(text: string): boolean;
+  /** What is written during the call leaves together: each write by itself is a call of the system. */
+  together(write: () => void): void;
   /** Ends the response in order: the client knows that the generation has ended. */
   end(): void;
   /** Breaks the connection, once what was written has left: the client knows that there is more, and comes back. */
@@ -27,9 +29,12 @@ export function openSseSocket(
   status: number,
   headers: Record<string, string>,
 ): SseSocket {
+  const { socket } = response;
+  // The head leaves at the end of this tick, together with what there is to send.
+  socket?.cork();
+  process.nextTick(() => socket?.uncork());
   response.writeHead(status, { ...headers, ...SSE_HEADERS });
   response.flushHeaders();
-  const socket = response.socket;
   return socket && response.chunkedEncoding ? chunkedSocket(response, socket) : plainSocket(response);
 }
 
@@ -40,6 +45,11 @@ function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
   return {
     writeFrames: (chunks) => socket.write(chunks),
     writeText: (text) => socket.write(encodeChunk(text)),
+    together(write) {
+      socket.cork();
+      write();
+      socket.uncork();
+    },
     end: () => response.end(),
     // Without the last chunk, the end of the connection is an error to the client.
     breakOff() {
@@ -72,6 +82,7 @@ function plainSocket(response: ServerResponse): SseSocket {
       return ready;
     },
     writeText: (text) => response.write(text),
+    together: (write) => write(),
     end: () => response.end(),
     breakOff: () => (response.socket ? resetSocket(response.socket) : void response.destroy()),
     onDrain: (listener) => response.on("drain", listener),
