@@ -1,4 +1,5 @@
 export { Appender, type AppenderOptions, type AppenderState } from "./append/appender.ts";
+export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
 export { BrokerAvailability, type BrokerAvailabilityOptions } from "./nats/broker-availability.ts";
 export { type BrokerAccess, type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
