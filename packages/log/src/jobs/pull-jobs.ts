@@ -1,6 +1,7 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { deliveriesOf } from "../nats/ack-subject.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { type PullEnd, PullLoop, type PullRequest, RENEW_MS } from "../nats/pull-loop.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
 import { JobMemory } from "./job-memory.ts";
@@ -19,7 +20,7 @@ export interface Job {
   readonly deliveries: number;
   /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
   working(): void;
-  /** The job is done for good. Resolves when the broker has heard it, or has not for 2 s: then the job comes back. */
+  /** The job is done for good. Resolves when the broker has heard it, or has not for 2 s, or is away: then the job comes back. */
   ack(): Promise<void>;
   /** Gives the job back, to be handed out again at once or after a while. */
   release(delayMs?: number): void;
@@ -56,6 +57,7 @@ export interface Puller {
  * handed to that same worker again.
  */
 const PULL_EXPIRES_MS = 30_000;
+const ACK_TIMEOUT_MS = 2_000;
 /**
  * Works off one model's queue. A pull request waits at the broker for every free slot, so that a job is handed out the moment
  * it arrives; there is never a job here without a slot to run it.
@@ -199,11 +201,8 @@ function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefine
     deliveries: deliveriesOf(reply),
     working: () => say("+WPI"),
     async ack() {
-      try {
-        await connection.request(reply, "+ACK", { timeout: 2_000 });
-      } catch {
-        // The broker is away, or has lost the job. It comes back if it is there, and is found to be done.
-      }
+      // Without an answer the broker is away, or has lost the job. It comes back if it is there, and is found to be done.
+      if (!connection.isDraining()) await inboxOf(connection).ask(reply, "+ACK", ACK_TIMEOUT_MS);
     },
     release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
   };
