@@ -3,7 +3,11 @@ import { expect, test } from "vitest";
 import { Thread } from "./thread.ts";
 
 const script = new URL("./thread.fixture.ts", import.meta.url);
-const start = (greeting = "Hello") => new Thread({ script, data: { greeting } });
+const rethrow = (error: unknown) => {
+  throw error;
+};
+const start = (greeting = "Hello", onError: (error: unknown) => void = rethrow) =>
+  new Thread({ script, data: { greeting }, onError });
 
 test("answers calls, in whatever order they end", async () => {
   await using thread = start();
@@ -61,4 +65,11 @@ test("counts for how long the thread was busy", async () => {
   await using thread = start();
   await thread.call("greet", "world");
   expect(thread.busyMs).toBeGreaterThan(0);
+});
+
+test("tells what goes wrong beside all calls", async () => {
+  const told = Promise.withResolvers<unknown>();
+  await using thread = start("Hello", told.resolve);
+  await thread.call("complain", undefined);
+  expect(await told.promise).toMatchObject({ code: "broker_unavailable", message: "away" });
 });
