@@ -3,7 +3,7 @@ import { encodeEvent, type EventDraft, logSubject, parseTenantId } from "@repris
 import { requested } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
-import { createGeneration, type CreateOptions } from "./create-generation.ts";
+import { createGeneration, type CreateOptions, newGenerationRef } from "./create-generation.ts";
 
 const { pauses } = vi.hoisted(() => ({ pauses: vi.fn<(ms?: number) => void>() }));
 vi.mock("node:timers/promises", async (original) => {
@@ -29,8 +29,7 @@ function create(log: GenerationLog, options: Partial<CreateOptions> = {}) {
   return createGeneration({
     log,
     ruleSets: createRuleSetStore(log.publish, 3_600_000),
-    shards: 2,
-    tenant: parseTenantId("acme"),
+    ref: newGenerationRef(parseTenantId("acme"), options.idempotencyKey, 2),
     tenantPolicy: {},
     request: REQUEST,
     idempotencyKey: undefined,

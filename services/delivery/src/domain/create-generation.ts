@@ -33,8 +33,8 @@ export interface CreateOptions {
   ruleSets: RuleSetStore;
   /** The classifiers that rules may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
-  shards: number;
-  tenant: TenantId;
+  /** Its id as `newGenerationRef` makes it. */
+  ref: GenerationRef;
   tenantPolicy: Policy;
   request: GenerationRequest;
   idempotencyKey: string | undefined;
@@ -46,16 +46,28 @@ export interface CreateOptions {
   connection: Broker["main"];
   onError: (error: unknown) => void;
   /** Called before anything of a new generation is sent to the broker. */
-  onCreating?: ((ref: GenerationRef) => void) | undefined;
+  onCreating?: (() => void) | undefined;
 }
 
 export interface Created {
-  ref: GenerationRef;
   requested: RequestedEvent;
   /** Whether the generation existed before this call. */
   joined: boolean;
   /** Its seq 0, as it is stored. */
   first: Pick<StoredEvent, "payload" | "streamSeq">;
+}
+
+/** The id of a generation that is to be created: a new one, or the one that the tenant's key stands for. */
+export function newGenerationRef(
+  tenant: TenantId,
+  idempotencyKey: string | undefined,
+  shards: number,
+): GenerationRef {
+  const generation =
+    idempotencyKey === undefined
+      ? createGenerationId(randomBytes(17), shards)
+      : deriveGenerationId(tenant, idempotencyKey, shards, sha256);
+  return { tenant, generation };
 }
 
 /** How long to wait while the log has no leader: no event tells of a new one. */
@@ -74,17 +86,11 @@ const OTHERS_MS = 1_000;
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, request, idempotencyKey, joinOnly } =
-    options;
-  const generation =
-    idempotencyKey === undefined
-      ? createGenerationId(randomBytes(17), shards)
-      : deriveGenerationId(tenant, idempotencyKey, shards, sha256);
-  const ref: GenerationRef = { tenant, generation };
+  const { log, ruleSets, classifiers, ref, tenantPolicy, request, idempotencyKey, joinOnly } = options;
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
     if (first)
-      return { ref, requested: assertSameRequest(toRequested(first.payload), request), joined: true, first };
+      return { requested: assertSameRequest(toRequested(first.payload), request), joined: true, first };
   }
   if (joinOnly) {
     throw new RepriseError(
@@ -97,9 +103,9 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   }
 
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
-  const moderation = await keepModeration(ruleSets, tenant, policies);
-  const { requested, payload } = encodeRequested(ref, options, moderation);
-  options.onCreating?.(ref);
+  const moderation = await keepModeration(ruleSets, ref.tenant, policies);
+  const { requested, payload } = encodeRequested(options, moderation);
+  options.onCreating?.();
   const { duplicate } = await enqueueJob(log.publish, {
     model: request.model,
     ref,
@@ -110,7 +116,6 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   // A worker that was faster has written what its job holds, which is ours too.
   const isOurs = Buffer.compare(first.payload, payload) === 0;
   return {
-    ref,
     requested: isOurs ? requested : assertSameRequest(toRequested(first.payload), request),
     joined: duplicate,
     first,
@@ -158,11 +163,10 @@ function ignoreUnavailable(error: unknown): undefined {
 }
 
 function encodeRequested(
-  ref: GenerationRef,
   options: CreateOptions,
   moderation: EffectiveModeration | undefined,
 ): { requested: RequestedEvent; payload: Uint8Array } {
-  const { request, tenantPolicy, idempotencyKey, traceparent, now } = options;
+  const { ref, request, tenantPolicy, idempotencyKey, traceparent, now } = options;
   const draft = {
     type: "generation.requested" as const,
     tenant: ref.tenant,
