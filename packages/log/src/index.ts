@@ -46,7 +46,7 @@ export { clearTextIntervals, readTextIntervals } from "./erasure/text-interval.t
 export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./erasure/fill-stream.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export type { RemainingLog } from "./append/rollback.ts";
-export { readPolicy } from "./read/requested-policy.ts";
+export { readPolicy, toEffectivePolicy } from "./read/requested-policy.ts";
 export { type PresenceFeedOptions, subscribePresence } from "./presence/presence-feed.ts";
 export { type ErasureFeedOptions, subscribeErasures } from "./erasure/erasure-feed.ts";
 export { type OpsTopic, recordOps } from "./audit-rpc/ops-recording.ts";

@@ -28,16 +28,22 @@ export function readRequestMetadata(requested: Uint8Array): RequestMetadata | un
   if (!event) return undefined;
   const { created_at, request } = event;
   const { model = "", metadata } = request ?? {};
-  const policy = effectivePolicySchema.safeParse(event.policy ?? {});
-  if (!policy.success) {
-    const message = "This node is older than the generation's policy and can't read it; a newer node can.";
-    throw new RepriseError("policy_unsupported", message, { retryAfterMs: RETRY_AFTER_MS });
-  }
   return {
     created_at: created_at ?? "",
     request: { model, ...(metadata && { metadata }) },
-    policy: policy.data,
+    policy: toEffectivePolicy(event),
   };
+}
+
+/**
+ * The policy of a seq-0 event that is decoded already, with defaults for missing fields.
+ * @throws RepriseError `policy_unsupported` when a later version wrote it
+ */
+export function toEffectivePolicy({ policy }: { readonly policy?: unknown }): EffectivePolicy {
+  const parsed = effectivePolicySchema.safeParse(policy ?? {});
+  if (parsed.success) return parsed.data;
+  const message = "This node is older than the generation's policy and can't read it; a newer node can.";
+  throw new RepriseError("policy_unsupported", message, { retryAfterMs: RETRY_AFTER_MS });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { isHeld, type Job, type LogSnapshot, readPolicy, storeCheckpoint } from "@reprise/log";
+import { isHeld, type Job, type LogSnapshot, storeCheckpoint, toEffectivePolicy } from "@reprise/log";
 import {
   decodeEvent,
   DEFAULT_POLICY,
@@ -58,11 +58,10 @@ export async function planRun(
 function readRequested(first: Uint8Array | undefined): RequestedEvent | undefined {
   if (!first || peekSeq(first) !== 0) return undefined;
   const event = decodeEvent(first);
-  const policy = readPolicy(first);
-  if (!policy || !isKnownEvent(event) || event.type !== "generation.requested") {
+  if (!isKnownEvent(event) || event.type !== "generation.requested") {
     throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
   }
-  return { ...event, policy };
+  return { ...event, policy: toEffectivePolicy(event) };
 }
 
 function toPlan(
