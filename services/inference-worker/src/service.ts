@@ -10,10 +10,10 @@ import {
 } from "@reprise/log";
 import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
-import { type EngineReport, logEngineReport } from "./run/engine-report.ts";
+import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run/run-generation.ts";
-import type { RunLog } from "./run/run-log.ts";
+import type { RunLog } from "./run/log/run-log.ts";
 
 export type { Engine } from "./engines/engine.ts";
 export type { ServedModel } from "./model-queues.ts";

@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
-import type { EngineOutcome } from "../run/run-engine.ts";
+import type { EngineOutcome } from "../run/turn/run-engine.ts";
 import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
 import type { EngineChoice } from "../model-queues.ts";
 import { RunTranscript } from "./run-transcript.ts";

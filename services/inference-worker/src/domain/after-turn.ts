@@ -6,7 +6,7 @@ import {
   type TimeoutName,
   type Usage,
 } from "@reprise/protocol";
-import type { EngineOutcome } from "../run/run-engine.ts";
+import type { EngineOutcome } from "../run/turn/run-engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
 import type { EngineChoice } from "../model-queues.ts";

@@ -2,9 +2,9 @@ import { type AppenderState, enqueueJob } from "@reprise/log";
 import { isTerminal } from "@reprise/protocol";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { Run } from "./open-run.ts";
-import { recoverLog } from "./recover-log.ts";
+import { recoverLog } from "./log/recover-log.ts";
 import type { RunResult, StalePlan } from "./run-context.ts";
-import { isFence } from "./run-log.ts";
+import { isFence } from "./log/run-log.ts";
 
 type RolledBack = Extract<AppenderState, { kind: "rolled_back" }>;
 

@@ -6,7 +6,7 @@ import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { createPace, type Pace } from "./pace.ts";
 import type { RunContext } from "./run-context.ts";
-import { RunLog } from "./run-log.ts";
+import { RunLog } from "./log/run-log.ts";
 import { RunRequest } from "./run-request.ts";
 
 /** What a run begins with: an attempt, or the end at once. */

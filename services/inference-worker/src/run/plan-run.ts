@@ -13,10 +13,10 @@ import {
 import { type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
-import { loadLog } from "./load-log.ts";
+import { loadLog } from "./log/load-log.ts";
 import { type FirstStep, openRun, type Run } from "./open-run.ts";
 import type { RunContext } from "./run-context.ts";
-import { foldLog } from "./run-log.ts";
+import { foldLog } from "./log/run-log.ts";
 
 interface PlanInput {
   readonly job: Job;

@@ -5,9 +5,9 @@ import { retryDelayMs } from "../domain/retry-delay.ts";
 import { UsageTally } from "../domain/usage.ts";
 import { type EngineChoice, engineOf } from "../model-queues.ts";
 import { createNonce } from "./attempt-nonce.ts";
-import { awaitToolResults } from "./await-tool-results.ts";
+import { awaitToolResults } from "./turn/await-tool-results.ts";
 import { readSettled, type Run } from "./open-run.ts";
-import { takeTurn } from "./take-turn.ts";
+import { takeTurn } from "./turn/take-turn.ts";
 
 /**
  * The second step: one worker's attempts at a generation, one behind the other. Each is begun in the log, takes its turns, and is followed

@@ -1,7 +1,7 @@
 import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
 import type { GenerationId, WorkerId } from "@reprise/protocol";
-import type { EngineReport } from "./engine-report.ts";
-import type { RunLog } from "./run-log.ts";
+import type { EngineReport } from "./turn/engine-report.ts";
+import type { RunLog } from "./log/run-log.ts";
 
 /** What all runs of a worker share. */
 export interface RunContext {

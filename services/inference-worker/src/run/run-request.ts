@@ -1,5 +1,5 @@
 import { decodeEvent, type GenerationRequest, isKnownEvent, RepriseError } from "@reprise/protocol";
-import type { RunLog } from "./run-log.ts";
+import type { RunLog } from "./log/run-log.ts";
 
 /**
  * The request of a generation that runs. Its bytes are in the log's checkpoint, and nowhere else in the process: one that waits for a

@@ -34,7 +34,7 @@ import {
 import { createLogger, createMetrics } from "@reprise/service";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
 import { vi } from "vitest";
-import type { EngineReport } from "../run/engine-report.ts";
+import type { EngineReport } from "../run/turn/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import type { RunContext, RunResult } from "../run/run-context.ts";

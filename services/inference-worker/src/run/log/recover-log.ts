@@ -1,7 +1,7 @@
 import type { RemainingLog } from "@reprise/log";
-import { planRecovery } from "../domain/plan-recovery.ts";
-import { createNonce } from "./attempt-nonce.ts";
-import type { Run } from "./open-run.ts";
+import { planRecovery } from "../../domain/plan-recovery.ts";
+import { createNonce } from "../attempt-nonce.ts";
+import type { Run } from "../open-run.ts";
 import { RunLog } from "./run-log.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Engine, type EngineEvent, NO_PROGRESS } from "../engines/engine.ts";
-import { EngineError } from "../engines/engine-error.ts";
-import type { Pace } from "./pace.ts";
+import { type Engine, type EngineEvent, NO_PROGRESS } from "../../engines/engine.ts";
+import { EngineError } from "../../engines/engine-error.ts";
+import type { Pace } from "../pace.ts";
 import { type EngineRun, runEngine } from "./run-engine.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
 
 /* In virtual time, without a broker: what is the engine's silence and what is not. */
 

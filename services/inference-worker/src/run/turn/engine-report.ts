@@ -1,6 +1,6 @@
 import type { GenerationId, RepriseError } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
-import { EngineError } from "../engines/engine-error.ts";
+import { EngineError } from "../../engines/engine-error.ts";
 
 /** What the operator is told of an engine, and readers are not: why it has failed, or what of its answer no event has a place for. */
 export type EngineReport = {

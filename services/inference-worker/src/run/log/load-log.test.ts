@@ -3,8 +3,8 @@ import type { GenerationLog, Job, LogReader } from "@reprise/log";
 import { encodeEvent, type GenerationRef, logSubject, parseWorkerId } from "@reprise/protocol";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { loadLog } from "./load-log.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
-import { openWorld, type World } from "../testing/world.ts";
+import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { openWorld, type World } from "../../testing/world.ts";
 
 let world: World;
 beforeAll(async () => {

@@ -2,11 +2,11 @@ import { createGenerationId, parseGenerationId, RepriseError } from "@reprise/pr
 import { createLogger } from "@reprise/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type EngineReport, logEngineReport } from "./engine-report.ts";
-import { EngineError } from "../engines/engine-error.ts";
-import { content, frame } from "../engines/testing/chat-frames.ts";
-import { startMisbehavingServer, type Answer } from "../engines/testing/misbehaving-server.ts";
-import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
-import { openWorld, type World } from "../testing/world.ts";
+import { EngineError } from "../../engines/engine-error.ts";
+import { content, frame } from "../../engines/testing/chat-frames.ts";
+import { startMisbehavingServer, type Answer } from "../../engines/testing/misbehaving-server.ts";
+import { createOpenaiEngine } from "../../engines/openai/openai-engine.ts";
+import { openWorld, type World } from "../../testing/world.ts";
 
 const ABOUT = {
   generation: parseGenerationId(createGenerationId(new Uint8Array(17), 1)),

@@ -1,7 +1,7 @@
 import { encodeEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { foldLog } from "./run-log.ts";
-import { delta, started } from "../testing/drafts.ts";
+import { delta, started } from "../../testing/drafts.ts";
 
 test("a log is folded without its request, which is not even parsed", () => {
   const request = Buffer.from(

@@ -1,9 +1,9 @@
 import type { TimeoutName, Transcript } from "@reprise/protocol";
-import { afterTimeout, type NextStep } from "../domain/after-turn.ts";
-import { toPlanContext } from "../domain/plan-attempt.ts";
-import type { UsageTally } from "../domain/usage.ts";
-import type { EngineChoice } from "../model-queues.ts";
-import { readSettled, type Run } from "./open-run.ts";
+import { afterTimeout, type NextStep } from "../../domain/after-turn.ts";
+import { toPlanContext } from "../../domain/plan-attempt.ts";
+import type { UsageTally } from "../../domain/usage.ts";
+import type { EngineChoice } from "../../model-queues.ts";
+import { readSettled, type Run } from "../open-run.ts";
 
 /**
  * Waits until every tool call of the log has its answer, and what follows from how the wait ended. Another job has the slot meanwhile:

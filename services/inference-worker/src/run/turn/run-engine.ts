@@ -9,11 +9,11 @@ import {
   toRepriseError,
   type Usage,
 } from "@reprise/protocol";
-import { busyRetryDelayMs } from "../domain/retry-delay.ts";
-import type { Turn } from "../domain/plan-attempt.ts";
-import type { Engine, EngineEvent, ToolCallEvent } from "../engines/engine.ts";
-import { EngineError } from "../engines/engine-error.ts";
-import type { Pace } from "./pace.ts";
+import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
+import type { Turn } from "../../domain/plan-attempt.ts";
+import type { Engine, EngineEvent, ToolCallEvent } from "../../engines/engine.ts";
+import { EngineError } from "../../engines/engine-error.ts";
+import type { Pace } from "../pace.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */

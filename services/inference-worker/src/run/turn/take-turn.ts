@@ -1,10 +1,10 @@
-import { afterTurn, mayFallBack, type NextStep } from "../domain/after-turn.ts";
-import { toPlanContext, toTurn } from "../domain/plan-attempt.ts";
-import type { RunTranscript } from "../domain/run-transcript.ts";
-import { toCallDrafts } from "../domain/tool-calls.ts";
-import type { UsageTally } from "../domain/usage.ts";
-import { type EngineChoice, engineOf } from "../model-queues.ts";
-import { readSettled, type Run } from "./open-run.ts";
+import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
+import { toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
+import type { RunTranscript } from "../../domain/run-transcript.ts";
+import { toCallDrafts } from "../../domain/tool-calls.ts";
+import type { UsageTally } from "../../domain/usage.ts";
+import { type EngineChoice, engineOf } from "../../model-queues.ts";
+import { readSettled, type Run } from "../open-run.ts";
 import { runEngine } from "./run-engine.ts";
 
 /** A run of the engine, and what follows from how it ended. */

@@ -1,10 +1,10 @@
 import { DEFAULT_POLICY, JOBS_STREAM, logSubject } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import type { EngineEvent, GenerateOptions, Progress, ToolCallEvent } from "../engines/engine.ts";
-import { createSimEngine } from "../engines/sim/sim-engine.ts";
-import { answered, attemptsIn, called, CANCELLED, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
-import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
+import type { EngineEvent, GenerateOptions, Progress, ToolCallEvent } from "../../engines/engine.ts";
+import { createSimEngine } from "../../engines/sim/sim-engine.ts";
+import { answered, attemptsIn, called, CANCELLED, delta, started } from "../../testing/drafts.ts";
+import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { openWorld, textOf, typesOf, type World } from "../../testing/world.ts";
 
 const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
 const FINISH: EngineEvent = { type: "finish", reason: "stop" };

@@ -14,7 +14,7 @@ import {
   subscribeLive,
 } from "@reprise/log";
 import { decodeEvent, isTerminal, type KnownEvent, peekSeq, type UnknownEvent } from "@reprise/protocol";
-import { RunTranscript } from "../domain/run-transcript.ts";
+import { RunTranscript } from "../../domain/run-transcript.ts";
 
 export interface RunLogOptions {
   readonly connection: Broker["main"];
