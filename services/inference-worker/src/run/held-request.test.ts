@@ -1,11 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { GenerationLog, Job, StoredEvent } from "@reprise/log";
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationLog, type Job, publishPresence, type StoredEvent } from "@reprise/log";
+import { type GenerationRef, parseNodeId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { answered } from "../testing/drafts.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
-import { openWorld, type World } from "../testing/world.ts";
+import { openWorld, textOf, type World } from "../testing/world.ts";
 
 /* What is referenced, not how large the heap is: that says little. */
 
@@ -85,4 +85,32 @@ test("a request is in memory once while its generation waits for a tool's result
   await world.append(ref, answered("call"));
   expect(await run).toBe("completed");
   expect(lengths).toEqual([INPUT.length, INPUT.length]);
+});
+
+test("a request is held by nothing but its checkpoint and its engine while readers hold up the engine", async () => {
+  await using world = await openWorld();
+  const sightings = new Sightings();
+  const { promise: mayBegin, resolve: begin } = Promise.withResolvers<void>();
+  const engine = createFakeEngine(async function* (request) {
+    sightings.add("parsed", request);
+    await mayBegin;
+    for (let i = 0; i < 3; i++) yield { type: "text", text: "x" };
+    yield { type: "finish", reason: "stop" };
+  });
+  const ref = await world.submit({ request: { input: INPUT }, policy: { pace: { max_lead_tokens: 1 } } });
+  const { job, payload } = await createJob(world, ref, sightings);
+  const run = world.run(ref, engine, { log: watchReads(world, sightings), job: { ...job } });
+  Object.assign(job, { payload: undefined });
+  await world.until(ref, (events) => events.length === 2);
+  const node = parseNodeId("node-1");
+  const say = (readers: number) => publishPresence(world.log.publish, { ref, node }, { readers, seq: 1 });
+  await say(1);
+  begin();
+  await world.until(ref, (events) => textOf(events) === "xx");
+
+  expect(await sightings.held()).toEqual(["parsed"]);
+  expect(payload().length).toBeGreaterThan(INPUT.length);
+
+  await say(0);
+  expect(await run).toBe("completed");
 });
