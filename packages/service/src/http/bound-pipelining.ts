@@ -1,4 +1,4 @@
-import type { RequestListener, Server } from "node:http";
+import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /** The most requests of one connection that may be unanswered at a time. */
@@ -12,6 +12,11 @@ export const MAX_UNANSWERED = 32;
 export function boundPipelining(server: Server): void {
   const listeners = server.listeners("request") as RequestListener[];
   const unanswered = new WeakMap<Socket, number>();
+  // Shared by all responses: a closure for each would be held for as long as its stream.
+  const answered = function (this: ServerResponse) {
+    const { socket } = this.req;
+    unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
+  };
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
     const { socket } = request;
@@ -24,7 +29,7 @@ export function boundPipelining(server: Server): void {
       return;
     }
     unanswered.set(socket, count);
-    response.once("close", () => unanswered.set(socket, unanswered.get(socket)! - 1));
+    response.on("close", answered);
     for (const listener of listeners) listener(request, response);
   });
 }

@@ -28,7 +28,7 @@ export function boundConnections(server: Server, { perAddress, onRefused }: Conn
       return;
     }
     open.set(address, count + 1);
-    socket.once("close", () => {
+    socket.on("close", () => {
       const left = open.get(address)! - 1;
       if (left === 0) open.delete(address);
       else open.set(address, left);

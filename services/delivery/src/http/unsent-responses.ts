@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 export interface Answers {
@@ -17,13 +17,20 @@ export function watchResponses(server: Server): Answers {
     const before = unsent.get(socket);
     if (before !== undefined) unsent.set(socket, before + count);
   };
+  // Shared by all connections: a closure for each would be held for as long as its stream.
+  const forget = function (this: Socket) {
+    unsent.delete(this);
+  };
+  const sent = function (this: ServerResponse) {
+    add(this.req.socket, -1);
+  };
   server.on("connection", (socket: Socket) => {
     unsent.set(socket, 0);
-    socket.once("close", () => unsent.delete(socket));
+    socket.on("close", forget);
   });
   server.on("request", ({ socket }, response) => {
     add(socket, 1);
-    response.once("close", () => add(socket, -1));
+    response.on("close", sent);
   });
   return {
     get unsent() {

@@ -29,12 +29,12 @@ export async function streamReplay(
     replay,
     socket,
     counts: readers,
-    onError: (error) =>
-      logger.warn(
-        { generation: ref.generation, code: error.code, err: error.cause },
-        "a replay was broken off",
-      ),
-    onClose: () => leave(),
+    onClose(error) {
+      leave();
+      if (!error) return;
+      const { generation } = ref;
+      logger.warn({ generation, code: error.code, err: error.cause }, "a replay was broken off");
+    },
   });
   const leave = readers.enter({ ref, stream });
   void stream.run();

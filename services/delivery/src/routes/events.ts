@@ -108,15 +108,15 @@ export async function streamEvents(
     socket,
     nextSeq,
     counts: readers,
-    onError: (error) =>
-      logger.warn(
-        { generation: ref.generation, code: error.code, err: error.cause },
-        "a stream was broken off",
-      ),
-    onClose: () => leave(),
+    onClose(error) {
+      leave();
+      if (!error) return;
+      const { generation } = cache.ref;
+      logger.warn({ generation, code: error.code, err: error.cause }, "a stream was broken off");
+    },
   });
   const leave = readers.enter({
-    ref,
+    ref: cache.ref,
     stream,
     presence: presentReader(cache, stream),
     record: new ConnectionRecord({ protocol: "sse", caller, fromSeq: nextSeq, position: stream, cache }),

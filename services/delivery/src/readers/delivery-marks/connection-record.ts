@@ -15,49 +15,55 @@ export interface NewConnection {
   readonly cache?: GenerationCache | undefined;
 }
 
-/** What is recorded of one connection. */
+/** What is recorded of one connection. A node has one of these for each reader, so marks are made when they are due. */
 export class ConnectionRecord {
-  readonly #position: Position;
-  readonly #mark: Pick<
-    DeliveryMark,
-    "reader" | "protocol" | "address" | "by" | "from_seq" | "started_at" | "known_seq"
-  >;
-  readonly #withdrawn: [seq: number, sentSeq: number][] = [];
+  readonly #connection: NewConnection;
+  readonly #reader = `rdr_${randomBytes(12).toString("base64url")}`;
+  readonly #startedAtMs = Date.now();
+  readonly #knownSeq: number | undefined;
   readonly #stopListening: (() => void) | undefined;
-  /** What the last mark that is stored holds of what changes. */
-  #recorded: { readonly seq: number; readonly withdrawals: number } | undefined;
+  /** Undefined while nothing was withdrawn. */
+  #withdrawn: [seq: number, sentSeq: number][] | undefined;
+  /** What the last mark that is stored holds of what changes; −1 for none. */
+  #recordedSeq = -1;
+  #recordedWithdrawals = -1;
 
-  constructor({ protocol, caller, fromSeq, position, cache }: NewConnection) {
-    this.#position = position;
-    this.#mark = {
-      reader: `rdr_${randomBytes(12).toString("base64url")}`,
-      protocol,
-      address: caller.address,
-      by: caller.by,
-      from_seq: fromSeq,
-      ...(cache && { known_seq: cache.lastSeq }),
-      started_at: new Date().toISOString(),
-    };
-    this.#stopListening = cache?.onWithdrawn((seq) => this.#withdrawn.push([seq, position.sentSeq]));
+  constructor(connection: NewConnection) {
+    const { cache, position } = connection;
+    this.#connection = connection;
+    this.#knownSeq = cache?.lastSeq;
+    // Only moderation withdraws anything.
+    if (cache?.policy?.moderation)
+      this.#stopListening = cache.onWithdrawn((seq) =>
+        (this.#withdrawn ??= []).push([seq, position.sentSeq]),
+      );
   }
 
   /** Whether there is anything that no stored mark holds. */
   get hasUnrecorded(): boolean {
-    const { seq, withdrawals } = this.#recorded ?? {};
-    return seq !== this.#position.takenSeq || withdrawals !== this.#withdrawn.length;
+    const { takenSeq } = this.#connection.position;
+    return takenSeq !== this.#recordedSeq || (this.#withdrawn?.length ?? 0) !== this.#recordedWithdrawals;
   }
 
   mark(): DeliveryMark {
+    const { protocol, caller, fromSeq, position } = this.#connection;
     return {
-      ...this.#mark,
-      seq: this.#position.takenSeq,
-      ...(this.#withdrawn.length > 0 && { withdrawn: [...this.#withdrawn] }),
+      reader: this.#reader,
+      protocol,
+      address: caller.address,
+      by: caller.by,
+      from_seq: fromSeq,
+      ...(this.#knownSeq !== undefined && { known_seq: this.#knownSeq }),
+      started_at: new Date(this.#startedAtMs).toISOString(),
+      seq: position.takenSeq,
+      ...(this.#withdrawn && { withdrawn: [...this.#withdrawn] }),
     };
   }
 
   /** Takes note that a mark is stored. */
   recorded({ seq, withdrawn }: DeliveryMark): void {
-    this.#recorded = { seq, withdrawals: withdrawn?.length ?? 0 };
+    this.#recordedSeq = seq;
+    this.#recordedWithdrawals = withdrawn?.length ?? 0;
   }
 
   /** The last mark. Later withdrawals do not concern the connection. */

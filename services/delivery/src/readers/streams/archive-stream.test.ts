@@ -6,9 +6,9 @@ import {
   START,
 } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { unwrapChunks } from "./http-sse-framing.ts";
-import type { SseSocket } from "./sse-socket.ts";
+import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 import { completed, delta, started } from "../../testing/platform.ts";
 import { Replay } from "../../archive-fallback/replay.ts";
 import { ArchiveStream } from "./archive-stream.ts";
@@ -21,7 +21,7 @@ function recordingSocket(room: number) {
   const writes: string[] = [];
   const ends: ("end" | "breakOff")[] = [];
   let left = room;
-  let [onDrain, onClose] = [() => {}, () => {}];
+  let listener: SseSocketListener | undefined;
   const record = (text: string) => {
     writes.push(text);
     return --left > 0;
@@ -32,14 +32,13 @@ function recordingSocket(room: number) {
     together: (write) => write(),
     end: () => void ends.push("end"),
     breakOff: () => void ends.push("breakOff"),
-    onDrain: (listener) => (onDrain = listener),
-    onClose: (listener) => (onClose = listener),
+    listen: (stream) => void (listener = stream),
   };
   const drain = () => {
     left = room;
-    onDrain();
+    listener?.drained();
   };
-  return { socket, writes, ends, drain, close: () => onClose() };
+  return { socket, writes, ends, drain, close: () => listener?.closed() };
 }
 
 async function openStream({ room, drafts }: { room: number; drafts: readonly EventDraft[] }) {
@@ -64,7 +63,6 @@ async function openStream({ room, drafts }: { room: number; drafts: readonly Eve
     replay,
     socket: fake.socket,
     counts,
-    onError: vi.fn(),
     onClose: () => void closed.push(stream),
   };
   const stream: ArchiveStream = new ArchiveStream(options);

@@ -1,5 +1,5 @@
 import { FrameBuffer } from "@reprise/log";
-import { toRepriseError } from "@reprise/protocol";
+import { type RepriseError, toRepriseError } from "@reprise/protocol";
 import { type Replay, unfinished } from "../../archive-fallback/replay.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions } from "./sse-stream.ts";
@@ -37,8 +37,8 @@ export class ArchiveStream extends SseStream {
     this.#room = undefined;
   }
 
-  protected override close(): boolean {
-    if (!super.close()) return false;
+  protected override close(error?: RepriseError): boolean {
+    if (!super.close(error)) return false;
     this.onRoom();
     return true;
   }

@@ -10,7 +10,7 @@ import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { completed, delta, started } from "../../testing/platform.ts";
 import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
-import type { SseSocket } from "./sse-socket.ts";
+import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 import { LiveStream } from "./live-stream.ts";
 
 const REF = createRef();
@@ -22,7 +22,7 @@ function recordingSocket(room = Infinity) {
   const writes: string[] = [];
   const ends: ("end" | "breakOff")[] = [];
   let left = room;
-  let onDrain = () => {};
+  let listener: SseSocketListener | undefined;
   const record = (text: string) => {
     writes.push(text);
     left--;
@@ -34,12 +34,11 @@ function recordingSocket(room = Infinity) {
     together: (write) => write(),
     end: () => void ends.push("end"),
     breakOff: () => void ends.push("breakOff"),
-    onDrain: (listener) => (onDrain = listener),
-    onClose() {},
+    listen: (stream) => void (listener = stream),
   };
   const drain = () => {
     left = room;
-    onDrain();
+    listener?.drained();
   };
   return { socket, writes, ends, drain };
 }
@@ -66,8 +65,10 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
     socket: fake.socket,
     nextSeq: 1,
     counts,
-    onError: (error) => errors.push(error),
-    onClose: () => closed.push(stream),
+    onClose(error) {
+      closed.push(stream);
+      if (error) errors.push(error);
+    },
   });
   stream.start();
   const feed = (...drafts: EventDraft[]) => {

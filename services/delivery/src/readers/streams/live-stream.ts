@@ -67,8 +67,8 @@ export class LiveStream extends SseStream implements Position {
     this.#pump();
   }
 
-  protected override close(): boolean {
-    if (!super.close()) return false;
+  protected override close(error?: RepriseError): boolean {
+    if (!super.close(error)) return false;
     this.#stopListening();
     this.#smoothing?.stop();
     return true;

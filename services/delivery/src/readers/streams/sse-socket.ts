@@ -16,8 +16,13 @@ export interface SseSocket {
   end(): void;
   /** Breaks the connection, once what was written has left: the client knows that there is more, and comes back. */
   breakOff(): void;
-  onDrain(listener: () => void): void;
-  onClose(listener: () => void): void;
+  /** Calls `drained` when the client has been given time, and `closed` when the response is over, by either side. Called once. */
+  listen(listener: SseSocketListener): void;
+}
+
+export interface SseSocketListener {
+  drained(): void;
+  closed(): void;
 }
 
 /**
@@ -35,35 +40,57 @@ export function openSseSocket(
   process.nextTick(() => socket?.uncork());
   response.writeHead(status, { ...headers, ...SSE_HEADERS });
   response.flushHeaders();
-  return socket && response.chunkedEncoding ? chunkedSocket(response, socket) : plainSocket(response);
+  return socket && response.chunkedEncoding ? new ChunkedSocket(response, socket) : new PlainSocket(response);
 }
 
 /** How long a client may take to read its last bytes before it is cut off. */
 const BREAK_OFF_MS = 2_000;
 
-function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
-  return {
-    writeFrames: (chunks) => socket.write(chunks),
-    writeText: (text) => socket.write(encodeChunk(text)),
-    together(write) {
-      socket.cork();
-      write();
-      socket.uncork();
-    },
-    end: () => response.end(),
-    // Without the last chunk, the end of the connection is an error to the client.
-    breakOff() {
-      socket.destroySoon();
-      const stuck = setTimeout(() => socket.destroy(), BREAK_OFF_MS);
-      socket.once("close", () => clearTimeout(stuck));
-    },
-    onDrain: (listener) => {
-      socket.on("drain", listener);
+/** A class, because a node has one of these for each reader: closures in their place cost 400 bytes more. */
+class ChunkedSocket implements SseSocket {
+  readonly #response: ServerResponse;
+  readonly #socket: Socket;
+
+  constructor(response: ServerResponse, socket: Socket) {
+    this.#response = response;
+    this.#socket = socket;
+  }
+
+  writeFrames(chunks: Buffer): boolean {
+    return this.#socket.write(chunks);
+  }
+
+  writeText(text: string): boolean {
+    return this.#socket.write(encodeChunk(text));
+  }
+
+  together(write: () => void): void {
+    this.#socket.cork();
+    write();
+    this.#socket.uncork();
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+
+  /** Without the last chunk, the end of the connection is an error to the client. */
+  breakOff(): void {
+    const socket = this.#socket;
+    socket.destroySoon();
+    const stuck = setTimeout(() => socket.destroy(), BREAK_OFF_MS);
+    socket.on("close", () => clearTimeout(stuck));
+  }
+
+  listen(listener: SseSocketListener): void {
+    const onDrain = () => listener.drained();
+    this.#socket.on("drain", onDrain);
+    this.#response.on("close", () => {
       // The socket outlives the response: the next request on it has a stream of its own.
-      response.on("close", () => socket.off("drain", listener));
-    },
-    onClose: (listener) => response.on("close", listener),
-  };
+      this.#socket.off("drain", onDrain);
+      listener.closed();
+    });
+  }
 }
 
 /**
@@ -71,23 +98,45 @@ function chunkedSocket(response: ServerResponse, socket: Socket): SseSocket {
  * connection, so only a reset says that it is incomplete. And a request that was sent ahead of the answers before it: it has
  * no socket until they have ended.
  */
-function plainSocket(response: ServerResponse): SseSocket {
-  if (!response.chunkedEncoding) resetOnHalfClose(response);
-  return {
-    writeFrames(chunks) {
-      let ready = true;
-      response.cork();
-      for (const frame of unwrapChunks(chunks)) ready = response.write(frame);
-      response.uncork();
-      return ready;
-    },
-    writeText: (text) => response.write(text),
-    together: (write) => write(),
-    end: () => response.end(),
-    breakOff: () => (response.socket ? resetSocket(response.socket) : void response.destroy()),
-    onDrain: (listener) => response.on("drain", listener),
-    onClose: (listener) => response.on("close", listener),
-  };
+class PlainSocket implements SseSocket {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    if (!response.chunkedEncoding) resetOnHalfClose(response);
+  }
+
+  writeFrames(chunks: Buffer): boolean {
+    const response = this.#response;
+    let ready = true;
+    response.cork();
+    for (const frame of unwrapChunks(chunks)) ready = response.write(frame);
+    response.uncork();
+    return ready;
+  }
+
+  writeText(text: string): boolean {
+    return this.#response.write(text);
+  }
+
+  together(write: () => void): void {
+    write();
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+
+  breakOff(): void {
+    const { socket } = this.#response;
+    if (socket) resetSocket(socket);
+    else this.#response.destroy();
+  }
+
+  listen(listener: SseSocketListener): void {
+    this.#response.on("drain", () => listener.drained());
+    this.#response.on("close", () => listener.closed());
+  }
 }
 
 /** Node answers the end of the client's half with the end of ours, which would look like the end of the stream. */

@@ -1,14 +1,12 @@
 import { encodeSseError, encodeSseRetry, type RepriseError, SSE_HEARTBEAT } from "@reprise/protocol";
 import type { ReaderCounts, ReaderStream } from "../reader.ts";
-import type { SseSocket } from "./sse-socket.ts";
+import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 
 export interface SseStreamOptions {
   readonly socket: SseSocket;
   readonly counts: ReaderCounts;
-  /** Called before a stream is broken off because of an error. */
-  readonly onError: (error: RepriseError) => void;
-  /** Called once, when nothing more is sent: the response has ended, or the connection has. */
-  readonly onClose: () => void;
+  /** Called once, when nothing more is sent: the response has ended, or the connection has. With the error that it was broken off for. */
+  readonly onClose: (error?: RepriseError) => void;
 }
 
 /** The most that is handed to a socket at once. What a reader leaves unread is bounded by this and the socket's own buffer. */
@@ -18,7 +16,7 @@ export const MAX_WRITE_BYTES = 64 * 1_024;
  * What streams of every source have in common: frames go out until the socket is full, and again when it has drained; heartbeats
  * while nothing else is sent; and an end that tells the client whether the generation has ended, too. The source of the events is a subclass's.
  */
-export abstract class SseStream implements ReaderStream {
+export abstract class SseStream implements ReaderStream, SseSocketListener {
   readonly #options: SseStreamOptions;
   #isFull = false;
   #isClosed = false;
@@ -26,12 +24,16 @@ export abstract class SseStream implements ReaderStream {
 
   constructor(options: SseStreamOptions) {
     this.#options = options;
-    const { socket } = options;
-    socket.onDrain(() => {
-      this.#isFull = false;
-      this.onRoom();
-    });
-    socket.onClose(() => this.close());
+    options.socket.listen(this);
+  }
+
+  drained(): void {
+    this.#isFull = false;
+    this.onRoom();
+  }
+
+  closed(): void {
+    this.close();
   }
 
   /** Sends a comment if nothing else was sent for a while, so that proxies and clients know the connection to be alive. */
@@ -79,18 +81,17 @@ export abstract class SseStream implements ReaderStream {
    */
   protected fail(error: RepriseError, retryMs?: number): void {
     if (this.#isClosed) return;
-    this.#options.onError(error);
     if (retryMs !== undefined) this.#options.socket.writeText(encodeSseRetry(retryMs));
     this.#options.socket.writeText(encodeSseError(JSON.stringify(error.toBody())));
     this.#options.socket.breakOff();
-    this.close();
+    this.close(error);
   }
 
   /** @returns whether the stream was open until now */
-  protected close(): boolean {
+  protected close(error?: RepriseError): boolean {
     if (this.#isClosed) return false;
     this.#isClosed = true;
-    this.#options.onClose();
+    this.#options.onClose(error);
     return true;
   }
 }
