@@ -9,6 +9,7 @@ export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audi
 export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
 export { answerAuditCalls, type AuditAnswer, type AuditAnswersOptions } from "./audit-rpc/audit-answers.ts";
 export { appendDecision, type Decision, type DecisionOptions } from "./append/append-decision.ts";
+export { Attempts } from "./hub/cache/attempts.ts";
 export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
 export { createGenerationLog, type GenerationLog } from "./read/generation-log.ts";
 export { Hub } from "./hub/hub.ts";

@@ -1,6 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { setTimeout as delay } from "node:timers/promises";
-import { Semaphore } from "@reprise/async";
+import { retry, Semaphore } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
   createAuditClient,
@@ -49,7 +48,7 @@ export interface DeliveryOptions extends DeliverySettings {
   heartbeatMs?: number;
   /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
   drainGraceMs?: number;
-  /** For how long a node's word that it has readers counts. Default `PRESENCE_LEASE_MS`. */
+  /** For how long a presence record counts. Default `PRESENCE_LEASE_MS`. */
   readerLeaseMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number;
@@ -63,7 +62,7 @@ export interface DeliveryOptions extends DeliverySettings {
 export interface Delivery extends AsyncDisposable {
   /** Where the API is, without a slash at the end. */
   readonly url: string;
-  /** Why it can't serve now, in words for people: empty when it can. */
+  /** The reasons why it can't serve now, for people to read; empty when it can. */
   notReadyBecause(): readonly string[];
   /** Replaces the public names that requests may use. */
   setNames(names: Pick<DeliveryOptions, "models" | "classifiers">): void;
@@ -216,7 +215,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     leaseMs: readerLeaseMs,
     onEnded: (reason) => reaped.inc({ reason }),
   });
-  const lostJobs = new LostJobs({ broker, log, logger, tails: () => hub.openCaches });
+  const lostJobs = new LostJobs({ broker, log, logger, openCaches: () => hub.openCaches });
 
   const drain = () => {
     announceStop();
@@ -227,7 +226,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const close = async () => {
     drain();
     const giveUpAt = performance.now() + drainGraceMs;
-    while (answers.unsent && performance.now() < giveUpAt) await delay(SWEEP_MS);
+    const areSent = async () => !answers.unsent || undefined;
+    await retry(areSent, { pauseMs: SWEEP_MS, budgetMs: drainGraceMs });
     // Those that an answer has left idle meanwhile would else be kept open for further requests.
     const sweep = setInterval(() => {
       if (performance.now() >= giveUpAt) app.server.closeAllConnections();

@@ -1,4 +1,5 @@
 import { encodeCursor } from "@reprise/protocol";
+import { encodeEventPage } from "../domain/event-page.ts";
 import type { ArchivedLog } from "./archived-events.ts";
 import { Replay, type ReplayStart, unfinished } from "./replay.ts";
 
@@ -18,6 +19,6 @@ export async function readArchivedPage(
   const ended = events.length === read.length && replay.isExhausted && (await replay.hasEnded());
   if (events.length === 0 && !ended) throw unfinished();
   const cursor = events.at(-1)?.cursor ?? encodeCursor(start.cursor);
-  const payloads = events.map(({ payload }) => Buffer.from(payload).toString());
-  return `{"object":"list","events":[${payloads.join(",")}],"cursor":"${cursor}","ended":${ended}}`;
+  const payloads = events.map(({ payload }) => payload);
+  return encodeEventPage(payloads, { cursor, ended });
 }

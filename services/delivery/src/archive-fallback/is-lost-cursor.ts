@@ -1,22 +1,23 @@
-import { type Cursor, decodeEvent, type KnownEvent, peekType } from "@reprise/protocol";
+import { Attempts } from "@reprise/log";
+import { type Cursor, decodeEvent, isKnownEvent, peekType } from "@reprise/protocol";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 
 const PAGE_BYTES = 256 * 1_024;
 
 /**
- * Whether a cursor without an event in the log was issued for an event that the broker had lost: its attempt is one of the log's own, or
- * a later attempt records that events had been lost, and that the log went on from before it. Reads the whole log, page by page; called
- * only for such a cursor.
+ * Whether a cursor without an event in the log was issued for an event that the broker has lost, see `Attempts.hasIssued`. Reads the log
+ * up to the cursor's place, page by page; called only for such a cursor.
  */
-export async function hasLost(log: ArchivedLog, { attempt, nonce, seq }: Cursor): Promise<boolean> {
-  for (let from = 1, more = true; more && from <= seq;) {
+export async function isLostCursor(log: ArchivedLog, cursor: Cursor): Promise<boolean> {
+  const attempts = new Attempts();
+  for (let from = 1, more = true; more && from <= cursor.seq;) {
     const page = await readArchived(log, from, PAGE_BYTES);
     for (const { payload } of page.events) {
       if (peekType(payload) !== "generation.started") continue;
-      const begun = decodeEvent(payload) as Extract<KnownEvent, { type: "generation.started" }>;
-      if (nonce !== undefined && begun.nonce === nonce && begun.attempt === attempt) return true;
-      if (begun.reason === "log_lost" && begun.attempt > attempt && begun.seq <= seq) return true;
+      const event = decodeEvent(payload);
+      if (isKnownEvent(event) && event.type === "generation.started") attempts.add(event);
     }
+    if (attempts.hasIssued(cursor)) return true;
     from += page.events.length;
     ({ more } = page);
   }

@@ -1,9 +1,9 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import type { ArchivedEvent } from "@reprise/log";
 import { encodeCursor, isTerminal, peekType, RepriseError, START } from "@reprise/protocol";
 import { lostCursor, type ResumePoint, foreignCursor } from "../domain/resume.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
-import { hasLost } from "./is-lost-cursor.ts";
+import { isLostCursor } from "./is-lost-cursor.ts";
 
 export interface ReplayStart extends ResumePoint {
   /** Whether seq 0 comes first, where the cursor is of the start. */
@@ -12,9 +12,8 @@ export interface ReplayStart extends ResumePoint {
 
 /** All that a reader has in memory, beside what its socket holds. */
 const PAGE_BYTES = 256 * 1_024;
-/** Replicas of the audit log learn of a commit within a second of one another: tries, and the pause between them. */
-const TRIES = 4;
-const PAUSE_MS = 400;
+/** Replicas of the audit log learn of a commit within a second of one another. */
+const REPLICAS_AGREE = { pauseMs: 400, budgetMs: 1_500 };
 /** The archive takes up what is new in batches of some seconds. */
 const RETRY_AFTER_MS = 5_000;
 
@@ -44,16 +43,19 @@ export class Replay {
    */
   static async open(log: ArchivedLog, { cursor, param, withRequest }: ReplayStart): Promise<Replay> {
     const replay = new Replay(log, cursor.seq === 0 && !withRequest ? 1 : cursor.seq);
-    await replay.#read();
-    if (encodeCursor(cursor) === encodeCursor(START)) return replay;
-    for (let tries = 1; replay.#page.length === 0 && tries < TRIES; tries++) {
-      await pause(PAUSE_MS);
+    if (encodeCursor(cursor) === encodeCursor(START)) {
       await replay.#read();
+      return replay;
     }
-    const [at, ...behind] = replay.#page;
-    if (at?.cursor !== encodeCursor(cursor))
-      throw (await hasLost(log, cursor)) ? lostCursor(param) : foreignCursor(param);
-    replay.#page = behind;
+    const isFound = async () => {
+      await replay.#read();
+      return replay.#page.length > 0 || undefined;
+    };
+    await retry(isFound, REPLICAS_AGREE);
+    const [first, ...following] = replay.#page;
+    if (first?.cursor !== encodeCursor(cursor))
+      throw (await isLostCursor(log, cursor)) ? lostCursor(param) : foreignCursor(param);
+    replay.#page = following;
     return replay;
   }
 
@@ -72,7 +74,7 @@ export class Replay {
 
   /** Whether the log's end is among the events up to here: there will be nothing behind a replay that is exhausted then. */
   async hasEnded(): Promise<boolean> {
-    // Only moderation has words behind the end. For a reader that resumes among those, the end lies further back.
+    // Only moderation appends behind the end. For a reader that resumes among those, the end lies further back.
     for (let seq = this.#nextSeq - 1; this.#isEnd === undefined && seq > 0; seq--) {
       const { events } = await readArchived(this.#log, seq, 1);
       this.#note(events.slice(0, 1));
@@ -89,10 +91,10 @@ export class Replay {
   }
 
   #note(events: readonly ArchivedEvent[]): void {
-    const said = events
+    const lastType = events
       .map(({ payload }) => peekType(payload))
       .findLast((type) => !type.startsWith("moderation."));
-    if (said !== undefined) this.#isEnd = isTerminal(said);
+    if (lastType !== undefined) this.#isEnd = isTerminal(lastType);
   }
 }
 

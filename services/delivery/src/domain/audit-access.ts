@@ -38,8 +38,8 @@ export function toAccess({
     ...(subject === undefined ? [] : [["subject", hash(subject)] as const]),
   ];
   const isSearch = hidden.length > 0 || Object.keys(narrowing).length > 0;
-  const said = Object.entries(plain).map(([name, value]) => [name, `${value}`] as const);
-  return { call: isSearch ? "search" : "list", query: Object.fromEntries([...said, ...hidden]) };
+  const shown = Object.entries(plain).map(([name, value]) => [name, `${value}`] as const);
+  return { call: isSearch ? "search" : "list", query: Object.fromEntries([...shown, ...hidden]) };
 }
 
 function hash(value: string): string {

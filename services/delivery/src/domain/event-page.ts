@@ -41,11 +41,19 @@ export async function readEventPage({
   if (cache.failure) throw cache.failure;
   const isBehind = fromSeq < cache.frames.firstSeq && fromSeq <= cache.shownSeq;
   const payloads = isBehind ? await hub.readHistory(cache, fromSeq) : fromMemory(cache, fromSeq, limit);
-  const page = payloads.slice(0, limit).map((payload) => Buffer.from(payload).toString());
+  const page = payloads.slice(0, limit);
   const lastSeq = fromSeq + page.length - 1;
   const ended = cache.isOver && lastSeq >= cache.lastSeq;
-  const json = `{"object":"list","events":[${page.join(",")}],"cursor":"${cache.cursorAt(lastSeq)}","ended":${ended}}`;
-  return { json, lastSeq };
+  return { json: encodeEventPage(page, { cursor: cache.cursorAt(lastSeq), ended }), lastSeq };
+}
+
+/** A page as the live log and the archive have it: events as they are stored, JSON already. */
+export function encodeEventPage(
+  payloads: readonly Uint8Array[],
+  { cursor, ended }: { cursor: string; ended: boolean },
+): string {
+  const events = payloads.map((payload) => Buffer.from(payload).toString()).join(",");
+  return `{"object":"list","events":[${events}],"cursor":"${cursor}","ended":${ended}}`;
 }
 
 function fromMemory(cache: GenerationCache, fromSeq: number, limit: number): Uint8Array[] {

@@ -7,7 +7,7 @@ import {
   peekSeq,
   peekType,
 } from "@reprise/protocol";
-import { type ReadSources, showAfter, showGeneration, showTail } from "./shown-generation.ts";
+import { type ReadSources, showAfter, showGeneration, showCached } from "./shown-generation.ts";
 
 /**
  * What the API says of a generation. One that goes on is asked for again, or followed: it is read from the hub's memory, which one
@@ -19,7 +19,7 @@ import { type ReadSources, showAfter, showGeneration, showTail } from "./shown-g
 export async function readGeneration(sources: ReadSources, ref: GenerationRef): Promise<Generation> {
   const { log, hub } = sources;
   const cache = await openRunning(sources, ref);
-  const shown = cache && showTail(cache);
+  const shown = cache && showCached(cache);
   if (shown) return shown;
   const { events } = await log.reader.readLog(ref);
   if (events.length === 0) throw generationNotFound();

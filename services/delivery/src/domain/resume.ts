@@ -1,3 +1,4 @@
+import { retry } from "@reprise/async";
 import type { Hub, GenerationCache } from "@reprise/log";
 import { type Cursor, parseCursor, RepriseError, START } from "@reprise/protocol";
 
@@ -7,9 +8,8 @@ export interface ResumePoint {
   readonly param: "after" | "Last-Event-ID";
 }
 
-/** Without a leader the replicas are asked: tries, and the pause between them. */
-const TRIES = 10;
-const PAUSE_MS = 50;
+/** Without a leader the replicas are asked. */
+const ASK_REPLICAS = { pauseMs: 50, budgetMs: 500 };
 
 /**
  * The cursor of a request: a reconnecting client's `Last-Event-ID` is newer than the `after` in its URL.
@@ -37,8 +37,7 @@ export async function resumeFrom(
   if (cursor.seq > cache.lastSeq) await hub.refresh(cache);
   if (cursor.seq > cache.lastSeq) await catchUp(hub, cache, cursor);
   if (cache.has(cursor)) return cursor.seq + 1;
-  // What is of the log's own attempts was issued for an event that it had.
-  throw cache.hasLost(cursor) || cache.knowsAttemptOf(cursor) ? lostCursor(param) : foreignCursor(param);
+  throw cache.hasIssued(cursor) ? lostCursor(param) : foreignCursor(param);
 }
 
 /**
@@ -51,11 +50,11 @@ async function catchUp(hub: Hub, cache: GenerationCache, cursor: Cursor): Promis
     await hub.refreshFromLeader(cache);
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
-    for (let tries = 1; cursor.seq > cache.lastSeq; tries++) {
-      if (tries === TRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    const isCaughtUp = async () => {
       await hub.refresh(cache);
-    }
+      return cursor.seq <= cache.lastSeq || undefined;
+    };
+    if (!(await retry(isCaughtUp, ASK_REPLICAS))) throw error;
   }
 }
 

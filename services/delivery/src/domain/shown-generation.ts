@@ -40,7 +40,7 @@ function fold(events: readonly Uint8Array[]): Transcript {
  * The same, given its cache: undefined where that does not have the log's events in memory, or has to be compared with it first, and for a
  * moderated log, which says more than its readers may be shown.
  */
-export function showTail(cache: GenerationCache): Generation | undefined {
+export function showCached(cache: GenerationCache): Generation | undefined {
   const { requested } = cache;
   if (!requested || requested.policy?.moderation) return undefined;
   if (cache.isDoubted || cache.ended || cache.failure) return undefined;

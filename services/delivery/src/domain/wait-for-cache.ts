@@ -1,9 +1,9 @@
 import type { GenerationCache } from "@reprise/log";
 
-/** Resolves as soon as something is so of a cache, or when the time is up, or when the waiting is called off. */
+/** Resolves as soon as a condition on a cache is met, the time is up, or the signal is aborted. */
 export function waitForCache(
   cache: GenerationCache,
-  isSo: () => boolean,
+  isMet: () => boolean,
   { waitMs, signal }: { waitMs: number; signal?: AbortSignal },
 ): Promise<void> {
   return new Promise((resolve) => {
@@ -13,13 +13,13 @@ export function waitForCache(
       signal?.removeEventListener("abort", done);
       resolve();
     };
-    const look = () => {
-      if (isSo()) done();
+    const check = () => {
+      if (isMet()) done();
     };
     const timer = setTimeout(done, waitMs);
-    const stopListening = cache.listen(look);
+    const stopListening = cache.listen(check);
     signal?.addEventListener("abort", done);
     if (signal?.aborted) done();
-    else look();
+    else check();
   });
 }

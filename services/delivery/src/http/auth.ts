@@ -18,11 +18,11 @@ declare module "fastify" {
 /** The caller, from the headers alone, so that a body without a valid key is never read. */
 export interface Authentication {
   /**
-   * Lets a request in, or not. A route that says nothing of itself needs a key.
+   * Admits a request. A route without a configuration of its own needs a key.
    * @throws RepriseError `unauthenticated` without a known API key, `forbidden` when the key has none of the route's roles
    */
   admit(request: FastifyRequest): void;
-  /** Whom the key of a request stands for that was let in. */
+  /** The holder of the key of a request that was admitted. */
   principalOf(request: FastifyRequest): Principal;
   /** The same; undefined where the route needs no key. */
   findPrincipal(request: FastifyRequest): Principal | undefined;

@@ -55,7 +55,13 @@ async function follow({ broker, log }: Platform, refs: readonly GenerationRef[])
   });
   for (const ref of refs) await hub.open(ref);
   const logger = createLogger({ service: "test", level: "silent" });
-  const lostJobs = new LostJobs({ broker, log, logger, tails: () => hub.openCaches, silentMs: SILENT_MS });
+  const lostJobs = new LostJobs({
+    broker,
+    log,
+    logger,
+    openCaches: () => hub.openCaches,
+    silentMs: SILENT_MS,
+  });
   return {
     async [Symbol.asyncDispose]() {
       await lostJobs.close();

@@ -1,20 +1,14 @@
 import { pause, waitAtMost } from "@reprise/async";
 import { type Broker, enqueueJob, type GenerationLog, readJob, type GenerationCache } from "@reprise/log";
-import {
-  decodeEvent,
-  isTerminal,
-  type KnownEvent,
-  peekSeq,
-  peekType,
-  toRepriseError,
-} from "@reprise/protocol";
+import { isTerminal, peekSeq, peekType, toRepriseError } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
+import { toRequested } from "../domain/to-requested.ts";
 
 export interface LostJobsOptions {
   broker: Broker;
   log: GenerationLog;
   /** The caches of this node whose generations have not ended. */
-  tails: () => readonly GenerationCache[];
+  openCaches: () => readonly GenerationCache[];
   logger: Logger;
   /** How long a generation is silent before it is asked about. Default 15 s. */
   silentMs?: number | undefined;
@@ -23,15 +17,15 @@ export interface LostJobsOptions {
 /** What this node knows of a generation that does not go on. */
 interface Silence {
   readonly seq: number;
-  lookAtMs: number;
+  checkAtMs: number;
 }
 
 const SILENT_MS = 15_000;
-/** One that waits for a tool, or for a slow engine, is asked about so much more rarely than at first. */
-const LOOK_EVERY = 8;
+/** One that waits for a tool, or for a slow engine, is checked so many times more rarely than at first. */
+const BACKOFF_FACTOR = 8;
 /** Between two sweeps, and how many generations one of them asks about at most. */
 const SWEEP_MS = 1_000;
-const MAX_LOOKS = 20;
+const MAX_CHECKS = 20;
 const BUDGET_MS = 5_000;
 const CLOSE_MS = 1_000;
 
@@ -67,23 +61,23 @@ export class LostJobs {
     for (;;) {
       await pause(everyMs, signal);
       if (signal.aborted) return;
-      const due = this.#options.tails().filter((cache) => this.#isDue(cache, performance.now()));
-      for (const cache of due.slice(0, MAX_LOOKS)) if (!signal.aborted) await this.#look(cache);
+      const due = this.#options.openCaches().filter((cache) => this.#isDue(cache, performance.now()));
+      for (const cache of due.slice(0, MAX_CHECKS)) if (!signal.aborted) await this.#check(cache);
     }
   }
 
   #isDue(cache: GenerationCache, nowMs: number): boolean {
     const silence = this.#silences.get(cache);
-    if (silence?.seq === cache.lastSeq) return silence.lookAtMs <= nowMs;
-    this.#silences.set(cache, { seq: cache.lastSeq, lookAtMs: nowMs + this.#silentMs });
+    if (silence?.seq === cache.lastSeq) return silence.checkAtMs <= nowMs;
+    this.#silences.set(cache, { seq: cache.lastSeq, checkAtMs: nowMs + this.#silentMs });
     return false;
   }
 
-  async #look(cache: GenerationCache): Promise<void> {
+  async #check(cache: GenerationCache): Promise<void> {
     const { logger } = this.#options;
     const silence: Silence = {
       seq: cache.lastSeq,
-      lookAtMs: performance.now() + this.#silentMs * LOOK_EVERY,
+      checkAtMs: performance.now() + this.#silentMs * BACKOFF_FACTOR,
     };
     this.#silences.set(cache, silence);
     try {
@@ -92,7 +86,7 @@ export class LostJobs {
     } catch (thrown) {
       const error = toRepriseError(thrown);
       // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
-      if (error.retryable) silence.lookAtMs = performance.now() + this.#silentMs;
+      if (error.retryable) silence.checkAtMs = performance.now() + this.#silentMs;
       else logger.error({ err: error }, "a generation's job could not be checked");
     }
   }
@@ -111,8 +105,7 @@ async function requeueLostJob(
 ): Promise<boolean> {
   const [first] = await log.leader.readTail(ref, 0, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;
-  const requested = decodeEvent(first.payload) as Extract<KnownEvent, { type: "generation.requested" }>;
-  const { model } = requested.request;
+  const { model } = toRequested(first.payload).request;
   if (await readJob(broker.bulk, { ref, model })) return false;
   // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker one read of the log.
   const behind = await log.leader.readTail(ref, lastKnownStreamSeq);

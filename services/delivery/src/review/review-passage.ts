@@ -1,4 +1,4 @@
-import { type KnownEvent, textIn, type UnknownEvent, Withdrawals } from "@reprise/protocol";
+import { isKnownEvent, type KnownEvent, textIn, type UnknownEvent, Withdrawals } from "@reprise/protocol";
 import type { ReviewEvent } from "./review.ts";
 
 /** What a reviewer is shown. */
@@ -22,20 +22,19 @@ export function passageOf(
   let around: (KnownEvent | UnknownEvent)[] = [];
   for (const event of events) {
     withdrawals.apply(event);
-    const known = event as KnownEvent;
-    if (known.type === "output.rewind") {
-      around = around.filter(({ seq }) => seq <= known.to_seq);
+    if (isKnownEvent(event) && event.type === "output.rewind") {
+      around = around.filter(({ seq }) => seq <= event.to_seq);
       // One that lies in the range has cut what the range goes on behind; one behind it has cut the range itself, which is asked about.
-      if (event.seq <= to_seq) inside = inside.filter(({ seq }) => seq <= known.to_seq);
+      if (event.seq <= to_seq) inside = inside.filter(({ seq }) => seq <= event.to_seq);
     } else if (textIn(event, channel) === undefined) continue;
     else if (event.seq >= from_seq && event.seq <= to_seq) inside.push(event);
     else around.push(event);
   }
-  const said = (event: KnownEvent | UnknownEvent) => textIn(event, channel) ?? "";
+  const textOf = (event: KnownEvent | UnknownEvent) => textIn(event, channel) ?? "";
   const shown = (part: typeof around) =>
-    part.map((event) => withdrawals.replacementOf(event.seq, channel) ?? said(event)).join("");
+    part.map((event) => withdrawals.replacementOf(event.seq, channel) ?? textOf(event)).join("");
   return {
-    text: inside.map(said).join(""),
+    text: inside.map(textOf).join(""),
     before: lastChars(shown(around.filter(({ seq }) => seq < from_seq))),
     after: firstChars(shown(around.filter(({ seq }) => seq > to_seq))),
   };

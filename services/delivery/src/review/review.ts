@@ -2,6 +2,7 @@ import {
   decodeEvent,
   type GenerationId,
   type GenerationRef,
+  isKnownEvent,
   type KnownEvent,
   parseGenerationId,
   RepriseError,
@@ -90,7 +91,7 @@ export function historyOf(
   reviewId: string,
 ): ReviewHistory | undefined {
   let review: ReviewEvent | undefined;
-  for (const event of events as readonly KnownEvent[]) {
+  for (const event of events.filter(isKnownEvent)) {
     if (event.type === "moderation.review" && event.review_id === reviewId) review = event;
     else if (event.type === "moderation.reviewed" && event.review_id === reviewId && review)
       return { review, reviewed: event };

@@ -1,4 +1,6 @@
-import type { Cursor } from "@reprise/protocol";
+import type { Cursor, KnownEvent } from "@reprise/protocol";
+
+type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
 
 /** An attempt, and whether the store had lost events before it. */
 interface Attempt {
@@ -12,8 +14,8 @@ interface Attempt {
 export class Attempts {
   readonly #attempts: Attempt[] = [];
 
-  add(attempt: Attempt): void {
-    this.#attempts.push(attempt);
+  add({ attempt, nonce, seq, reason }: StartedEvent): void {
+    this.#attempts.push({ attempt, nonce, fromSeq: seq, afterLoss: reason === "log_lost" });
   }
 
   /** The cursor of the newest event. */
@@ -34,6 +36,14 @@ export class Attempts {
     return (
       nonce !== undefined && this.#attempts.some((each) => each.attempt === attempt && each.nonce === nonce)
     );
+  }
+
+  /**
+   * Whether a cursor that no event of the log has was issued for an event which the store has lost: nothing else has issued cursors of
+   * the log's own attempts.
+   */
+  hasIssued(cursor: Cursor): boolean {
+    return this.hasLost(cursor) || this.knows(cursor);
   }
 
   /**

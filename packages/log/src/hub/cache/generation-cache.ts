@@ -173,9 +173,9 @@ export class GenerationCache {
     return this.#attempts.hasLost(cursor);
   }
 
-  /** Whether a cursor is of one of the log's own attempts. */
-  knowsAttemptOf(cursor: Cursor): boolean {
-    return this.#attempts.knows(cursor);
+  /** Whether a cursor that `has` does not know is of an event that the store has lost. */
+  hasIssued(cursor: Cursor): boolean {
+    return this.#attempts.hasIssued(cursor);
   }
 
   cursorAt(seq: number): string {
@@ -315,10 +315,9 @@ export class GenerationCache {
   /** Takes what an event changes about the log itself. */
   #note(seq: number, type: string, payload: Uint8Array): void {
     const decode = () => decodeEvent(payload) as KnownEvent;
-    if (type === "generation.started") {
-      const { attempt, nonce, reason } = decode() as Extract<KnownEvent, { type: "generation.started" }>;
-      this.#attempts.add({ attempt, nonce, fromSeq: seq, afterLoss: reason === "log_lost" });
-    } else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
+    if (type === "generation.started")
+      this.#attempts.add(decode() as Extract<KnownEvent, { type: "generation.started" }>);
+    else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
     else if (isTerminal(type)) this.ended = true;
     this.#visibility?.took(seq, type, decode);
   }

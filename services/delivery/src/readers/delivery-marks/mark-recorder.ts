@@ -57,13 +57,13 @@ export class MarkRecorder {
   async #record(): Promise<void> {
     // The records of generations that began together come apart.
     this.#dueAtMs = performance.now() + MOVED_MS * (1 - this.#marks.random() / 4);
-    const news: { record: ConnectionRecord; mark: DeliveryMark }[] = [];
+    const changed: { record: ConnectionRecord; mark: DeliveryMark }[] = [];
     for (const { record } of this.#audience.readers)
-      if (record?.hasUnrecorded) news.push({ record, mark: record.mark() });
+      if (record?.hasUnrecorded) changed.push({ record, mark: record.mark() });
     const gone = [...this.#ended];
-    if (!(await this.#marks.store(this.#audience.ref, [...gone, ...news.map(({ mark }) => mark)])))
+    if (!(await this.#marks.store(this.#audience.ref, [...gone, ...changed.map(({ mark }) => mark)])))
       return this.#hasten();
-    for (const { record, mark } of news) record.recorded(mark);
+    for (const { record, mark } of changed) record.recorded(mark);
     this.#ended.splice(0, gone.length);
     this.#marks.release(gone.length);
   }
