@@ -1,14 +1,12 @@
 import { hash, randomBytes } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import {
+  beginLog,
   type Broker,
-  createWriterName,
   enqueueJob,
   type GenerationLog,
   type RuleSetStore,
   type StoredEvent,
-  waitUntilBegun,
 } from "@reprise/log";
 import {
   createGenerationId,
@@ -18,7 +16,6 @@ import {
   type GenerationRef,
   type GenerationRequest,
   LIMITS,
-  logSubject,
   type Policy,
   RepriseError,
   type RequestedEvent,
@@ -70,11 +67,6 @@ export function newGenerationRef(
   return { tenant, generation };
 }
 
-/** How long to wait while the log has no leader: no event tells of a new one. */
-const NO_LEADER_PAUSE_MS = 50;
-/** How long another create of the same generation may take between its job and its seq 0, or the broker to replicate it. */
-const OTHERS_MS = 1_000;
-
 /**
  * Creates a generation, or joins the one that the idempotency key stands for.
  *
@@ -112,7 +104,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     payload,
     budgetMs: log.budgetMs,
   });
-  const first = await writeRequested(options, ref, payload, duplicate);
+  const first = await writeRequested(options, payload, duplicate);
   // A worker that was faster has written what its job holds, which is ours too.
   const isOurs = Buffer.compare(first.payload, payload) === 0;
   return {
@@ -123,43 +115,25 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
 }
 
 /**
- * Writes seq 0, unless it is there: a worker was faster, or another create with the same key, or it is our own publish whose answer
- * was lost. Where the job was another create's, that one gets the time to write the seq 0 that belongs to it.
+ * Writes seq 0, unless it is there. Where the job was another create's, that one gets the time to write the seq 0 that belongs to it.
  * @returns what is there, ours or another's
  */
 async function writeRequested(
-  { log, connection, onError }: CreateOptions,
-  ref: GenerationRef,
+  { log, ref, connection, onError }: CreateOptions,
   payload: Uint8Array,
   isOthers: boolean,
 ): Promise<Created["first"]> {
-  const writer = createWriterName();
-  const read = () => log.reader.readFirst(ref);
-  const begun = () =>
-    waitUntilBegun(ref, { connection, onError, read, waitMs: OTHERS_MS }).catch(ignoreUnavailable);
-  const giveUpAt = Date.now() + log.budgetMs;
-  const others = isOthers && (await begun());
-  if (others) return others;
-  do {
-    const outcome = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer });
-    if (outcome.kind === "stored") return { payload, streamSeq: outcome.streamSeq };
-    // Unanswered, it may be stored all the same.
-    const there = await (outcome.kind === "conflict" ? begun() : read().catch(ignoreUnavailable));
-    if (there) return there;
-    await pause(NO_LEADER_PAUSE_MS);
-  } while (Date.now() < giveUpAt);
-  throw new RepriseError("broker_unavailable", "The generation could not be written to the log.", {
-    retryAfterMs: 1_000,
+  const begun = await beginLog({
+    connection,
+    onError,
+    publish: log.publish,
+    ref,
+    payload,
+    first: isOthers ? "wait" : "publish",
+    read: () => log.reader.readFirst(ref),
+    budgetMs: log.budgetMs,
   });
-}
-
-function sha256(text: string): Uint8Array {
-  return hash("sha256", text, "buffer");
-}
-
-function ignoreUnavailable(error: unknown): undefined {
-  if (error instanceof RepriseError && error.code === "broker_unavailable") return undefined;
-  throw error;
+  return begun.kind === "found" ? begun.log : { payload, streamSeq: begun.streamSeq };
 }
 
 function encodeRequested(
@@ -194,4 +168,8 @@ function assertSameRequest(existing: RequestedEvent, request: GenerationRequest)
   throw new RepriseError("idempotency_conflict", "This Idempotency-Key was used with a different request.", {
     param: "Idempotency-Key",
   });
+}
+
+function sha256(text: string): Uint8Array {
+  return hash("sha256", text, "buffer");
 }
