@@ -25,7 +25,6 @@ export function assertRules(
   param: string,
   { termsLength = Number.POSITIVE_INFINITY, patternCost = Number.POSITIVE_INFINITY }: RuleLimits = {},
 ): void {
-  const buffer = new SymbolBuffer();
   let [length, cost] = [0, 0];
   for (const [index, rule] of rules.entries()) {
     if (typeof rule === "string") continue;
@@ -44,6 +43,8 @@ export function assertRules(
         `${param}.${index}.terms`,
         `makes ${length} characters of all terms; there may be ${termsLength} at most`,
       );
+    // Only here: the first one in a process makes the fold tables, which takes some 80 ms.
+    const buffer = new SymbolBuffer();
     for (const [at, term] of rule.terms.entries())
       if (termSymbols(term, buffer).length === 0)
         refuse(`${param}.${index}.terms.${at}`, `${JSON.stringify(term)} has no character that counts`);
