@@ -17,6 +17,12 @@ function reach(visibility: Visibility, seq: number, draft = completed()): void {
   visibility.reached(seq, draft.type, encodeEvent(seq, draft));
 }
 
+function began(visibility: Visibility, seq: number, attempt: number): void {
+  const draft = { ...startedDraft(), attempt };
+  visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
+  reach(visibility, seq, draft);
+}
+
 test("a gate shows what is cleared, and no more than there is", () => {
   const visibility = gate();
   expect(visibility.shownSeq(9)).toBe(0);
@@ -28,7 +34,7 @@ test("what a verdict clears is shown only once the decisions that go with it are
   const visibility = gate();
   visibility.accept(verdict(4), 6);
   visibility.accept(verdict(6, { decided: 7 }), 6);
-  expect(visibility.shownSeq(6)).toBe(4);
+  expect([visibility.shownSeq(6), visibility.settled, visibility.judged]).toEqual([4, 4, 6]);
   reach(visibility, 6);
   expect(visibility.shownSeq(6)).toBe(4);
   reach(visibility, 7);
@@ -98,6 +104,8 @@ test.each([
     expect([visibility.isUnjudged(1), visibility.isUnjudged(2)]).toEqual([false, true]);
     tell(visibility, 2, unavailable("fail_closed", 1));
     expect(visibility.isUnjudged(2)).toBe(false);
+    tell(visibility, 3, unavailable("fail_open", 1));
+    expect(visibility.isUnjudged(3)).toBe(false);
   },
 );
 
@@ -114,6 +122,24 @@ test("retract shows a limited amount of unjudged text, unless fail_open lifts th
   tell(visibility, 8, unavailable("fail_open", 2));
   reach(visibility, 8, unavailable("fail_open", 2));
   expect(visibility.shownSeq(8)).toBe(8);
+});
+
+test("the name of a called tool counts as text that retract may be ahead by", () => {
+  const visibility = retract(5);
+  reach(visibility, 1);
+  reach(visibility, 2, { type: "tool.call", call_id: "c", name: "look_up", arguments: "" });
+  expect(visibility.shownSeq(2)).toBe(1);
+});
+
+test("a verdict on events that were lost lets retract show no more of a later attempt than the limit", () => {
+  const visibility = retract(5);
+  began(visibility, 1, 1);
+  reach(visibility, 2, delta("abcd"));
+  visibility.accept({ ...verdict(9), attempt: 1 }, 2);
+  began(visibility, 3, 2);
+  reach(visibility, 4, delta("abc"));
+  reach(visibility, 5, delta("def"));
+  expect(visibility.shownSeq(5)).toBe(4);
 });
 
 test("retract that fail_closed has closed shows nothing that comes behind that, until the next verdict", () => {
@@ -153,15 +179,10 @@ test("a further attempt makes no lag of what was judged before it", () => {
   const visibility = retract();
   const lags: ModerationLag[] = [];
   visibility.onLag = (lag) => lags.push(lag);
-  const begin = (seq: number, attempt: number) => {
-    const draft = { ...startedDraft(), attempt };
-    visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
-    reach(visibility, seq, draft);
-  };
-  begin(1, 1);
+  began(visibility, 1, 1);
   reach(visibility, 2, delta("before"));
   visibility.accept({ ...verdict(2), attempt: 1 }, 2);
-  begin(3, 2);
+  began(visibility, 3, 2);
   reach(visibility, 4, delta("a"));
   visibility.accept({ ...verdict(4), attempt: 2 }, 4);
   expect(lags).toMatchObject([{ characters: 6 }, { characters: 1 }]);
