@@ -12,6 +12,7 @@ import {
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import type { ChannelText } from "./text/channel-text.ts";
 import { Channels, type FoundIn } from "./text/channels.ts";
+import type { JudgedAttempt } from "./attempts.ts";
 import { findInCall } from "./find-in-call.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./text/kept-texts.ts";
@@ -26,13 +27,6 @@ import {
   withdrawalRange,
   type PendingDecision,
 } from "./pending-decision.ts";
-
-/** An attempt, and its first event. */
-export interface JudgedAttempt {
-  readonly attempt: number;
-  readonly nonce: string | undefined;
-  readonly fromSeq: number;
-}
 
 export interface JudgeOptions {
   readonly moderation: EffectiveModeration;

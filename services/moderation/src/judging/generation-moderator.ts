@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { pause, retry } from "@reprise/async";
 import {
   createWriterName,
   type LogSnapshot,
@@ -17,11 +17,12 @@ import {
   peekSeq,
   RepriseError,
   toRepriseError,
+  type Verdict,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "../domain/judge.ts";
 import { keptTexts } from "../domain/text/kept-texts.ts";
-import { isAnotherAttempt } from "../domain/another-attempt.ts";
+import { isAnotherAttempt } from "../domain/attempts.ts";
 import { endHalted } from "./end-halted.ts";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { ClassifierRuns } from "./classifier-runs.ts";
@@ -33,10 +34,14 @@ interface Parts {
   readonly ref: GenerationRef;
   readonly moderation: EffectiveModeration;
   readonly ruleSet: RuleSet;
-  readonly record: VerdictWriter;
+  readonly writer: VerdictWriter;
 }
 
-const MAX_PAUSE_MS = 1_000;
+/** What was folded, compared with the log: all of it; not all; or something that the log does not hold any more, or that counts no longer. */
+type Folded = "complete" | "behind" | "outdated";
+type AnnouncedVerdict = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce">;
+
+const RETRY = { pauseMs: 20, maxPauseMs: 1_000 };
 const REFUSED_PAUSE_MS = 50;
 /** Reads of the log's end that bring nothing though an append conflicts: the log has become another one. */
 const TRIES_BEFORE_REBUILD = 5;
@@ -51,25 +56,26 @@ const TRIES_BEFORE_REBUILD = 5;
  */
 export class GenerationModerator {
   readonly #parts: Parts;
-  readonly #writer = createWriterName();
+  readonly #writerName = createWriterName();
   readonly #listings: ReviewListings;
+  readonly #closed = new AbortController();
   #judge: Judge;
-  #late: ClassifierRuns;
+  #classifierRuns: ClassifierRuns;
   #streamSeq = 0;
   #queue: LogEvent[] = [];
   #busy = false;
-  /** The log has more than was folded. */
-  #isBehind = false;
-  /** What was folded is not the log any more, or its text counts no longer. */
-  #isOutdated = false;
-  /** Whether it takes nothing more. */
-  isClosed = false;
+  #folded: Folded = "complete";
+  #announced: AnnouncedVerdict | undefined;
 
   private constructor(parts: Parts, snapshot: LogSnapshot) {
     this.#parts = parts;
-    parts.record.discardLost(snapshot.events);
-    this.#listings = new ReviewListings(parts, this);
-    this.#late = this.#createLate();
+    parts.writer.discardLost(snapshot.events);
+    this.#listings = new ReviewListings({
+      ...parts,
+      signal: this.#closed.signal,
+      onFailed: (error) => this.fail(error),
+    });
+    this.#classifierRuns = this.#createClassifierRuns();
     this.#judge = this.#replay(snapshot);
   }
 
@@ -86,10 +92,15 @@ export class GenerationModerator {
     const ruleSet = await context.readRules(ref.tenant, moderation.rule_set);
     if (!ruleSet)
       throw new RepriseError("internal", `The rules ${moderation.rule_set} are not kept any more.`);
-    const record = await VerdictWriter.open(context.log, ref, ruleSet.judgedBy);
-    const whole = record.isAheadOf(snapshot.events) ? await readCurrentLog(context.log, ref) : snapshot;
-    if (whole !== snapshot) record.discardLostOf(whole.events);
-    return new GenerationModerator({ context, ref, moderation, ruleSet, record }, whole);
+    const writer = await VerdictWriter.open(context.log, ref, ruleSet.judgedBy);
+    const whole = writer.isAheadOf(snapshot.events) ? await readCurrentLog(context.log, ref) : snapshot;
+    if (whole !== snapshot) writer.discardLostOf(whole.events);
+    return new GenerationModerator({ context, ref, moderation, ruleSet, writer }, whole);
+  }
+
+  /** Whether it takes nothing more. */
+  get isClosed(): boolean {
+    return this.#closed.signal.aborted;
   }
 
   /** Whether nothing is left to do for a generation that has ended. */
@@ -99,14 +110,14 @@ export class GenerationModerator {
 
   /** Whether its log brings it all back. */
   get isAtRest(): boolean {
-    return !this.#busy && this.unstoredFrom === undefined && this.#late.isIdle;
+    return !this.#busy && this.unstoredFrom === undefined && this.#classifierRuns.isIdle;
   }
 
   /** The first event of the stream that no stored verdict covers; undefined when all are covered. */
   get unstoredFrom(): number | undefined {
     if (this.isClosed) return undefined;
-    const missing = this.#isBehind || this.#isOutdated ? this.#streamSeq + 1 : undefined;
-    const places = [this.#parts.record.unstoredFrom, this.#listings.from, this.#queue[0]?.streamSeq, missing];
+    const missing = this.#folded === "complete" ? undefined : this.#streamSeq + 1;
+    const places = [this.#parts.writer.unstoredFrom, this.#listings.from, this.#queue[0]?.streamSeq, missing];
     const known = places.filter((place) => place !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
@@ -131,12 +142,12 @@ export class GenerationModerator {
   }
 
   store(): Promise<void> {
-    return this.#parts.record.store();
+    return this.#parts.writer.store();
   }
 
   close(): void {
-    this.isClosed = true;
-    this.#late.close();
+    this.#closed.abort();
+    this.#classifierRuns.close();
   }
 
   /** A generation that can't be judged delays no other; its next event has it taken up anew. */
@@ -145,8 +156,12 @@ export class GenerationModerator {
     this.close();
   }
 
+  get #isBehind(): boolean {
+    return this.#folded === "behind";
+  }
+
   get #isUndecided(): boolean {
-    if (this.#isBehind || this.#isOutdated || (this.#judge.halted && !this.#judge.ended)) return true;
+    if (this.#folded !== "complete" || (this.#judge.halted && !this.#judge.ended)) return true;
     return this.#judge.nextDecision(Date.now()) !== undefined;
   }
 
@@ -156,33 +171,33 @@ export class GenerationModerator {
     if (seq < next) {
       // A place that is known, stored anew: the store had lost what was folded. In a shard that was quiet since, its places are lower.
       const isNew = event.streamSeq > this.#streamSeq || isAnotherAttempt(event.payload, this.#judge.attempt);
-      this.#isOutdated ||= isNew;
-    } else if (seq > next || this.#isBehind || this.#isOutdated) this.#isBehind = true;
-    else this.#fold(event);
+      if (isNew) this.#folded = "outdated";
+    } else if (this.#folded === "complete" && seq === next) this.#fold(event);
+    else if (this.#folded === "complete") this.#folded = "behind";
   }
 
   #fold({ payload, streamSeq }: LogEvent): void {
     const event = decodeEvent(payload) as KnownEvent;
-    if (event.type === "output.rewind" || this.#parts.record.discardLost([payload])) {
+    if (event.type === "output.rewind" || this.#parts.writer.discardLost([payload])) {
       // What counts of the text before it only the log has whole; and all of it is to be judged anew if a verdict of lost text counted.
-      this.#isOutdated = true;
+      this.#folded = "outdated";
       return;
     }
     this.#judge.fold(event);
     this.#streamSeq = streamSeq;
-    this.#parts.record.folded(streamSeq);
-    this.#late.fold(event);
-    this.#judge.keepFromSeq = this.#late.keepFromSeq;
+    this.#parts.writer.folded(streamSeq);
+    this.#classifierRuns.fold(event);
+    this.#judge.keepFromSeq = this.#classifierRuns.keepFromSeq;
     if (event.type === "moderation.reviewed") {
       // An entry that stays is removed when its time is up.
       removeReview(this.#parts.context.connection, this.#parts.ref, event.review_id).catch(() => undefined);
     }
   }
 
-  #createLate(): ClassifierRuns {
+  #createClassifierRuns(): ClassifierRuns {
     return new ClassifierRuns({
       ruleSet: this.#parts.ruleSet,
-      classifiedBefore: this.#parts.record.stored?.classified ?? 0,
+      classifiedBefore: this.#parts.writer.stored?.classified ?? 0,
       classify: this.#parts.context.classify,
       onFinding: (finding) => this.#judge.report(finding),
       onDone: () => this.flush(),
@@ -190,41 +205,44 @@ export class GenerationModerator {
   }
 
   #replay({ events, streamSeq }: LogSnapshot): Judge {
-    const { moderation, ruleSet, record } = this.#parts;
-    const { judged = 0, findings = [], finding_count: count = 0 } = record.stored ?? {};
+    const { moderation, ruleSet, writer } = this.#parts;
+    const { judged = 0, findings = [], finding_count: count = 0 } = writer.stored ?? {};
     const judge = new Judge({ moderation, ruleSet });
     for (const payload of events) {
       const event = decodeEvent(payload) as KnownEvent;
       judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
       if (event.seq === judged) judge.findings.resume(findings, count);
-      this.#late.fold(event);
-      judge.keepFromSeq = this.#late.keepFromSeq;
+      this.#classifierRuns.fold(event);
+      judge.keepFromSeq = this.#classifierRuns.keepFromSeq;
     }
     this.#streamSeq = streamSeq;
-    record.folded(streamSeq);
+    writer.folded(streamSeq);
     for (const review of judge.reviews.open) this.#listings.list(review, streamSeq);
     return judge;
   }
 
   async #settle(): Promise<void> {
-    for (let tries = 0; !this.isClosed; tries++) {
-      try {
-        await this.#decide();
-        break;
-      } catch (thrown) {
-        if (!toRepriseError(thrown).retryable) this.fail(thrown);
-        else await pause(Math.min(MAX_PAUSE_MS, 20 * 2 ** Math.min(tries, 10)));
-      }
-    }
+    await retry(() => this.#tryToDecide(), { ...RETRY, signal: this.#closed.signal });
     this.#busy = false;
     this.flush();
+  }
+
+  /** @returns undefined when it is to be tried again */
+  async #tryToDecide(): Promise<true | undefined> {
+    try {
+      await this.#decide();
+      return true;
+    } catch (thrown) {
+      if (!toRepriseError(thrown).retryable) this.fail(thrown);
+      return undefined;
+    }
   }
 
   /** Brings log and judge in line: until the judge has nothing to add to the log, nor the log to the judge. */
   async #decide(): Promise<void> {
     for (let empty = 0; !this.isClosed;) {
       for (const event of this.#queue.splice(0)) this.#accept(event);
-      if (this.#isOutdated || empty >= TRIES_BEFORE_REBUILD) {
+      if (this.#folded === "outdated" || empty >= TRIES_BEFORE_REBUILD) {
         await this.#rebuild();
         empty = 0;
       } else if (this.#isBehind) empty = (await this.#catchUp()) ? 0 : empty + 1;
@@ -236,16 +254,17 @@ export class GenerationModerator {
   /** @param draft undefined for the end that a halt asks for, and that its worker may append as well */
   async #append(draft: EventDraft | undefined): Promise<void> {
     const { context, ref } = this.#parts;
-    this.#isBehind = true;
+    this.#folded = "behind";
     if (!draft) return endHalted(context.log, ref);
     const payload = encodeEvent(this.#judge.judged + 1, draft);
     const outcome = await context.log.publish(logSubject(ref), payload, {
       expectedLast: this.#streamSeq,
-      writer: this.#writer,
+      writer: this.#writerName,
     });
     // Another writer was faster, or the decision is stored and its answer lost: the log shows which.
-    if (outcome.kind !== "stored") return outcome.kind === "conflict" ? undefined : pause(REFUSED_PAUSE_MS);
-    this.#isBehind = false;
+    if (outcome.kind === "conflict") return;
+    if (outcome.kind !== "stored") return pause(REFUSED_PAUSE_MS, this.#closed.signal);
+    this.#folded = "complete";
     this.#fold({ payload, streamSeq: outcome.streamSeq });
     context.onDecided(draft.type);
     if (draft.type !== "moderation.review") return;
@@ -256,43 +275,49 @@ export class GenerationModerator {
   /** @returns whether the log had anything that was missing */
   async #catchUp(): Promise<boolean> {
     const events = await this.#parts.context.log.leader.readTail(this.#parts.ref, this.#streamSeq);
-    this.#isBehind = false;
+    this.#folded = "complete";
     for (const event of events) this.#accept(event);
     // A hole that the leader does not fill is one of a log that has become another.
-    if (this.#isBehind) this.#isOutdated = true;
+    if (this.#isBehind) this.#folded = "outdated";
     return events.length > 0;
   }
 
   async #rebuild(): Promise<void> {
-    const { context, ref, record } = this.#parts;
+    const { context, ref, writer } = this.#parts;
     const snapshot = await readCurrentLog(context.log, ref);
-    record.discardLostOf(snapshot.events);
-    this.#isOutdated = false;
-    this.#isBehind = false;
-    this.#late.close();
-    this.#late = this.#createLate();
+    writer.discardLostOf(snapshot.events);
+    this.#folded = "complete";
+    this.#classifierRuns.close();
+    this.#classifierRuns = this.#createClassifierRuns();
     this.#judge = this.#replay(snapshot);
   }
 
   #publish(): void {
     if (this.isClosed) return;
-    const { context, ref, moderation, record } = this.#parts;
-    const { judged, cleared, decided, endSeq } = this.#judge;
-    const { attempt, nonce, fromSeq: attemptFromSeq } = this.#judge.attempt;
+    const { context, ref, moderation, writer } = this.#parts;
+    const { judged, cleared, decided, endSeq, attempt, findings } = this.#judge;
     // The end waits for the classifiers' results, also while decisions are made behind it.
-    const most = endSeq !== undefined && !this.#late.isIdle ? endSeq - 1 : judged;
-    const verdict = { judged: most, cleared: Math.min(cleared, most), decided, attempt, nonce };
-    if (!record.hasChanged(verdict)) return;
-    if (moderation.mode !== "observe") publishLiveVerdict(context.connection, ref, verdict);
-    record.update({
-      ...verdict,
-      attemptFromSeq,
-      findings: this.#judge.findings.first,
-      findingCount: this.#judge.findings.count,
-      classified: this.#late.classified,
-      unjudged: this.#late.unjudged,
+    const most = endSeq !== undefined && !this.#classifierRuns.isIdle ? endSeq - 1 : judged;
+    const marks = { judged: most, cleared: Math.min(cleared, most), decided };
+    const { nonce } = attempt;
+    if (this.#announced && isSame(this.#announced, { ...marks, nonce })) return;
+    this.#announced = { ...marks, nonce };
+    if (moderation.mode !== "observe")
+      publishLiveVerdict(context.connection, ref, { ...marks, attempt: attempt.attempt, nonce });
+    writer.update({
+      ...marks,
+      attempt,
+      findings: findings.first,
+      findingCount: findings.count,
+      classified: this.#classifierRuns.classified,
+      unjudged: this.#classifierRuns.unjudged,
       isComplete: most === judged,
-      isUrgent: endSeq !== undefined || decided > (record.stored?.decided ?? 0),
+      isUrgent: endSeq !== undefined || decided > (writer.stored?.decided ?? 0),
     });
   }
+}
+
+/** Whether readers' nodes learn nothing from the second one. */
+function isSame(a: AnnouncedVerdict, b: AnnouncedVerdict): boolean {
+  return a.judged === b.judged && a.cleared === b.cleared && a.decided === b.decided && a.nonce === b.nonce;
 }

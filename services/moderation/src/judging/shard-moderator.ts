@@ -1,4 +1,4 @@
-import { Semaphore } from "@reprise/async";
+import { retry, Semaphore } from "@reprise/async";
 import { isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/log";
 import {
   type EffectiveModeration,
@@ -7,7 +7,6 @@ import {
   isTerminal,
   peekSeq,
   peekType,
-  type RepriseError,
   toRepriseError,
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
@@ -49,7 +48,7 @@ export class ShardModerator {
   /** Generations whose policy has moderation off, or can't be read here, as long as they run. */
   readonly #unmoderated = new Set<GenerationId>();
   readonly #loads = new Semaphore(LOADS);
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #closed = new AbortController();
   #lastStreamSeq = 0;
 
   constructor(context: ModeratorContext) {
@@ -85,7 +84,7 @@ export class ShardModerator {
       entry.touchedAtMs = now;
       if (!entry.judged) entry.waiting.push(event);
       else {
-        this.#take(entry, event);
+        this.#take(entry.judged, event);
         touched.add(entry.judged);
       }
     }
@@ -94,12 +93,11 @@ export class ShardModerator {
   }
 
   /** An event that can't be decoded delays no other. */
-  #take({ judged }: Entry, event: LogEvent): void {
+  #take(judged: GenerationModerator, event: LogEvent): void {
     try {
-      judged!.take(event);
+      judged.take(event);
     } catch (error) {
-      this.#context.onError(error);
-      judged!.close();
+      judged.fail(error);
     }
   }
 
@@ -131,7 +129,7 @@ export class ShardModerator {
   }
 
   close(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
+    this.#closed.abort();
     for (const { judged } of this.#entries.values()) judged?.close();
   }
 
@@ -156,8 +154,17 @@ export class ShardModerator {
     return entry;
   }
 
-  /** @param known the log, when it is known whole */
+  /**
+   * A broker that is away comes back. What can't be judged at all stays unjudged, and readers get what the policy says.
+   * @param known the log, when it is known whole
+   */
   async #open(entry: Entry, known?: LogSnapshot): Promise<void> {
+    const attempt = (attempts: number) => this.#tryToOpen(entry, attempts === 0 ? known : undefined);
+    await retry(attempt, { pauseMs: REOPEN_AFTER_MS, signal: this.#closed.signal });
+  }
+
+  /** @returns undefined when it is to be tried again */
+  async #tryToOpen(entry: Entry, known: LogSnapshot | undefined): Promise<true | undefined> {
     const { ref } = entry;
     try {
       const snapshot = known ?? (await this.#loads.run(() => this.#context.log.reader.readLog(ref)));
@@ -165,29 +172,19 @@ export class ShardModerator {
       if (!moderation) {
         this.#entries.delete(ref.generation);
         this.#passOver(ref.generation);
-        return;
+        return true;
       }
       const judged = await GenerationModerator.open(this.#context, ref, moderation, snapshot);
       entry.judged = judged;
-      for (const event of entry.waiting.splice(0)) this.#take(entry, event);
+      for (const event of entry.waiting.splice(0)) this.#take(judged, event);
       judged.flush();
     } catch (thrown) {
-      this.#failed(entry, toRepriseError(thrown));
-    }
-  }
-
-  /** A broker that is away comes back. What can't be judged at all stays unjudged, and readers get what the policy says. */
-  #failed(entry: Entry, error: RepriseError): void {
-    if (!error.retryable) {
-      this.#entries.delete(entry.ref.generation);
+      const error = toRepriseError(thrown);
+      if (error.retryable) return undefined;
+      this.#entries.delete(ref.generation);
       if (!isExpiredOrErased(error)) this.#context.onError(error);
-      return;
     }
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      void this.#open(entry);
-    }, REOPEN_AFTER_MS);
-    this.#timers.add(timer);
+    return true;
   }
 
   /**

@@ -2,16 +2,15 @@ import type { GenerationLog, Publish } from "@reprise/log";
 import { createGenerationId, encodeEvent, parseTenantId } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { STARTED } from "../testing/log-of.ts";
-import { VerdictWriter, type VerdictUpdate } from "./verdict-writer.ts";
+import { VerdictWriter } from "./verdict-writer.ts";
+import type { VerdictUpdate } from "./verdict-writer-state.ts";
 
 const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
 const HALT: VerdictUpdate = {
   judged: 3,
   cleared: 2,
   decided: 3,
-  attempt: 1,
-  nonce: "00000a",
-  attemptFromSeq: 1,
+  attempt: { attempt: 1, nonce: "00000a", fromSeq: 1 },
   findings: [],
   findingCount: 0,
   classified: 0,
@@ -25,39 +24,64 @@ test("a verdict that the client does not send counts as not stored, is no end of
   const publish = vi.fn<Publish>().mockRejectedValueOnce(tooLarge).mockRejectedValueOnce(tooLarge);
   publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
   const log = { publish, verdicts: { readVerdictFromLeader: async () => undefined } };
-  const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
-  record.folded(7);
-  record.update(HALT);
-  await expect(record.store()).rejects.toBe(tooLarge);
-  expect([record.unstoredFrom, record.stored]).toEqual([7, undefined]);
-  await expect(record.store()).rejects.toBe(tooLarge);
-  await record.store();
-  expect([record.unstoredFrom, record.stored?.judged]).toEqual([undefined, 3]);
+  const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  writer.folded(7);
+  writer.update(HALT);
+  await expect(writer.store()).rejects.toBe(tooLarge);
+  expect([writer.unstoredFrom, writer.stored]).toEqual([7, undefined]);
+  await expect(writer.store()).rejects.toBe(tooLarge);
+  await writer.store();
+  expect([writer.unstoredFrom, writer.stored?.judged]).toEqual([undefined, 3]);
+});
+
+test("a verdict that is refused three times, while what is stored can't be read, is tried again by the next store", async () => {
+  const publish = vi.fn<Publish>().mockResolvedValue({ kind: "conflict" });
+  const readVerdictFromLeader = vi.fn().mockResolvedValueOnce(undefined).mockRejectedValue(new Error("away"));
+  const log = { publish, verdicts: { readVerdictFromLeader } };
+  const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  writer.folded(7);
+  writer.update(HALT);
+  await writer.store();
+  expect([publish.mock.calls.length, writer.unstoredFrom]).toEqual([3, 7]);
+  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  await writer.store();
+  expect([publish.mock.calls.length, writer.unstoredFrom]).toEqual([4, undefined]);
+});
+
+test("a stored verdict counts for a log whose leader has the attempt that it names", async () => {
+  const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "00000a" };
+  const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
+  const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  const started = { ...STARTED, nonce: "00000a" };
+  const events = [encodeEvent(1, started)];
+  expect(writer.isAheadOf(events)).toBe(false);
+  writer.discardLostOf(events);
+  expect(writer.stored).toBe(verdict);
 });
 
 test("what was stored of an attempt that the broker has lost does not count for the one that has got its number", async () => {
   const publish = vi.fn<Publish>().mockResolvedValue({ kind: "stored", streamSeq: 2, duplicate: false });
   const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "0000ff" };
   const log = { publish, verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-  const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
-  record.folded(7);
-  record.update(HALT);
-  await record.store();
-  expect(record.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
+  const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  writer.folded(7);
+  writer.update(HALT);
+  await writer.store();
+  expect(writer.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
 });
 
 test("discards a stored verdict of an attempt that the leader does not have, and keeps which rules had judged what comes before", async () => {
   const spans = [{ from_seq: 1, to_seq: 90, rule_set: "rules" }];
   const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 3, nonce: "00000c", spans };
   const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-  const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+  const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
   const events = [1, 2].map((attempt) => {
     const started = { ...STARTED, attempt, nonce: "00000a" };
     return encodeEvent(10 * attempt, started);
   });
-  expect([record.isAheadOf(events), record.discardLost(events)]).toEqual([true, false]);
-  record.discardLostOf(events);
-  expect(record.stored).toEqual({
+  expect([writer.isAheadOf(events), writer.discardLost(events)]).toEqual([true, false]);
+  writer.discardLostOf(events);
+  expect(writer.stored).toEqual({
     judged: 0,
     cleared: 0,
     decided: 0,
@@ -76,9 +100,9 @@ test.each([
   async (_, nonce, seq, attempt, isLost) => {
     const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, ...(nonce && { nonce }) };
     const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-    const record = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
+    const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
     const started = { ...STARTED, attempt, nonce: "00000a" };
-    expect(record.discardLost([encodeEvent(seq, started)])).toBe(isLost);
-    expect(record.stored?.judged).toBe(isLost ? 0 : 90);
+    expect(writer.discardLost([encodeEvent(seq, started)])).toBe(isLost);
+    expect(writer.stored?.judged).toBe(isLost ? 0 : 90);
   },
 );

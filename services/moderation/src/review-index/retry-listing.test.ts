@@ -24,8 +24,11 @@ test("a review that can't be listed now is told of, and tried again until it is 
   publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
   const errors: unknown[] = [];
   const context = { log: { publish }, onError: (error: unknown) => errors.push(error) };
-  const of = { context: context as unknown as ModeratorContext, ref, moderation: GATE };
-  await retryListing(of, REVIEW, () => false);
+  const { signal } = new AbortController();
+  await retryListing(
+    { context: context as unknown as ModeratorContext, ref, moderation: GATE, signal },
+    REVIEW,
+  );
   expect(errors).toEqual([isAway]);
   expect(publish).toHaveBeenCalledTimes(2);
 });

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "@reprise/async";
 import { listReview } from "@reprise/log";
 import {
   type EffectiveModeration,
@@ -12,28 +12,40 @@ import { toReviewRecord } from "./to-review-record.ts";
 
 const PAUSE_MS = 1_000;
 /** Longer than a restart of the broker takes. */
-const TOLD_AFTER = 30;
-const NOT_TAKEN = `The list of reviews has taken none for ${TOLD_AFTER} s.`;
+const REPORT_AFTER_MS = 30_000;
+const NOT_LISTED = `A review could not be listed for ${REPORT_AFTER_MS / 1_000} s; retrying.`;
+
+export interface RetryListingOptions {
+  readonly context: ModeratorContext;
+  readonly ref: GenerationRef;
+  readonly moderation: EffectiveModeration;
+  /** Ends the retries. */
+  readonly signal: AbortSignal;
+}
 
 /**
  * Lists a review, however long the broker is away: a review that is not listed would be seen by no reviewer, and would never end.
  * @throws what is not retryable, as what the client does not send
  */
 export async function retryListing(
-  of: { context: ModeratorContext; ref: GenerationRef; moderation: EffectiveModeration },
+  { context, ref, moderation, signal }: RetryListingOptions,
   review: Review,
-  isOver: () => boolean,
 ): Promise<void> {
-  const { context, ref, moderation } = of;
   const record = toReviewRecord(review, moderation.review.after_ms);
-  const list = () =>
-    listReview(context.log.publish, ref, review.reviewId, record).catch((error: unknown) => {
+  const startMs = performance.now();
+  let isReported = false;
+  const list = async (): Promise<true | undefined> => {
+    try {
+      if (await listReview(context.log.publish, ref, review.reviewId, record)) return true;
+    } catch (error) {
       if (!toRepriseError(error).retryable) throw error;
       context.onError(error);
-      return false;
-    });
-  for (let tries = 1; !isOver() && !(await list()); tries++) {
-    if (tries === TOLD_AFTER) context.onError(new RepriseError("broker_unavailable", NOT_TAKEN));
-    await pause(PAUSE_MS);
-  }
+    }
+    if (!isReported && performance.now() - startMs >= REPORT_AFTER_MS) {
+      isReported = true;
+      context.onError(new RepriseError("broker_unavailable", NOT_LISTED));
+    }
+    return undefined;
+  };
+  await retry(list, { pauseMs: PAUSE_MS, signal });
 }

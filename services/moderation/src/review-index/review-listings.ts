@@ -1,22 +1,19 @@
 import type { Review } from "../domain/reviews.ts";
-import { retryListing } from "./retry-listing.ts";
+import { retryListing, type RetryListingOptions } from "./retry-listing.ts";
 
-interface Judging {
-  readonly isClosed: boolean;
+interface ReviewListingsOptions extends RetryListingOptions {
   /** Called for a review that can't be listed, which no reviewer could decide. */
-  fail(error: unknown): void;
+  readonly onFailed: (error: unknown) => void;
 }
 
-/** The reviews of one generation that are being listed, while it is judged on. */
+/** The reviews of one generation that are being listed, until the signal is aborted. */
 export class ReviewListings {
-  readonly #of: Parameters<typeof retryListing>[0];
-  readonly #judging: Judging;
+  readonly #options: ReviewListingsOptions;
   /** By review: where the log was when it was found. */
   readonly #places = new Map<string, number>();
 
-  constructor(of: Parameters<typeof retryListing>[0], judging: Judging) {
-    this.#of = of;
-    this.#judging = judging;
+  constructor(options: ReviewListingsOptions) {
+    this.#options = options;
   }
 
   /** The first place of the log at which a review is not listed yet. It must not be settled: no other process would list that review. */
@@ -29,8 +26,8 @@ export class ReviewListings {
     const { reviewId } = review;
     if (this.#places.has(reviewId)) return;
     this.#places.set(reviewId, streamSeq);
-    retryListing(this.#of, review, () => this.#judging.isClosed)
-      .catch((error: unknown) => this.#judging.fail(error))
+    retryListing(this.#options, review)
+      .catch(this.#options.onFailed)
       .finally(() => this.#places.delete(reviewId));
   }
 }

@@ -1,0 +1,40 @@
+import { decodeEvent, eventSchema, peekType, type Verdict } from "@reprise/protocol";
+
+/** An attempt, and its first event. */
+export interface JudgedAttempt {
+  readonly attempt: number;
+  readonly nonce: string | undefined;
+  readonly fromSeq: number;
+}
+
+/** The attempt that an event begins; undefined for every other event. */
+export function startedBy(payload: Uint8Array): JudgedAttempt | undefined {
+  if (peekType(payload) !== "generation.started") return undefined;
+  const { data } = eventSchema.safeParse(decodeEvent(payload));
+  if (data?.type !== "generation.started") return undefined;
+  return { attempt: data.attempt, nonce: data.nonce, fromSeq: data.seq };
+}
+
+export function lastStartedBy(events: readonly Uint8Array[]): JudgedAttempt | undefined {
+  const payload = events.findLast((one) => startedBy(one) !== undefined);
+  return payload && startedBy(payload);
+}
+
+/**
+ * Whether an event that has a known one's place begins an attempt that is not the last known one: behind it, or, where the store has lost
+ * several, in the place of an earlier one. Of a redelivered event of an earlier attempt it says so too.
+ */
+export function isAnotherAttempt(payload: Uint8Array, known: JudgedAttempt): boolean {
+  const started = startedBy(payload);
+  if (!started) return false;
+  return started.nonce === undefined ? started.attempt > known.attempt : started.nonce !== known.nonce;
+}
+
+/** Whether a verdict is about events that the store has lost, as an attempt in the log shows. Without a nonce the number alone decides. */
+export function isOfLost(
+  { attempt: seen = 0, nonce, judged }: Verdict,
+  { attempt, nonce: logNonce, fromSeq }: JudgedAttempt,
+): boolean {
+  if (seen === attempt) return nonce !== undefined && nonce !== logNonce;
+  return seen < attempt && judged >= fromSeq;
+}

@@ -1,0 +1,50 @@
+import type { Finding, JudgedBy, Verdict } from "@reprise/protocol";
+import { isOfLost, type JudgedAttempt } from "./attempts.ts";
+import { addSpan, clipSpans } from "./coverage.ts";
+
+/** What a judge knows for a verdict. */
+export interface JudgedSoFar extends Pick<Verdict, "judged" | "cleared" | "decided"> {
+  readonly attempt: JudgedAttempt;
+  readonly findings: readonly Finding[];
+  readonly findingCount: number;
+  readonly classified: number;
+  readonly unjudged: NonNullable<Verdict["unjudged"]>;
+}
+
+const MAX_UNJUDGED = 100;
+
+/** The next verdict to store. It never says less than the stored one, unless that is about events that the store has lost. */
+export function mergeVerdict(stored: Verdict | undefined, now: JudgedSoFar, by: JudgedBy): Verdict {
+  const { judged, cleared, decided, findings, findingCount, classified, unjudged } = now;
+  const { attempt, nonce } = now.attempt;
+  const before =
+    stored && isOfLost(stored, now.attempt) ? discardVerdict(stored, now.attempt.fromSeq) : stored;
+  const { attempt: attemptBefore = 0, findings: findingsBefore = [], spans = [] } = before ?? {};
+  return {
+    judged: Math.max(judged, before?.judged ?? 0),
+    cleared: Math.max(cleared, before?.cleared ?? 0),
+    decided: Math.max(decided, before?.decided ?? 0),
+    attempt: Math.max(attempt, attemptBefore),
+    nonce: attemptBefore > attempt ? before?.nonce : nonce,
+    spans: addSpan(spans, judged, by),
+    findings: findings.length >= findingsBefore.length ? [...findings] : findingsBefore,
+    finding_count: Math.max(findingCount, before?.finding_count ?? 0),
+    ...(classified > 0 && { classified: Math.max(classified, before?.classified ?? 0) }),
+    ...toUnjudged([...(before?.unjudged ?? []), ...unjudged]),
+  };
+}
+
+/**
+ * What is left of a verdict about events that the store has lost. Nothing of it counts, not even of earlier events: what classifiers had
+ * withdrawn of them may be lost as well. Only which rules have judged those stays known.
+ * @param fromSeq where the log has something else than what was judged
+ */
+export function discardVerdict(stored: Verdict | undefined, fromSeq: number): Verdict {
+  return { judged: 0, cleared: 0, decided: 0, spans: clipSpans(stored?.spans ?? [], fromSeq) };
+}
+
+/** Windows that no classifier has judged stay unjudged in later verdicts too: the first of them, each once. */
+function toUnjudged(windows: JudgedSoFar["unjudged"]): Pick<Verdict, "unjudged"> {
+  const byName = new Map(windows.map((one) => [`${one.from_seq} ${one.to_seq} ${one.classifier}`, one]));
+  return byName.size > 0 ? { unjudged: [...byName.values()].slice(0, MAX_UNJUDGED) } : {};
+}
