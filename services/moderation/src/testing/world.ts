@@ -108,10 +108,9 @@ export async function openWorld(): Promise<World> {
     read,
     until: (ref, holds) =>
       watch(broker, ref, async () => {
-        const found = {
-          events: await read(ref),
-          verdict: (await patiently(() => log.verdicts.readVerdictFromLeader(ref)))?.verdict,
-        };
+        // In this order the log holds every event that the verdict is about.
+        const stored = await patiently(() => log.verdicts.readVerdictFromLeader(ref));
+        const found = { verdict: stored?.verdict, events: await read(ref) };
         return holds(found.events, found.verdict) ? found : undefined;
       }),
     async startReplica(classifiers = new Map()) {
