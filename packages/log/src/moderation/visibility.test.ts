@@ -17,7 +17,7 @@ function reach(visibility: Visibility, seq: number, draft = completed()): void {
   visibility.reached(seq, draft.type, encodeEvent(seq, draft));
 }
 
-function began(visibility: Visibility, seq: number, attempt: number): void {
+function beginAttempt(visibility: Visibility, seq: number, attempt: number): void {
   const draft = { ...startedDraft(), attempt };
   visibility.took(seq, draft.type, () => ({ ...draft, seq }) as KnownEvent);
   reach(visibility, seq, draft);
@@ -133,10 +133,10 @@ test("the name of a called tool counts as text that retract may be ahead by", ()
 
 test("a verdict on events that were lost lets retract show no more of a later attempt than the limit", () => {
   const visibility = retract(5);
-  began(visibility, 1, 1);
+  beginAttempt(visibility, 1, 1);
   reach(visibility, 2, delta("abcd"));
   visibility.accept({ ...verdict(9), attempt: 1 }, 2);
-  began(visibility, 3, 2);
+  beginAttempt(visibility, 3, 2);
   reach(visibility, 4, delta("abc"));
   reach(visibility, 5, delta("def"));
   expect(visibility.shownSeq(5)).toBe(4);
@@ -179,10 +179,10 @@ test("a further attempt makes no lag of what was judged before it", () => {
   const visibility = retract();
   const lags: ModerationLag[] = [];
   visibility.onLag = (lag) => lags.push(lag);
-  began(visibility, 1, 1);
+  beginAttempt(visibility, 1, 1);
   reach(visibility, 2, delta("before"));
   visibility.accept({ ...verdict(2), attempt: 1 }, 2);
-  began(visibility, 3, 2);
+  beginAttempt(visibility, 3, 2);
   reach(visibility, 4, delta("a"));
   visibility.accept({ ...verdict(4), attempt: 2 }, 4);
   expect(lags).toMatchObject([{ characters: 6 }, { characters: 1 }]);
