@@ -3,6 +3,7 @@ export * from "./log/audit-call.ts";
 export {
   type AttemptEnd,
   type EventDraft,
+  type GenerationEventDraft,
   FINISH_REASONS,
   type RequestedEvent,
   REVIEW_DECISIONS,

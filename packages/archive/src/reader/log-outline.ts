@@ -3,6 +3,7 @@ import {
   encodeCursor,
   isTerminal,
   type KnownEvent,
+  type UnknownEvent,
   peekType,
   START,
   Withdrawals,
@@ -11,7 +12,7 @@ import type { LogEvent } from "./log-event.ts";
 
 /** An event that says something of others. */
 export interface Notable {
-  readonly event: KnownEvent;
+  readonly event: KnownEvent | UnknownEvent;
   /** Microseconds since 1970, by the broker's clock. */
   readonly storedAtUs: number;
 }
@@ -39,8 +40,7 @@ export class LogOutline {
     let lastSeq = -1;
     for await (const { seq, storedAtUs, payload } of events) {
       lastSeq = seq;
-      if (isNotable(peekType(payload)))
-        notable.push({ event: decodeEvent(payload) as KnownEvent, storedAtUs });
+      if (isNotable(peekType(payload))) notable.push({ event: decodeEvent(payload), storedAtUs });
     }
     return new LogOutline(lastSeq, notable);
   }

@@ -27,7 +27,7 @@ import {
 
 const annotation = { type: "review.note", note: "seen" } as unknown as EventDraft;
 const isTakeover = (event: KnownEvent | UnknownEvent) =>
-  event.type === "generation.started" && event["attempt"] === 2;
+  event.type === "generation.started" && event.attempt === 2;
 
 /** A publish that counts, and that waits for `open()` before it sends. */
 function gatedPublish(publish: Publish) {

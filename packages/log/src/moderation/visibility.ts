@@ -5,6 +5,7 @@ import {
   hasText,
   isTerminal,
   type KnownEvent,
+  type UnknownEvent,
   NAME_CHANNEL,
   textIn,
   textOf,
@@ -81,7 +82,7 @@ export class Visibility {
   }
 
   /** Tells of an event that the cache has taken. `decode` parses it. */
-  took(seq: number, type: string, decode: () => KnownEvent): void {
+  took(seq: number, type: string, decode: () => KnownEvent | UnknownEvent): void {
     if (isTerminal(type)) this.#step({ type: "ended", seq });
     else if (type === "generation.started" || type === "moderation.unavailable") {
       const event = decode();

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { decodeEvent, eventSchema, peekSeq, peekType } from "@reprise/protocol";
+import { decodeEvent, eventSchema, isKnownEvent, peekSeq, peekType } from "@reprise/protocol";
 
 const encoder = new TextEncoder();
 const DELTA_TEXT = encoder.encode('"type":"output.delta","text":"');
@@ -73,12 +73,8 @@ function isWholeEvent(payload: Uint8Array): boolean {
     if (payload.includes(LF) || payload.includes(CR)) return false;
     const event = decodeEvent(payload);
     if (event.seq !== peekSeq(payload) || event.type !== peekType(payload)) return false;
-    return !KNOWN_TYPES.has(event.type) || eventSchema.safeParse(event).success;
+    return !isKnownEvent(event) || eventSchema.safeParse(event).success;
   } catch {
     return false;
   }
 }
-
-const KNOWN_TYPES: ReadonlySet<string> = new Set(
-  eventSchema.options.map((option) => option.shape.type.value),
-);

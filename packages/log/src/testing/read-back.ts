@@ -12,7 +12,7 @@ export async function readBack(
 }
 
 export function textOf(events: readonly (KnownEvent | UnknownEvent)[]): string {
-  return events.map((event) => (event.type === "output.delta" ? event["text"] : "")).join("");
+  return events.map((event) => (event.type === "output.delta" ? event.text : "")).join("");
 }
 
 export function seqsOf(events: readonly { seq: number }[]): number[] {

@@ -245,10 +245,21 @@ export type TerminalType = "generation.completed" | "generation.failed" | "gener
 /** An event without its place: the appender gives it `seq` when it publishes it. */
 export type EventDraft = KnownEvent extends infer E ? (E extends KnownEvent ? Omit<E, "seq"> : never) : never;
 
+/** Of an event behind the request. */
+export type GenerationEventDraft = Exclude<EventDraft, { type: "generation.requested" }>;
+
+declare const unknown: unique symbol;
+
+/**
+ * Any type of a later version. TypeScript has no type for "every string but these", so a literal that no code can write stands for it:
+ * comparing the `type` of an event then narrows to the known event of that type.
+ */
+export type UnknownType = "a type of a later version" & { readonly [unknown]: true };
+
 /** What a reader may meet: an event of a later version has a type that this one does not know, and is passed on as it is. */
 export interface UnknownEvent {
   readonly seq: number;
-  readonly type: string;
+  readonly type: UnknownType;
   readonly [field: string]: unknown;
 }
 

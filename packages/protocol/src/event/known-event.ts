@@ -19,7 +19,12 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   "generation.cancelled": true,
 };
 
-/** Whether this version knows the type of an event. Its fields are as its writer wrote them: `eventSchema` checks those. */
+/** Whether this version knows a type of events. */
+export function isKnownType(type: string): type is EventType {
+  return Object.hasOwn(KNOWN_TYPES, type);
+}
+
+/** Whether this version knows the type of an event. Where the type is compared anyway, comparing it is enough. */
 export function isKnownEvent(event: KnownEvent | UnknownEvent): event is KnownEvent {
-  return Object.hasOwn(KNOWN_TYPES, event.type);
+  return isKnownType(event.type);
 }

@@ -1,3 +1,4 @@
+import type { KnownEvent } from "./event.ts";
 import { Transcript } from "./transcript.ts";
 
 /** Events as tests write them down: what they say, without their place. */
@@ -38,6 +39,6 @@ export const cancelled = (): Draft => ({
 /** A log of these events, numbered from 1 and folded. */
 export function fold(...drafts: readonly Draft[]): Transcript {
   const transcript = new Transcript();
-  drafts.forEach((draft, i) => transcript.apply({ ...draft, seq: i + 1 }));
+  drafts.forEach((draft, i) => transcript.apply({ ...draft, seq: i + 1 } as unknown as KnownEvent));
   return transcript;
 }

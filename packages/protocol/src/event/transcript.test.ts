@@ -150,7 +150,8 @@ function naiveText(log: readonly LogEvent[]): string {
 
 function place(draft: { type: string; back?: number; [field: string]: unknown }, seq: number): LogEvent {
   const { back, ...fields } = draft;
-  return back === undefined ? { ...fields, seq } : { ...fields, seq, to_seq: Math.max(1, seq - 1 - back) };
+  const rewound = back !== undefined && { to_seq: Math.max(1, seq - 1 - back) };
+  return { ...fields, seq, ...rewound } as unknown as LogEvent;
 }
 
 function started(seq: number, attempt: number): LogEvent {

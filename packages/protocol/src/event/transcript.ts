@@ -127,68 +127,70 @@ export class Transcript {
 
   apply(event: KnownEvent | UnknownEvent): void {
     if (event.seq <= this.#cursor.seq) return;
-    const known = event as KnownEvent;
-    const { attempt, nonce } = known.type === "generation.started" ? known : this.#cursor;
+    const { attempt, nonce } = event.type === "generation.started" ? event : this.#cursor;
     this.#cursor = { attempt, nonce, seq: event.seq };
-    switch (known.type) {
+    switch (event.type) {
       case "generation.requested":
         return;
       case "generation.started":
-        this.#begin(known);
+        this.#begin(event);
         return;
       case "attempt.ended":
-        if (known.attempt === attempt) this.attemptEnd = known.reason;
+        if (event.attempt === attempt) this.attemptEnd = event.reason;
         return;
       case "output.delta":
       case "reasoning.delta": {
-        const { seq, type, text, tokens = 1, input_tokens: inputTokens = null } = known;
+        const { seq, type, text, tokens = 1, input_tokens: inputTokens = null } = event;
         this.#inputTokens ??= inputTokens;
         this.#outputTokens += tokens;
         this.#shownSeq = seq;
-        if (type === "output.delta" && !known.output) this.#segments.add(seq, { type: "text", text, tokens });
+        if (type === "output.delta" && !event.output) this.#segments.add(seq, { type: "text", text, tokens });
         return;
       }
       case "output.rewind":
-        this.#rewind(known.to_seq);
+        this.#rewind(event.to_seq);
         return;
       case "tool.call": {
-        const { call_id, name, arguments: text } = known;
+        const { call_id, name, arguments: text } = event;
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
-        this.#segments.add(known.seq, call);
+        this.#segments.add(event.seq, call);
         this.#pendingCalls.add(call_id);
-        if (!this.#callSeqs.has(call_id)) this.#callSeqs.set(call_id, known.seq);
+        if (!this.#callSeqs.has(call_id)) this.#callSeqs.set(call_id, event.seq);
         return;
       }
       case "tool.result":
-        if (!this.#pendingCalls.delete(known.call_id)) return;
-        this.#segments.add(known.seq, { type: "tool_result", call_id: known.call_id, output: known.output });
+        if (!this.#pendingCalls.delete(event.call_id)) return;
+        this.#segments.add(event.seq, { type: "tool_result", call_id: event.call_id, output: event.output });
         return;
       case "moderation.redacted":
-        this.#segments.withdraw(known);
+        this.#segments.withdraw(event);
         return;
       case "moderation.halted":
-        this.halted ??= known;
-        this.#segments.withdraw(known);
+        this.halted ??= event;
+        this.#segments.withdraw(event);
         return;
       case "moderation.review":
-        this.#reviews.set(known.review_id, known);
+        this.#reviews.set(event.review_id, event);
         return;
       case "moderation.reviewed":
-        this.#reviews.delete(known.review_id);
+        this.#reviews.delete(event.review_id);
         return;
       case "moderation.unavailable":
-        this.lastUnavailable = known;
+        this.lastUnavailable = event;
         return;
       case "generation.completed":
-        this.#end("completed", known.usage);
-        this.finishReason = known.finish_reason;
+        this.#end("completed", event.usage);
+        this.finishReason = event.finish_reason;
         return;
       case "generation.failed":
-        this.#end("failed", known.usage);
-        this.failure = known.error;
+        this.#end("failed", event.usage);
+        this.failure = event.error;
         return;
       case "generation.cancelled":
-        this.#end("cancelled", known.usage);
+        this.#end("cancelled", event.usage);
+        return;
+      default:
+        // A type of a later version changes nothing here.
         return;
     }
   }

@@ -12,11 +12,12 @@ export function hasText(type: string): boolean {
  * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
  * Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
  */
+export function channelOf(event: TextEvent): string;
+export function channelOf(event: KnownEvent | UnknownEvent): string | undefined;
 export function channelOf(event: KnownEvent | UnknownEvent): string | undefined {
-  const known = event as KnownEvent;
-  switch (known.type) {
+  switch (event.type) {
     case "output.delta":
-      return `${known.output ?? 0}`;
+      return `${event.output ?? 0}`;
     case "reasoning.delta":
       return "reasoning";
     case "tool.call":
@@ -28,15 +29,13 @@ export function channelOf(event: KnownEvent | UnknownEvent): string | undefined 
 
 /** The text of an event that has a channel. */
 export function textOf(event: KnownEvent | UnknownEvent): string {
-  const known = event as KnownEvent;
-  if (known.type === "output.delta" || known.type === "reasoning.delta") return known.text;
-  return known.type === "tool.call" ? known.arguments : "";
+  if (event.type === "output.delta" || event.type === "reasoning.delta") return event.text;
+  return event.type === "tool.call" ? event.arguments : "";
 }
 
 /** What an event adds to a channel; undefined where it is of another one. */
 export function textIn(event: KnownEvent | UnknownEvent, channel: string): string | undefined {
-  const known = event as KnownEvent;
-  if (channel === NAME_CHANNEL) return known.type === "tool.call" ? known.name : undefined;
+  if (channel === NAME_CHANNEL) return event.type === "tool.call" ? event.name : undefined;
   return channelOf(event) === channel ? textOf(event) : undefined;
 }
 
@@ -58,14 +57,14 @@ export class Withdrawals extends WithdrawnText {
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
   project(seq: number, payload: Uint8Array): Uint8Array {
     if (seq < this.lowest) return payload;
-    const event = decodeEvent(payload) as KnownEvent;
+    const event = decodeEvent(payload);
     if (event.type === "moderation.redacted" || event.type === "moderation.halted") {
       const replacement = this.#retold(event);
       return replacement === event.replacement ? payload : encodeEvent(seq, { ...event, replacement });
     }
     if (event.type === "tool.call") return this.#projectCall(event, payload);
-    const channel = channelOf(event);
-    const text = channel === undefined ? undefined : this.replacementOf(seq, channel);
+    if (event.type !== "output.delta" && event.type !== "reasoning.delta") return payload;
+    const text = this.replacementOf(seq, channelOf(event));
     if (text === undefined) return payload;
     const shown = { ...event, text, redacted: true };
     return encodeEvent(seq, shown);
@@ -92,4 +91,5 @@ export class Withdrawals extends WithdrawnText {
 }
 
 type ToolCallEvent = Extract<KnownEvent, { type: "tool.call" }>;
+type TextEvent = Extract<KnownEvent, { type: "output.delta" | "reasoning.delta" | "tool.call" }>;
 type WithdrawingEvent = Extract<KnownEvent, { type: "moderation.redacted" | "moderation.halted" }>;

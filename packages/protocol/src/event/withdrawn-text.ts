@@ -29,7 +29,7 @@ export class WithdrawnText {
    * @returns the events that read differently from now on: what is withdrawn, and what has told of the same places before; none for most
    */
   apply(event: KnownEvent | UnknownEvent): readonly SeqRange[] {
-    const withdrawal = toWithdrawal(event as KnownEvent);
+    const withdrawal = toWithdrawal(event);
     if (!withdrawal) return NOTHING;
     const { fromSeq, toSeq, channel } = withdrawal;
     // A halt stands in the place of a call's arguments: what is told of names passes it by.
@@ -91,7 +91,7 @@ export class WithdrawnText {
 
 const NOTHING: readonly SeqRange[] = [];
 
-function toWithdrawal(event: KnownEvent): Withdrawal | undefined {
+function toWithdrawal(event: KnownEvent | UnknownEvent): Withdrawal | undefined {
   if (event.type === "moderation.redacted") {
     const { seq, from_seq: fromSeq, to_seq: toSeq, replacement, channel = "0", rule, category } = event;
     return { seq, fromSeq, toSeq, channel, replacement, rule, category };

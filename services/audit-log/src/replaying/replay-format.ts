@@ -4,6 +4,7 @@ import {
   encodeSseRetry,
   type KnownEvent,
   SSE_RECONNECT_MS,
+  type UnknownEvent,
 } from "@reprise/protocol";
 import type { ShownEvent } from "../answering/shown-events.ts";
 
@@ -27,7 +28,7 @@ export function formatEvent(format: ReplayFormat, event: ShownEvent): string {
     case "json":
       return `{"cursor":"${event.cursor}","at":"${toIsoMicros(event.storedAtUs)}","event":${payload}}\n`;
     case "text":
-      return toText(decodeEvent(payload) as KnownEvent);
+      return toText(decodeEvent(payload));
   }
 }
 
@@ -37,7 +38,7 @@ export function toIsoMicros(us: number): string {
   return `${ms}${String(us % 1_000).padStart(3, "0")}Z`;
 }
 
-function toText(event: KnownEvent): string {
+function toText(event: KnownEvent | UnknownEvent): string {
   switch (event.type) {
     case "output.delta":
       return (event.output ?? 0) === 0 ? event.text : "";

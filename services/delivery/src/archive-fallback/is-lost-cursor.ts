@@ -1,5 +1,5 @@
 import { Attempts } from "@reprise/log";
-import { type Cursor, decodeEvent, isKnownEvent, peekType } from "@reprise/protocol";
+import { type Cursor, decodeEvent, peekType } from "@reprise/protocol";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 
 const PAGE_BYTES = 256 * 1_024;
@@ -14,8 +14,7 @@ export async function isLostCursor(log: ArchivedLog, cursor: Cursor): Promise<bo
     const page = await readArchived(log, from, PAGE_BYTES);
     for (const { payload } of page.events) {
       if (peekType(payload) !== "generation.started") continue;
-      const event = decodeEvent(payload);
-      if (isKnownEvent(event) && event.type === "generation.started") attempts.add(event);
+      attempts.add(decodeEvent(payload));
     }
     if (attempts.hasIssued(cursor)) return true;
     from += page.events.length;

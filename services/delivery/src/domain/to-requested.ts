@@ -1,4 +1,4 @@
-import { decodeEvent, isKnownEvent, RepriseError, type RequestedEvent } from "@reprise/protocol";
+import { decodeEvent, RepriseError, type RequestedEvent } from "@reprise/protocol";
 
 /**
  * The request, out of the oldest event that a log keeps.
@@ -6,6 +6,6 @@ import { decodeEvent, isKnownEvent, RepriseError, type RequestedEvent } from "@r
  */
 export function toRequested(first: Uint8Array): RequestedEvent {
   const event = decodeEvent(first);
-  if (isKnownEvent(event) && event.type === "generation.requested") return event;
+  if (event.type === "generation.requested") return event;
   throw new RepriseError("cursor_expired", "The beginning of this generation's log is no longer kept.");
 }

@@ -1,4 +1,4 @@
-import { isKnownEvent, type KnownEvent, textIn, type UnknownEvent, Withdrawals } from "@reprise/protocol";
+import { type KnownEvent, textIn, type UnknownEvent, Withdrawals } from "@reprise/protocol";
 import type { ReviewEvent } from "./review.ts";
 
 /** What a reviewer is shown. */
@@ -22,7 +22,7 @@ export function passageOf(
   let around: (KnownEvent | UnknownEvent)[] = [];
   for (const event of events) {
     withdrawals.apply(event);
-    if (isKnownEvent(event) && event.type === "output.rewind") {
+    if (event.type === "output.rewind") {
       around = around.filter(({ seq }) => seq <= event.to_seq);
       // One that lies in the range has cut what the range goes on behind; one behind it has cut the range itself, which is asked about.
       if (event.seq <= to_seq) inside = inside.filter(({ seq }) => seq <= event.to_seq);

@@ -5,6 +5,7 @@ import {
   type EventDraft,
   RepriseError,
   type TakeoverReason,
+  type KnownEvent,
 } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
@@ -40,7 +41,7 @@ function toFacts(circumstances: Circumstances = {}): TurnFacts {
   const { log = [started(1)], engine = "primary", fallbackModel, continues = true } = circumstances;
   const { maxAttempts = 3, timeouts, servers = 3 } = circumstances;
   const transcript = new RunTranscript();
-  for (const [i, draft] of log.entries()) transcript.apply({ seq: i + 1, ...draft });
+  for (const [i, draft] of log.entries()) transcript.apply({ seq: i + 1, ...draft } as KnownEvent);
   const policy = {
     ...DEFAULT_POLICY,
     max_attempts: maxAttempts,

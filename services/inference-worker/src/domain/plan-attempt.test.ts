@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft } from "@reprise/protocol";
+import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft, type KnownEvent } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { NO_PREFIX, type Seam } from "../engines/engine.ts";
 import type { EngineChoice } from "../model-queues.ts";
@@ -34,7 +34,7 @@ const TAKEOVER = { kind: "begin", reason: "worker_lost", engine: "primary", rewi
 /** What a log says that holds these events behind its request. */
 function after(...drafts: EventDraft[]): RunTranscript {
   const transcript = new RunTranscript();
-  for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft });
+  for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft } as KnownEvent);
   return transcript;
 }
 

@@ -1,4 +1,4 @@
-import type { EventDraft } from "@reprise/protocol";
+import type { EventDraft, KnownEvent } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { answered, called, delta, started } from "../testing/drafts.ts";
 import { RunTranscript } from "./run-transcript.ts";
@@ -18,7 +18,7 @@ const rewind = (toSeq: number): EventDraft => ({
 
 function fold(...drafts: EventDraft[]): RunTranscript {
   const transcript = new RunTranscript();
-  for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft });
+  for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft } as KnownEvent);
   return transcript;
 }
 

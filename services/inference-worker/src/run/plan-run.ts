@@ -3,7 +3,6 @@ import {
   decodeEvent,
   DEFAULT_POLICY,
   failedDraft,
-  isKnownEvent,
   parseWorkerId,
   peekSeq,
   RepriseError,
@@ -58,7 +57,7 @@ export async function planRun(
 function readRequested(first: Uint8Array | undefined): RequestedEvent | undefined {
   if (!first || peekSeq(first) !== 0) return undefined;
   const event = decodeEvent(first);
-  if (!isKnownEvent(event) || event.type !== "generation.requested") {
+  if (event.type !== "generation.requested") {
     throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
   }
   return { ...event, policy: toEffectivePolicy(event) };

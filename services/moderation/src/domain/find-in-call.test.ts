@@ -60,7 +60,7 @@ test("the name of one of the request's functions is the client's", () => {
   expect(findInCall({ ...call("secret"), seq: 2 }, { ruleSet: RULES, functions })).toEqual([]);
   const judge = new Judge({ moderation: GATE, ruleSet: RULES });
   const request = { model: "sim", input: "Hi", tools: [{ name: "secret" }] };
-  judge.fold({ seq: 0, type: "generation.requested", request });
+  judge.fold({ seq: 0, type: "generation.requested", request } as KnownEvent);
   judge.fold({ ...call("secret"), seq: 1 });
   expect([judge.findings.count, judge.cleared]).toEqual([0, 1]);
 });

@@ -1,7 +1,7 @@
 import {
   channelOf,
   type EffectiveModeration,
-  type EventDraft,
+  type GenerationEventDraft,
   isTerminal,
   type KnownEvent,
   type SeqRange,
@@ -129,21 +129,20 @@ export class Judge {
    */
   fold(event: KnownEvent | UnknownEvent, kept: readonly KeptText[] = []): void {
     this.#judged = event.seq;
-    const known = event as KnownEvent;
     if (this.#withdrawals.apply(event).length > 0) this.#decided = event.seq;
-    if (known.type === "moderation.redacted") this.#redacted(known);
-    else if (known.type === "moderation.halted") this.#halted(known);
-    else if (known.type === "generation.started") {
-      this.#attempt = { attempt: known.attempt, nonce: known.nonce, fromSeq: known.seq };
-    } else if (known.type === "output.rewind") this.#rewind(known.to_seq, kept);
-    else if (known.type === "moderation.review") this.#asked(known);
-    else if (known.type === "moderation.reviewed") this.#reviewed(known);
-    else if (isTerminal(known.type)) this.#end(event.seq);
-    else if (known.type === "tool.call") {
+    if (event.type === "moderation.redacted") this.#redacted(event);
+    else if (event.type === "moderation.halted") this.#halted(event);
+    else if (event.type === "generation.started") {
+      this.#attempt = { attempt: event.attempt, nonce: event.nonce, fromSeq: event.seq };
+    } else if (event.type === "output.rewind") this.#rewind(event.to_seq, kept);
+    else if (event.type === "moderation.review") this.#asked(event);
+    else if (event.type === "moderation.reviewed") this.#reviewed(event);
+    else if (isTerminal(event.type)) this.#end(event.seq);
+    else if (event.type === "tool.call") {
       this.#foundIn(this.#channels.endTurn());
-      this.#foundIn(findInCall(known, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
-    } else if (known.type === "generation.requested") {
-      this.#functions = new Set(known.request.tools?.map(({ name }) => name));
+      this.#foundIn(findInCall(event, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
+    } else if (event.type === "generation.requested") {
+      this.#functions = new Set(event.request.tools?.map(({ name }) => name));
     } else if (channelOf(event) !== undefined) this.#scan(event);
     if (event.seq % FORGET_EVERY === 0) this.#forget();
   }
@@ -159,7 +158,7 @@ export class Judge {
    * The first decision that the log lacks; undefined when it lacks none.
    * @param nowMs since 1970: when a review begins to wait
    */
-  nextDecision(nowMs: number): EventDraft | undefined {
+  nextDecision(nowMs: number): GenerationEventDraft | undefined {
     while (this.#wanted[0] && this.#isDecided(this.#wanted[0])) this.#wanted.shift();
     const [wanted] = this.#wanted;
     const state = {

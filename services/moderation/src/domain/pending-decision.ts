@@ -1,6 +1,6 @@
 import {
   type EffectiveModeration,
-  type EventDraft,
+  type GenerationEventDraft,
   type ModerationAction,
   reviewIdOf,
   type SeqRange,
@@ -92,7 +92,7 @@ const LONGEST_WIDENED = 16;
 export function draftDecision(
   wanted: PendingDecision,
   { moderation, withdrawals, reviews, nextSeq, nowMs }: DraftOptions,
-): EventDraft {
+): GenerationEventDraft {
   const { action, channel, rule, category, range, from, reviewId } = wanted;
   const said = { rule, category, ...(reviewId !== undefined && { review_id: reviewId }) };
   const ofChannel = channel.name === "0" ? {} : { channel: channel.name };

@@ -2,8 +2,8 @@ import {
   channelOf,
   isTerminal,
   type KnownEvent,
+  type UnknownEvent,
   type RequestedEvent,
-  textOf,
   type Verdict,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
@@ -79,13 +79,13 @@ export class ClassifierRuns {
     return this.#unjudged;
   }
 
-  fold(event: KnownEvent): void {
+  fold(event: KnownEvent | UnknownEvent): void {
     if (this.#options.ruleSet.classifiers.length === 0) return;
     if (event.type === "generation.requested") this.#prompt = promptOf(event);
-    const channel = channelOf(event);
-    if (channel !== undefined && channel !== "tool") {
-      const tokens = "tokens" in event ? (event.tokens ?? 1) : 1;
-      for (const window of this.#windowsOf(channel).push({ seq: event.seq, text: textOf(event), tokens })) {
+    if (event.type === "output.delta" || event.type === "reasoning.delta") {
+      const { seq, text, tokens = 1 } = event;
+      const channel = channelOf(event);
+      for (const window of this.#windowsOf(channel).push({ seq, text, tokens })) {
         this.#look(channel, window);
       }
     }

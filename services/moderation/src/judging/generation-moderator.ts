@@ -12,7 +12,6 @@ import {
   encodeEvent,
   type EventDraft,
   type GenerationRef,
-  type KnownEvent,
   logSubject,
   peekSeq,
   RepriseError,
@@ -177,7 +176,7 @@ export class GenerationModerator {
   }
 
   #fold({ payload, streamSeq }: LogEvent): void {
-    const event = decodeEvent(payload) as KnownEvent;
+    const event = decodeEvent(payload);
     if (event.type === "output.rewind" || this.#parts.writer.discardLost([payload])) {
       // What counts of the text before it only the log has whole; and all of it is to be judged anew if a verdict of lost text counted.
       this.#folded = "outdated";
@@ -209,7 +208,7 @@ export class GenerationModerator {
     const { judged = 0, findings = [], finding_count: count = 0 } = writer.stored ?? {};
     const judge = new Judge({ moderation, ruleSet });
     for (const payload of events) {
-      const event = decodeEvent(payload) as KnownEvent;
+      const event = decodeEvent(payload);
       judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
       if (event.seq === judged) judge.findings.resume(findings, count);
       this.#classifierRuns.fold(event);

@@ -1,6 +1,4 @@
-import type { Cursor, KnownEvent } from "@reprise/protocol";
-
-type StartedEvent = Extract<KnownEvent, { type: "generation.started" }>;
+import type { Cursor, KnownEvent, UnknownEvent } from "@reprise/protocol";
 
 /** An attempt, and whether the store had lost events before it. */
 interface Attempt {
@@ -14,7 +12,10 @@ interface Attempt {
 export class Attempts {
   readonly #attempts: Attempt[] = [];
 
-  add({ attempt, nonce, seq, reason }: StartedEvent): void {
+  /** Takes the event if an attempt begins with it. */
+  add(event: KnownEvent | UnknownEvent): void {
+    if (event.type !== "generation.started") return;
+    const { attempt, nonce, seq, reason } = event;
     this.#attempts.push({ attempt, nonce, fromSeq: seq, afterLoss: reason === "log_lost" });
   }
 

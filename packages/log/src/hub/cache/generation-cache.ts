@@ -6,6 +6,7 @@ import {
   type GenerationRef,
   isTerminal,
   type KnownEvent,
+  type UnknownEvent,
   peekSeq,
   peekType,
   type RepriseError,
@@ -314,16 +315,15 @@ export class GenerationCache {
 
   /** Takes what an event changes about the log itself. */
   #note(seq: number, type: string, payload: Uint8Array): void {
-    const decode = () => decodeEvent(payload) as KnownEvent;
-    if (type === "generation.started")
-      this.#attempts.add(decode() as Extract<KnownEvent, { type: "generation.started" }>);
+    const decode = () => decodeEvent(payload);
+    if (type === "generation.started") this.#attempts.add(decode());
     else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
     else if (isTerminal(type)) this.ended = true;
     this.#visibility?.took(seq, type, decode);
   }
 
   /** From now on no reader is sent what was withdrawn, from any cursor. */
-  #withdraw(event: KnownEvent): void {
+  #withdraw(event: KnownEvent | UnknownEvent): void {
     this.#withdrawals ??= new Withdrawals();
     const changed = this.#withdrawals.apply(event);
     for (const listener of this.#withdrawalListeners) listener(event.seq);

@@ -3,7 +3,6 @@ import { listGenerations, readAllJobs, readStreamMessages } from "@reprise/log";
 import {
   decodeEvent,
   type GenerationRef,
-  type KnownEvent,
   logSubject,
   peekType,
   RepriseError,
@@ -138,6 +137,6 @@ async function readRequest(
 /** The pseudonym in a seq 0; undefined when it has none, or is something else. */
 export function subjectIn(payload: Uint8Array): string | undefined {
   if (peekType(payload) !== "generation.requested") return undefined;
-  const event = decodeEvent(payload) as KnownEvent;
+  const event = decodeEvent(payload);
   return event.type === "generation.requested" ? event.request.subject : undefined;
 }

@@ -1,4 +1,4 @@
-import { channelOf, decodeEvent, type KnownEvent, textOf } from "@reprise/protocol";
+import { channelOf, decodeEvent } from "@reprise/protocol";
 
 /** A part of the text that counts after a rewind. */
 export interface KeptText {
@@ -14,13 +14,12 @@ export interface KeptText {
 export function keptTexts(events: readonly Uint8Array[], rewindSeq: number): KeptText[] {
   let kept: KeptText[] = [];
   for (const payload of events) {
-    const event = decodeEvent(payload) as KnownEvent;
+    const event = decodeEvent(payload);
     if (event.seq > rewindSeq) break;
     if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
-    const channel = channelOf(event);
     // A call's arguments are a text of their own: nothing goes on behind them.
-    if (channel !== undefined && channel !== "tool")
-      kept.push({ seq: event.seq, channel, text: textOf(event) });
+    if (event.type === "output.delta" || event.type === "reasoning.delta")
+      kept.push({ seq: event.seq, channel: channelOf(event), text: event.text });
   }
   return kept;
 }
