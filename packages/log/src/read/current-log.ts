@@ -1,7 +1,6 @@
 import type { GenerationRef } from "@reprise/protocol";
 import type { GenerationLog } from "./generation-log.ts";
 import type { LeaderReader } from "./leader-reader.ts";
-import type { LogReader } from "./log-reader.ts";
 import type { LogSnapshot } from "./stored-event.ts";
 
 /*
@@ -33,9 +32,4 @@ export async function extendFromLeader(
     events: [...known.events, ...tail.map(({ payload }) => payload)],
     streamSeq: tail.at(-1)?.streamSeq ?? known.streamSeq,
   };
-}
-
-/** A reader whose whole logs are current. Its other reads are those of any replica. */
-export function createCurrentReader(log: Pick<GenerationLog, "reader" | "leader">): LogReader {
-  return { ...log.reader, readLog: (ref) => readCurrentLog(log, ref) };
 }

@@ -1,6 +1,5 @@
 import {
   appendDecision,
-  createCurrentReader,
   createWriterName,
   type Decision,
   type GenerationLog,
@@ -15,6 +14,7 @@ import {
   type ToolResult,
   type Transcript,
 } from "@reprise/protocol";
+import { createCurrentReader } from "./current-reader.ts";
 import { type ReadSources, showAfter, SHOWN_MS } from "./shown-generation.ts";
 import { waitForCache } from "./wait-for-cache.ts";
 

@@ -1,4 +1,4 @@
-import { createRuleSetStore, type GenerationLog, type LogReader } from "@reprise/log";
+import { createRuleSetStore, type GenerationLog } from "@reprise/log";
 import { encodeEvent, type EventDraft, logSubject, parseTenantId } from "@reprise/protocol";
 import { requested } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -63,7 +63,7 @@ test("a create with a key asks once whether there is something to join, and says
   const unread = async () => expect.unreachable("the log was read");
   const reader = {
     ...log.reader,
-    readFirst: vi.fn<LogReader["readFirst"]>((ref) => log.reader.readFirst(ref)),
+    readFirst: vi.fn<GenerationLog["reader"]["readFirst"]>((ref) => log.reader.readFirst(ref)),
     readLog: unread,
     readTail: unread,
   };

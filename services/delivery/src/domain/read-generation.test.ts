@@ -1,4 +1,4 @@
-import { Hub, type LogReader } from "@reprise/log";
+import { Hub, type GenerationLog } from "@reprise/log";
 import { completed } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
@@ -12,7 +12,7 @@ test("a generation that goes on is read once, and from memory from then on, with
   const { ref, worker } = await createGeneration(platform, {
     body: { model: "sim", input: "x", metadata: { team: "a" } },
   });
-  const readLog = vi.fn<LogReader["readLog"]>((each) => log.reader.readLog(each));
+  const readLog = vi.fn<GenerationLog["reader"]["readLog"]>((each) => log.reader.readLog(each));
   const own = { ...log, reader: { ...log.reader, readLog } };
   const hub = new Hub({
     connection: broker.main,

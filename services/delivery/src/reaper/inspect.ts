@@ -1,4 +1,5 @@
-import { abandonedSince, type Broker, type GenerationLog, readPresence } from "@reprise/log";
+import { abandonedSince } from "./abandonment.ts";
+import { type Broker, type GenerationLog, readPresence } from "@reprise/log";
 import { isTerminal, peekType } from "@reprise/protocol";
 import type { Absence, Observation, Phase, WatchedJob } from "./plan.ts";
 

@@ -1,4 +1,5 @@
-import { appendDecision, createCurrentReader, createWriterName, type GenerationLog } from "@reprise/log";
+import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
+import { createCurrentReader } from "../domain/current-reader.ts";
 import { type GenerationRef, RepriseError, type ReviewDecision } from "@reprise/protocol";
 import {
   decodeAll,

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import {
   Appender,
-  type AppenderOptions,
   type Broker,
   connectBroker,
   createGenerationLog,
-  ensureTopology,
   type GenerationLog,
   headOf,
+  openBroker,
   type Publish,
 } from "@reprise/log";
 import {
@@ -107,7 +106,8 @@ export async function openPlatform({
 }: NodeOptions & { retentionMs?: number } = {}): Promise<Platform> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  const broker = stack.use(await connectBroker({ url: server.url, name: "worker" }));
+  const topology = { shards: SHARDS, replicas: 1, retentionMs };
+  const broker = stack.use(await openBroker({ url: server.url, name: "worker", ...topology }));
   const made = createGenerationLog(broker, rethrow);
   stack.defer(() => made.close());
   const log = {
@@ -115,7 +115,6 @@ export async function openPlatform({
     publish: patiently(made.publish),
     publishCheckpoint: patiently(made.publishCheckpoint),
   };
-  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const nodes = stack.use(new AsyncDisposableStack());
   const addNode = async (nodeOptions: NodeOptions = {}) =>
     nodes.use(await startNode(server.url, nodeOptions));
@@ -202,6 +201,8 @@ function parseOrKeep(text: string): unknown {
 
 export const REQUEST = { model: "sim", input: "hello" };
 
+type WorkerOptions = Partial<ConstructorParameters<typeof Appender>[0]>;
+
 /** A generation created through the API, and the appender of the worker that runs it. */
 export async function createGeneration(
   { node, log }: Pick<Platform, "node" | "log">,
@@ -210,7 +211,7 @@ export async function createGeneration(
     body = REQUEST,
     headers = {},
     appender = {},
-  }: Pick<CallOptions, "key" | "body" | "headers"> & { appender?: Partial<AppenderOptions> } = {},
+  }: Pick<CallOptions, "key" | "body" | "headers"> & { appender?: WorkerOptions } = {},
 ) {
   const { json } = await call(`${node.url}/v1/generations`, { body, key, headers });
   const generation = json as Generation;
@@ -225,11 +226,7 @@ export async function createGeneration(
 }
 
 /** Goes on where the log ends. */
-export async function openWorker(
-  log: GenerationLog,
-  ref: GenerationRef,
-  options: Partial<AppenderOptions> = {},
-) {
+export async function openWorker(log: GenerationLog, ref: GenerationRef, options: WorkerOptions = {}) {
   const { publish, leader } = log;
   const head = headOf(await log.reader.readLog(ref));
   const isFence = () => false;

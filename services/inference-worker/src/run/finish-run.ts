@@ -1,4 +1,4 @@
-import { type AppenderState, enqueueJob } from "@reprise/log";
+import { type Appender, enqueueJob } from "@reprise/log";
 import { isTerminal } from "@reprise/protocol";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { Run } from "./open-run.ts";
@@ -6,7 +6,7 @@ import { recoverLog } from "./log/recover-log.ts";
 import type { RunResult, StalePlan } from "./run-context.ts";
 import { isFence } from "./log/run-log.ts";
 
-type RolledBack = Extract<AppenderState, { kind: "rolled_back" }>;
+type RolledBack = Extract<Appender["state"], { kind: "rolled_back" }>;
 
 /**
  * The last step: the terminal event is stored; then the final checkpoint; then the job is done. A run that was stopped before gives its

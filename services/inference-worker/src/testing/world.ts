@@ -2,13 +2,12 @@ import { randomBytes, randomUUID } from "node:crypto";
 import {
   Appender,
   type Broker,
-  connectBroker,
   createGenerationLog,
   enqueueJob,
-  ensureTopology,
   type GenerationLog,
   headOf,
   type Job,
+  openBroker,
   type StoredEvent,
 } from "@reprise/log";
 import {
@@ -106,8 +105,8 @@ async function connectWorld<Server extends TestBroker>(
   server: Server,
 ): Promise<World<Server>> {
   await using stack = owned;
-  const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
-  await ensureTopology(broker.main, { shards: 1, replicas: 1, retentionMs: HOUR_MS });
+  const options = { url: server.url, name: "test", shards: 1, replicas: 1, retentionMs: HOUR_MS };
+  const broker = stack.use(await openBroker(options));
   const log = createGenerationLog(broker, rethrow);
   stack.defer(() => log.close());
 

@@ -6,9 +6,9 @@ import {
   createGenerationLog,
   createRuleSetStore,
   createWriterName,
-  EMPTY_LOG,
-  ensureTopology,
   type GenerationLog,
+  headOf,
+  openBroker,
   subscribeLive,
 } from "@reprise/log";
 import {
@@ -61,8 +61,8 @@ export interface World extends AsyncDisposable {
 export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
-  await ensureTopology(broker.main, { shards: 1, replicas: 1, retentionMs: HOUR_MS });
+  const options = { url: server.url, name: "test", shards: 1, replicas: 1, retentionMs: HOUR_MS };
+  const broker = stack.use(await openBroker(options));
   const log = createGenerationLog(broker, rethrow);
   stack.defer(() => log.close());
   const rules = createRuleSetStore(log.publish, HOUR_MS);
@@ -72,7 +72,7 @@ export async function openWorld(): Promise<World> {
     const appender = new Appender({
       ...log,
       ref,
-      head: EMPTY_LOG,
+      head: headOf({ events: [], streamSeq: 0 }),
       writer: createWriterName(),
       isFence: () => false,
     });

@@ -1,5 +1,5 @@
 import { createTempDir } from "@reprise/testkit";
-import { connectBroker, ensureTopology } from "@reprise/log";
+import { openBroker } from "@reprise/log";
 import { type NatsServer, startNatsServer } from "@reprise/service";
 
 /** As `REPRISE_SHARDS` has it by default. */
@@ -14,8 +14,8 @@ export async function startBenchBroker(binary: string): Promise<BenchBroker> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("bench-nats"));
   const server = stack.use(await startNatsServer({ binary, storeDir: dir.path }));
-  await using broker = await connectBroker({ url: server.url, name: "bench" });
-  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs: 3_600_000 });
+  const topology = { shards: SHARDS, replicas: 1, retentionMs: 3_600_000 };
+  await (await openBroker({ url: server.url, name: "bench", ...topology })).close();
   const running = stack.move();
   return { server, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

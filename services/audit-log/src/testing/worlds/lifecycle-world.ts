@@ -13,8 +13,8 @@ import {
   Appender,
   createGenerationLog,
   createWriterName,
-  EMPTY_LOG,
   type GenerationLog,
+  headOf,
   openBroker,
 } from "@reprise/log";
 import { type EventDraft, type GenerationRef, type GenerationRequest, isTerminal } from "@reprise/protocol";
@@ -129,7 +129,7 @@ function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
     publish,
     leader,
     ref,
-    head: EMPTY_LOG,
+    head: headOf({ events: [], streamSeq: 0 }),
     writer: createWriterName(),
     isFence: ({ type }) => isTerminal(type),
   });

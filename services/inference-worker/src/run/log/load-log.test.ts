@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationLog, Job, LogReader } from "@reprise/log";
+import type { GenerationLog, Job } from "@reprise/log";
 import { encodeEvent, type GenerationRef, logSubject, parseWorkerId } from "@reprise/protocol";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { loadLog } from "./load-log.ts";
@@ -85,7 +85,7 @@ test("a plan that the log has overtaken is made anew for what the lost append ha
   });
   const stored = await world.log.leader.readTail(ref, 0);
   const known = stored.slice(0, -1);
-  const readLog = vi.fn<LogReader["readLog"]>(async () => ({
+  const readLog = vi.fn<GenerationLog["reader"]["readLog"]>(async () => ({
     events: known.map(({ payload }) => payload),
     streamSeq: known.at(-1)!.streamSeq,
   }));
@@ -110,7 +110,7 @@ test("a large seq 0 is left to delivery, and read when the live feed shows it", 
   const payload = encodeEvent(0, { type: "output.delta", text: "stands for seq 0" });
   const publish = vi.fn<GenerationLog["publish"]>();
   let reads = 0;
-  const reader: LogReader = {
+  const reader: GenerationLog["reader"] = {
     ...world.log.reader,
     async readLast() {
       if (++reads > 2) return world.log.leader.readLast(ref);

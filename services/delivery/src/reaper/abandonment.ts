@@ -1,7 +1,5 @@
-import type { NodePresence } from "./presence-records.ts";
-
 /** What decides since when a generation has no readers. All times by the broker's clock, in milliseconds since 1970. */
-export interface Readership {
+interface Readership {
   /** Since when there is anything to read. */
   readonly createdAtMs: number;
   readonly nowMs: number;
@@ -15,7 +13,7 @@ export interface Readership {
  * however often it asks, because the answer follows from what is stored and the broker's clock alone.
  */
 export function abandonedSince(
-  records: readonly Pick<NodePresence, "readers" | "atMs">[],
+  records: readonly { readonly readers: number; readonly atMs: number }[],
   { createdAtMs, nowMs, leaseMs }: Readership,
 ): number | undefined {
   const left = records.map(({ readers, atMs }) => (readers > 0 ? atMs + leaseMs : atMs));
