@@ -42,7 +42,6 @@ export type { RemainingLog } from "./append/rollback.ts";
 export { readPolicy, toEffectivePolicy } from "./read/requested-policy.ts";
 export { subscribePresence } from "./presence/presence-feed.ts";
 export { subscribeErasures } from "./erasure/erasure-feed.ts";
-export { type OpsTopic, recordOps } from "./audit-rpc/ops-recording.ts";
 export { type NewLog, type BufferedFeed, bufferLiveFeed } from "./hub/open-generation-cache.ts";
 export { readShardCount } from "./topology/shard-count.ts";
 export { openBroker } from "./topology/open-broker.ts";
