@@ -10,7 +10,6 @@ export {
   type ReviewDecision,
   type TakeoverReason,
 } from "./event/event.ts";
-export { decodeEvent } from "./event/decode-event.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
 export * from "./log/filler-subject.ts";
 export { firstWhere } from "./first-where.ts";

@@ -14,7 +14,7 @@ export type {
   UnknownEvent,
   Usage,
 } from "./event/event.ts";
-export { decodeUncheckedEvent, isTerminal } from "./event/event-codec.ts";
+export { decodeEvent, isTerminal } from "./event/event-codec.ts";
 export type { JsonValue } from "./json-object.ts";
 export type { OutputItem, TextItem, ToolCallItem, ToolResultItem } from "./event/output-item.ts";
 export type { EventPage, Generation } from "./event/generation.ts";

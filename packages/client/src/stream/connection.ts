@@ -1,6 +1,6 @@
 import {
   createSseDecoder,
-  decodeUncheckedEvent,
+  decodeEvent,
   RepriseError,
   type SseMessage,
   toRepriseError,
@@ -80,7 +80,7 @@ async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, vo
 /** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */
 function toInput({ id, data }: SseMessage): ResumeInput {
   // Of a type that this version may not know: `StreamEvent` says why it has the known types alone.
-  const event = decodeUncheckedEvent(data) as unknown as StreamEvent;
+  const event = decodeEvent(data) as StreamEvent;
   if (/^[\x21-\x7e]+$/.test(id)) return { type: "event", cursor: id, event };
   throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
 }

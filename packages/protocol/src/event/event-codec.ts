@@ -1,15 +1,9 @@
-import type { EventDraft, EventType, TerminalType } from "./event.ts";
+import type { EventDraft, EventType, KnownEvent, TerminalType, UnknownEvent } from "./event.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const looseDecoder = new TextDecoder();
-
-export interface UncheckedEvent {
-  readonly seq: number;
-  readonly type: string;
-  readonly [field: string]: unknown;
-}
 
 /**
  * An event as it is stored and as it crosses the wire: UTF-8 JSON, one line, `seq` first and `type` second. That order is
@@ -22,10 +16,10 @@ export function encodeEvent(seq: number, draft: EventDraft): Uint8Array {
 }
 
 /**
- * One event from bytes, whose other fields are as the sender wrote them: for a client, whose server has checked them. `decodeEvent` checks.
+ * One event from bytes. Fields are as the sender wrote them: `eventSchema` checks those of known types.
  * @throws RepriseError `protocol_violation` when the bytes are not a JSON object with a `seq` and a `type`
  */
-export function decodeUncheckedEvent(payload: Uint8Array | string): UncheckedEvent {
+export function decodeEvent(payload: Uint8Array | string): KnownEvent | UnknownEvent {
   let value: unknown;
   try {
     value = JSON.parse(typeof payload === "string" ? payload : strictDecoder.decode(payload));
@@ -85,7 +79,7 @@ function holdsAt(payload: Uint8Array, at: number, expected: Uint8Array): boolean
   return true;
 }
 
-function isEventShape(value: unknown): value is UncheckedEvent {
+function isEventShape(value: unknown): value is UnknownEvent {
   if (typeof value !== "object" || value === null) return false;
   const { seq, type } = value as { seq?: unknown; type?: unknown };
   return Number.isSafeInteger(seq) && (seq as number) >= 0 && typeof type === "string";

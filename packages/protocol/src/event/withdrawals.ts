@@ -1,6 +1,5 @@
 import type { KnownEvent, UnknownEvent } from "./event.ts";
-import { decodeEvent } from "./decode-event.ts";
-import { encodeEvent } from "./event-codec.ts";
+import { decodeEvent, encodeEvent } from "./event-codec.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
 import { NAME_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
 
