@@ -75,15 +75,20 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     connectedAtMs: () => connectedAtMs,
   };
   const stopAnswering = answerHolderQueries(broker.main, worker, (generation) => running.has(generation));
+  // The live feed comes over `main`, the log is read over `reads`, and either may be back first.
+  const sync = () => {
+    for (const run of running.values()) run.appender.sync();
+  };
   watchConnection(broker.main, {
     onDown() {
       connectedAtMs = Number.POSITIVE_INFINITY;
     },
     onUp() {
       connectedAtMs = performance.now();
-      for (const run of running.values()) run.appender.sync();
+      sync();
     },
   });
+  watchConnection(broker.reads, { onUp: sync });
 
   const runs = metrics.gauge("reprise_generations_running");
   const ended = metrics.counter("reprise_generations_ended_total");

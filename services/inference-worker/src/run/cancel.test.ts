@@ -1,3 +1,5 @@
+import { connectBroker, watchConnection } from "@reprise/log";
+import { startTcpProxy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { CANCELLED } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
@@ -79,3 +81,33 @@ test("a generation that was cancelled before a worker had it never meets an engi
   expect(typesOf(await world.read(cancelled))).toEqual(["generation.requested", "generation.cancelled"]);
   expect(asked).toBe(1);
 });
+
+test("a cancel that comes while the worker's connections are away is seen when both are back, in whatever order", async () => {
+  await using world = await openWorld();
+  const target = { port: world.server.port };
+  await using mainWay = await startTcpProxy({ target });
+  await using readsWay = await startTcpProxy({ target });
+  await using first = await connectBroker({ url: `nats://127.0.0.1:${mainWay.port}`, name: "main" });
+  await using second = await connectBroker({ url: `nats://127.0.0.1:${readsWay.port}`, name: "reads" });
+  const aborted = Promise.withResolvers<void>();
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    signal.addEventListener("abort", () => aborted.resolve());
+    yield { type: "text", text: "and then" };
+    await untilAborted(signal);
+  });
+  // No heartbeat comes within the test.
+  await world.startWorker(engine, { ackWaitMs: 600_000, main: first.main, reads: second.reads });
+  const ref = await world.submit();
+  await world.until(ref, (events) => events.length === 3);
+  const mainIsBack = Promise.withResolvers<void>();
+  watchConnection(first.main, { onUp: mainIsBack.resolve });
+  for (const way of [mainWay, readsWay]) {
+    way.setFaults({ toServer: { stalled: true }, toClient: { stalled: true } });
+    way.cutNow();
+  }
+  await world.append(ref, CANCELLED);
+  mainWay.setFaults({});
+  await mainIsBack.promise;
+  readsWay.setFaults({});
+  await aborted.promise;
+}, 30_000);

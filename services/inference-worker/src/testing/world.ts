@@ -83,6 +83,8 @@ interface StartWorker extends Pick<ServedModel, "fallback"> {
   ackWaitMs?: number;
   /** What it appends and asks over. By default one that waits for answers longer than it is told to. */
   main?: Broker["main"];
+  /** What it reads logs over. */
+  reads?: Broker["reads"];
 }
 
 const HOUR_MS = 3_600_000;
@@ -140,10 +142,11 @@ async function connectWorld<Server extends TestBroker>(
       return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
     run: (ref, engine, overrides) => runOne({ connection: patient, log, ref, engine, ...overrides }),
-    async startWorker(engine, { slots = 10, ackWaitMs = 60_000, fallback, main = patient } = {}) {
+    async startWorker(engine, options = {}) {
+      const { slots = 10, ackWaitMs = 60_000, fallback, main = patient, reads = broker.reads } = options;
       const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
-      const own = { broker: { ...broker, main }, logger, metrics: createMetrics() };
+      const own = { broker: { ...broker, main, reads }, logger, metrics: createMetrics() };
       return workers.use(await startWorker({ ...own, models, ackWaitMs }));
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
