@@ -1,4 +1,3 @@
-import { constants, setPriority } from "node:os";
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { RepriseError } from "@reprise/protocol";
 import { type Answer, type Call, type SentError, toSentError } from "./messages.ts";
@@ -24,8 +23,6 @@ export function serveThread(
 ): void {
   const port = parentPort;
   if (!port) throw new RepriseError("internal", "This script runs in a thread that another one starts.");
-  // Of this thread alone: where cores are scarce, it is the main thread that must not wait.
-  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   let starting: Promise<ThreadService> | undefined;
   port.on("message", (call: Call | undefined) => void (call ? answer(call) : close()));
 
