@@ -39,8 +39,8 @@ export function serveThread(
   }
 
   function sendError(id: number | undefined, error: unknown): void {
-    const send = (sent: SentError) =>
-      port!.postMessage((id === undefined ? { error: sent } : { id, error: sent }) satisfies Answer);
+    const send = (error: SentError) =>
+      port!.postMessage((id === undefined ? { error } : { id, error }) satisfies Answer);
     try {
       send(toSentError(error));
     } catch {
