@@ -12,7 +12,6 @@ import { boundConnections, type ConnectionBounds } from "./http/bound-connection
 import { answerClientError, refuseConnect } from "./http/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
-import { LargeBody } from "./large-creates/large-creates.ts";
 import { sendProblem, toProblem } from "./http/problem.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -90,33 +89,24 @@ export async function buildServer({
     app.addHttpMethod(method);
   app.removeContentTypeParser("text/plain");
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
-  app.addContentTypeParser(
-    "application/json",
-    { parseAs: "buffer" },
-    (request, body: Buffer<ArrayBuffer>, done) => {
-      if (body.length === 0) return done(null);
-      const turn = context.bodies.turn(request.raw, body.length);
-      const parse = (answer: typeof done) => {
-        let value: unknown;
-        try {
-          value = parseJsonBody(body.toString());
-        } catch (error) {
-          return answer(error as Error);
-        }
-        answer(null, value);
-      };
-      if (!turn) return parse(done);
-      // What a large one costs, before and behind this, is spread over turns of the event loop.
-      const parsed: typeof done = (error, value) => void setImmediate(done, error, value);
-      const { takesLargeBody } = request.routeOptions.config;
-      const begin = (isDue: boolean) => {
-        if (!isDue) done(clientHasLeft());
-        else if (takesLargeBody) done(null, new LargeBody(body));
-        else parse(parsed);
-      };
-      turn.then(begin, done);
-    },
-  );
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
+    if (body === "") return done(null);
+    const turn = context.bodies.turn(request.raw, body.length);
+    const parse = (answer: typeof done) => {
+      let value: unknown;
+      try {
+        value = parseJsonBody(body);
+      } catch (error) {
+        return answer(error as Error);
+      }
+      answer(null, value);
+    };
+    if (!turn) return parse(done);
+    // What a large one costs, before and behind this, is spread over turns of the event loop.
+    const parsed: typeof done = (error, value) => void setImmediate(done, error, value);
+    const begin = (isDue: boolean) => (isDue ? parse(parsed) : done(clientHasLeft()));
+    turn.then(begin, done);
+  });
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = toProblem(thrown);

@@ -1,4 +1,3 @@
-import { performance } from "node:perf_hooks";
 import { retry, Semaphore } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
@@ -26,7 +25,6 @@ import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import { recordUnjudged } from "./review/record-unjudged.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
-import { LargeCreates } from "./large-creates/large-creates.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { ReaderRegistry } from "./readers/reader-registry.ts";
@@ -153,12 +151,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const draining = new AbortController();
 
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
-  const largeCreates = new LargeCreates({ broker, retentionMs, onError });
-  const bodies = new RequestBodies({
-    maxBytes: requestBytes,
-    onRefused: () => refusedRequests.inc(),
-    busyMs: () => performance.eventLoopUtilization().active + largeCreates.busyMs,
-  });
+  const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
   metrics.observe("reprise_request_bytes", () => bodies.bytes);
   const refusedConnections = metrics.counter("reprise_connections_refused_total");
   let warnedAtMs = Number.NEGATIVE_INFINITY;
@@ -194,8 +187,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       readers,
       bodies,
       shards,
-      largeCreates,
-      models: () => names.models,
+      hasModel: (model) => names.models.has(model),
       classifiers: () => names.classifiers,
       logger,
       draining: draining.signal,
@@ -235,7 +227,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     }, SWEEP_MS);
     await app.close();
     clearInterval(sweep);
-    await Promise.all([largeCreates.close(), readers.close(), reaper.close(), lostJobs.close()]);
+    await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
     erasures.unsubscribe();
     lateEvents.unsubscribe();
     hub.close();

@@ -39,8 +39,7 @@ export function serveThread(
   }
 
   function sendError(id: number | undefined, error: unknown): void {
-    const send = (error: SentError) =>
-      port!.postMessage((id === undefined ? { error } : { id, error }) satisfies Answer);
+    const send = (sent: SentError) => port!.postMessage({ id, error: sent } satisfies Answer);
     try {
       send(toSentError(error));
     } catch {

@@ -83,7 +83,7 @@ export class Thread implements AsyncDisposable {
       if (id === undefined) return onError(fromSentError(answer.error));
       const waiting = running.pending.get(id);
       running.pending.delete(id);
-      if (answer.error) waiting?.reject(fromSentError(answer.error));
+      if ("error" in answer) waiting?.reject(fromSentError(answer.error));
       else waiting?.resolve(answer.result);
     });
     const end = (cause?: unknown) => {

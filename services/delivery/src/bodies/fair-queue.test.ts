@@ -1,8 +1,7 @@
-import { performance } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Reservation } from "./byte-budget.ts";
-import { createLoad, FairQueue, type Load } from "./fair-queue.ts";
+import { FairQueue, type Load } from "./fair-queue.ts";
 
 /** A loop that is busy for as long as a test says, and on which a rest is a turn. */
 class FakeLoad implements Load {
@@ -104,7 +103,7 @@ test("behind one that has left there is a rest, twelve times as long as the loop
 });
 
 test("a rest is as long as it is asked for, and the loop is known to have been busy", async () => {
-  const queue = new FairQueue(1, { load: createLoad(() => performance.eventLoopUtilization().active) });
+  const queue = new FairQueue(1);
   const first = await queue.enter("a", 1);
   const begunAt = performance.now();
   while (performance.now() < begunAt + 20);

@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { Reservation } from "./byte-budget.ts";
 
 interface Waiting {
@@ -10,17 +11,16 @@ const MAX_WAIT_MS = 5_000;
 
 /** What a `FairQueue` knows of time. */
 export interface Load {
-  /** For how long large requests, and all else on their threads, kept the process busy so far, in milliseconds. */
+  /** For how long the event loop was busy so far, in milliseconds. */
   busyMs(): number;
   /** Calls back after so many milliseconds, and not in this turn of the event loop. */
   rest(next: () => void, ms: number): void;
 }
 
-/** A load of the event loop, and of whatever else works on large requests. */
-export const createLoad = (busyMs: Load["busyMs"]): Load => ({
-  busyMs,
+const LOOP: Load = {
+  busyMs: () => performance.eventLoopUtilization().active,
   rest: (next, ms) => void setImmediate(() => setTimeout(next, ms)),
-});
+};
 
 /**
  * So many times as long as the loop was busy with large requests it is left to all others: a worker and the broker have as much work with
@@ -45,7 +45,10 @@ export class FairQueue {
   #rests = 0;
 
   /** @param maxBytes how much may be under way at a time; a larger one than that goes alone */
-  constructor(maxBytes: number, { load, maxWaitMs = MAX_WAIT_MS }: { load: Load; maxWaitMs?: number }) {
+  constructor(
+    maxBytes: number,
+    { load = LOOP, maxWaitMs = MAX_WAIT_MS }: { load?: Load; maxWaitMs?: number } = {},
+  ) {
     this.#maxBytes = maxBytes;
     this.#load = load;
     this.#maxWaitMs = maxWaitMs;

@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { performance } from "node:perf_hooks";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { ByteBudget, type Reservation } from "./byte-budget.ts";
-import { createLoad, FairQueue } from "./fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 export interface RequestBodiesOptions {
   /** Bytes of request bodies that this process works on at a time, of all tenants together. */
   maxBytes: number;
   onRefused: () => void;
-  /** For how long the threads that work on large bodies were busy so far, in milliseconds. Default: this one. */
-  busyMs?: () => number;
 }
 
 /** As large as the largest body: one of those, or several smaller ones. */
@@ -32,13 +29,12 @@ interface HeldBody {
  */
 export class RequestBodies {
   readonly #budget: ByteBudget;
-  readonly #large: FairQueue;
+  readonly #large = new FairQueue(LARGE_BYTES_AT_A_TIME);
   readonly #pace = new PacedReading((next) => void setImmediate(next));
   readonly #onRefused: () => void;
   readonly #held = new WeakMap<IncomingMessage, HeldBody>();
 
-  constructor({ maxBytes, onRefused, busyMs = ownBusyMs }: RequestBodiesOptions) {
-    this.#large = new FairQueue(LARGE_BYTES_AT_A_TIME, { load: createLoad(busyMs) });
+  constructor({ maxBytes, onRefused }: RequestBodiesOptions) {
     this.#budget = new ByteBudget(maxBytes);
     this.#onRefused = onRefused;
   }
@@ -115,10 +111,6 @@ export class RequestBodies {
     held.hasLeft = true;
     if (!held.isInUse) this.release(request);
   }
-}
-
-function ownBusyMs(): number {
-  return performance.eventLoopUtilization().active;
 }
 
 function retryAfterMs(): number {

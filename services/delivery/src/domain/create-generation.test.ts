@@ -3,7 +3,7 @@ import { encodeEvent, type EventDraft, logSubject, parseTenantId } from "@repris
 import { requested } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
-import { createGeneration, type CreateOptions, newGenerationRef } from "./create-generation.ts";
+import { createGeneration, type CreateOptions } from "./create-generation.ts";
 
 let platform: Platform;
 beforeAll(async () => {
@@ -16,7 +16,8 @@ function create(log: GenerationLog, options: Partial<CreateOptions> = {}) {
   return createGeneration({
     log,
     ruleSets: createRuleSetStore(log.publish, 3_600_000),
-    ref: newGenerationRef(parseTenantId("acme"), options.idempotencyKey, 2),
+    shards: 2,
+    tenant: parseTenantId("acme"),
     tenantPolicy: {},
     request: REQUEST,
     idempotencyKey: undefined,

@@ -30,8 +30,8 @@ export interface CreateOptions {
   ruleSets: RuleSetStore;
   /** The classifiers that rules may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
-  /** Its id as `newGenerationRef` makes it. */
-  ref: GenerationRef;
+  shards: number;
+  tenant: TenantId;
   tenantPolicy: Policy;
   request: GenerationRequest;
   idempotencyKey: string | undefined;
@@ -43,28 +43,16 @@ export interface CreateOptions {
   connection: Broker["main"];
   onError: (error: unknown) => void;
   /** Called before anything of a new generation is sent to the broker. */
-  onCreating?: (() => void) | undefined;
+  onCreating?: ((ref: GenerationRef) => void) | undefined;
 }
 
 export interface Created {
+  ref: GenerationRef;
   requested: RequestedEvent;
   /** Whether the generation existed before this call. */
   joined: boolean;
   /** Its seq 0, as it is stored. */
   first: Pick<StoredEvent, "payload" | "streamSeq">;
-}
-
-/** The id of a generation that is to be created: a new one, or the one that the tenant's key stands for. */
-export function newGenerationRef(
-  tenant: TenantId,
-  idempotencyKey: string | undefined,
-  shards: number,
-): GenerationRef {
-  const generation =
-    idempotencyKey === undefined
-      ? createGenerationId(randomBytes(17), shards)
-      : deriveGenerationId(tenant, idempotencyKey, shards, sha256);
-  return { tenant, generation };
 }
 
 /**
@@ -78,11 +66,17 @@ export function newGenerationRef(
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, ruleSets, classifiers, ref, tenantPolicy, request, idempotencyKey, joinOnly } = options;
+  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, request, idempotencyKey, joinOnly } =
+    options;
+  const generation =
+    idempotencyKey === undefined
+      ? createGenerationId(randomBytes(17), shards)
+      : deriveGenerationId(tenant, idempotencyKey, shards, sha256);
+  const ref: GenerationRef = { tenant, generation };
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
     if (first)
-      return { requested: assertSameRequest(toRequested(first.payload), request), joined: true, first };
+      return { ref, requested: assertSameRequest(toRequested(first.payload), request), joined: true, first };
   }
   if (joinOnly) {
     throw new RepriseError(
@@ -95,9 +89,9 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   }
 
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
-  const moderation = await keepModeration(ruleSets, ref.tenant, policies);
-  const { requested, payload } = encodeRequested(options, moderation);
-  options.onCreating?.();
+  const moderation = await keepModeration(ruleSets, tenant, policies);
+  const { requested, payload } = encodeRequested(ref, options, moderation);
+  options.onCreating?.(ref);
   const { duplicate } = await enqueueJob(log.publish, {
     model: request.model,
     ref,
@@ -108,6 +102,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   // A worker that was faster has written what its job holds, which is ours too.
   const isOurs = Buffer.compare(first.payload, payload) === 0;
   return {
+    ref,
     requested: isOurs ? requested : assertSameRequest(toRequested(first.payload), request),
     joined: duplicate,
     first,
@@ -137,10 +132,11 @@ async function writeRequested(
 }
 
 function encodeRequested(
+  ref: GenerationRef,
   options: CreateOptions,
   moderation: EffectiveModeration | undefined,
 ): { requested: RequestedEvent; payload: Uint8Array } {
-  const { ref, request, tenantPolicy, idempotencyKey, traceparent, now } = options;
+  const { request, tenantPolicy, idempotencyKey, traceparent, now } = options;
   const draft = {
     type: "generation.requested" as const,
     tenant: ref.tenant,

@@ -8,8 +8,6 @@ declare module "fastify" {
     roles?: readonly [Role, ...Role[]];
     /** Whether the call needs no key: health, metrics, and a browser's preflight. */
     isOpen?: boolean;
-    /** Whether the route takes a large body as a `LargeBody`, unparsed. */
-    takesLargeBody?: boolean;
     /** False where no page may read the answer. */
     cors?: false;
   }

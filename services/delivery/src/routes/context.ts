@@ -1,6 +1,5 @@
 import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
-import type { LargeCreates } from "../large-creates/large-creates.ts";
 import type { Authentication } from "../http/auth.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
@@ -16,10 +15,8 @@ export interface RouteContext {
   readonly readers: ReaderRegistry;
   readonly bodies: RequestBodies;
   readonly shards: number;
-  /** Where large requests to create a generation are worked on. */
-  readonly largeCreates: LargeCreates;
-  /** The public names of the models that can be asked for. */
-  readonly models: () => ReadonlySet<string>;
+  /** Whether a model can be asked for by this public name. */
+  readonly hasModel: (model: string) => boolean;
   /** The classifiers that rules may name; undefined where this node does not know them. */
   readonly classifiers: () => ReadonlySet<string> | undefined;
   readonly logger: Logger;

@@ -1,12 +1,16 @@
 import {
+  encodeCursor,
   type Generation,
   type GenerationRef,
   LIMITS,
   parseGenerationId,
+  parseGenerationRequest,
   parseIdempotencyKey,
   parseToolResult,
   parseWith,
   RepriseError,
+  START,
+  Transcript,
 } from "@reprise/protocol";
 import { type BufferedFeed, bufferLiveFeed } from "@reprise/log";
 import type { Role } from "@reprise/tenancy";
@@ -18,12 +22,10 @@ import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
-import { createFromBody } from "../domain/create-from-body.ts";
-import { newGenerationRef } from "../domain/create-generation.ts";
-import { LargeBody } from "../large-creates/large-creates.ts";
-import type { LargeCreated } from "../large-creates/messages.ts";
+import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
 import { requestedCursor } from "../domain/resume.ts";
+import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";
 import { preferredType } from "./negotiation.ts";
@@ -39,75 +41,69 @@ const readQuery = z.strictObject({ original: booleanParam });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authentication, log, audit, ruleSets, shards, largeCreates, logger } = context;
+  const { authentication, log, audit, ruleSets, shards, hasModel, logger } = context;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
 
-  app.post(
-    "/v1/generations",
-    { config: { roles: ["create"], takesLargeBody: true } },
-    async (request, reply) => {
-      using _ = context.bodies.keep(request.raw);
-      const principal = authentication.principalOf(request);
-      const { tenant, policy } = principal;
-      const caller = callerOf(request, principal);
-      parseWith(noQuery, request.query, "query");
-      const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
-      if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
-      const key = header(request, "idempotency-key");
-      const lastEventId = header(request, "last-event-id") || undefined;
-      if (lastEventId !== undefined && key === undefined) {
-        const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
-        throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
-      }
-      const resume = requestedCursor(lastEventId, undefined);
-      const isStream = type === "text/event-stream";
-      const idempotencyKey = key === undefined ? undefined : parseIdempotencyKey(key);
-      const ref = newGenerationRef(tenant, idempotencyKey, shards);
-      const { main: connection } = context.broker;
-      using expected = new DisposableStack();
-      let listening: BufferedFeed | undefined;
+  app.post("/v1/generations", { config: { roles: ["create"] } }, async (request, reply) => {
+    using _ = context.bodies.keep(request.raw);
+    const principal = authentication.principalOf(request);
+    const { tenant, policy } = principal;
+    const caller = callerOf(request, principal);
+    parseWith(noQuery, request.query, "query");
+    const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
+    if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
+    const body = parseGenerationRequest(request.body);
+    if (!hasModel(body.model)) {
+      throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
+        param: "model",
+      });
+    }
+    const key = header(request, "idempotency-key");
+    const lastEventId = header(request, "last-event-id") || undefined;
+    if (lastEventId !== undefined && key === undefined) {
+      const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
+      throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
+    }
+    const resume = requestedCursor(lastEventId, undefined);
+    const isStream = type === "text/event-stream";
+    const { main: connection } = context.broker;
+    using expected = new DisposableStack();
+    let listening: BufferedFeed | undefined;
+    // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
+    request.body = undefined;
+    const { ref, requested, joined, first } = await createGeneration({
+      log,
+      ruleSets,
+      classifiers: context.classifiers(),
+      shards,
+      tenant,
+      tenantPolicy: policy,
+      request: body,
+      idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+      joinOnly: lastEventId !== undefined,
+      traceparent: traceparentOf(request),
+      now: new Date(),
+      connection,
+      onError,
       // So that the log of a generation that is streamed from its beginning need not be read.
-      const listen = () => {
-        if (isStream) listening = expected.use(bufferLiveFeed({ connection, onError }, ref));
-      };
-      const { body } = request;
-      // Kept here it would be kept for as long as a stream that is the answer.
-      request.body = undefined;
-      const call = {
-        ref,
-        models: context.models(),
-        classifiers: context.classifiers(),
-        tenantPolicy: policy,
-        idempotencyKey,
-        joinOnly: lastEventId !== undefined,
-        traceparent: traceparentOf(request),
-      };
-      let created: LargeCreated;
-      if (body instanceof LargeBody) {
-        listen();
-        created = await largeCreates.create({ ...call, body: body.bytes, budgetMs: log.budgetMs, isStream });
-      } else {
-        created = await createFromBody(
-          { ...call, log, ruleSets, connection, onError, onCreating: listen },
-          body,
-        );
-      }
-      const { joined, first } = created;
-      context.bodies.release(request.raw);
-      const status = joined ? 200 : 201;
-      void reply.header(GENERATION_ID_HEADER, ref.generation);
-      if (isStream) {
-        const begun =
-          first && listening && !joined
-            ? { listening, snapshot: { events: [first.payload], streamSeq: first.streamSeq } }
-            : undefined;
-        return await streamEvents(context, reply, { ref, resume, status, caller, begun });
-      }
-      const generation = joined ? await readGeneration(context, ref) : created.generation;
-      const answer = toResponse(context, [request, reply], { ref, generation });
-      return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
-    },
-  );
+      onCreating: isStream
+        ? (created) => (listening = expected.use(bufferLiveFeed({ connection, onError }, created)))
+        : undefined,
+    });
+    context.bodies.release(request.raw);
+    const status = joined ? 200 : 201;
+    void reply.header(GENERATION_ID_HEADER, ref.generation);
+    if (isStream) {
+      const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
+      const begun = listening && !joined ? { listening, snapshot } : undefined;
+      return await streamEvents(context, reply, { ref, resume, status, caller, begun });
+    }
+    const generation: Generation = joined
+      ? await readGeneration(context, ref)
+      : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
+    const answer = toResponse(context, [request, reply], { ref, generation });
+    return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
+  });
 
   const config = { roles: ["read", "audit"] } as const;
   app.get<{ Params: { id: string } }>("/v1/generations/:id", { config }, async (request, reply) => {
