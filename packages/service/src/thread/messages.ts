@@ -10,10 +10,9 @@ export interface Call {
   readonly argument: unknown;
 }
 
-/** A result, or what went wrong: in a call, or without an id beside all calls. */
 export type Answer =
   | { readonly id: number; readonly result: unknown }
-  | { readonly id: number | undefined; readonly error: SentError };
+  | { readonly id: number; readonly error: SentError };
 
 export type SentError =
   | { readonly kind: "reprise"; readonly fields: ErrorFields }

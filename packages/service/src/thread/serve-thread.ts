@@ -1,6 +1,6 @@
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { RepriseError } from "@reprise/protocol";
-import { type Answer, type Call, type SentError, toSentError } from "./messages.ts";
+import { type Answer, type Call, toSentError } from "./messages.ts";
 
 /** What a method gives back, and which of its buffers go over without a copy. */
 export interface Sent {
@@ -15,12 +15,9 @@ export interface ThreadService extends AsyncDisposable {
 /**
  * The other side of a `Thread`: answers its calls until it is closed. The first call starts the service; where that fails the call is rejected
  * with the reason, and the next one tries again.
- * @param start is given the `data` that the thread was made with, and what to call with errors that belong to no call: they are reported on
- *   the other side
+ * @param start is given the `data` that the thread was made with
  */
-export function serveThread(
-  start: (data: never, onError: (error: unknown) => void) => Promise<ThreadService>,
-): void {
+export function serveThread(start: (data: never) => Promise<ThreadService>): void {
   const port = parentPort;
   if (!port) throw new RepriseError("internal", "This script runs in a thread that another one starts.");
   let starting: Promise<ThreadService> | undefined;
@@ -28,7 +25,7 @@ export function serveThread(
 
   async function answer({ id, method, argument }: Call): Promise<void> {
     try {
-      starting ??= start(workerData as never, (error) => sendError(undefined, error));
+      starting ??= start(workerData as never);
       starting.catch(() => (starting = undefined));
       const { methods } = await starting;
       const { result, transfer = [] } = await methods[method]!(argument as never);
@@ -38,13 +35,12 @@ export function serveThread(
     }
   }
 
-  function sendError(id: number | undefined, error: unknown): void {
-    const send = (sent: SentError) => port!.postMessage({ id, error: sent } satisfies Answer);
+  function sendError(id: number, error: unknown): void {
     try {
-      send(toSentError(error));
+      port!.postMessage({ id, error: toSentError(error) } satisfies Answer);
     } catch {
       // What hangs on it can't be cloned: its text has to do.
-      send({ kind: "other", error: new Error(String(error)) });
+      port!.postMessage({ id, error: { kind: "other", error: new Error(String(error)) } } satisfies Answer);
     }
   }
 

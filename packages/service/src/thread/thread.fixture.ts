@@ -1,7 +1,7 @@
 import { RepriseError } from "@reprise/protocol";
 import { serveThread } from "./serve-thread.ts";
 
-serveThread(async ({ greeting }: { greeting: string }, onError) => {
+serveThread(async ({ greeting }: { greeting: string }) => {
   if (greeting === "") throw new RepriseError("config_invalid", "no greeting");
   return {
     methods: {
@@ -15,10 +15,6 @@ serveThread(async ({ greeting }: { greeting: string }, onError) => {
       },
       break: async () => {
         throw Object.assign(new TypeError("broken"), { detail: () => {} });
-      },
-      complain: async () => {
-        onError(new RepriseError("broker_unavailable", "away"));
-        return { result: undefined };
       },
       never: () => new Promise<never>(() => {}),
       die: async () => {

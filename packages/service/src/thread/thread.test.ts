@@ -3,11 +3,7 @@ import { expect, test } from "vitest";
 import { Thread } from "./thread.ts";
 
 const script = new URL("./thread.fixture.ts", import.meta.url);
-const rethrow = (error: unknown) => {
-  throw error;
-};
-const start = (greeting = "Hello", onError: (error: unknown) => void = rethrow) =>
-  new Thread({ script, data: { greeting }, onError });
+const start = (greeting = "Hello") => new Thread({ script, data: { greeting } });
 
 test("answers calls, in whatever order they end", async () => {
   await using thread = start();
@@ -65,11 +61,4 @@ test("counts for how long the thread was busy", async () => {
   await using thread = start();
   await thread.call("greet", "world");
   expect(thread.busyMs).toBeGreaterThan(0);
-});
-
-test("tells what goes wrong beside all calls", async () => {
-  const told = Promise.withResolvers<unknown>();
-  await using thread = start("Hello", told.resolve);
-  await thread.call("complain", undefined);
-  expect(await told.promise).toMatchObject({ code: "broker_unavailable", message: "away" });
 });

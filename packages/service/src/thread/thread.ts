@@ -8,8 +8,6 @@ export interface ThreadOptions {
   readonly script: URL;
   /** What the script is started with; a structured clone of it arrives there. */
   readonly data: unknown;
-  /** Called for what goes wrong over there beside all calls. */
-  readonly onError: (error: unknown) => void;
 }
 
 interface Running {
@@ -74,15 +72,13 @@ export class Thread implements AsyncDisposable {
   }
 
   #start(): Running {
-    const { script, data, onError } = this.#options;
+    const { script, data } = this.#options;
     // No flag of the main thread is meant for it: a profile or a preload there would be one too many.
     const worker = new Worker(script, { workerData: data, execArgv: [] });
     const running: Running = { worker, pending: new Map() };
     worker.on("message", (answer: Answer) => {
-      const { id } = answer;
-      if (id === undefined) return onError(fromSentError(answer.error));
-      const waiting = running.pending.get(id);
-      running.pending.delete(id);
+      const waiting = running.pending.get(answer.id);
+      running.pending.delete(answer.id);
       if ("error" in answer) waiting?.reject(fromSentError(answer.error));
       else waiting?.resolve(answer.result);
     });
