@@ -52,5 +52,3 @@ export {
 export { resetSocket } from "./http/reset-socket.ts";
 export { topologyOf } from "./broker/topology-of.ts";
 export { createErrorLog } from "./lifecycle/error-log.ts";
-export { type Sent, serveThread, type ThreadService } from "./thread/serve-thread.ts";
-export { Thread, type ThreadOptions } from "./thread/thread.ts";

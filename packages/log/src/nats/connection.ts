@@ -16,8 +16,6 @@ export interface BrokerOptions extends BrokerAddress {
  * bulk, jobs and large publishes, has `bulk` for the same reason: megabytes of requests hold up no token of a running generation.
  */
 export interface Broker extends AsyncDisposable {
-  /** What it was connected with: a thread makes connections of its own. Holds credentials, and is not to be logged. */
-  readonly options: BrokerOptions;
   readonly main: NatsConnection;
   readonly reads: NatsConnection;
   readonly bulk: NatsConnection;
@@ -34,8 +32,7 @@ export interface Broker extends AsyncDisposable {
  * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
  *   made within 5 s, with the cause in its message
  */
-export async function connectBroker(brokerOptions: BrokerOptions): Promise<Broker> {
-  const { name, ...address } = brokerOptions;
+export async function connectBroker({ name, ...address }: BrokerOptions): Promise<Broker> {
   const options = await toAccessOptions(address);
   const open: NatsConnection[] = [];
   try {
@@ -49,7 +46,7 @@ export async function connectBroker(brokerOptions: BrokerOptions): Promise<Broke
       await Promise.all(open.map((connection) => connection.close()));
     };
     const whyRefused = () => askWhyRefused(options, `${name}:dial`);
-    return { options: brokerOptions, main, reads, bulk, whyRefused, close, [Symbol.asyncDispose]: close };
+    return { main, reads, bulk, whyRefused, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
     const why = describeConnectFailure(cause);
