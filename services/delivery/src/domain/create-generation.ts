@@ -98,7 +98,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     payload,
     budgetMs: log.budgetMs,
   });
-  const first = await writeRequested(options, payload, duplicate);
+  const first = await writeRequested(options, ref, payload, duplicate);
   // A worker that was faster has written what its job holds, which is ours too.
   const isOurs = Buffer.compare(first.payload, payload) === 0;
   return {
@@ -114,7 +114,8 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
  * @returns what is there, ours or another's
  */
 async function writeRequested(
-  { log, ref, connection, onError }: CreateOptions,
+  { log, connection, onError }: CreateOptions,
+  ref: GenerationRef,
   payload: Uint8Array,
   isOthers: boolean,
 ): Promise<Created["first"]> {
