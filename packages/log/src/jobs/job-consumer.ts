@@ -1,7 +1,7 @@
 import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { jobQueue, JOBS_STREAM, RepriseError } from "@reprise/protocol";
-import { isRefusal } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/jetstream-errors.ts";
 
 /**
  * Makes the durable consumer that all workers of a model share, or brings an existing one in line: the last one to start says

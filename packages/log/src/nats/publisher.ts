@@ -1,6 +1,6 @@
 import { headers, type Msg } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
-import { JETSTREAM_ERROR } from "./error-codes.ts";
+import { JETSTREAM_ERROR } from "./jetstream-errors.ts";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 

@@ -2,7 +2,7 @@ import { CHECKPOINTS_STREAM, checkpointSubject } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { newRef, openWorld } from "../testing/world.ts";
 import { getBatchDirect, getLastDirect, streamSeqOf } from "./direct-get.ts";
-import { isRefusal } from "./error-codes.ts";
+import { isRefusal } from "./jetstream-errors.ts";
 import { HEADER } from "./header.ts";
 import {
   deleteMessage,

@@ -1,7 +1,7 @@
 import { type ApiError, JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
-import { isNoMessage } from "./error-codes.ts";
+import { isNoMessage } from "./jetstream-errors.ts";
 import { inboxOf } from "./reply-inbox.ts";
 
 /*

@@ -2,7 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { type GenerationRef, logSubject, streamOf } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import type { StoredEvent } from "./stored-event.ts";
-import { isRefusal } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/jetstream-errors.ts";
 import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /**

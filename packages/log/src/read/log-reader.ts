@@ -14,7 +14,7 @@ import { headOf, isHead, type LogHead } from "../append/log-head.ts";
 import { generationErased, generationExpired } from "./expired-or-erased.ts";
 import { readAfterHead } from "../append/rollback.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
-import { isRefusal } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/jetstream-errors.ts";
 import { getBatchDirect, getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
 import type { NoReply } from "../nats/reply-inbox.ts";

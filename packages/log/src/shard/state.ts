@@ -7,7 +7,7 @@ import {
 } from "@nats-io/jetstream";
 import { nanos, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
-import { isRefusal } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/jetstream-errors.ts";
 
 /** All followers of a name are in one group, of which one at a time is fed. */
 export const GROUP = "followers";

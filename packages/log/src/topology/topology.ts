@@ -10,7 +10,7 @@ import { LEASES_STREAM, LIMITS, RepriseError, shardSubjects, toRepriseError } fr
 import { assertNotWeakened } from "./assert-not-weakened.ts";
 import { agreeOnShards } from "./shard-count.ts";
 import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
-import { isRefusal } from "../nats/error-codes.ts";
+import { isRefusal } from "../nats/jetstream-errors.ts";
 
 export type { TopologyOptions } from "./stream-configs.ts";
 

@@ -1,7 +1,7 @@
 import { retry } from "@reprise/async";
 import type { ArchivedEvent } from "@reprise/log";
 import { encodeCursor, isTerminal, peekType, RepriseError, START } from "@reprise/protocol";
-import { lostCursor, type ResumePoint, foreignCursor } from "../domain/resume.ts";
+import { lostCursor, type ResumePoint, foreignCursor } from "../domain/resume-cursor.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 import { isLostCursor } from "./is-lost-cursor.ts";
 

@@ -1,4 +1,4 @@
-import { abandonedSince } from "./abandonment.ts";
+import { abandonedSince } from "./abandoned-since.ts";
 import { type Broker, type GenerationLog, readPresence } from "@reprise/log";
 import { isTerminal, peekType } from "@reprise/protocol";
 import type { Absence, Observation, Phase, WatchedJob } from "./plan.ts";

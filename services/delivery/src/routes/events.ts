@@ -8,7 +8,7 @@ import { ConnectionRecord } from "../readers/delivery-marks/connection-record.ts
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { readEventPage } from "../domain/event-page.ts";
-import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume.ts";
+import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume-cursor.ts";
 import { presentReader } from "../readers/presence/present-reader.ts";
 import { LiveStream } from "../readers/streams/live-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";

@@ -24,7 +24,7 @@ import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
-import { requestedCursor } from "../domain/resume.ts";
+import { requestedCursor } from "../domain/resume-cursor.ts";
 import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
 import { streamEvents } from "./events.ts";

@@ -1,5 +1,5 @@
 import type { RemainingLog } from "@reprise/log";
-import { planRecovery } from "../../domain/plan-recovery.ts";
+import { planLogRecovery } from "../../domain/plan-log-recovery.ts";
 import { createNonce } from "../attempt-nonce.ts";
 import type { Run } from "../open-run.ts";
 import { RunLog } from "./run-log.ts";
@@ -19,7 +19,7 @@ export async function recoverLog(
   const snapshot = { events: events.map(({ payload }) => payload), streamSeq: head.streamSeq };
   using log = new RunLog({ ...context, job, snapshot });
   const { worker } = context;
-  for (const draft of planRecovery({ held, kept: events.length, worker, nonce: createNonce() }))
+  for (const draft of planLogRecovery({ held, kept: events.length, worker, nonce: createNonce() }))
     log.appender.append(draft);
   // Who else has the say by now, or that the broker is away again, the next plan finds out.
   await log.appender.settled();

@@ -11,7 +11,7 @@ import {
 } from "@reprise/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
-import { resumeFrom } from "./resume.ts";
+import { resumeFrom } from "./resume-cursor.ts";
 
 const REF: GenerationRef = {
   tenant: parseTenantId("acme"),

@@ -27,7 +27,7 @@ export interface RecoveryInput {
  * What moderation has withdrawn is put back as readers were to see it, so no lost withdrawal has to be repeated for it. One that
  * reaches into what is left is, for that part; a halt always is.
  */
-export function planRecovery({ held, kept, worker, nonce }: RecoveryInput): EventDraft[] {
+export function planLogRecovery({ held, kept, worker, nonce }: RecoveryInput): EventDraft[] {
   const shown = toShown(held);
   const transcript = new RunTranscript();
   for (const event of shown) transcript.apply(event);

@@ -12,7 +12,7 @@ import {
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { RunTranscript } from "./run-transcript.ts";
-import { planRecovery } from "./plan-recovery.ts";
+import { planLogRecovery } from "./plan-log-recovery.ts";
 
 const worker = parseWorkerId("worker-survivor");
 const nonce = "0a1b2c";
@@ -46,7 +46,7 @@ function fold(events: readonly KnownEvent[]): RunTranscript {
 
 /** What is put back behind the first `kept` events of a log. */
 function restore(log: readonly EventDraft[], kept: number) {
-  const drafts = planRecovery({
+  const drafts = planLogRecovery({
     held: log.map((draft, seq) => encodeEvent(seq, draft)),
     kept,
     worker,

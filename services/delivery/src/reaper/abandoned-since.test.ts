@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { abandonedSince } from "./abandonment.ts";
+import { abandonedSince } from "./abandoned-since.ts";
 
 const LEASE_MS = 1_000;
 const CREATED_MS = 5_000;
