@@ -107,8 +107,8 @@ async function connectWorld<Server extends TestBroker>(
   server: Server,
 ): Promise<World<Server>> {
   await using stack = owned;
-  const options = { url: server.url, name: "test", shards: 1, replicas: 1, retentionMs: HOUR_MS };
-  const broker = stack.use(await openBroker(options));
+  const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker, rethrow);
   stack.defer(() => log.close());
 
