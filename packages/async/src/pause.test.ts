@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { waitAtMost } from "./pause.ts";
+import { pause, waitAtMost } from "./pause.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -21,4 +21,13 @@ test("gives up waiting when the time is up", async () => {
   const waiting = waitAtMost(1_000, new Promise(() => {}));
   await vi.advanceTimersByTimeAsync(1_000);
   await waiting;
+});
+
+test("a pause leaves no listener on its signal", async () => {
+  const { signal } = new AbortController();
+  const remove = vi.spyOn(signal, "removeEventListener");
+  const waiting = pause(1_000, signal);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await waiting;
+  expect(remove).toHaveBeenCalledWith("abort", expect.any(Function));
 });

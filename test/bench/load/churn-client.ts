@@ -53,8 +53,8 @@ async function churn({ url, apiKey, atOnce, tokens, untilMicros }: ChurnOrder): 
   const keepOneUnderWay = async () => {
     while (nowMicros() < untilMicros) {
       const startMicros = nowMicros();
-      if (!(await send())) wrong++;
-      wholes.push((nowMicros() - startMicros) / 1e3);
+      if (await send()) wholes.push((nowMicros() - startMicros) / 1e3);
+      else wrong++;
     }
   };
   await Promise.all(Array.from({ length: atOnce }, keepOneUnderWay));

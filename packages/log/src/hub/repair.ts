@@ -1,3 +1,4 @@
+import { backoffMs, pause } from "@reprise/async";
 import { type RepriseError, toRepriseError } from "@reprise/protocol";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
@@ -61,7 +62,7 @@ export class Repair {
         this.#again = true;
       }
       if (cache.hasGap && Date.now() > deadline) giveUp(HUB_FAILURE.hole);
-      if (this.#isNeeded) await pause(tries);
+      if (this.#isNeeded) await pause(backoffMs(tries, FIRST_PAUSE_MS, MAX_PAUSE_MS));
     }
     this.#running = false;
   }
@@ -82,8 +83,4 @@ export class Repair {
     cache.forgetExpected(expectedSeq);
     onError(HUB_FAILURE.hole);
   }
-}
-
-function pause(tries: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries)));
 }

@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import type { RepriseError } from "@reprise/protocol";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
@@ -15,7 +16,7 @@ export async function verifyCache(
   cache: GenerationCache,
 ): Promise<RepriseError | undefined> {
   for (let opinions = 0; opinions < 2; opinions++) {
-    if (opinions > 0) await new Promise((resolve) => setTimeout(resolve, RECHECK_MS));
+    if (opinions > 0) await pause(RECHECK_MS);
     cache.acceptStored(await leader.readTail(cache.ref, cache.lastKnownStreamSeq - 1));
     if (!cache.isDoubted) return undefined;
   }

@@ -75,7 +75,13 @@ const CONFLICTS: ReadonlySet<number> = new Set([
 ]);
 
 function readAnswer(reply: Msg): PublishOutcome {
-  const { seq, duplicate = false, error } = reply.json<PubAck>();
+  let answer: PubAck;
+  try {
+    answer = reply.json<PubAck>();
+  } catch {
+    return { kind: "unavailable", reason: "broker_error", detail: "an answer that is not JSON" };
+  }
+  const { seq, duplicate = false, error } = answer;
   if (error) {
     if (CONFLICTS.has(error.err_code)) return { kind: "conflict" };
     const detail = `${error.err_code} ${error.description ?? ""}`;

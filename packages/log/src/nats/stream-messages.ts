@@ -73,13 +73,15 @@ export async function* readAllMessages(
   stream: string,
   request: BatchRequest,
 ): AsyncGenerator<StreamMessage> {
-  for (let { afterStreamSeq } = request; ;) {
+  let { afterStreamSeq } = request;
+  for (let isMore = true; isMore;) {
     const { messages, more } = await readStreamBatch(connection, stream, { ...request, afterStreamSeq });
     yield* messages;
     afterStreamSeq = messages.at(-1)?.streamSeq ?? afterStreamSeq;
-    if (more && messages.length > 0) continue;
-    const place = { afterStreamSeq, subject: request.subject };
-    const next = await getNextMessage(connection, stream, place);
+    isMore = more && messages.length > 0;
+  }
+  for (;;) {
+    const next = await getNextMessage(connection, stream, { afterStreamSeq, subject: request.subject });
     if (!next) return;
     const { streamSeq, time, subject, payload } = next;
     yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload };

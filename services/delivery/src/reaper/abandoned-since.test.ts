@@ -52,9 +52,9 @@ test("once it is abandoned the answer stays, however late the question, in any o
 
 test("a further presence record never makes the absence longer", () => {
   fc.assert(
-    fc.property(records, record, at, (given, word, nowMs) => {
+    fc.property(records, record, at, (given, further, nowMs) => {
       const before = judge(given, nowMs);
-      const after = judge([...given, word], nowMs);
+      const after = judge([...given, further], nowMs);
       fc.pre(before !== undefined && after !== undefined);
       expect(after).toBeGreaterThanOrEqual(before);
     }),

@@ -33,7 +33,7 @@ export interface Run extends Disposable {
   leave(): void;
 }
 
-export interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
+interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
   /** The log that the plan was made for. */
   readonly snapshot: LogSnapshot;
   /** Undefined where it has expired: then the first step is the end. */
@@ -46,9 +46,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   const { job, model, policy, first, snapshot, requested } = planned;
   using stack = new DisposableStack();
   const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
-  const onStored = pace && ((event: Parameters<Pace["stored"]>[0]) => pace.stored(event));
   const options = { connection, log: context.log, job, ackWaitMs, onError };
-  const log = stack.use(new RunLog({ ...options, snapshot, ...(onStored && { onStored }) }));
+  const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
   const { generation } = job.ref;
   running.set(generation, log);
   const leave = () => {

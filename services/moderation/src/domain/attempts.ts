@@ -16,8 +16,11 @@ export function startedBy(payload: Uint8Array): JudgedAttempt | undefined {
 }
 
 export function lastStartedBy(events: readonly Uint8Array[]): JudgedAttempt | undefined {
-  const payload = events.findLast((one) => startedBy(one) !== undefined);
-  return payload && startedBy(payload);
+  for (const payload of events.toReversed()) {
+    const started = startedBy(payload);
+    if (started) return started;
+  }
+  return undefined;
 }
 
 /**

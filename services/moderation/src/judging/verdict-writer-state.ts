@@ -54,7 +54,7 @@ export interface WriterState {
   readonly foldedCount: number;
 }
 
-export type WriterPhase = "stored" | "updated" | "storing" | "overtaken";
+type WriterPhase = "stored" | "updated" | "storing" | "overtaken";
 
 export type WriterInput =
   /** An event at this place of the stream is judged. */

@@ -32,11 +32,8 @@ export class ConnectionRecord {
     const { cache, position } = connection;
     this.#connection = connection;
     this.#knownSeq = cache?.lastSeq;
-    // Only moderation withdraws anything.
-    if (cache?.policy?.moderation)
-      this.#stopListening = cache.onWithdrawn((seq) =>
-        (this.#withdrawn ??= []).push([seq, position.sentSeq]),
-      );
+    // Whatever the log's own policy is: a log without moderation may be judged later, by rules of then.
+    this.#stopListening = cache?.onWithdrawn((seq) => (this.#withdrawn ??= []).push([seq, position.sentSeq]));
   }
 
   /** Whether there is anything that no stored mark holds. */

@@ -13,6 +13,7 @@ import {
   deltas,
   KEYS,
   openPlatform,
+  REQUEST,
   type Platform,
   started,
 } from "../../testing/platform.ts";
@@ -85,9 +86,11 @@ test("a call that joins with an Idempotency-Key is recorded as a reader, and one
     .toEqual(["snapshot to 3", "sse to 3"]);
 });
 
-test("where a reader was when text was withdrawn is recorded: what it had by then it had as it was", async () => {
+test.each([
+  ["moderation of its own", moderatedBody({ mode: "retract" })],
+  ["none, and is judged by other rules", REQUEST],
+])("where a reader was when text was withdrawn is recorded: a log with %s", async (_what, body) => {
   await using platform = await openPlatform();
-  const body = moderatedBody({ mode: "retract" });
   const { path, ref, worker } = await createGeneration(platform, { body });
   const heard = listenToMarks(platform, ref);
   await append(worker, started(), delta("a"), delta("b"));

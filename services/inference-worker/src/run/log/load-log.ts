@@ -1,7 +1,7 @@
 import { beginLog, type Broker, type GenerationLog, type Job, type LogSnapshot } from "@reprise/log";
 import { type GenerationRef, peekSeq } from "@reprise/protocol";
 
-export interface LoadLogContext {
+interface LoadLogContext {
   /** Carries the live feed. */
   readonly connection: Broker["main"];
   readonly log: Pick<GenerationLog, "reader" | "leader" | "publish">;

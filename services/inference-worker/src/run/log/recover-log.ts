@@ -21,7 +21,7 @@ export async function recoverLog(
   const { worker } = context;
   for (const draft of planLogRecovery({ held, kept: events.length, worker, nonce: createNonce() }))
     log.appender.append(draft);
-  // Who else has the say by now, or that the broker is away again, the next plan finds out.
+  // The next plan finds out whether another worker holds the generation by now, or the broker is away again.
   await log.appender.settled();
   await log.flush();
 }

@@ -16,7 +16,7 @@ import {
 import { decodeEvent, isTerminal, type KnownEvent, peekSeq, type UnknownEvent } from "@reprise/protocol";
 import { RunTranscript } from "../../domain/run-transcript.ts";
 
-export interface RunLogOptions {
+interface RunLogOptions {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;
   readonly job: Job;
