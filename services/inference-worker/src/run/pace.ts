@@ -28,7 +28,7 @@ export interface Pace extends Disposable {
   /** Tells of what the engine has said. */
   said(tokens: number): void;
   /** To be called for each stored event, of any writer, once and in the order of the log. */
-  stored(event: StoredEvent): void;
+  readonly stored: (event: StoredEvent) => void;
   /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
   hold(signal: AbortSignal): Promise<void> | undefined;
 }
