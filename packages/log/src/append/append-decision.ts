@@ -17,6 +17,7 @@ import type { LogReader } from "../read/log-reader.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { findRemainingLog, readAfterHead } from "./rollback.ts";
 import { resolvePublish } from "./resolve-publish.ts";
+import { isUnavailable } from "../nats/stream-api.ts";
 
 export interface DecisionOptions {
   publish: Publish;
@@ -149,6 +150,6 @@ class LogView {
 }
 
 function ignoreUnavailable(error: unknown): StoredEvent[] {
-  if (error instanceof RepriseError && error.code === "broker_unavailable") return [];
+  if (isUnavailable(error)) return [];
   throw error;
 }

@@ -24,6 +24,7 @@ import { findRemainingLog, readAfterHead, type RemainingLog } from "./rollback.t
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
+import { isUnavailable } from "../nats/stream-api.ts";
 
 /** How an appender ended up. */
 export type AppenderState =
@@ -229,7 +230,7 @@ export class Appender {
       if (tail.length === 0) this.#checkBudget();
       return judgement.kind;
     } catch (error) {
-      throwUnlessUnavailable(error);
+      if (!isUnavailable(error)) throw error;
       this.#checkBudget();
       return "no_leader";
     }
@@ -250,7 +251,7 @@ export class Appender {
       const tail = await this.#readTail();
       return !tail || this.#isFencedBy(tail) ? "ended" : "caught_up";
     } catch (error) {
-      throwUnlessUnavailable(error);
+      if (!isUnavailable(error)) throw error;
       // It is not repeated here: the worker syncs at every heartbeat.
       return "caught_up";
     }
@@ -307,8 +308,4 @@ export class Appender {
 async function pauseAfter(tries: number): Promise<"waited"> {
   await pause(backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS));
   return "waited";
-}
-
-function throwUnlessUnavailable(error: unknown): void {
-  if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
 }

@@ -4,6 +4,7 @@ import { type GenerationRef, logSubject, RepriseError } from "@reprise/protocol"
 import type { Publish } from "../nats/publisher.ts";
 import { createWriterName } from "../nats/writer-name.ts";
 import { waitUntilBegun } from "../read/wait-until-begun.ts";
+import { isUnavailable } from "../nats/stream-api.ts";
 
 export interface BeginLogOptions<Log> {
   /** Carries the live feed. */
@@ -65,6 +66,6 @@ export async function beginLog<Log>(options: BeginLogOptions<Log>): Promise<Begu
 }
 
 function ignoreUnavailable(error: unknown): undefined {
-  if (error instanceof RepriseError && error.code === "broker_unavailable") return undefined;
+  if (isUnavailable(error)) return undefined;
   throw error;
 }

@@ -143,6 +143,11 @@ function accepted<T extends object>(stream: string, answer: Answer<T>): T {
   throw streamUnavailable(stream, `${error.err_code} ${error.description}`, new JetStreamApiError(error));
 }
 
+/** Whether a call failed because the broker did not answer, which may go better the next time. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof RepriseError && error.code === "broker_unavailable";
+}
+
 export function streamUnavailable(stream: string, reason: string, cause?: unknown): RepriseError {
   return new RepriseError("broker_unavailable", `The stream ${stream} does not answer: ${reason}.`, {
     cause,
