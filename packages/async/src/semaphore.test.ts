@@ -33,3 +33,17 @@ test("a task that fails makes room too", async () => {
   tasks[1]!.resolve();
   expect(await tasks[1]!.done).toBe(1);
 });
+
+test("a task whose signal aborts while it waits is never begun, and leaves its place to the next", async () => {
+  const gate = new Semaphore(1);
+  const { begun, tasks } = tasksAt(gate, 1);
+  const stop = new AbortController();
+  const stopped = gate.run(() => Promise.resolve(begun.push(1)), stop.signal);
+  const last = gate.run(() => Promise.resolve(begun.push(2)), new AbortController().signal);
+  stop.abort(new Error("stopped"));
+  await expect(stopped).rejects.toThrow("stopped");
+  await expect(gate.run(() => Promise.resolve(begun.push(3)), stop.signal)).rejects.toThrow("stopped");
+  tasks[0]!.resolve();
+  await last;
+  expect(begun).toEqual([0, 2]);
+});

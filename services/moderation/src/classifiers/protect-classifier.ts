@@ -1,6 +1,6 @@
+import { Semaphore } from "@reprise/async";
 import { admit, type BreakerOptions, type BreakerState, CLOSED, settle, type Settlement } from "./breaker.ts";
 import type { Classifier, ClassifierSubject, Judgement, Unjudged } from "./classifier.ts";
-import { createSlots } from "./slots.ts";
 
 export interface ProtectionOptions {
   /** For one window, from the call to the judgement, the wait for a slot included. */
@@ -27,29 +27,24 @@ export function protectClassifier(
   classifier: Classifier,
   { timeoutMs, maxConcurrency, breaker = DEFAULT_BREAKER, now = () => performance.now() }: ProtectionOptions,
 ): Classifier {
-  const slots = createSlots(maxConcurrency);
+  const calls = new Semaphore(maxConcurrency);
   const pending = new Set<Promise<Judgement>>();
   let state: BreakerState = CLOSED;
 
   async function ask(subject: ClassifierSubject, signal: AbortSignal): Promise<Judgement> {
-    const release = await slots.take(signal);
+    const { state: next, admission } = admit(state, now());
+    state = next;
+    if (admission === "refused") return { kind: "unjudged", reason: "open" };
+    let settlement: Settlement = "failure";
     try {
-      const { state: next, admission } = admit(state, now());
-      state = next;
-      if (admission === "refused") return { kind: "unjudged", reason: "open" };
-      let settlement: Settlement = "failure";
-      try {
-        const judgement = await untilAborted(classifier.classify(subject, signal), signal);
-        settlement = answered(judgement) ? "success" : "failure";
-        return judgement;
-      } catch (error) {
-        if (signal.aborted && signal.reason !== TIMEOUT) settlement = "abandoned";
-        throw error;
-      } finally {
-        state = settle(state, { admission, settlement, nowMs: now() }, breaker);
-      }
+      const judgement = await untilAborted(classifier.classify(subject, signal), signal);
+      settlement = answered(judgement) ? "success" : "failure";
+      return judgement;
+    } catch (error) {
+      if (signal.aborted && signal.reason !== TIMEOUT) settlement = "abandoned";
+      throw error;
     } finally {
-      release();
+      state = settle(state, { admission, settlement, nowMs: now() }, breaker);
     }
   }
 
@@ -60,7 +55,7 @@ export function protectClassifier(
     signal.addEventListener("abort", onAbort, { once: true });
     const timer = setTimeout(() => stop.abort(TIMEOUT), timeoutMs);
     try {
-      return await ask(subject, stop.signal);
+      return await calls.run(() => ask(subject, stop.signal), stop.signal);
     } catch (error) {
       signal.throwIfAborted();
       return toUnjudged(error);
