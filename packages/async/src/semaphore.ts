@@ -17,7 +17,7 @@ export class Semaphore {
       return await task();
     } finally {
       // The slot goes directly to the next in line, so that a task that comes now cannot overtake it.
-      const [next] = this.#waiting;
+      const next = this.#waiting.values().next().value;
       if (next) next();
       else this.#running--;
     }

@@ -8,7 +8,7 @@ import {
   openArchive,
 } from "@reprise/archive";
 import { describe, expect, it } from "vitest";
-import { createOverlay } from "../drill/overlay-store.ts";
+import { createOverlay } from "../cli/drill/overlay-store.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { CosignedNotes } from "./cosigned-notes.ts";
 import { CurrentCheckpoints } from "./current-checkpoints.ts";

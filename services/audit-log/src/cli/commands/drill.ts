@@ -1,6 +1,6 @@
 import { createFileStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { drillArchive, drillSmallArchive } from "../../drill/run-drill.ts";
+import { drillArchive, drillSmallArchive } from "../drill/run-drill.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
 import { ARCHIVE_OPTIONS, archiveName, parseOptions, verifierKeys } from "../options.ts";
 

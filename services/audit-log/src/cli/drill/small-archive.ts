@@ -11,11 +11,11 @@ import {
   logSubject,
   parseTenantId,
 } from "@reprise/protocol";
-import { GenerationKeys } from "../archiving/generation-keys.ts";
-import { sealBatch } from "../archiving/lane/seal-batch.ts";
-import { compact } from "../lifecycle/maintenance/compaction.ts";
-import { parseDataKey } from "../lifecycle/maintenance/data-file-name.ts";
-import { eraseSubject } from "../lifecycle/erasure/erase.ts";
+import { GenerationKeys } from "../../archiving/generation-keys.ts";
+import { sealBatch } from "../../archiving/lane/seal-batch.ts";
+import { compact } from "../../lifecycle/maintenance/compaction.ts";
+import { parseDataKey } from "../../lifecycle/maintenance/data-file-name.ts";
+import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
 import { createOverlay } from "./overlay-store.ts";
 import type { DrilledArchive } from "./drilled-archive.ts";
 
