@@ -1,13 +1,16 @@
-// Fails on a tracked file that names a package registry or is too long.
+// Fails on a tracked file that names a package registry or is too long, and on a folder of too many files.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { findProblems } from "./tracked-files.ts";
+import { findCrowdedFolders, findProblems } from "./tracked-files.ts";
 
 const configured = process.env["npm_config_registry"];
 const registries = configured === undefined ? [] : [new URL(configured).hostname];
 
 const tracked = execFileSync("git", ["ls-files", "-z"], { encoding: "utf8" }).split("\0").filter(existsSync);
-const problems = tracked.flatMap((path) => findProblems(path, readFileSync(path, "utf8"), registries));
+const problems = [
+  ...tracked.flatMap((path) => findProblems(path, readFileSync(path, "utf8"), registries)),
+  ...findCrowdedFolders(tracked),
+];
 
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;

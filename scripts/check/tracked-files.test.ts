@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findProblems } from "./tracked-files.ts";
+import { findCrowdedFolders, findProblems } from "./tracked-files.ts";
 
 const lines = (count: number) => "x\n".repeat(count);
 
@@ -27,5 +27,16 @@ test("a file that names npm's registry, or one that this machine uses, is report
   ]);
   expect(findProblems("a.json", "https://npm.example.test/x", ["npm.example.test"])).toEqual([
     "a.json names the package registry npm.example.test",
+  ]);
+});
+
+test("a folder may have 15 source files and no more", () => {
+  const files = Array.from({ length: 15 }, (_, number) => `packages/a/src/${number}.ts`);
+  const others = ["1.test.ts", "a.fixture.ts", "README.md", "inner/16.ts"].map(
+    (name) => `packages/a/src/${name}`,
+  );
+  expect(findCrowdedFolders([...files, ...others])).toEqual([]);
+  expect(findCrowdedFolders([...files, "packages/a/src/16.mjs"])).toEqual([
+    "packages/a/src has 16 source files; at most 15",
   ]);
 });

@@ -1,7 +1,7 @@
 export { Appender } from "./append/appender.ts";
 export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
-export { BrokerAvailability } from "./nats/broker-availability.ts";
+export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
 export { type Broker, type BrokerOptions, connectBroker } from "./nats/connection.ts";
 export { watchConnection } from "./nats/watch-connection.ts";

@@ -1,7 +1,7 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { BrokerAvailability } from "../nats/broker-availability.ts";
+import { BrokerAvailability } from "./broker-availability.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
 import { openBroker } from "./open-broker.ts";
 import { agreeOnShards, readShardCount } from "./shard-count.ts";

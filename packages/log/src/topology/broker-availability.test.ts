@@ -12,8 +12,8 @@ import {
 } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { BrokerAvailability, hasQuorum } from "./broker-availability.ts";
-import { connectBroker } from "./connection.ts";
-import { openBroker } from "../topology/open-broker.ts";
+import { connectBroker } from "../nats/connection.ts";
+import { openBroker } from "./open-broker.ts";
 import { eventually } from "../testing/eventually.ts";
 import { openWorld, SHARDS } from "../testing/world.ts";
 

@@ -7,18 +7,13 @@ import {
   RULES_STREAM,
   toRepriseError,
 } from "@reprise/protocol";
-import type { Broker } from "./connection.ts";
-import { watchConnection } from "./watch-connection.ts";
-import {
-  encodeShardAnnouncement,
-  otherShards,
-  readShardCount,
-  shardMemberSubject,
-} from "../topology/shard-count.ts";
-import { createPublish } from "./publisher.ts";
-import { inboxOf } from "./reply-inbox.ts";
-import { getStreamInfo } from "./stream-api.ts";
-import { createWriterName } from "./writer-name.ts";
+import type { Broker } from "../nats/connection.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
+import { encodeShardAnnouncement, otherShards, readShardCount, shardMemberSubject } from "./shard-count.ts";
+import { createPublish } from "../nats/publisher.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
+import { createWriterName } from "../nats/writer-name.ts";
 
 export interface BrokerAvailabilityOptions {
   readonly broker: Broker;
