@@ -18,6 +18,7 @@ export {
   createGenerationId,
   deriveGenerationId,
   generationNotFound,
+  isGenerationId,
   isTenantId,
   type GenerationId,
   type GenerationRef,
@@ -30,6 +31,7 @@ export {
   type TenantId,
   type WorkerId,
 } from "./id.ts";
+export { END_USER_RULE, isEndUser } from "./request/end-user.ts";
 export { encodeModelName } from "./request/model-name.ts";
 export * from "./request/moderation-policy.ts";
 export * from "./log/ops-record.ts";

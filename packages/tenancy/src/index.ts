@@ -10,3 +10,33 @@ export {
   type TenantConfig,
   type TenantKey,
 } from "./tenants-file.ts";
+export {
+  type StreamToken,
+  TOKEN_LIMITS,
+  TOKEN_SCOPES,
+  type TokenScope,
+  audienceSchema,
+  keyIdSchema,
+  scopesSchema,
+  tokenIdSchema,
+} from "./tokens/claims.ts";
+export { isTokenShaped } from "./tokens/decode-token.ts";
+export { type MintedToken, mintStreamToken, type MintOptions } from "./tokens/mint-stream-token.ts";
+export { forgettableAtMs, isRevokedBy, type TokenRevocation } from "./tokens/revocations.ts";
+export {
+  generateSigningKey,
+  importPrivateKey,
+  type PrivateKey,
+  privateKeySchema,
+  type PublicKey,
+  publicKeySchema,
+  toPublicKey,
+} from "./tokens/signing-key.ts";
+export {
+  endOf,
+  expiredToken,
+  invalidToken,
+  isTokenValid,
+  type TokenAuthority,
+  verifyStreamToken,
+} from "./tokens/verify-stream-token.ts";

@@ -78,6 +78,8 @@ const LIMIT_CASES: [
   ],
   ["the length of a subject", "subject", "s".repeat(128), "s".repeat(129), /128/],
   ["the least length of a subject", "subject", "s", "", /1/],
+  ["the length of an end user", "end_user", "u".repeat(128), "u".repeat(129), /1 to 128 visible/],
+  ["the least length of an end user", "end_user", "u", "", /1 to 128 visible/],
   ["the number of tools", "tools", tools(LIMITS.tools), tools(LIMITS.tools + 1), /128/],
   ["the least number of tools", "tools", tools(1), [], /1/],
   [
@@ -141,6 +143,9 @@ describe("a request", () => {
     ["options", { n: Number.POSITIVE_INFINITY }],
     ["metadata", { n: 7 }],
     ["subject", 7],
+    ["end_user", "a b"],
+    ["end_user", "ü"],
+    ["end_user", "\ud800"],
     ["tools", {}],
     ["tools", [{}]],
     ["tools", [{ name: "a.b" }]],

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
+import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
@@ -97,6 +98,8 @@ export const generationRequestSchema = z.strictObject({
   metadata: metadataSchema.optional(),
   /** A pseudonym of the person whom the request is about: what the audit log erases by. */
   subject: z.string().min(1).max(LIMITS.subjectLength).optional(),
+  /** Whose generation it is, for stream tokens that are bound to an end user. */
+  end_user: z.string().refine(isEndUser, { error: END_USER_RULE }).optional(),
   policy: policySchema.optional(),
 });
 

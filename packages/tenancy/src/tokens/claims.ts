@@ -1,0 +1,88 @@
+import { type GenerationId, isGenerationId, isTenantId, isEndUser, type TenantId } from "@reprise/protocol";
+import * as z from "zod";
+
+/** What a stream token may permit. Each names the role of an API key that permits the same. */
+export const TOKEN_SCOPES = ["read", "cancel", "tool", "create"] as const;
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
+
+export const TOKEN_LIMITS = {
+  /** The longest time from `iat` to `exp`, in seconds. */
+  lifeSeconds: 3_600,
+  /** How far the clocks of an issuer and a node may be apart, in seconds. */
+  clockLeewaySeconds: 10,
+  /** The longest token, in characters. */
+  length: 2_048,
+} as const;
+
+/** The media type in a token's header: a JWT that was issued for another purpose does not have it. */
+export const TOKEN_TYPE = "reprise-stream+jwt";
+export const TOKEN_ALGORITHM = "EdDSA";
+
+const id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -");
+
+export const keyIdSchema = id;
+export const tokenIdSchema = id;
+export const audienceSchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, "must be 1 to 128 visible ASCII characters");
+
+export const scopesSchema = z
+  .array(z.enum(TOKEN_SCOPES))
+  .min(1)
+  .refine((scopes) => new Set(scopes).size === scopes.length, "names a scope twice");
+
+const scopeClaim = z
+  .string()
+  .transform((text) => text.split(" "))
+  .pipe(scopesSchema);
+
+const time = z.int().min(0);
+
+/** A header that names anything else, such as a key of its own (`jwk`, `jku`, `x5u`) or extensions (`crit`), is refused. */
+export const headerSchema = z.strictObject({
+  alg: z.literal(TOKEN_ALGORITHM),
+  typ: z.literal(TOKEN_TYPE),
+  kid: keyIdSchema,
+});
+
+/**
+ * The claims of a token. Strict: an unknown claim may be a restriction that is misspelled, or one of a later version, and the token
+ * would permit more than its issuer meant.
+ */
+export const claimsSchema = z
+  .strictObject({
+    aud: audienceSchema,
+    tid: z.custom<TenantId>(isTenantId),
+    gen: z.custom<GenerationId>(isGenerationId).optional(),
+    sub: z.custom<string>(isEndUser).optional(),
+    scope: scopeClaim,
+    iat: time,
+    nbf: time.optional(),
+    exp: time,
+    jti: tokenIdSchema,
+  })
+  .refine(({ gen, sub }) => gen !== undefined || sub !== undefined, "must be bound by gen, sub or both")
+  .refine(({ gen, sub, scope }) => !scope.includes("create") || (sub !== undefined && gen === undefined), {
+    error: "create needs sub, and no gen",
+  })
+  .refine(({ iat, exp }) => exp > iat && exp - iat <= TOKEN_LIMITS.lifeSeconds, {
+    error: `exp must be at most ${TOKEN_LIMITS.lifeSeconds} s after iat`,
+  });
+
+export type TokenClaims = z.infer<typeof claimsSchema>;
+
+/** A token that was verified. */
+export interface StreamToken {
+  readonly tenant: TenantId;
+  /** `jti`: what a revocation may name. */
+  readonly tokenId: string;
+  /** The key that it was signed with. */
+  readonly keyId: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+  /** The one generation that it permits access to; undefined for all of its end user. */
+  readonly generation: GenerationId | undefined;
+  /** Whose generations alone it permits access to; undefined for any. */
+  readonly endUser: string | undefined;
+  readonly issuedAtMs: number;
+  readonly expiresAtMs: number;
+}

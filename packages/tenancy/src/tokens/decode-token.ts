@@ -1,0 +1,36 @@
+import { claimsSchema, headerSchema, TOKEN_LIMITS, type TokenClaims } from "./claims.ts";
+import { parseFlatJson } from "./flat-json.ts";
+
+export interface DecodedToken {
+  readonly keyId: string;
+  readonly claims: TokenClaims;
+}
+
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+
+/** Whether a bearer token has the form of a stream token. An API key may have it too, so a known key is looked for first. */
+export function isTokenShaped(text: string): boolean {
+  return text.length <= TOKEN_LIMITS.length && COMPACT.test(text);
+}
+
+/**
+ * The header and the claims of a token whose signature is not verified yet: which key to verify it with, and nothing to act on before.
+ * @returns undefined for a text that no issuer may have signed
+ */
+export function decodeToken(text: string): DecodedToken | undefined {
+  if (!isTokenShaped(text)) return undefined;
+  const [header = "", payload = "", signature = ""] = text.split(".");
+  if (![header, payload, signature].every(isCanonical)) return undefined;
+  const { data: head } = headerSchema.safeParse(parseFlatJson(toText(header)));
+  const { data: claims } = claimsSchema.safeParse(parseFlatJson(toText(payload)));
+  return head && claims && { keyId: head.kid, claims };
+}
+
+/** One text for each sequence of bytes: `Buffer` also takes characters whose last bits mean nothing. */
+function isCanonical(part: string): boolean {
+  return Buffer.from(part, "base64url").toString("base64url") === part;
+}
+
+function toText(part: string): string {
+  return Buffer.from(part, "base64url").toString("utf8");
+}

@@ -1,0 +1,85 @@
+import { RepriseError, type TenantId } from "@reprise/protocol";
+import { errors, jwtVerify } from "jose";
+import { type StreamToken, TOKEN_ALGORITHM, TOKEN_LIMITS, TOKEN_TYPE, type TokenClaims } from "./claims.ts";
+import { decodeToken } from "./decode-token.ts";
+import { importPublicKey, type PublicKey } from "./signing-key.ts";
+
+/** What a node knows of the keys that may sign tokens, and of the tokens that are revoked. In memory: it is asked for each request. */
+export interface TokenAuthority {
+  /** The key with which tokens of a tenant are signed under this id: one that the tenant has registered, or the platform's. */
+  findKey(tenant: TenantId, keyId: string): PublicKey | undefined;
+  isRevoked(token: StreamToken): boolean;
+}
+
+export interface VerifyOptions {
+  readonly audience: string;
+  readonly authority: TokenAuthority;
+  readonly nowMs: number;
+}
+
+/**
+ * Verifies a stream token. The tenant and the key id that it names select the key; the signature then proves both, so a key signs for its
+ * own tenant alone. The algorithm, the type and the audience are pinned.
+ * @throws RepriseError `unauthenticated`. Only one whose signature is right is told that it has expired; any other learns nothing of why.
+ */
+export async function verifyStreamToken(text: string, options: VerifyOptions): Promise<StreamToken> {
+  const { audience, authority, nowMs } = options;
+  const decoded = decodeToken(text);
+  const jwk = decoded && authority.findKey(decoded.claims.tid, decoded.keyId);
+  if (!decoded || !jwk) throw invalidToken();
+  try {
+    await jwtVerify(text, await importPublicKey(jwk), {
+      algorithms: [TOKEN_ALGORITHM],
+      typ: TOKEN_TYPE,
+      audience,
+      clockTolerance: TOKEN_LIMITS.clockLeewaySeconds,
+      currentDate: new Date(nowMs),
+    });
+  } catch (error) {
+    throw error instanceof errors.JWTExpired ? expiredToken() : invalidToken();
+  }
+  const token = toStreamToken(decoded.keyId, decoded.claims);
+  // Of `iat` the library looks at the age alone, which a token from the future does not have.
+  if (token.issuedAtMs > nowMs + TOKEN_LIMITS.clockLeewaySeconds * 1_000) throw invalidToken();
+  if (authority.isRevoked(token)) throw invalidToken();
+  return token;
+}
+
+/** Whether a token that was verified earlier still counts. */
+export function isTokenValid(
+  token: StreamToken,
+  { authority, nowMs }: Pick<VerifyOptions, "authority" | "nowMs">,
+): boolean {
+  if (nowMs >= endOf(token)) return false;
+  return authority.findKey(token.tenant, token.keyId) !== undefined && !authority.isRevoked(token);
+}
+
+/** When the last node, whatever its clock says within the leeway, takes a token no more. */
+export function endOf({ expiresAtMs }: Pick<StreamToken, "expiresAtMs">): number {
+  return expiresAtMs + TOKEN_LIMITS.clockLeewaySeconds * 1_000;
+}
+
+export function expiredToken(): RepriseError {
+  return unauthenticated("The stream token has expired; get a fresh one.");
+}
+
+export function invalidToken(): RepriseError {
+  return unauthenticated("The stream token is not valid.");
+}
+
+function unauthenticated(message: string): RepriseError {
+  return new RepriseError("unauthenticated", message, { param: "Authorization" });
+}
+
+function toStreamToken(keyId: string, { tid, gen, sub, scope, iat, exp, jti }: TokenClaims): StreamToken {
+  return {
+    tenant: tid,
+    tokenId: jti,
+    keyId,
+    scopes: new Set(scope),
+    generation: gen,
+    endUser: sub,
+    issuedAtMs: iat * 1_000,
+    expiresAtMs: exp * 1_000,
+  };
+}
