@@ -1,15 +1,10 @@
-export { assertKnownClassifiers } from "./assert-known-classifiers.ts";
-export { createDevTenant, type DevTenant } from "./dev-tenant.ts";
-export { createTenantDirectory, type Principal, type TenantDirectory } from "./tenant-directory.ts";
-export {
-  type AuditRetention,
-  loadTenantsFile,
-  parseTenantsFile,
-  type Role,
-  type TenancyConfig,
-  type TenantConfig,
-  type TenantKey,
-} from "./tenants-file.ts";
+export { assertKnownClassifiers } from "./file/assert-known-classifiers.ts";
+export { createDevTenant, type DevTenant } from "./file/dev-tenant.ts";
+export { createTenantDirectory, type TenantDirectory } from "./directory/tenant-directory.ts";
+export type { Principal } from "./directory/principal.ts";
+export { loadTenantsFile, parseTenantsFile, type TenancyConfig } from "./file/tenants-file.ts";
+export type { Role } from "./records/roles.ts";
+export type { AuditRetention, TenantConfig, TenantKey } from "./records/tenant.ts";
 export {
   type StreamToken,
   TOKEN_LIMITS,

@@ -29,7 +29,11 @@ describe("a tenants file", () => {
       tenants: [
         {
           id: "acme",
-          keys: [{ secret: SECRET, roles: ["create", "read"], name: "web" }],
+          keys: [
+            { secret: SECRET, roles: ["create", "read"], name: "web", expires_at: "2027-01-01T00:00:00Z" },
+          ],
+          models: ["sim"],
+          cors_origins: ["https://app.example"],
           policy: { max_attempts: 2, on_disconnect: "keep" },
           audit: { min_days: 30, max_days: 365 },
         },
@@ -41,19 +45,35 @@ describe("a tenants file", () => {
         id: "acme",
         keys: [
           {
+            id: expect.stringMatching(/^key_[0-9a-f]{16}$/),
             sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
             roles: new Set(["create", "read"]),
             holder: "web",
+            expiresAtMs: Date.UTC(2027, 0, 1),
           },
         ],
         policy: { max_attempts: 2, on_disconnect: "keep" },
         audit: { minDays: 30, maxDays: 365 },
+        models: new Set(["sim"]),
+        corsOrigins: ["https://app.example"],
+        signingKeys: [],
+        revocations: [],
       },
       {
         id: "globex",
-        keys: [{ sha256: SHA256, roles: new Set(["read"]), holder: SHA256.slice(0, 12) }],
+        keys: [
+          {
+            id: `key_${SHA256.slice(0, 16)}`,
+            sha256: SHA256,
+            roles: new Set(["read"]),
+            holder: SHA256.slice(0, 12),
+            expiresAtMs: Number.POSITIVE_INFINITY,
+          },
+        ],
         policy: {},
         audit: { minDays: 0 },
+        signingKeys: [],
+        revocations: [],
       },
     ]);
   });
@@ -65,7 +85,7 @@ describe("a tenants file", () => {
   test("is refused with every problem at once, each by its path", () => {
     const message = messageOf({
       tenants: [
-        { id: "a.b", keys: [{ secret: SECRET, roles: ["admin"] }] },
+        { id: "a.b", keys: [{ secret: SECRET, roles: ["operator"] }] },
         { id: "acme", keys: [], policy: { max_attempts: 99, retries: 3 }, plan: "gold" },
       ],
       version: 1,

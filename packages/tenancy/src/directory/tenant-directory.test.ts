@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createDevTenant } from "./dev-tenant.ts";
+import { createDevTenant } from "../file/dev-tenant.ts";
 import { createTenantDirectory } from "./tenant-directory.ts";
-import { parseTenantsFile, ROLES } from "./tenants-file.ts";
+import { parseTenantsFile } from "../file/tenants-file.ts";
+import { ROLES } from "../records/roles.ts";
 
 const ACME = "rk_acme_0123456789abcdef";
 const ACME_READ = "rk_acme_fedcba9876543210";
@@ -31,12 +32,16 @@ describe("a tenant directory", () => {
       roles: new Set(ROLES),
       holder: BOTH.tenants[0]!.keys[0]!.sha256.slice(0, 12),
       policy: { max_attempts: 1 },
+      keyId: BOTH.tenants[0]!.keys[0]!.id,
+      expiresAtMs: Number.POSITIVE_INFINITY,
     });
     expect(directory.authenticate(ACME_READ)).toEqual({
       tenant: "acme",
       roles: new Set(["read"]),
       holder: "dashboard",
       policy: { max_attempts: 1 },
+      keyId: BOTH.tenants[0]!.keys[1]!.id,
+      expiresAtMs: Number.POSITIVE_INFINITY,
     });
     expect(directory.authenticate(GLOBEX)).toMatchObject({
       tenant: "globex",
@@ -62,6 +67,46 @@ describe("a tenant directory", () => {
     directory.reload(config([{ id: "globex", keys: [{ secret: ACME_READ, roles: ["create"] }] }]));
     expect(directory.authenticate(ACME)).toBeUndefined();
     expect(directory.authenticate(ACME_READ)).toMatchObject({ tenant: "globex" });
+  });
+
+  test("refuses a key from the moment at which it expires, and renews no principal of it", () => {
+    let nowMs = Date.UTC(2026, 11, 31, 23, 59, 59, 999);
+    const expires_at = "2027-01-01T00:00:00Z";
+    const keys = [{ secret: ACME, roles: ["read"], expires_at }];
+    const directory = createTenantDirectory(config([{ id: "acme", keys }]), { now: () => nowMs });
+    const principal = directory.authenticate(ACME)!;
+    expect(principal.expiresAtMs).toBe(Date.parse(expires_at));
+    expect(directory.renew(principal)).toBe(principal);
+    nowMs++;
+    expect(directory.authenticate(ACME)).toBeUndefined();
+    expect(directory.renew(principal)).toBeUndefined();
+  });
+
+  test("renews a principal with what its key may do now, and not at all once the key or the tenant is gone", () => {
+    const directory = createTenantDirectory(BOTH);
+    const principal = directory.authenticate(ACME)!;
+    const acme = (roles: string[], secret = ACME) => config([{ id: "acme", keys: [{ secret, roles }] }]);
+    directory.reload(acme(["read"]));
+    expect(directory.renew(principal)).toMatchObject({ roles: new Set(["read"]), policy: {} });
+    directory.reload(acme(["read"], ACME_READ));
+    expect(directory.renew(principal)).toBeUndefined();
+    directory.reload(config([{ id: "globex", keys: [{ secret: ACME, roles: ["read"] }] }]));
+    expect(directory.renew(principal)).toBeUndefined();
+  });
+
+  test("tells of each tenant that was changed or removed, when it has changed", () => {
+    const directory = createTenantDirectory(BOTH);
+    const told: [string, unknown][] = [];
+    const stop = directory.onChange((tenant) => told.push([tenant, directory.find(tenant)?.policy]));
+    const keys = [{ secret: ACME, roles: ["read"] }];
+    directory.reload(config([{ id: "globex", keys, policy: { max_attempts: 2 } }]));
+    expect(told).toEqual([
+      ["acme", undefined],
+      ["globex", { max_attempts: 2 }],
+    ]);
+    stop();
+    directory.reload(BOTH);
+    expect(told).toHaveLength(2);
   });
 });
 

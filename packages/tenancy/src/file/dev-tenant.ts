@@ -1,5 +1,5 @@
-import { hashKey } from "./key-hash.ts";
-import { ROLES } from "./tenants-file.ts";
+import { hashKey } from "../keys/key-hash.ts";
+import { ROLES } from "../records/roles.ts";
 
 export interface DevTenant {
   readonly tenant: "demo";

@@ -1,0 +1,26 @@
+import type { GenerationId, Policy, TenantId } from "@reprise/protocol";
+import type { Role } from "../records/roles.ts";
+
+/** Whom a bearer token stands for, and what it may do. */
+export interface Principal {
+  readonly tenant: TenantId;
+  readonly roles: ReadonlySet<Role>;
+  /** Who stands in a log for what is done with the token. No secret, and of this tenant alone. */
+  readonly holder: string;
+  /** The tenant's own policy: a request's can only tighten it. */
+  readonly policy: Policy;
+  /** The models that requests may name. Undefined: all. */
+  readonly models?: ReadonlySet<string> | undefined;
+  /** The API key's id; of a stream token, the id of the key that signed it. */
+  readonly keyId: string;
+  /** From then on it is refused: milliseconds since 1970, Infinity for never. */
+  readonly expiresAtMs: number;
+  /** The one generation that a stream token is for. */
+  readonly generation?: GenerationId | undefined;
+  /** The end user whom a stream token was made for. */
+  readonly endUser?: string | undefined;
+  /** A stream token's `jti`; undefined for an API key. */
+  readonly tokenId?: string | undefined;
+  /** When a stream token was issued, milliseconds since 1970: revocations compare with it. */
+  readonly issuedAtMs?: number | undefined;
+}

@@ -1,0 +1,112 @@
+import { parseTenantId, type RepriseError, type TenantId } from "@reprise/protocol";
+import { modelName, parseConfigFile } from "@reprise/service";
+import * as z from "zod";
+import { keyRecordSchema, MAX_KEYS, timeSchema } from "./key-record.ts";
+import { tenantPolicySchema } from "./tenant-policy.ts";
+import { MAX_REVOCATIONS, MAX_SIGNING_KEYS, revocationSchema, signingKeySchema } from "./token-records.ts";
+
+/*
+ * A tenant as the bucket keeps it, one JSON object per tenant, and as the admin API shows it, without the hashes. Fields and values that
+ * this version does not know are refused: a process must not admit a request by a record that it half understands.
+ */
+
+export const RECORD_VERSION = 1;
+const MAX_MODELS = 1_000;
+const MAX_ORIGINS = 100;
+
+export const tenantIdSchema = z.string().transform((id, context): TenantId => {
+  try {
+    return parseTenantId(id);
+  } catch (error) {
+    context.issues.push({ code: "custom", message: (error as RepriseError).message, input: id });
+    return z.NEVER;
+  }
+});
+
+/** How long the audit log keeps what a tenant has had generated, in whole days. */
+const auditSchema = z
+  .strictObject({
+    /** Nothing is erased before, not even on request. Default 0. */
+    min_days: z.int().min(0).optional(),
+    /** Everything is deleted after. Default: never. */
+    max_days: z.int().min(1).optional(),
+  })
+  .refine(({ min_days: min = 0, max_days: max = min }) => min <= max, {
+    error: "must not be less than min_days",
+    path: ["max_days"],
+  });
+
+const modelsSchema = z.array(modelName).min(1).max(MAX_MODELS);
+const originsSchema = z
+  .array(
+    z
+      .string()
+      .refine(
+        (text) => /^https?:/.test(text) && URL.parse(text)?.origin === text,
+        "must be an origin such as https://app.example",
+      ),
+  )
+  .max(MAX_ORIGINS);
+
+/** What an administrator may set of a tenant at once; keys, signing keys and revocations have calls of their own. */
+export const tenantSettings = {
+  policy: tenantPolicySchema.default({}),
+  audit: auditSchema.default({}),
+  /** The models that requests may name. Absent: all. */
+  models: modelsSchema.optional(),
+  /** The origins whose pages may call the API for this tenant. Absent: those of `REPRISE_CORS_ORIGINS`. */
+  cors_origins: originsSchema.optional(),
+};
+
+export const tenantRecordSchema = z
+  .strictObject({
+    version: z.literal(RECORD_VERSION, `must be ${RECORD_VERSION}, the version that this process reads`),
+    id: tenantIdSchema,
+    created_at: timeSchema,
+    ...tenantSettings,
+    keys: z.array(keyRecordSchema).max(MAX_KEYS),
+    signing_keys: z.array(signingKeySchema).max(MAX_SIGNING_KEYS).default([]),
+    revocations: z.array(revocationSchema).max(MAX_REVOCATIONS).default([]),
+  })
+  .superRefine(({ keys, signing_keys: signingKeys }, context) => {
+    refuseTwice(
+      context,
+      "keys",
+      "sha256",
+      keys.map(({ sha256 }) => sha256),
+    );
+    refuseTwice(
+      context,
+      "keys",
+      "name",
+      keys.map(({ name }) => name),
+    );
+    refuseTwice(
+      context,
+      "signing_keys",
+      "kid",
+      signingKeys.map(({ kid }) => kid),
+    );
+  });
+
+export type TenantRecord = z.infer<typeof tenantRecordSchema>;
+
+function refuseTwice(context: z.RefinementCtx, list: string, field: string, values: readonly string[]): void {
+  for (const [i, value] of values.entries())
+    if (values.indexOf(value) < i)
+      context.addIssue({ code: "custom", path: [list, i, field], message: "is there twice" });
+}
+
+/**
+ * Parses a stored record.
+ * @param id the tenant under whose key it is stored
+ * @throws RepriseError `config_invalid` that lists every problem at once, each by its path; no message holds a hash
+ */
+export function parseTenantRecord(json: string, id: TenantId): TenantRecord {
+  const source = `the record of tenant "${id}"`;
+  const schema = tenantRecordSchema.refine((record) => record.id === id, {
+    path: ["id"],
+    message: "is not the tenant that the record is stored for",
+  });
+  return parseConfigFile(json, { source, schema, isSecret: true });
+}

@@ -1,0 +1,96 @@
+import type { Policy, TenantId } from "@reprise/protocol";
+import { defaultKeyName, keyIdOf, type KeyRecord } from "./key-record.ts";
+import { type Role, roleSet } from "./roles.ts";
+import { RECORD_VERSION, type TenantRecord } from "./tenant-record.ts";
+import type { Revocation, SigningKey } from "./token-records.ts";
+
+/** An API key in memory: what a request is admitted by. */
+export interface TenantKey {
+  readonly id: string;
+  /** The lower-case hex SHA-256 of the secret; the secret itself is never kept. */
+  readonly sha256: string;
+  readonly roles: ReadonlySet<Role>;
+  /** Who stands in a log for what was done with the key: its name. */
+  readonly holder: string;
+  /** Milliseconds since 1970; Infinity for a key that does not expire. */
+  readonly expiresAtMs: number;
+}
+
+/** How long the audit log keeps what a tenant has had generated, in whole days. */
+export interface AuditRetention {
+  /** Nothing is erased before, not even on request. Default 0. */
+  readonly minDays: number;
+  /** Everything is deleted after. Default: never. */
+  readonly maxDays?: number;
+}
+
+/** A tenant as processes use it; made from a record of the bucket or from the tenants file. */
+export interface TenantConfig {
+  readonly id: TenantId;
+  readonly keys: readonly TenantKey[];
+  readonly policy: Policy;
+  readonly audit: AuditRetention;
+  /** The models that requests may name. Undefined: all. */
+  readonly models?: ReadonlySet<string>;
+  readonly corsOrigins?: readonly string[];
+  readonly signingKeys: readonly SigningKey[];
+  readonly revocations: readonly Revocation[];
+}
+
+/** What a tenants file and a record have in common. */
+export type TenantSource = Pick<TenantRecord, "id" | "policy" | "audit" | "models" | "cors_origins"> & {
+  readonly keys: readonly Omit<KeyRecord, "created_at" | "prefix">[];
+} & Partial<Pick<TenantRecord, "signing_keys" | "revocations">>;
+
+export function toTenant(source: TenantSource): TenantConfig {
+  const { id, keys, policy, audit, models, cors_origins, signing_keys, revocations } = source;
+  const { min_days: minDays = 0, max_days: maxDays } = audit;
+  return {
+    id,
+    keys: keys.map(toTenantKey),
+    policy,
+    audit: { minDays, ...(maxDays !== undefined && { maxDays }) },
+    ...(models && { models: new Set(models) }),
+    ...(cors_origins && { corsOrigins: cors_origins }),
+    signingKeys: signing_keys ?? [],
+    revocations: revocations ?? [],
+  };
+}
+
+/** The record of a tenant that comes from the tenants file. */
+export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord {
+  const { id, keys, policy, audit, models, corsOrigins, signingKeys, revocations } = tenant;
+  return {
+    version: RECORD_VERSION,
+    id,
+    created_at: createdAt,
+    policy,
+    audit: { min_days: audit.minDays, ...(audit.maxDays !== undefined && { max_days: audit.maxDays }) },
+    ...(models && { models: [...models] }),
+    ...(corsOrigins && { cors_origins: [...corsOrigins] }),
+    keys: keys.map(({ holder, sha256, roles, expiresAtMs }) => ({
+      name: holder,
+      sha256,
+      roles: [...roles],
+      created_at: createdAt,
+      ...(expiresAtMs !== Number.POSITIVE_INFINITY && { expires_at: new Date(expiresAtMs).toISOString() }),
+    })),
+    signing_keys: [...signingKeys],
+    revocations: [...revocations],
+  };
+}
+
+export function toTenantKey({
+  name,
+  sha256,
+  roles,
+  expires_at,
+}: Omit<KeyRecord, "created_at" | "prefix" | "name"> & { readonly name?: string | undefined }): TenantKey {
+  return {
+    id: keyIdOf(sha256),
+    sha256,
+    roles: roleSet(roles),
+    holder: name ?? defaultKeyName(sha256),
+    expiresAtMs: expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
+  };
+}
