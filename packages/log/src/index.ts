@@ -8,6 +8,7 @@ export { watchConnection } from "./nats/watch-connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-rpc/audit-client.ts";
 export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
 export { answerAuditCalls, type AuditAnswer } from "./audit-rpc/audit-answers.ts";
+export { subscribeYieldRequests } from "./append/yield-requests.ts";
 export { appendDecision, type Decision } from "./append/append-decision.ts";
 export { Attempts } from "./hub/cache/attempts.ts";
 export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";

@@ -6,6 +6,7 @@ import {
   type Job,
   JobMemory,
   pullJobs,
+  subscribeYieldRequests,
   watchConnection,
 } from "@reprise/log";
 import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
@@ -75,6 +76,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     connectedAtMs: () => connectedAtMs,
   };
   const stopAnswering = answerHolderQueries(broker.main, worker, (generation) => running.has(generation));
+  const yieldRequests = subscribeYieldRequests(broker.main, {
+    onRequest: ({ generation }) => running.get(generation)?.appender.yield(),
+    onError,
+  });
   // The live feed comes over `main`, the log is read over `reads`, and either may be back first.
   const sync = () => {
     for (const run of running.values()) run.appender.sync();
@@ -120,6 +125,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     handover.abort();
     await queues.close();
     stopAnswering();
+    yieldRequests.unsubscribe();
     log.close();
   };
   const notReadyBecause = () => [

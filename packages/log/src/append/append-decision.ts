@@ -25,6 +25,8 @@ export interface DecisionOptions {
   maxCheckpointBytes: number;
   reader: LogReader;
   leader: LeaderReader;
+  /** Called when another writer was faster. */
+  requestYield: (ref: GenerationRef) => void;
   ref: GenerationRef;
   /** Unique to this decision. */
   writer: string;
@@ -49,7 +51,7 @@ const PAUSE_MS = 20;
 
 /**
  * Appends one event to a log that another process may be writing to at the same time: read, decide, compare-and-set, and again
- * when the log has grown meanwhile. So a cancel that races with a completion has one winner, and both sides learn which. Should
+ * when the log has grown meanwhile. After each conflict the log's worker is asked to leave a pause for this. So a cancel that races with a completion has one winner, and both sides learn which. Should
  * the store have lost what was read, everything begins anew.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `broker_unavailable` when the budget is used up
  */
@@ -70,7 +72,7 @@ async function decideFrom(
   options: DecisionOptions,
   deadline: number,
 ): Promise<Decision | undefined> {
-  const { publish, ref, writer, decide } = options;
+  const { publish, requestYield, ref, writer, decide } = options;
   while (Date.now() < deadline) {
     const draft = decide(view.transcript);
     if (!draft) return view.decided(false, options);
@@ -84,6 +86,7 @@ async function decideFrom(
       view.take({ payload, streamSeq: outcome.streamSeq });
       return view.decided(true, options);
     }
+    if (outcome.kind === "conflict") requestYield(ref);
     const tail = await readOn(options, view.head, outcome.kind === "conflict").catch(ignoreUnavailable);
     if (!tail) return undefined;
     const judgement = resolvePublish(tail, { writer, seq });

@@ -4,6 +4,7 @@ import { type AppenderInput, type AppenderPhase, isRunning, next } from "./appen
 const INPUTS = [
   "work",
   "draft",
+  "yield",
   "read",
   "nothing",
   "stored",
@@ -20,15 +21,16 @@ const INPUTS = [
 
 /** The phase after each input of `INPUTS`, in that order; "-" for a pair that is a defect. */
 const EXPECTED: Record<AppenderPhase, string> = {
-  idle: "ready - - - - - - - - - - - - -",
-  ready: "ready publishing catching_up idle - - - - - - - - - ended",
-  publishing: "publishing - - - ready backing_off conflicted unacknowledged - - - - - ended",
-  conflicted: "conflicted - - - - - - - ready backing_off rereading - - ended",
-  unacknowledged: "unacknowledged - - - - - - - ready backing_off backing_off - - ended",
-  backing_off: "backing_off - - - - - - - - - - publishing - ended",
-  rereading: "rereading - - - - - - - - - - conflicted - ended",
-  catching_up: "catching_up - - - - - - - - - - - ready ended",
-  ended: "ended - - - - - - - - - - - - -",
+  idle: "ready - - - - - - - - - - - - - -",
+  ready: "ready publishing yielding catching_up idle - - - - - - - - - ended",
+  yielding: "yielding - - - - - - - - - - - publishing - ended",
+  publishing: "publishing - - - - ready backing_off conflicted unacknowledged - - - - - ended",
+  conflicted: "conflicted - - - - - - - - ready backing_off rereading - - ended",
+  unacknowledged: "unacknowledged - - - - - - - - ready backing_off backing_off - - ended",
+  backing_off: "backing_off - - - - - - - - - - - publishing - ended",
+  rereading: "rereading - - - - - - - - - - - conflicted - ended",
+  catching_up: "catching_up - - - - - - - - - - - - ready ended",
+  ended: "ended - - - - - - - - - - - - - -",
 };
 
 const phases = Object.keys(EXPECTED) as AppenderPhase[];
@@ -38,7 +40,7 @@ const rows = phases.flatMap((phase) => {
 });
 
 test("the table has a row for every phase and input", () => {
-  expect(rows).toHaveLength(9 * 14);
+  expect(rows).toHaveLength(10 * 15);
   expect(rows.every(([, , after]) => after !== undefined)).toBe(true);
 });
 

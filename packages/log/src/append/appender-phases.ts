@@ -7,8 +7,10 @@ import { RepriseError } from "@reprise/protocol";
  *   --------------  -------------------------------------------------  ---------------  --------------
  *   idle            nothing: all that was appended is stored           work             ready
  *   ready           chooses what comes next                            draft            publishing
+ *                                                                      yield            yielding
  *                                                                      read             catching_up
  *                                                                      nothing          idle
+ *   yielding        pauses, since another process wants to append      waited           publishing
  *   publishing      publishes a draft behind the head                  stored           ready
  *                                                                      unheard          backing_off
  *                                                                      conflict         conflicted
@@ -31,6 +33,7 @@ import { RepriseError } from "@reprise/protocol";
 /** A phase in which the appender does something. */
 export type RunningPhase =
   | "ready"
+  | "yielding"
   | "publishing"
   | "conflicted"
   | "unacknowledged"
@@ -43,6 +46,7 @@ export type AppenderPhase = "idle" | RunningPhase | "ended";
 export type AppenderInput =
   | "work"
   | "draft"
+  | "yield"
   | "read"
   | "nothing"
   | "stored"
@@ -68,6 +72,7 @@ export function next(phase: AppenderPhase, input: AppenderInput): AppenderPhase 
   switch (phase) {
     case "ready":
       if (input === "draft") return "publishing";
+      if (input === "yield") return "yielding";
       if (input === "read") return "catching_up";
       if (input === "nothing") return "idle";
       break;
@@ -86,6 +91,7 @@ export function next(phase: AppenderPhase, input: AppenderInput): AppenderPhase 
       if (input === "landed") return "ready";
       if (input === "absent" || input === "no_leader") return "backing_off";
       break;
+    case "yielding":
     case "backing_off":
       if (input === "waited") return "publishing";
       break;

@@ -25,6 +25,7 @@ import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
 import { isUnavailable } from "../nats/stream-api.ts";
+import { YieldPause } from "./yield-pause.ts";
 
 /** How an appender ended up. */
 export type AppenderState =
@@ -74,6 +75,9 @@ const LONGEST_PAUSE_MS = 250;
  * publish again with the next `seq`, or end if it is a fence. Nothing is there, or no leader: publish again, same expectation. A
  * publish that was given up may still arrive after that reading; then the second one conflicts, and is judged in turn.
  * The head itself is not there: the store was rolled back, and the appender ends.
+ *
+ * A writer that appends without a pause would win against every other process. So a process that has lost to it asks it to yield, and its
+ * next publish waits until that process's event is seen, or the pause is over. The request decides nothing: the log does.
  */
 export class Appender {
   readonly #options: Omit<AppenderOptions, "head">;
@@ -92,6 +96,7 @@ export class Appender {
   /** How often the leader was read since, without an answer. */
   #reads = 0;
   #syncWanted = false;
+  readonly #yieldPause = new YieldPause();
   #observedSeq = -1;
   /** The last event that the live feed has shown. */
   #shownSeq = -1;
@@ -134,7 +139,9 @@ export class Appender {
     this.#shownSeq = seq;
     this.#observedSeq = isAgain ? Number.POSITIVE_INFINITY : Math.max(this.#observedSeq, seq);
     // While a publish is in flight the event may be ours: its answer decides, and then `ready` looks again.
-    if (this.#isBehind && this.#phase === "idle") this.sync();
+    if (!this.#isBehind) return;
+    if (this.#phase === "idle") this.sync();
+    else if (this.#phase === "yielding") this.#yieldPause.end();
   }
 
   /** Reads what others have stored, or the store has lost, as soon as nothing is in flight: one small request if neither. */
@@ -142,6 +149,14 @@ export class Appender {
     if (this.#state.kind !== "open") return;
     this.#syncWanted = true;
     this.#work();
+  }
+
+  /**
+   * Lets another process append: the next publish waits for its event, for 25 ms at most. Each request that was of no use doubles that, up to
+   * a second. Between two pauses there is at least one publish.
+   */
+  yield(): void {
+    this.#yieldPause.request();
   }
 
   /** Resolves when nothing is queued or in flight, or the appender has ended; the state says which. */
@@ -177,6 +192,8 @@ export class Appender {
     switch (phase) {
       case "ready":
         return this.#choose();
+      case "yielding":
+        return this.#yieldPause.wait();
       case "publishing":
         return this.#publish();
       case "conflicted":
@@ -198,7 +215,7 @@ export class Appender {
     if (!this.#draft) return this.#syncWanted ? "read" : "nothing";
     this.#publishes = 0;
     this.#deadline = this.#now() + (this.#options.retryBudgetMs ?? RETRY_BUDGET_MS);
-    return "draft";
+    return this.#yieldPause.isRequested ? "yield" : "draft";
   }
 
   async #publish(): Promise<AppenderInput> {
@@ -277,6 +294,7 @@ export class Appender {
   #isFencedBy(events: readonly StoredEvent[]): boolean {
     for (const stored of events) {
       this.#accept(stored);
+      this.#yieldPause.reset();
       const by = decodeEvent(stored.payload);
       if (!this.#options.isFence(by)) continue;
       this.#end({ kind: "fenced", by });

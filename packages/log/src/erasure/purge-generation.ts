@@ -184,7 +184,7 @@ export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boole
 
 /** Where the end of a log lies, which is its last event when this resolves; undefined when it has no events. */
 async function appendEnd(
-  { publish, leader }: GenerationLog,
+  { publish, requestYield, leader }: GenerationLog,
   ref: GenerationRef,
 ): Promise<number | undefined> {
   for (let tries = 0; tries < TRIES; tries++) {
@@ -196,7 +196,9 @@ async function appendEnd(
       reason: REASON,
       usage,
     });
-    await publish(logSubject(ref), end, { expectedLast: last.streamSeq, writer: createWriterName() });
+    const options = { expectedLast: last.streamSeq, writer: createWriterName() };
+    const outcome = await publish(logSubject(ref), end, options);
+    if (outcome.kind === "conflict") requestYield(ref);
   }
   throw unavailable("An erased generation's log grows faster than it can be ended.");
 }

@@ -3,6 +3,8 @@ import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
 import { createPublish, type Publish } from "../nats/publisher.ts";
 import { ReplyInbox } from "../nats/reply-inbox.ts";
+import { requestYield } from "../append/yield-requests.ts";
+import type { GenerationRef } from "@reprise/protocol";
 import { createVerdictReader, type VerdictReader } from "../moderation/verdicts.ts";
 
 /** What it takes to read and write logs over one broker's connections. */
@@ -11,6 +13,8 @@ export interface GenerationLog {
   readonly publish: Publish;
   /** For checkpoints: over the connection that history is read on, so that no append waits behind a large one. */
   readonly publishCheckpoint: Publish;
+  /** For a process whose publish to a log met a conflict: asks the log's worker to pause. It may not be heard. */
+  readonly requestYield: (ref: GenerationRef) => void;
   readonly reader: LogReader;
   readonly leader: LeaderReader;
   readonly verdicts: VerdictReader;
@@ -55,6 +59,7 @@ export function createGenerationLog(
     publish: (subject, payload, options) =>
       (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
     publishCheckpoint: createPublish(reads),
+    requestYield: (ref) => requestYield(broker.main, ref),
     reader: createLogReader(broker.reads, leader),
     leader,
     verdicts: createVerdictReader(broker.reads),

@@ -15,6 +15,7 @@ import {
   parseLogSubject,
   parseReaderSubject,
   parseReviewSubject,
+  parseYieldSubject,
   readerSubject,
   reviewIdOf,
   reviewSubject,
@@ -23,6 +24,7 @@ import {
   streamOf,
   tenantReviewSubjects,
   verdictSubject,
+  yieldSubject,
 } from "./subject.ts";
 
 const VIOLATION = expect.objectContaining({ code: "protocol_violation" });
@@ -40,9 +42,10 @@ describe("subjects", () => {
           verdictSubject(ref),
           liveVerdictSubject(ref),
           reviewSubject(ref, reviewIdOf(7)),
+          yieldSubject(ref),
           ruleSetSubject(ref.tenant, RULE_SET),
         ].map((subject) => subject.split("."));
-        expect(parts.map((tokens) => tokens.length)).toEqual([4, 5, 4, 4, 4, 5, 4, 3]);
+        expect(parts.map((tokens) => tokens.length)).toEqual([4, 5, 4, 4, 4, 5, 4, 4, 3]);
         expect(parts.flat().filter((token) => !isToken(token))).toEqual([]);
       }),
     );
@@ -144,6 +147,7 @@ describe("the subject of a log, a reader or a review", () => {
     fc.assert(
       fc.property(anyRef, fc.nat(999_999_999), (ref, seq) => {
         expect(parseLogSubject(logSubject(ref))).toEqual(ref);
+        expect(parseYieldSubject(yieldSubject(ref))).toEqual(ref);
         expect(parseReaderSubject(readerSubject(ref, node))).toEqual({ ...ref, node });
         const reviewId = reviewIdOf(seq);
         expect(parseReviewSubject(reviewSubject(ref, reviewId))).toEqual({ ref, reviewId });
@@ -162,6 +166,11 @@ describe("the subject of a log, a reader or a review", () => {
     "gen.0.acme.gen_1",
   ])("of another form is no log's: %j", (subject) =>
     expect(() => parseLogSubject(subject)).toThrow(VIOLATION),
+  );
+
+  it.each(["", `gen.0.acme.${id}`, `yield.1.acme.${id}`, "yield.*.*.*", `yield.0.acme.${id}.x`])(
+    "of another form does not ask for a log: %j",
+    (subject) => expect(() => parseYieldSubject(subject)).toThrow(VIOLATION),
   );
 
   it.each([

@@ -181,6 +181,18 @@ export function parseLateEventSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "late", "a late event's subject");
 }
 
+/** Where the writer of a log is asked to pause for a moment, so that another process can append. */
+export function yieldSubject({ tenant, generation }: GenerationRef): string {
+  return `yield.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export const YIELD_SUBJECTS = "yield.*.*.*";
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `yieldSubject` makes */
+export function parseYieldSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "yield", "a subject to ask for a log");
+}
+
 /** @throws RepriseError `protocol_violation` when the subject is not one that `logSubject` makes */
 export function parseLogSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "gen", "a log's subject");

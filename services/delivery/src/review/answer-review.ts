@@ -54,7 +54,10 @@ export async function answerReview(log: GenerationLog, options: AnswerOptions): 
 
 /** @returns what the log says of the review now; undefined when it does not have it */
 async function tryAnswer(
-  log: Pick<GenerationLog, "publish" | "publishCheckpoint" | "maxCheckpointBytes" | "reader" | "leader">,
+  log: Pick<
+    GenerationLog,
+    "publish" | "requestYield" | "publishCheckpoint" | "maxCheckpointBytes" | "reader" | "leader"
+  >,
   { ref, reviewId, answer, reviewer }: AnswerOptions,
 ): Promise<ReviewHistory | undefined> {
   try {

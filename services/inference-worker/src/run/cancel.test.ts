@@ -1,6 +1,7 @@
-import { connectBroker, watchConnection } from "@reprise/log";
+import { Appender, appendDecision, connectBroker, type Publish, watchConnection } from "@reprise/log";
+import type { Transcript } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { CANCELLED } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, typesOf } from "../testing/world.ts";
@@ -111,3 +112,27 @@ test("a cancel that comes while the worker's connections are away is seen when b
   readsWay.setFaults({});
   await aborted.promise;
 }, 30_000);
+
+test("a worker yields to a cancel that has lost to it, and only the run that the cancel is for", async () => {
+  await using world = await openWorld();
+  const go = Promise.withResolvers<void>();
+  const yielded = vi.spyOn(Appender.prototype, "yield");
+  onTestFinished(() => yielded.mockRestore());
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    yield { type: "text", text: "first" };
+    await go.promise;
+    yield { type: "text", text: "second" };
+    await untilAborted(signal);
+  });
+  await world.startWorker(engine, { ackWaitMs: 600_000, slots: 2 });
+  const [ref, other] = [await world.submit(), await world.submit()];
+  for (const each of [ref, other]) await world.until(each, (events) => events.length === 3);
+  const publishLate: Publish = async (...call) => {
+    go.resolve();
+    await world.until(ref, (events) => events.length >= 4);
+    return world.log.publish(...call);
+  };
+  const decide = ({ ended }: Transcript) => (ended ? undefined : CANCELLED);
+  await appendDecision({ ...world.log, publish: publishLate, ref, writer: "delivery", decide });
+  await expect.poll(() => yielded.mock.contexts).toMatchObject([{ state: { kind: "fenced" } }]);
+});

@@ -80,6 +80,7 @@ async function appendAll(
   for (const [stored, draft] of decisions.entries()) {
     const payload = encodeEvent(lastRead + stored + 1, draft);
     const outcome = await log.publish(logSubject(ref), payload, { expectedLast, writer });
+    if (outcome.kind === "conflict") log.requestYield(ref);
     if (outcome.kind !== "stored") return { stored, last: lastRead + stored };
     expectedLast = outcome.streamSeq;
   }

@@ -261,7 +261,7 @@ export class GenerationModerator {
       writer: this.#writerName,
     });
     // Another writer was faster, or the decision is stored and its answer lost: the log shows which.
-    if (outcome.kind === "conflict") return;
+    if (outcome.kind === "conflict") return context.log.requestYield(ref);
     if (outcome.kind !== "stored") return pause(REFUSED_PAUSE_MS, this.#closed.signal);
     this.#folded = "complete";
     this.#fold({ payload, streamSeq: outcome.streamSeq });
