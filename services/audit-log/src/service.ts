@@ -72,8 +72,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     logError(error);
   };
   const holder = createWriterName();
-  const log = createGenerationLog(broker, onError);
-  stack.defer(() => log.close());
+  const log = createGenerationLog(broker);
   const store =
     (await probeStore(storage.store)) === "conditional"
       ? storage.store

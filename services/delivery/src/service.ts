@@ -101,7 +101,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     brokerWatch,
     metrics,
   });
-  const log = createGenerationLog(broker, onError, {
+  const log = createGenerationLog(broker, {
     budgetMs: options.brokerBudgetMs,
     isAway: () => brokerProblems().length > 0,
   });
@@ -147,7 +147,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onLate: (ref, seq) => hub.expect(ref, seq),
     onError,
   });
-  const audit = createAuditClient(broker.reads, onError);
+  const audit = createAuditClient(broker.reads);
   const draining = new AbortController();
 
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
@@ -231,8 +231,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     erasures.unsubscribe();
     lateEvents.unsubscribe();
     hub.close();
-    audit.close();
-    log.close();
   };
   return {
     url,

@@ -59,7 +59,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     brokerWatch,
     metrics,
   });
-  const log = createGenerationLog(broker, onError);
+  const log = createGenerationLog(broker);
   const worker = parseWorkerId(`worker-${randomUUID()}`);
   const handover = new AbortController();
   const running = new Map<GenerationId, RunLog>();
@@ -126,7 +126,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await queues.close();
     stopAnswering();
     yieldRequests.unsubscribe();
-    log.close();
   };
   const notReadyBecause = () => [
     ...(handover.signal.aborted ? ["draining"] : []),

@@ -55,7 +55,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     brokerWatch,
     metrics,
   });
-  const log = createGenerationLog(broker, onError);
+  const log = createGenerationLog(broker);
   const decisions = metrics.counter("reprise_moderation_decisions_total");
   let judgedEvents = 0;
   metrics.observe("reprise_moderation_events_total", () => judgedEvents);
@@ -122,7 +122,6 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     await Promise.all(followed.map(({ follower }) => follower.close()));
     for (const { judging } of followed) judging.close();
     await Promise.all([...classifiers.values()].map((one) => one.close()));
-    log.close();
   };
   return {
     notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),

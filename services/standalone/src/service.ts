@@ -99,7 +99,8 @@ export async function startPlatform(
     : stack.use(await startOwnNats(processEnv, dataDir, env.REPRISE_SYNC_INTERVAL));
   const address = given ?? { url: nats!.url };
   if (nats) stack.use(await writeOwnBrokerFile(dataDir, nats.url));
-  const broker = stack.use(await openBroker({ ...address, name: "reprise", ...topologyOf(env) }));
+  const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
+  const broker = stack.use(await openBroker({ ...address, name: "reprise", onError, ...topologyOf(env) }));
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
   const metrics = createMetrics();
   const worker = stack.use(
@@ -111,7 +112,7 @@ export async function startPlatform(
   );
   let auditLog: AuditLog | undefined;
   if (storage) {
-    const own = stack.use(await connectBroker({ ...address, name: "audit-log" }));
+    const own = stack.use(await connectBroker({ ...address, name: "audit-log", onError }));
     auditLog = stack.use(
       await startAuditLog({
         broker: own,

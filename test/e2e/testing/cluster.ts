@@ -74,9 +74,8 @@ export async function startCluster({
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("e2e"));
   const server = stack.use(await startTestBroker());
-  const broker = stack.use(await connectBroker({ url: server.url, name: "e2e" }));
-  const log = createGenerationLog(broker, rethrow);
-  stack.defer(() => log.close());
+  const broker = stack.use(await connectBroker({ url: server.url, name: "e2e", onError: rethrow }));
+  const log = createGenerationLog(broker);
   const keys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
   const tenantsFile = join(dir.path, "tenants.json");
   const auditKeys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));

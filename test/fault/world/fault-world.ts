@@ -59,9 +59,8 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("fault"));
   const broker = stack.use(await startWorldBroker(kind));
-  const connection = stack.use(await connectBroker({ url: broker.url, name: "fault" }));
-  const log = createGenerationLog(connection, rethrow);
-  stack.defer(() => log.close());
+  const connection = stack.use(await connectBroker({ url: broker.url, name: "fault", onError: rethrow }));
+  const log = createGenerationLog(connection);
   const tenants = ["acme", "globex"].map(createTenant);
   const tenantsFile = join(dir.path, "tenants.json");
   await writeFile(tenantsFile, encodeTenantsFile(tenants));

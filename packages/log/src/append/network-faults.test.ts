@@ -23,9 +23,10 @@ import {
 /** A log that is read and written past the proxy. */
 async function openDirectLog({ server, errors }: World) {
   await using stack = new AsyncDisposableStack();
-  const broker = stack.use(await connectBroker({ url: server.url, name: "direct" }));
-  const log = createGenerationLog(broker, (error) => errors.push(error));
-  stack.defer(() => log.close());
+  const broker = stack.use(
+    await connectBroker({ url: server.url, name: "direct", onError: (error) => errors.push(error) }),
+  );
+  const log = createGenerationLog(broker);
   const owned = stack.move();
   return { log, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -10,15 +10,8 @@ const REF = newRef();
 const EVENTS = { ...REF, from_seq: 1, max_bytes: 1_000, original: false };
 const PATIENT = { search: [60_000], record: [60_000], events: [60_000] };
 
-function openClient(world: World, triesMs: Parameters<typeof createAuditClient>[2] = PATIENT) {
-  const client = createAuditClient(
-    world.broker.main,
-    (error) => {
-      throw error;
-    },
-    triesMs,
-  );
-  return Object.assign(client, { [Symbol.dispose]: () => client.close() });
+function openClient(world: World, triesMs: Parameters<typeof createAuditClient>[1] = PATIENT) {
+  return createAuditClient(world.broker.main, triesMs);
 }
 
 /** Answers calls for events the way a test wants. */
@@ -35,7 +28,7 @@ const codeOf = (call: Promise<unknown>) =>
 
 test("a page has events with their cursors, and whether there are more", async () => {
   await using world = await openWorld();
-  using client = openClient(world);
+  const client = openClient(world);
   const payload = '1-1 99 {"seq":1,"type":"x","text":"a b"}\n2.0a1b2c-2 99 {"seq":2,"type":"y"}\n';
   let more = true;
   await using _ = answering(world, async () => {
@@ -61,14 +54,14 @@ test.each([
   "\n",
 ])("an answer that is no page of events is an error: %j", async (payload) => {
   await using world = await openWorld();
-  using client = openClient(world);
+  const client = openClient(world);
   await using _ = answering(world, async () => ({ payload }));
   expect(await codeOf(client.events(EVENTS))).toBe("protocol_violation");
 });
 
 test("the audit log's own errors arrive as they are, retryable ones with a delay", async () => {
   await using world = await openWorld();
-  using client = openClient(world);
+  const client = openClient(world);
   const thrown = [
     new RepriseError("generation_erased", "Gone.", { param: "id" }),
     new RepriseError("archive_unavailable", "Later."),
@@ -83,7 +76,7 @@ test.each(["no JSON", "null", "{}", '{"error":{"code":"unheard_of","message":"m"
   "an error that is none of the catalogue's is a violation: %s",
   async (header) => {
     await using world = await openWorld();
-    using client = openClient(world);
+    const client = openClient(world);
     const answer = async () => ({ payload: "", headers: { [AUDIT_ERROR_HEADER]: header } });
     await using _ = answering(world, answer);
     expect(await codeOf(client.events(EVENTS))).toBe("protocol_violation");
@@ -92,7 +85,7 @@ test.each(["no JSON", "null", "{}", '{"error":{"code":"unheard_of","message":"m"
 
 test("what a replica leaves unanswered is asked again", async () => {
   await using world = await openWorld();
-  using client = openClient(world, { ...PATIENT, events: [200, 60_000] });
+  const client = openClient(world, { ...PATIENT, events: [200, 60_000] });
   await using deaf = await connectBroker({ url: world.server.url, name: "deaf" });
   const heard: Msg[] = [];
   let answered = 0;
@@ -111,12 +104,12 @@ test("what a replica leaves unanswered is asked again", async () => {
 
 test("without a replica or in time without an answer calls fail with audit_unavailable, without a connection with broker_unavailable", async () => {
   await using world = await openWorld();
-  using client = openClient(world, { ...PATIENT, search: [200] });
+  const client = openClient(world, { ...PATIENT, search: [200] });
   expect(await codeOf(client.record(REF))).toBe("audit_unavailable");
   world.broker.main.subscribe("audit.*", { queue: AUDIT_QUEUE, callback() {} });
   await world.broker.main.flush();
   expect(await codeOf(client.search({ tenant: REF.tenant, limit: 1 }))).toBe("audit_unavailable");
   const asking = client.events(EVENTS);
-  client.close();
+  await world.broker.main.close();
   expect(await codeOf(asking)).toBe("broker_unavailable");
 });

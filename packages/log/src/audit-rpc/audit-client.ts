@@ -12,7 +12,7 @@ import {
   RepriseError,
 } from "@reprise/protocol";
 import { type ArchivedEvent, decodeAuditError, decodeAuditEvents } from "./audit-client-answer.ts";
-import { type NoReply, ReplyInbox, untilAnswered } from "../nats/reply-inbox.ts";
+import { type NoReply, inboxOf, untilAnswered } from "../nats/reply-inbox.ts";
 
 /** Consecutive events; `more` says whether another call would find more behind them. */
 export interface ArchivedEvents {
@@ -30,7 +30,6 @@ export interface AuditClient {
   record(request: AuditRecordRequest): Promise<AuditRecord>;
   /** @throws RepriseError `generation_not_found`, `generation_erased` */
   events(request: AuditEventsRequest): Promise<ArchivedEvents>;
-  close(): void;
 }
 
 /** For each try. */
@@ -42,18 +41,11 @@ const TRIES_MS: Readonly<Record<AuditCall, readonly number[]>> = {
 };
 const RETRY_AFTER_MS = 1_000;
 
-/** @param onError called for defects inside callbacks, which are not awaited */
-export function createAuditClient(
-  connection: NatsConnection,
-  onError: (error: unknown) => void,
-  triesMs = TRIES_MS,
-): AuditClient {
-  const inbox = new ReplyInbox(connection, onError);
-
+export function createAuditClient(connection: NatsConnection, triesMs = TRIES_MS): AuditClient {
   async function ask(call: AuditCall, request: object): Promise<Msg> {
     const payload = JSON.stringify(request);
     const reply = await untilAnswered(triesMs[call], (timeoutMs) =>
-      inbox.ask(auditCallSubject(call), payload, timeoutMs),
+      inboxOf(connection).ask(auditCallSubject(call), payload, timeoutMs),
     );
     if (typeof reply === "string") throw unanswered(reply);
     const error = reply.headers?.get(AUDIT_ERROR_HEADER);
@@ -68,7 +60,6 @@ export function createAuditClient(
       const reply = await ask("events", request);
       return { events: decodeAuditEvents(reply.data), more: reply.headers?.has(AUDIT_MORE_HEADER) ?? false };
     },
-    close: () => inbox.close(),
   };
 }
 

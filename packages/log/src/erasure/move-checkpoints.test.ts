@@ -33,8 +33,7 @@ afterAll(() => stack.disposeAsync());
 async function open() {
   const server = stack.use(await startStoredBroker({ syncInterval: "10m" }));
   const broker = stack.use(await connectBroker({ url: server.url, name: "test" }));
-  const made = createGenerationLog(broker, () => {});
-  stack.defer(() => made.close());
+  const made = createGenerationLog(broker);
   await ensureTopology(broker.main, { shards: 2, replicas: 1, retentionMs: 3_600_000 });
   const patient: typeof made.publish = (subject, payload, options) =>
     made.publishCheckpoint(subject, payload, { timeoutMs: 60_000, ...options });

@@ -1,5 +1,6 @@
 import { retry } from "@reprise/async";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } from "@reprise/protocol";
 
 /*
@@ -46,14 +47,11 @@ export async function isHeld(
 ): Promise<boolean> {
   const ask = async () => {
     const askedAtMs = performance.now();
-    try {
-      const answer = await connection.request(workerSubject(worker), generation, { timeout: ASK_MS });
-      return answer.string() === HELD;
-    } catch {
-      // No such worker, or it does not answer; of a connection that is closed the append that follows tells.
-      const isSettled = connection.isClosed() || askedAtMs > connectedAtMs() + RECONNECTING_MS;
-      return isSettled ? false : undefined;
-    }
+    const answer = await inboxOf(connection).ask(workerSubject(worker), generation, ASK_MS);
+    if (typeof answer !== "string") return answer.string() === HELD;
+    // No such worker, or it does not answer; of a connection that is closed the append that follows tells.
+    const isSettled = connection.isClosed() || askedAtMs > connectedAtMs() + RECONNECTING_MS;
+    return isSettled ? false : undefined;
   };
   return (await retry(ask, { pauseMs: PAUSE_MS })) ?? false;
 }

@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
-import { deliveriesOf } from "../nats/ack-subject.ts";
+import { readAckSubject } from "../nats/ack-subject.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { type PullEnd, PullLoop, type PullRequest, RENEW_MS } from "../nats/pull-loop.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
@@ -198,11 +198,11 @@ function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefine
     holdPayloadAt(read) {
       payload = read;
     },
-    deliveries: deliveriesOf(reply),
+    deliveries: readAckSubject(reply).deliveries,
     working: () => say("+WPI"),
     async ack() {
       // Without an answer the broker is away, or has lost the job. It comes back if it is there, and is found to be done.
-      if (!connection.isDraining()) await inboxOf(connection).ask(reply, "+ACK", ACK_TIMEOUT_MS);
+      await inboxOf(connection).ask(reply, "+ACK", ACK_TIMEOUT_MS);
     },
     release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
   };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deliveriesOf } from "./ack-subject.ts";
+import { readAckSubject } from "./ack-subject.ts";
 
 test.each([
   ["its first form", "$JS.ACK.JOBS.worker_sim.3.17.42.1700000000000000000.5", 3],
@@ -9,6 +9,11 @@ test.each([
     "$JS.ACK.hub.Xh3dk2.JOBS.worker_sim.12.17.42.1700000000000000000.5.a1",
     12,
   ],
-])("a subject for acknowledgements in %s says how often its message was handed out", (_, subject, times) => {
-  expect(deliveriesOf(subject)).toBe(times);
+])("a subject for acknowledgements in %s says what was delivered, and how often", (_, subject, times) => {
+  expect(readAckSubject(subject)).toEqual({
+    deliveries: times,
+    streamSeq: 17,
+    deliverySeq: 42,
+    storedAtMs: 1_700_000_000_000,
+  });
 });

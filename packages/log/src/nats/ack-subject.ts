@@ -1,12 +1,26 @@
-/** Where a subject for acknowledgements says how often its message was handed out. */
-const AT = { v1: 4, v2: 6 } as const;
-const V1_TOKENS = 9;
+/** What the subject that acknowledges a message says about its delivery. */
+export interface DeliveryInfo {
+  /** How often the broker has handed out the message, this time included. */
+  readonly deliveries: number;
+  readonly streamSeq: number;
+  /** The number of this delivery among all of the consumer. */
+  readonly deliverySeq: number;
+  readonly storedAtMs: number;
+}
 
-/**
- * How often the broker has handed out the message that is acknowledged with this subject:
- * `$JS.ACK.<stream>.<consumer>.<deliveries>.…`, with domain and account before the stream in its second, longer form.
- */
-export function deliveriesOf(ackSubject: string): number {
-  const tokens = ackSubject.split(".");
-  return Number(tokens[tokens.length > V1_TOKENS ? AT.v2 : AT.v1]);
+/** `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<delivery seq>.<stored at, ns>.<pending>`. */
+const V1_TOKENS = 9;
+const DELIVERIES = 4;
+/** In its longer form, domain and account come before the stream. */
+const LONGER_BY = 2;
+
+export function readAckSubject(subject: string): DeliveryInfo {
+  const tokens = subject.split(".");
+  const at = tokens.length > V1_TOKENS ? DELIVERIES + LONGER_BY : DELIVERIES;
+  return {
+    deliveries: Number(tokens[at]),
+    streamSeq: Number(tokens[at + 1]),
+    deliverySeq: Number(tokens[at + 2]),
+    storedAtMs: Number(tokens[at + 3]) / 1_000_000,
+  };
 }

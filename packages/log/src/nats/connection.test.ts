@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { connectBroker } from "./connection.ts";
+import { inboxOf } from "./reply-inbox.ts";
 import { watchConnection } from "./watch-connection.ts";
 
 /** As much of a NATS server as a connection takes. It lets clients in, or refuses their password, as the test says. */
@@ -56,4 +58,33 @@ test("a broker that refuses the password for a while, as one that is set up anew
   expect(connections.map((connection) => connection.isClosed())).toEqual([false, false]);
   gatekeeper.admit();
   await Promise.all(back);
+});
+
+test("what a callback of a request throws is reported, and the connection goes on", async () => {
+  await using server = await startTestBroker();
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  await using broker = await connectBroker({ url: server.url, name: "test", onError });
+  for (const connection of [broker.main, broker.reads, broker.bulk]) {
+    const thrown = new Error("a defect");
+    const handler = () => {
+      throw thrown;
+    };
+    inboxOf(connection).request("not.subscribed", "", { timeoutMs: 60_000, handler });
+    expect(await inboxOf(connection).ask("not.subscribed", "", 60_000)).toBe("no_responders");
+    expect(errors.pop()).toBe(thrown);
+  }
+});
+
+test("a connection that drains sends no more requests", async () => {
+  await using server = await startTestBroker();
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  const heard: string[] = [];
+  broker.reads.subscribe("heard", { callback: (_, msg) => void heard.push(msg.string()) });
+  await broker.reads.flush();
+  const drained = broker.main.drain();
+  expect(await inboxOf(broker.main).ask("heard", "late", 60_000)).toBe("disconnected");
+  await drained;
+  await broker.reads.flush();
+  expect(heard).toEqual([]);
 });

@@ -7,6 +7,8 @@ import { inboxOf } from "./reply-inbox.ts";
 export interface BrokerOptions extends BrokerAddress {
   /** Shown in the broker's connection list. */
   name: string;
+  /** Called for defects inside callbacks of requests, and when the server forbids replies. Default: neither is reported. */
+  onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
@@ -32,15 +34,15 @@ export interface Broker extends AsyncDisposable {
  * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
  *   made within 5 s, with the cause in its message
  */
-export async function connectBroker({ name, ...address }: BrokerOptions): Promise<Broker> {
+export async function connectBroker({ name, onError, ...address }: BrokerOptions): Promise<Broker> {
   const options = await toAccessOptions(address);
   const open: NatsConnection[] = [];
   try {
-    const main = await dial(options, name);
+    const main = await dial(options, name, onError);
     open.push(main);
-    const reads = await dial(options, `${name}:reads`);
+    const reads = await dial(options, `${name}:reads`, onError);
     open.push(reads);
-    const bulk = await dial(options, `${name}:bulk`);
+    const bulk = await dial(options, `${name}:bulk`, onError);
     open.push(bulk);
     const close = async () => {
       await Promise.all(open.map((connection) => connection.close()));
@@ -86,7 +88,11 @@ async function askWhyRefused(options: AccessOptions, name: string): Promise<stri
   }
 }
 
-async function dial(options: AccessOptions, name: string): Promise<NatsConnection> {
+async function dial(
+  options: AccessOptions,
+  name: string,
+  onError: BrokerOptions["onError"],
+): Promise<NatsConnection> {
   const connection = await connect({
     ...options,
     name,
@@ -103,7 +109,7 @@ async function dial(options: AccessOptions, name: string): Promise<NatsConnectio
     noAsyncTraces: true,
   });
   // Made now, it knows from the beginning whether the connection is up.
-  inboxOf(connection);
+  inboxOf(connection, onError);
   return connection;
 }
 

@@ -41,7 +41,7 @@ export class ReplyInbox {
   }
 
   /**
-   * Sends a request; `handler` is called for each reply, or once with the reason why there is none.
+   * Sends a request; `handler` is called for each reply, or once with the reason why there is none. What it throws goes to `onError`.
    * @throws what the client throws for a request that it can't send: one larger than `max_payload`, a malformed subject
    */
   request(
@@ -49,7 +49,7 @@ export class ReplyInbox {
     payload: Uint8Array | string,
     { timeoutMs, headers, handler }: { timeoutMs: number; headers?: RequestHeaders; handler: ReplyHandler },
   ): void {
-    if (!this.#connected || this.#connection.isClosed()) {
+    if (!this.#connected || this.#connection.isClosed() || this.#connection.isDraining()) {
       handler("disconnected");
       return;
     }
@@ -81,8 +81,8 @@ export class ReplyInbox {
     const token = msg.subject.slice(this.#prefix.length);
     const waiting = this.#waiting.get(token);
     if (!waiting) return;
-    const nobody = msg.data.length === 0 && msg.headers?.code === 503;
-    this.#settle(token, waiting, nobody ? "no_responders" : msg);
+    const isUnheard = msg.data.length === 0 && msg.headers?.code === 503;
+    this.#settle(token, waiting, isUnheard ? "no_responders" : msg);
   }
 
   #settle(token: string, { handler }: Waiting, reply: Msg | NoReply): void {
@@ -109,12 +109,18 @@ export class ReplyInbox {
 
 const inboxes = new WeakMap<NatsConnection, ReplyInbox>();
 
-/** The inbox that all API requests over a connection share. Handlers of its requests must not throw. It is closed with the connection. */
-export function inboxOf(connection: NatsConnection): ReplyInbox {
+/**
+ * The inbox that all requests over a connection share. It is closed with the connection.
+ * @param onError told that the broker forbids the subscription, after which every request times out, and what handlers throw. That of the
+ *   first call counts
+ */
+export function inboxOf(
+  connection: NatsConnection,
+  onError: (error: unknown) => void = () => {},
+): ReplyInbox {
   let inbox = inboxes.get(connection);
   if (!inbox) {
-    // What is left to report is that the broker forbids the subscription: every request times out then.
-    const created = new ReplyInbox(connection, () => {});
+    const created = new ReplyInbox(connection, onError);
     void connection.closed().then(() => created.close());
     inboxes.set(connection, created);
     inbox = created;

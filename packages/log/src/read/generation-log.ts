@@ -2,9 +2,9 @@ import type { Broker } from "../nats/connection.ts";
 import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
 import { createPublish, type Publish } from "../nats/publisher.ts";
-import { ReplyInbox } from "../nats/reply-inbox.ts";
 import { requestYield } from "../append/yield-requests.ts";
 import type { GenerationRef } from "@reprise/protocol";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { createVerdictReader, type VerdictReader } from "../moderation/verdicts.ts";
 
 /** What it takes to read and write logs over one broker's connections. */
@@ -24,7 +24,6 @@ export interface GenerationLog {
   readonly budgetMs: number;
   /** Whether all connections stand at this moment. */
   readonly connected: boolean;
-  close(): void;
 }
 
 const MAX_CHECKPOINT_BYTES = 4 * 1_024 * 1_024;
@@ -42,15 +41,13 @@ export interface GenerationLogOptions {
   readonly isAway?: (() => boolean) | undefined;
 }
 
-/** @param onError called for defects inside callbacks, which are not awaited */
 export function createGenerationLog(
   broker: Broker,
-  onError: (error: unknown) => void,
   { budgetMs = BUDGET_MS, isAway = () => false }: GenerationLogOptions = {},
 ): GenerationLog {
-  const writes = new ReplyInbox(broker.main, onError);
-  const reads = new ReplyInbox(broker.reads, onError);
-  const bulk = new ReplyInbox(broker.bulk, onError);
+  const writes = inboxOf(broker.main);
+  const reads = inboxOf(broker.reads);
+  const bulk = inboxOf(broker.bulk);
   const publishSmall = createPublish(writes);
   const publishLarge = createPublish(bulk);
   const leader = createLeaderReader(broker.reads);
@@ -69,11 +66,6 @@ export function createGenerationLog(
     },
     get connected() {
       return writes.connected && reads.connected && bulk.connected;
-    },
-    close() {
-      writes.close();
-      reads.close();
-      bulk.close();
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { DeliverySeqs } from "./deliveries.ts";
 import type { ConsumerPosition } from "./state.ts";
 
@@ -36,12 +37,9 @@ export class ShardAcks {
     this.#publish(`${this.#prefix}.${streamSeq}.${deliverySeq}.0.0`, "-NAK");
   }
 
-  /**
-   * Acknowledges once more, and resolves when the broker has heard it.
-   * @throws what the client throws when it has not in 2 s
-   */
-  async flush(upTo: number): Promise<void> {
-    await this.#connection.request(this.#subject(upTo), "", { timeout: FLUSH_MS });
+  /** Acknowledges once more. Returns whether the broker has heard it, within 2 s. */
+  async flush(upTo: number): Promise<boolean> {
+    return typeof (await inboxOf(this.#connection).ask(this.#subject(upTo), "", FLUSH_MS)) !== "string";
   }
 
   #subject(upTo: number): string {

@@ -25,6 +25,7 @@ function brokerOf(last: number, batches: (() => number[])[]): Broker {
   };
   const connection: Partial<NatsConnection> = {
     isClosed: () => false,
+    isDraining: () => false,
     closed: () => new Promise(() => {}),
     status: async function* () {},
     subscribe: (_subject, options) =>

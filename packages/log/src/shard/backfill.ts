@@ -4,7 +4,7 @@ import type { Msg } from "@nats-io/transport-node";
 import type { Broker } from "../nats/connection.ts";
 import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
 import { HEADER } from "../nats/header.ts";
-import type { DeliveryInfo } from "./deliveries.ts";
+import type { DeliveryInfo } from "../nats/ack-subject.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
 
 /** What lies at one place of a shard's stream. `data` is part of a larger chunk: copy it to keep it. */

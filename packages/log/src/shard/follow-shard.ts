@@ -2,10 +2,11 @@ import type { Msg } from "@nats-io/transport-node";
 import { pause, retry } from "@reprise/async";
 import { type GenerationRef, generationsStream, isFillerSubject, parseLogSubject } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
 import { ShardAcks } from "./acks.ts";
 import { readBackfill } from "./backfill.ts";
-import { type DeliveryInfo, readAckSubject } from "./deliveries.ts";
+import { type DeliveryInfo, readAckSubject } from "../nats/ack-subject.ts";
 import {
   BEGINNING,
   type FollowerEffect,
@@ -128,16 +129,12 @@ class Follower implements ShardFollower {
   async close(): Promise<void> {
     const { main } = this.#options.broker;
     await this.stop();
-    if (main.isClosed()) return;
-    try {
-      const { acknowledged } = this.#state;
-      if (acknowledged > 0) await this.#acks.flush(acknowledged);
-      if (this.#pulls.pinId === undefined) return;
-      const unpin = `$JS.API.CONSUMER.UNPIN.${this.#stream}.${this.#options.name}`;
-      await main.request(unpin, JSON.stringify({ group: GROUP }), { timeout: UNPIN_MS });
-    } catch {
-      // The follower that takes over waits a little longer, and sees again what was acknowledged last.
-    }
+    const { acknowledged } = this.#state;
+    if (acknowledged > 0 && !(await this.#acks.flush(acknowledged))) return;
+    if (this.#pulls.pinId === undefined) return;
+    // Without an answer, the follower that takes over waits a little longer, and sees again what was acknowledged last.
+    const unpin = `$JS.API.CONSUMER.UNPIN.${this.#stream}.${this.#options.name}`;
+    await inboxOf(main).ask(unpin, JSON.stringify({ group: GROUP }), UNPIN_MS);
   }
 
   #receive(msg: Msg): void {

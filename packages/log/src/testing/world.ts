@@ -72,10 +72,10 @@ async function connectWorld<Server>(
   retentionMs = HOUR_MS,
 ): Promise<World<Server>> {
   await using stack = owned;
-  const broker = stack.use(await connectBroker({ url, name: "test" }));
   const errors: unknown[] = [];
-  const made = createGenerationLog(broker, (error) => errors.push(error));
-  stack.defer(() => made.close());
+  const onError = (error: unknown) => void errors.push(error);
+  const broker = stack.use(await connectBroker({ url, name: "test", onError }));
+  const made = createGenerationLog(broker);
   const log = {
     ...made,
     publish: patiently(made.publish),

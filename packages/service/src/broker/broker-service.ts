@@ -59,7 +59,8 @@ export async function startBrokerService(
   const logger = createLogger({ service: name, level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
   await using stack = new AsyncDisposableStack();
-  const broker = stack.use(await openBroker({ ...brokerAddressOf(env), name, ...topologyOf(env) }));
+  const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
+  const broker = stack.use(await openBroker({ ...brokerAddressOf(env), name, onError, ...topologyOf(env) }));
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
   const { service, does, details, ...calls } = await start({ broker, brokerWatch, logger, metrics });
   stack.use(service);

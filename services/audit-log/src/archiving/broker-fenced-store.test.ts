@@ -25,9 +25,9 @@ interface Fence extends AsyncDisposable {
 async function openFence(): Promise<Fence> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...TOPOLOGY }));
-  const log = createGenerationLog(broker, (error) => expect.unreachable(String(error)));
-  stack.defer(() => log.close());
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...TOPOLOGY }));
+  const log = createGenerationLog(broker);
   const archive = `archive-${randomBytes(6).toString("hex")}`;
   const kept = stack.move();
   const { publish } = log;

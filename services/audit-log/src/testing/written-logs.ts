@@ -32,9 +32,9 @@ export async function openWrittenLogs(tenants: readonly string[], generations: n
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const topology = { shards: SHARDS, replicas: 1, retentionMs: 3_600_000 };
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
-  const log = createGenerationLog(broker, (error) => expect.unreachable(String(error)));
-  stack.defer(() => log.close());
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...topology }));
+  const log = createGenerationLog(broker);
   const refs = tenants.flatMap((tenant) =>
     Array.from({ length: generations }, () => createRef(tenant, SHARDS)),
   );

@@ -24,9 +24,9 @@ async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const topology = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
-  const log = createGenerationLog(broker, (error) => expect.unreachable(String(error)));
-  stack.defer(() => log.close());
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...topology }));
+  const log = createGenerationLog(broker);
   const owned = stack.move();
   return { server, broker, log, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -107,9 +107,10 @@ export async function openPlatform({
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const topology = { shards: SHARDS, replicas: 1, retentionMs };
-  const broker = stack.use(await openBroker({ url: server.url, name: "worker", ...topology }));
-  const made = createGenerationLog(broker, rethrow);
-  stack.defer(() => made.close());
+  const broker = stack.use(
+    await openBroker({ url: server.url, name: "worker", onError: rethrow, ...topology }),
+  );
+  const made = createGenerationLog(broker);
   const log = {
     ...made,
     publish: patiently(made.publish),

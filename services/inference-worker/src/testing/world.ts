@@ -108,9 +108,10 @@ async function connectWorld<Server extends TestBroker>(
 ): Promise<World<Server>> {
   await using stack = owned;
   const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
-  const log = createGenerationLog(broker, rethrow);
-  stack.defer(() => log.close());
+  const broker = stack.use(
+    await openBroker({ url: server.url, name: "test", onError: rethrow, ...topology }),
+  );
+  const log = createGenerationLog(broker);
 
   const patient = createPatientConnection(broker.main);
 

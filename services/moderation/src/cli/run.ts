@@ -33,44 +33,40 @@ export async function runCli(
   options: CliOptions,
   { broker, shards, retentionMs, print }: Surroundings,
 ): Promise<boolean> {
-  const log = createGenerationLog(broker, () => {});
-  try {
-    const { command, tenant, generation, rulesFile, apply } = options;
-    const refs: Iterable<GenerationRef> | AsyncIterable<GenerationRef> =
-      generation === undefined ? listGenerations(broker.main, tenant, shards) : [{ tenant, generation }];
-    let count = 0;
-    let missing = 0;
-    if (command === "coverage") {
-      for await (const ref of refs) {
-        const whole = await checkCoverage(log, ref, print);
-        if (whole !== undefined) count++;
-        if (whole === false) missing++;
-      }
-      print(`${count} moderated generations, ${missing} of them with unjudged events`);
-      return missing === 0;
-    }
-    const rules = await readRules(rulesFile!);
-    const ruleSet = compileRuleSet(await ruleSetId(rules), rules);
-    if (apply) await createRuleSetStore(log.publish, retentionMs).keep(tenant, rules);
-    let decided = 0;
+  const log = createGenerationLog(broker);
+  const { command, tenant, generation, rulesFile, apply } = options;
+  const refs: Iterable<GenerationRef> | AsyncIterable<GenerationRef> =
+    generation === undefined ? listGenerations(broker.main, tenant, shards) : [{ tenant, generation }];
+  let count = 0;
+  let missing = 0;
+  if (command === "coverage") {
     for await (const ref of refs) {
-      const { findingCount, decisions } = await rejudgeLog(log, ref, {
-        ruleSet,
-        apply: apply ? (of, seq) => announceEventBehindEnd(broker.main, of, seq) : undefined,
-      });
-      count++;
-      decided += decisions.length;
-      if (findingCount > 0) print(`${ref.generation}: ${findingCount} found, ${decisions.length} to decide`);
-      for (const draft of decisions) print(`  ${describe(draft)}`);
+      const whole = await checkCoverage(log, ref, print);
+      if (whole !== undefined) count++;
+      if (whole === false) missing++;
     }
-    print(
-      `${count} generations judged by ${ruleSet.id}; ${decided} decisions ${apply ? "appended" : "not appended (--apply)"}`,
-    );
-    await broker.main.flush();
-    return true;
-  } finally {
-    log.close();
+    print(`${count} moderated generations, ${missing} of them with unjudged events`);
+    return missing === 0;
   }
+  const rules = await readRules(rulesFile!);
+  const ruleSet = compileRuleSet(await ruleSetId(rules), rules);
+  if (apply) await createRuleSetStore(log.publish, retentionMs).keep(tenant, rules);
+  let decided = 0;
+  for await (const ref of refs) {
+    const { findingCount, decisions } = await rejudgeLog(log, ref, {
+      ruleSet,
+      apply: apply ? (of, seq) => announceEventBehindEnd(broker.main, of, seq) : undefined,
+    });
+    count++;
+    decided += decisions.length;
+    if (findingCount > 0) print(`${ref.generation}: ${findingCount} found, ${decisions.length} to decide`);
+    for (const draft of decisions) print(`  ${describe(draft)}`);
+  }
+  print(
+    `${count} generations judged by ${ruleSet.id}; ${decided} decisions ${apply ? "appended" : "not appended (--apply)"}`,
+  );
+  await broker.main.flush();
+  return true;
 }
 
 /** Never the text, nor what stands in its place: that quotes what is around it. */

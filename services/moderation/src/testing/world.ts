@@ -62,9 +62,8 @@ export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const options = { url: server.url, name: "test", shards: 1, replicas: 1, retentionMs: HOUR_MS };
-  const broker = stack.use(await openBroker(options));
-  const log = createGenerationLog(broker, rethrow);
-  stack.defer(() => log.close());
+  const broker = stack.use(await openBroker({ ...options, onError: rethrow }));
+  const log = createGenerationLog(broker);
   const rules = createRuleSetStore(log.publish, HOUR_MS);
 
   const create = async (moderation: EffectiveModeration | undefined): Promise<Written> => {

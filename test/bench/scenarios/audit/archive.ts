@@ -135,7 +135,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
 
 /** A hundred generations at a time, as they run side by side. */
 async function fill(broker: Broker, events: number, signal: AbortSignal): Promise<GenerationRef[]> {
-  const log = createGenerationLog(broker, console.error);
+  const log = createGenerationLog(broker);
   const refs = Array.from({ length: Math.floor(events / EVENTS_PER_GENERATION) }, (_, i): GenerationRef => ({
     tenant: parseTenantId(`tenant-${i % TENANTS}`),
     generation: createGenerationId(randomBytes(17), SHARDS),
@@ -164,7 +164,6 @@ async function fill(broker: Broker, events: number, signal: AbortSignal): Promis
   await Promise.all(pending);
   for (let seq = EVENTS_PER_GENERATION; stored < events; seq++, stored++)
     await publish(refs.at(-1)!, refs.length - 1, seq);
-  log.close();
   return refs;
 }
 

@@ -40,15 +40,18 @@ export async function runRetractLag({ settings, quick, signal, say }: RunContext
   await measureStream(target, load, shape, signal, specs);
   await delay(SETTLE_MS, undefined, { signal });
 
-  await using broker = await connectBroker({ url: target.natsUrl, name: "bench-lag" });
-  const log = createGenerationLog(broker, console.error);
+  await using broker = await connectBroker({
+    url: target.natsUrl,
+    name: "bench-lag",
+    onError: console.error,
+  });
+  const log = createGenerationLog(broker);
   const lags: Lag[] = [];
   for (let at = 0; at < target.refs.length; at += READ_AT_ONCE) {
     const batch = target.refs.slice(at, at + READ_AT_ONCE);
     const read = batch.map(async (ref) => lagsOf(broker, ref, await log.reader.readTail(ref, 0)));
     lags.push(...(await Promise.all(read)).flat());
   }
-  log.close();
   return {
     scenario: "RETRACT-LAG",
     planted: countPlanted(SHAPE.streams, (shape.warmUpSeconds + shape.seconds) * SHAPE.tokensPerSecond),

@@ -9,8 +9,8 @@ const OPEN_AT_ONCE = 100;
 
 const [natsUrl, shards] = process.argv.slice(2) as [string, string];
 const tenant = parseTenantId("demo");
-const broker = await connectBroker({ url: natsUrl, name: "bench-append-worker" });
-const log = createGenerationLog(broker, console.error);
+const broker = await connectBroker({ url: natsUrl, name: "bench-append-worker", onError: console.error });
+const log = createGenerationLog(broker);
 const text = encodeToken(nowMicros());
 let stored = 0;
 

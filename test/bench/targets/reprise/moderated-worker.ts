@@ -14,8 +14,8 @@ const [natsUrl, tenantId, shards, use, text] = process.argv.slice(2) as [
 ];
 const RETENTION_MS = 3_600_000;
 const tenant = parseTenantId(tenantId);
-const broker = await connectBroker({ url: natsUrl, name: "bench-worker" });
-const log = createGenerationLog(broker, console.error);
+const broker = await connectBroker({ url: natsUrl, name: "bench-worker", onError: console.error });
+const log = createGenerationLog(broker);
 const ruleSets = createRuleSetStore(log.publish, RETENTION_MS);
 const appenders = new Map<string, Appender>();
 const produced: number[] = [];

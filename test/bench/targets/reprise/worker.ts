@@ -6,8 +6,8 @@ import { openGeneration } from "./open-generation.ts";
 /** The worker's part, with the bench's schedule in place of an engine: what is measured begins where a worker has a token. */
 const [natsUrl, tenantId, shards] = process.argv.slice(2) as [string, string, string];
 const tenant = parseTenantId(tenantId);
-const broker = await connectBroker({ url: natsUrl, name: "bench-worker" });
-const log = createGenerationLog(broker, console.error);
+const broker = await connectBroker({ url: natsUrl, name: "bench-worker", onError: console.error });
+const log = createGenerationLog(broker);
 const appenders = new Map<string, Appender>();
 
 serveProducer({

@@ -43,20 +43,16 @@ export async function recordAccess(
   }
   const address = (await findBrokerAddress(env, nats))!;
   await using broker = await connectBroker({ ...address, name: "reprise-audit" });
-  const log = createGenerationLog(broker, () => {});
-  try {
-    const record = {
-      kind: "access",
-      at: new Date().toISOString(),
-      by: `cli:${userInfo().username}`,
-      call,
-      ...(query && { query }),
-    } as const;
-    const subject = opsSubject("access", tenant, generation);
-    const outcome = await log.publish(subject, encodeOpsRecord(record), {});
-    if (outcome.kind !== "stored")
-      throw new RepriseError("broker_unavailable", "The access could not be recorded.");
-  } finally {
-    log.close();
-  }
+  const log = createGenerationLog(broker);
+  const record = {
+    kind: "access",
+    at: new Date().toISOString(),
+    by: `cli:${userInfo().username}`,
+    call,
+    ...(query && { query }),
+  } as const;
+  const subject = opsSubject("access", tenant, generation);
+  const outcome = await log.publish(subject, encodeOpsRecord(record), {});
+  if (outcome.kind !== "stored")
+    throw new RepriseError("broker_unavailable", "The access could not be recorded.");
 }

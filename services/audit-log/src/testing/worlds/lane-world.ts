@@ -69,8 +69,7 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
   const server = stack.use(await startStoredBroker());
   const { path: dir } = stack.use(await createTempDir("lane"));
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
-  const log = createGenerationLog(broker, () => {});
-  stack.defer(() => log.close());
+  const log = createGenerationLog(broker);
   const store = createFileStore(join(dir, "archive"));
   const keysDir = join(dir, "keys");
   const keyring = () =>

@@ -68,11 +68,10 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
   const server = stack.use(await startStoredBroker({ syncInterval: "1s" }));
   const { path: dir } = stack.use(await createTempDir("lifecycle"));
   const topology = { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS };
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const log = createPatientLog(createGenerationLog(broker, onError));
-  stack.defer(() => log.close());
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...topology }));
+  const log = createPatientLog(createGenerationLog(broker));
   const live = { broker, log, shards: SHARDS };
   const store = createFileStore(join(dir, "archive"));
   const keyStore = () => createFileStore(join(dir, "keys"));
