@@ -22,7 +22,7 @@ import {
   tightenPolicy,
   type TenantId,
 } from "@reprise/protocol";
-import { keepModeration } from "../review/keep-moderation.ts";
+import { prepareModeration } from "../review/prepare-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
 export interface CreateOptions {
@@ -89,7 +89,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   }
 
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
-  const moderation = await keepModeration(ruleSets, tenant, policies);
+  const moderation = await prepareModeration(ruleSets, tenant, policies);
   const { requested, payload } = encodeRequested(ref, options, moderation);
   options.onCreating?.(ref);
   const { duplicate } = await enqueueJob(log.publish, {

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { type GenerationLog, type Job, publishPresence, type StoredEvent } from "@reprise/log";
 import { type GenerationRef, parseNodeId } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { answered } from "../testing/drafts.ts";
+import { answered, delta, started } from "../testing/drafts.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { openWorld, textOf, type World } from "../testing/world.ts";
 
@@ -46,7 +46,7 @@ function watchReads({ log }: World, sightings: Sightings): GenerationLog {
 /** A job as the puller makes them, and whether it is parked. */
 async function createJob({ log }: World, ref: GenerationRef, sightings: Sightings) {
   const { promise: parked, resolve: park } = Promise.withResolvers<void>();
-  const stored = await log.leader.readLast(ref);
+  const [stored] = await log.leader.readTail(ref, 0, 1);
   let payload: Uint8Array | undefined = Uint8Array.from(stored!.payload);
   let read = () => payload!;
   sightings.add("job", payload.buffer);
@@ -112,5 +112,41 @@ test("a request is held by nothing but its checkpoint and its engine while reade
   expect(payload().length).toBeGreaterThan(INPUT.length);
 
   await say(0);
+  expect(await run).toBe("completed");
+});
+
+test("a log that was planned for once more is held by nothing but the run of the last plan", async () => {
+  await using world = await openWorld();
+  const sightings = new Sightings();
+  const engine = createFakeEngine(async function* (_request, { turns }) {
+    if (turns.length === 0) yield { type: "tool_call", callId: "call", name: "look_up", arguments: "{}" };
+    yield { type: "finish", reason: turns.length === 0 ? "tool_calls" : "stop" };
+  });
+  const ref = await world.submit({ request: { input: INPUT }, history: [started(1)] });
+  const { job, parked } = await createJob(world, ref, sightings);
+  const { reader } = world.log;
+  let reads = 0;
+  const readLog = async () => {
+    const snapshot = await reader.readLog(ref);
+    // A worker that is thought dead writes behind what the plan is made for.
+    if (reads++ === 0) await world.append(ref, delta("late"));
+    return snapshot;
+  };
+  const log = { ...world.log, reader: { ...reader, readLog } };
+  const watched = {
+    ...job,
+    holdPayloadAt(from: () => Uint8Array) {
+      sightings.add(`checkpoint ${sightings.places.length}`, from().buffer);
+      job.holdPayloadAt.call(this, from);
+    },
+  };
+  const run = world.run(ref, engine, { log, job: { ...watched } });
+  for (const one of [job, watched]) Object.assign(one, { payload: undefined });
+  await parked;
+
+  expect(sightings.places).toEqual(["job", "checkpoint 1", "checkpoint 2"]);
+  expect(await sightings.held()).toEqual(["checkpoint 2"]);
+
+  await world.append(ref, answered("call"));
   expect(await run).toBe("completed");
 });

@@ -1,4 +1,4 @@
-import { isHeld, type Job, type LogSnapshot, storeCheckpoint, toEffectivePolicy } from "@reprise/log";
+import { isHeld, type Job, storeCheckpoint, toEffectivePolicy } from "@reprise/log";
 import {
   decodeEvent,
   DEFAULT_POLICY,
@@ -14,14 +14,14 @@ import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { loadLog } from "./log/load-log.ts";
 import { type FirstStep, openRun, type Run } from "./open-run.ts";
-import type { RunContext } from "./run-context.ts";
+import type { RunContext, StalePlan } from "./run-context.ts";
 import { foldLog } from "./log/run-log.ts";
 
 interface PlanInput {
   readonly job: Job;
   readonly model: ServedModel;
-  /** The log, where the plan before has left it behind. */
-  readonly known: LogSnapshot | undefined;
+  /** The plan before this one. Its log is taken out of it: the run, which may take hours, has a copy. */
+  readonly stale: StalePlan;
 }
 
 /**
@@ -30,9 +30,10 @@ interface PlanInput {
  */
 export async function planRun(
   context: RunContext,
-  { job, model, known }: PlanInput,
+  { job, model, stale }: PlanInput,
 ): Promise<Run | "held" | "nothing_to_do"> {
-  const snapshot = known ?? (await loadLog(context, job));
+  const { snapshot = await loadLog(context, job) } = stale;
+  stale.snapshot = undefined;
   const requested = readRequested(snapshot.events[0]);
   const transcript = foldLog(snapshot.events);
   const plan = toPlan(job, model, requested, transcript);

@@ -35,5 +35,5 @@ export type RunResult =
 
 /** A plan that the log has overtaken, and the log as it is now; undefined where it has to be read again. */
 export interface StalePlan {
-  readonly snapshot: LogSnapshot | undefined;
+  snapshot: LogSnapshot | undefined;
 }

@@ -1,10 +1,10 @@
-import { appendDecision, createWriterName, type Job, type LogSnapshot } from "@reprise/log";
+import { appendDecision, createWriterName, type Job } from "@reprise/log";
 import { failedDraft, RepriseError, toRepriseError, type Transcript } from "@reprise/protocol";
 import { finishRun } from "./finish-run.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { planRun } from "./plan-run.ts";
 import { runAttempts } from "./run-attempts.ts";
-import type { RunContext, RunResult } from "./run-context.ts";
+import type { RunContext, RunResult, StalePlan } from "./run-context.ts";
 
 const MAX_PLANS = 20;
 
@@ -23,15 +23,15 @@ const MAX_PLANS = 20;
  */
 export async function runGeneration(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
   try {
-    let known: LogSnapshot | undefined;
+    let stale: StalePlan = { snapshot: undefined };
     for (let plans = 0; plans < MAX_PLANS; plans++) {
-      const planned = await planRun(context, { job, model, known });
+      const planned = await planRun(context, { job, model, stale });
       if (typeof planned === "string") return planned;
       using run = planned;
       const end = run.first.kind === "end" ? run.first.draft : await runAttempts(run, run.first);
       const finished = await finishRun(run, end);
       if (typeof finished === "string") return finished;
-      known = finished.snapshot;
+      stale = finished;
     }
     throw new RepriseError(
       "broker_unavailable",

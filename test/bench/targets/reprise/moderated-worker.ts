@@ -19,10 +19,10 @@ const log = createGenerationLog(broker);
 const ruleSets = createRuleSetStore(log.publish, RETENTION_MS);
 const appenders = new Map<string, Appender>();
 const produced: number[] = [];
-const moderation = await keepModeration();
+const moderation = await prepareModeration();
 
 /** Where another tenant has rules, moderation reads every log; where none has, it reads nothing. */
-async function keepModeration(): Promise<EffectiveModeration | undefined> {
+async function prepareModeration(): Promise<EffectiveModeration | undefined> {
   if (use === "off") return undefined;
   if (use === "idle") await ruleSets.keep(parseTenantId("other"), RULES);
   const open = tightenModeration({ mode: use === "idle" ? "off" : use, rules: [...RULES] });

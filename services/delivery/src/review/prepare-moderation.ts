@@ -12,7 +12,7 @@ import { assertRules } from "@reprise/rules";
 
 const RULES = "policy.moderation.rules";
 
-export interface KeepModeration {
+export interface ModerationSources {
   readonly tenantPolicy: Policy;
   readonly requestPolicy: Policy;
   /** The classifiers that there are; undefined where this node does not know them. */
@@ -24,10 +24,10 @@ export interface KeepModeration {
  * that the log will keep. Undefined where nothing is to be judged; then nothing is stored.
  * @throws RepriseError `invalid_request` that names the request's first bad rule; `broker_unavailable`
  */
-export async function keepModeration(
+export async function prepareModeration(
   ruleSets: RuleSetStore,
   tenant: TenantId,
-  { tenantPolicy, requestPolicy, classifiers }: KeepModeration,
+  { tenantPolicy, requestPolicy, classifiers }: ModerationSources,
 ): Promise<EffectiveModeration | undefined> {
   const requested = requestPolicy.moderation?.rules ?? [];
   assertRules(requested, RULES, {
