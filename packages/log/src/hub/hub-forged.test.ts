@@ -39,19 +39,27 @@ async function begin(world: World, ref: GenerationRef) {
   return appender;
 }
 
-test("a malformed message on the live feed is told and not shown, and the real event is", async () => {
-  await using world = await openWorld();
-  using opened = openHub(world, { probeMs: 600_000 });
-  const ref = newRef();
-  const appender = await begin(world, ref);
-  const read = follow(await opened.hub.open(ref));
-  world.broker.main.publish(liveSubject(ref), INJECTED);
-  await eventually(() => expect(world.errors).toMatchObject([MALFORMED]));
-  await appendOne(appender, delta("too"));
-  await appendOne(appender, completed());
-  const stored = await world.log.leader.readTail(ref, 0);
-  expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
-});
+test.each([
+  ["in the next place", INJECTED],
+  ["without a place", new TextEncoder().encode("forged")],
+  ["far off", new TextEncoder().encode('{"seq":9,"type":"output.delta","text":9}')],
+])(
+  "a malformed message on the live feed, %s, is told and not shown, and the real event is",
+  async (_, forged) => {
+    await using world = await openWorld();
+    using opened = openHub(world, { probeMs: 600_000 });
+    const ref = newRef();
+    const appender = await begin(world, ref);
+    const read = follow(await opened.hub.open(ref));
+    // The broker hands it to the hub before the events that this connection appends next.
+    world.broker.main.publish(liveSubject(ref), forged);
+    await appendOne(appender, delta("too"));
+    await appendOne(appender, completed());
+    const stored = await world.log.leader.readTail(ref, 0);
+    expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
+    expect(world.errors).toMatchObject([MALFORMED]);
+  },
+);
 
 test.each([
   ["no JSON", new TextEncoder().encode("forged")],
@@ -67,7 +75,7 @@ test.each([
     const cache = await opened.hub.open(ref);
     const read = follow(cache).catch((error: unknown) => error);
     await world.broker.main.request(logSubject(ref), forged);
-    await world.broker.main.request(logSubject(ref), encodeEvent(4, delta("behind")));
+    await world.broker.main.request(logSubject(ref), encodeEvent(4, completed()));
     expect(await read).toMatchObject(MALFORMED);
     expect(cache.lastSeq).toBe(2);
     await expect(opened.hub.open(ref)).rejects.toMatchObject(MALFORMED);
@@ -125,7 +133,9 @@ test("a malformed verdict and a malformed erasure record are reported, and chang
   await world.broker.main.flush();
   world.broker.main.publish(liveVerdictSubject(ref), JSON.stringify({ judged: 0, cleared: 9, decided: 0 }));
   world.broker.main.publish(opsSubject("erased", ref.tenant, ref.generation), "{}");
-  await eventually(() => expect(world.errors).toMatchObject([MALFORMED, MALFORMED]));
+  // The broker hands over what was published before it answers.
+  await world.broker.main.flush();
+  expect(world.errors).toMatchObject([MALFORMED, MALFORMED]);
   expect([cache.shownSeq, erased]).toEqual([0, []]);
   feed.unsubscribe();
 });

@@ -14,6 +14,7 @@ import { expect, test } from "vitest";
 import { BrokerAvailability, hasQuorum } from "./broker-availability.ts";
 import { connectBroker } from "../nats/connection.ts";
 import { openBroker } from "./open-broker.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
 import { eventually } from "../testing/eventually.ts";
 import { openWorld, SHARDS } from "../testing/world.ts";
 
@@ -35,6 +36,22 @@ test("a broker that is away and comes back is told once each, and counts as back
   await eventually(() => expect(availability.because()).toEqual([]));
   expect(told).toEqual([["not connected to NATS"], []]);
   expect([availability.wasAwayWithin(600_000), availability.wasAwayWithin(0)]).toEqual([true, false]);
+});
+
+test("a broker whose connections are back does not count as available before its streams have answered", async () => {
+  await using world = await openWorld();
+  await using availability = new BrokerAvailability({ ...world, shards: SHARDS, everyMs: EVERY_MS });
+  const whenBack: (readonly string[])[] = [];
+  const { main, reads, bulk } = world.broker;
+  for (const connection of [main, reads, bulk])
+    watchConnection(connection, { onUp: () => whenBack.push(availability.because()) });
+  await world.server.kill("SIGKILL");
+  await eventually(() => expect(availability.because()).toEqual(["not connected to NATS"]));
+  await world.server.restart();
+  await eventually(() => expect(availability.because()).toEqual([]));
+  const away = ["not connected to NATS"];
+  const unproven = ["the log's streams have not answered since the connection is back"];
+  expect(whenBack).toEqual([away, away, unproven]);
 });
 
 test("a broker that is connected and does not answer is not available", async () => {
@@ -106,6 +123,27 @@ test("a server that comes back and refuses the credentials is told beside its ab
   expect(told[0]).toBe("not connected to NATS");
   expect(told).toContainEqual(expect.stringContaining(refused));
   expect(told.at(-1)).toBe("");
+});
+
+test("why a connection was refused once is not told of the next loss, before it is known of that", async () => {
+  await using world = await openWorld();
+  const broker = { ...world.broker, whyRefused: async () => "the server refuses the credentials" };
+  const told: string[] = [];
+  await using availability = new BrokerAvailability({
+    broker,
+    shards: SHARDS,
+    everyMs: EVERY_MS,
+    settleMs: 0,
+    onChange: (because) => told.push(because.join()),
+  });
+  for (let outages = 0; outages < 2; outages++) {
+    await world.server.kill("SIGKILL");
+    await eventually(() => expect(availability.because().join()).toContain("refuses"));
+    await world.server.restart();
+    await eventually(() => expect(availability.because()).toEqual([]));
+  }
+  const losses = told.filter((_, i) => i === 0 || told[i - 1] === "");
+  expect(losses).toEqual(["not connected to NATS", "not connected to NATS"]);
 });
 
 test("reasons that change are told once they have settled, and not before", async () => {

@@ -111,6 +111,24 @@ describe("a cache", () => {
     expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
   });
 
+  test("refuses what it is given of a log that is no event, or not the next one, and takes nothing of it", () => {
+    const log = logOf(10);
+    const cache = tailOf(log, 4);
+    const [next, second, third] = storedAfter(log, cache.lastKnownStreamSeq);
+    const noEvent = { payload: new TextEncoder().encode("forged"), streamSeq: 51, writer: "" };
+    for (const events of [
+      [next!, noEvent],
+      [next!, third!],
+      [second!, next!],
+    ])
+      expect(() => cache.acceptStored(events)).toThrow(
+        expect.objectContaining({ code: "protocol_violation" }),
+      );
+    expect(cache.lastSeq).toBe(3);
+    cache.acceptStored([next!, second!, third!]);
+    expect(cache.lastSeq).toBe(6);
+  });
+
   test("bounds the live events that it keeps, however far the feed is ahead", () => {
     const log = logOf(2_000);
     const cache = tailOf(log, 2);
