@@ -1,3 +1,4 @@
+import { randomFillSync } from "node:crypto";
 import {
   CHECKPOINTS_STREAM,
   CHECKPOINTS_SUBJECTS,
@@ -18,15 +19,18 @@ import { purgeSubject } from "../nats/stream-api.ts";
 /*
  * nats-server keeps what it has purged in the file that it lies in, 8 MiB of a stream, until nothing in that file is kept any more, or until
  * more than half of it is gone and the server syncs. But the file that is written to is never compacted, however old what was purged: in a
- * stream that is slow and never idle it stays for ever. So that file is made full, with zeros that are purged as well: then more than half of
+ * stream that is slow and never idle it stays for ever. So that file is made full, with filler that is purged as well: then more than half of
  * it is gone where little is going on, and where much is, all of it is once the retention time is over.
+ *
+ * In a cluster every replica also has the text in its stream's Raft log, which it cuts off behind a snapshot: every two to three minutes, and as
+ * soon as the log has more than 8 MiB. Large messages lie there compressed, so the filler is of random bytes: it makes the log that long.
  */
 
 /** Of all pieces: each waits 1.2 s for its answer, and one that is stored twice does no harm. */
 const TRIES = 10;
-/** Together more than a file takes; each so small that little of a file's end is left. */
+/** Together more than a file takes, and than a Raft log has without a snapshot; each so small that little of a file's end is left. */
 const PIECES = 33;
-const PIECE = new Uint8Array(256 * 1_024);
+const PIECE = randomFillSync(new Uint8Array(256 * 1_024));
 
 /** A stream with generated text, and its subjects. */
 export interface FilledStream {
@@ -49,7 +53,7 @@ export function streamsWithTextOf(generations: readonly GenerationId[]): FilledS
 
 /**
  * Makes the newest file of a stream full. Costs the broker 8 MiB, until `purgeFiller`, and as much is read again: others may do the same at once.
- * @returns where in the stream the zeros lie, up to the last of them: those too that others have put there, or were interrupted and have left
+ * @returns where in the stream the filler lies, up to the last of them: those too that others have put there, or were interrupted and have left
  * @throws RepriseError `broker_unavailable`
  */
 export async function fillStream(

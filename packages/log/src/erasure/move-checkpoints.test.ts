@@ -74,7 +74,7 @@ async function blocks(): Promise<{ name: string; holdsSecret: boolean }[]> {
   );
 }
 
-test("erased text is gone from files that were full before, and mostly of others, with the last of the zeros", async () => {
+test("erased text is gone from files that were full before, and mostly of others, with the last of the filler", async () => {
   const { broker, log } = world;
   const ref = newRef();
   const before = await storeOthers(6 * 1_024 * 1_024);

@@ -10,6 +10,10 @@ export interface NodeLayout {
   readonly monitorPort: number;
 }
 
+export function storeDirOf({ dir }: NodeLayout): string {
+  return join(dir, "store");
+}
+
 export interface NodeFiles {
   readonly config: string;
   readonly log: string;
@@ -36,7 +40,7 @@ export function encodeNodeConfig(node: NodeLayout, nodes: readonly NodeLayout[])
     max_payload: 8 * 1_024 * 1_024,
     pid_file: files.pid,
     log_file: files.log,
-    jetstream: { store_dir: join(node.dir, "store"), max_memory_store: 64 * 1_024 * 1_024 },
+    jetstream: { store_dir: storeDirOf(node), max_memory_store: 64 * 1_024 * 1_024 },
     cluster: {
       name: "reprise",
       host,

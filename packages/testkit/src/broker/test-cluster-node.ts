@@ -2,13 +2,15 @@ import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { spawnSupervised, type SupervisedProcess } from "@reprise/service";
 import { isEndingSignal, sendSignal } from "../process/send-signal.ts";
-import { encodeNodeConfig, nodeFiles, type NodeLayout } from "./test-cluster-config.ts";
+import { encodeNodeConfig, nodeFiles, type NodeLayout, storeDirOf } from "./test-cluster-config.ts";
 
 /** One nats-server of a cluster, a process of its own. Its name, its ports and its store outlive that process. */
 export interface ClusterNode {
   readonly name: string;
   readonly url: string;
   readonly port: number;
+  /** Where it keeps streams and the logs of its Raft groups. */
+  readonly storeDir: string;
   /** A new one after each restart. */
   readonly pid: number;
   /** Sends a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. When it resolves, a killed server has ended, and a stopped one stands still. */
@@ -69,6 +71,7 @@ export async function startNode(
   return {
     name: layout.name,
     url: `nats://127.0.0.1:${layout.port}`,
+    storeDir: storeDirOf(layout),
     port: layout.port,
     get pid() {
       return pid;
