@@ -68,6 +68,7 @@ function toCluster(cluster: TestCluster): WorldBroker {
   const nodes = cluster.nodes.map((node): ClusterNode => ({
     ...withDisturbance(node, disturbance),
     name: node.name,
+    storeDir: node.storeDir,
   }));
   return {
     url: cluster.url,

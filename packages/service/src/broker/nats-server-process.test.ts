@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { sendSignal } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findNatsServer } from "./find-nats-server.ts";
+import { natsServerFiles } from "./nats-server-config.ts";
 import { startNatsServer } from "./nats-server-process.ts";
 
 const DATA_DIR = fileURLToPath(new URL("../../../../.reprise", import.meta.url));
@@ -92,6 +93,17 @@ describe("a nats-server started as a child", () => {
       max_payload: 2_097_152,
     });
     expect(server.url).toBe(`nats://127.0.0.1:${server.port}`);
+  });
+
+  test("has a folder and a configuration that only its owner can read, also where others could before", async () => {
+    const storeDir = await newStore();
+    const { config } = natsServerFiles({ storeDir });
+    await writeFile(config, "{}", { mode: 0o644 });
+    await chmod(storeDir, 0o755);
+    await using server = await startNatsServer({ binary, storeDir });
+    expect(server.pid).toBeGreaterThan(0);
+    const modes = await Promise.all([storeDir, config].map(async (path) => (await stat(path)).mode & 0o777));
+    expect(modes).toEqual([0o700, 0o600]);
   });
 
   test("ends when it is stopped, and says that this was expected", async () => {
