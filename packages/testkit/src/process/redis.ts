@@ -14,11 +14,15 @@ export interface TestRedis extends AsyncDisposable {
 /**
  * Starts an empty Redis on a free port of 127.0.0.1, which keeps nothing on disk and never outlives this process.
  * @param binary default: `redis-server`, searched on PATH
+ * @param port default: a free one
  * @throws RepriseError `config_invalid` when it does not start, with what it said
  */
-export async function startRedis({ binary = "redis-server" }: { binary?: string } = {}): Promise<TestRedis> {
+export async function startRedis({
+  binary = "redis-server",
+  port: wanted,
+}: { binary?: string; port?: number } = {}): Promise<TestRedis> {
   const dir = await createTempDir("redis");
-  const port = await findFreePort();
+  const port = wanted ?? (await findFreePort());
   const settings = [
     "--bind",
     "127.0.0.1",

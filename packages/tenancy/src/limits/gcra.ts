@@ -1,0 +1,58 @@
+/**
+ * The generic cell rate algorithm, in its virtual scheduling form: a limit's whole state is its theoretical arrival time (TAT), the moment at which everything
+ * that was taken has come back. One number per limit, no timer, and no edge at which a window's whole quota is there again.
+ */
+export interface Quota {
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+export interface GcraResult {
+  /** The new theoretical arrival time. */
+  readonly tatMs: number;
+  readonly remaining: number;
+  readonly resetMs: number;
+}
+
+/** Takes units at a time; undefined when they are not there, or never will be. */
+export function takeUnits(
+  { limit, windowMs }: Quota,
+  tatMs: number | undefined,
+  units: number,
+  nowMs: number,
+): GcraResult | undefined {
+  const next = Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit;
+  return next - nowMs > windowMs ? undefined : standingAt({ limit, windowMs }, next, nowMs);
+}
+
+/** Takes units though they may not be there, or gives them back. Never more is given back than was taken. */
+export function settleUnits(
+  { limit, windowMs }: Quota,
+  tatMs: number | undefined,
+  units: number,
+  nowMs: number,
+): GcraResult {
+  const next = Math.max(Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit, nowMs);
+  return standingAt({ limit, windowMs }, next, nowMs);
+}
+
+/** After how long so many units are there; undefined when they never are. */
+export function waitForUnits(
+  { limit, windowMs }: Quota,
+  tatMs: number | undefined,
+  units: number,
+  nowMs: number,
+): number | undefined {
+  if (units > limit) return undefined;
+  const next = Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit;
+  return Math.max(0, next - nowMs - windowMs);
+}
+
+export function standingAt({ limit, windowMs }: Quota, tatMs: number | undefined, nowMs: number): GcraResult {
+  const resetMs = Math.max(0, (tatMs ?? nowMs) - nowMs);
+  const remaining = Math.max(0, Math.floor(((windowMs - resetMs) * limit) / windowMs + ROUNDING));
+  return { tatMs: tatMs ?? nowMs, remaining, resetMs };
+}
+
+/** What multiplying and dividing by `limit` may lose of a whole unit. */
+const ROUNDING = 1e-6;

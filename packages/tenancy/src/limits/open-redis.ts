@@ -1,0 +1,44 @@
+import { RepriseError } from "@reprise/protocol";
+import { Redis } from "ioredis";
+
+/** How long a limit check waits for Redis before the node decides alone. */
+const COMMAND_TIMEOUT_MS = 250;
+const CONNECT_TIMEOUT_MS = 2_000;
+/** A connection on which a command has waited for so long is made anew: its peer may be gone without a word. */
+const SOCKET_TIMEOUT_MS = 2_000;
+const MAX_RECONNECT_PAUSE_MS = 2_000;
+
+/**
+ * Opens the connection that limits are counted over. It reconnects for ever and never queues: a command while Redis is away is
+ * rejected at once.
+ * @param url `redis://` or `rediss://`, with an ACL user and password where Redis asks for them
+ * @throws RepriseError `config_invalid` for a URL that is no Redis URL; the message does not repeat it
+ */
+export function openRedis(url: string, onError: (error: unknown) => void): Redis {
+  const { protocol } = parseUrl(url);
+  if (protocol !== "redis:" && protocol !== "rediss:") throw notRedis();
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
+    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), MAX_RECONNECT_PAUSE_MS),
+    connectionName: "reprise",
+  });
+  redis.on("error", onError);
+  return redis;
+}
+
+function parseUrl(url: string): URL {
+  try {
+    return new URL(url);
+  } catch {
+    throw notRedis();
+  }
+}
+
+function notRedis(): RepriseError {
+  return new RepriseError("config_invalid", "REPRISE_REDIS_URL must be a redis:// or rediss:// URL.");
+}

@@ -1,0 +1,91 @@
+import type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./counters.ts";
+
+export interface SharedCountersOptions {
+  /** The counters of all nodes. */
+  shared: Counters;
+  /** The counters of this node, for the time in which the shared ones do not answer. */
+  local: Counters;
+  /** How many nodes divide a limit between them while the shared counters are away, this one included. */
+  nodes: () => number;
+  /** Told once when the shared counters stop answering, and once when they answer again. */
+  onAway: (error: unknown) => void;
+  onBack: () => void;
+  now?: () => number;
+}
+
+/** How long the shared counters are left alone after a failure: every call would wait for its time limit meanwhile. */
+const REST_MS = 1_000;
+
+/**
+ * Counters that all nodes share, with a stated answer for an outage: each node goes on alone with its share of every limit. No call fails, and
+ * all nodes together grant what they grant otherwise, and once more the limit at most when the outage begins: local counters know nothing
+ * of what was taken before.
+ */
+export class SharedCounters implements Counters {
+  readonly #options: SharedCountersOptions;
+  readonly #now: () => number;
+  #restsUntilMs = Number.NEGATIVE_INFINITY;
+  #isAway = false;
+
+  constructor(options: SharedCountersOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Whether this node goes on alone. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  async take(checks: readonly LimitCheck[]): Promise<Decision> {
+    const { shared, local, nodes } = this.#options;
+    const share = Math.max(1, nodes());
+    return this.#ask(
+      () => shared.take(checks),
+      () => local.take(checks.map((check) => ({ ...check, limit: shareOf(check, share) }))),
+    );
+  }
+
+  async settle(check: Omit<RateCheck, "cost">, units: number): Promise<void> {
+    const { shared, local, nodes } = this.#options;
+    const limit = Math.max(1, Math.floor(check.limit / Math.max(1, nodes())));
+    return this.#ask(
+      () => shared.settle(check, units),
+      () => local.settle({ ...check, limit }, units),
+    );
+  }
+
+  async release(leases: readonly Pick<LeaseCheck, "key" | "member">[]): Promise<void> {
+    // A lease may have been taken on either side of an outage.
+    await this.#options.local.release(leases);
+    await this.#ask(
+      () => this.#options.shared.release(leases),
+      async () => {},
+    );
+  }
+
+  async #ask<T>(shared: () => Promise<T>, local: () => Promise<T>): Promise<T> {
+    if (this.#now() < this.#restsUntilMs) return local();
+    try {
+      const answer = await shared();
+      if (this.#isAway) {
+        this.#isAway = false;
+        this.#options.onBack();
+      }
+      return answer;
+    } catch (error) {
+      this.#restsUntilMs = this.#now() + REST_MS;
+      if (!this.#isAway) {
+        this.#isAway = true;
+        this.#options.onAway(error);
+      }
+      return local();
+    }
+  }
+}
+
+/** A call that the whole limit has room for is possible alone too, however many nodes there are. */
+function shareOf(check: LimitCheck, nodes: number): number {
+  const share = Math.max(1, Math.floor(check.limit / nodes));
+  return check.kind === "rate" && check.cost <= check.limit ? Math.max(share, check.cost) : share;
+}
