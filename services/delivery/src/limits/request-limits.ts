@@ -1,0 +1,177 @@
+import { type GenerationRef, RepriseError, type Usage } from "@reprise/protocol";
+import {
+  type Counters,
+  type Decision,
+  HeldLeases,
+  type LeaseCheck,
+  type LimitCheck,
+  type LimitUse,
+  type Principal,
+  type RateCheck,
+  toLimitChecks,
+  toRateLimitHeaders,
+} from "@reprise/tenancy";
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+export interface RequestLimitsOptions {
+  counters: Counters;
+  /** Called with the name of the limit that refused a call. */
+  onRefused: (limit: string) => void;
+  onError: (error: unknown) => void;
+  now?: () => number;
+}
+
+/** What a generation without `max_output_tokens` reserves. */
+const DEFAULT_RESERVATION = 1_024;
+
+/** Generations whose reservations are remembered; beyond that the oldest is settled as if it had used what it reserved. */
+const MAX_RESERVATIONS = 100_000;
+
+/** What a generation that this node created has reserved, until it has ended. */
+interface Reservation {
+  readonly checks: readonly RateCheck[];
+  readonly units: number;
+  readonly atMs: number;
+}
+
+/**
+ * Counts calls against their tenant's limits, and ends what they hold. A call is one round trip to the counters, and none where the
+ * tenant has no limit that it touches; an event costs nothing.
+ */
+export class RequestLimits implements AsyncDisposable {
+  readonly #options: RequestLimitsOptions;
+  readonly #held: HeldLeases;
+  readonly #now: () => number;
+  readonly #counted = new WeakSet<FastifyRequest>();
+  readonly #reservations = new Map<string, Reservation>();
+
+  constructor(options: RequestLimitsOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.#held = new HeldLeases(options.counters, { onError: options.onError });
+  }
+
+  /** Generations and streams that hold a share of a limit. */
+  get held(): number {
+    return this.#held.size;
+  }
+
+  /** Whether a call was counted, or refused. */
+  isCounted(request: FastifyRequest): boolean {
+    return this.#counted.has(request);
+  }
+
+  /**
+   * Counts a call and what it takes beside, all or nothing, and says in the answer's headers where its limits stand.
+   * @throws RepriseError `limit_exceeded` with the limit's name; `invalid_request` where the call asks for more than the limit ever grants
+   */
+  async count(
+    [request, reply]: readonly [FastifyRequest, FastifyReply],
+    principal: Principal,
+    use: LimitUse = {},
+  ): Promise<void> {
+    this.#counted.add(request);
+    const checks = this.#checksOf(request, principal, { requests: 1, ...use });
+    if (checks.length === 0) return;
+    const decision = await this.#options.counters.take(checks);
+    void reply.headers(toRateLimitHeaders(decision) ?? {});
+    if (decision.refused) throw this.#refusal(decision.refused);
+    const leases = checks.filter(isLease);
+    if (use.reader !== undefined) this.#held.keep(use.reader, leases.filter(({ member }) => member === use.reader));
+    if (use.generation !== undefined) {
+      this.#held.keep(use.generation, leases.filter(({ member }) => member === use.generation));
+      const tokens = checks.filter(isRate).filter(({ name }) => name.endsWith(TOKENS));
+      if (tokens.length > 0) this.#reserve(use.generation, tokens, use.tokens ?? 0);
+    }
+  }
+
+  /** Counts what a reader is replayed. It is not refused for it: the next one is. */
+  replayed(request: FastifyRequest, principal: Principal, bytesOf: () => number): void {
+    const checks = this.#checksOf(request, principal, { replayBytes: 0 }).filter(isRate);
+    if (checks.length === 0) return;
+    const bytes = bytesOf();
+    if (bytes <= 0) return;
+    for (const check of checks) this.#options.counters.settle(check, bytes).catch(this.#options.onError);
+  }
+
+  /** A stream has ended. */
+  left(reader: string): void {
+    this.#held.release(reader);
+  }
+
+  /** A generation has ended, here or elsewhere. What it reserved and did not use is there again. */
+  ended({ generation }: Pick<GenerationRef, "generation">, usage: Usage | undefined): void {
+    this.#held.release(generation);
+    const reservation = this.#reservations.get(generation);
+    if (!reservation) return;
+    this.#reservations.delete(generation);
+    const used = usage ? usage.input_tokens + usage.output_tokens : 0;
+    const { checks, units, atMs } = reservation;
+    const elapsedMs = this.#now() - atMs;
+    for (const check of checks)
+      this.#options.counters
+        .settle(check, unsettled({ units, used, elapsedMs, windowMs: check.windowMs }))
+        .catch(this.#options.onError);
+  }
+
+  #reserve(generation: string, checks: readonly RateCheck[], units: number): void {
+    this.#reservations.set(generation, { checks, units, atMs: this.#now() });
+    if (this.#reservations.size <= MAX_RESERVATIONS) return;
+    const [oldest] = this.#reservations.keys();
+    if (oldest !== undefined) this.#reservations.delete(oldest);
+  }
+
+  #checksOf(request: FastifyRequest, principal: Principal, use: LimitUse): readonly LimitCheck[] {
+    const { limits, tenant, keyId, endUser } = principal;
+    return limits ? toLimitChecks(limits, { tenant, keyId, endUser, address: request.ip }, use) : [];
+  }
+
+  #refusal({ check, retryAfterMs }: NonNullable<Decision["refused"]>): RepriseError {
+    this.#options.onRefused(check.name);
+    if (retryAfterMs === undefined && check.kind === "rate") {
+      const message = `The call takes ${check.cost} of ${check.name}, whose limit is ${check.limit}.`;
+      return new RepriseError("invalid_request", message, { param: check.name });
+    }
+    const every = check.kind === "rate" ? ` in ${check.windowMs / 1_000} s` : " at a time";
+    const message = `The limit ${check.name} is reached: ${check.limit}${every}.`;
+    return new RepriseError("limit_exceeded", message, { param: check.name, retryAfterMs });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#held[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * What is left to count of a generation that has ended. Reserved units come back by themselves while it runs: only the rest of those that it
+ * did not use is given back. What it used beyond them is owed.
+ */
+export function unsettled({
+  units,
+  used,
+  elapsedMs,
+  windowMs,
+}: {
+  units: number;
+  used: number;
+  elapsedMs: number;
+  windowMs: number;
+}): number {
+  if (used >= units) return used - units;
+  return -Math.floor((units - used) * Math.max(0, 1 - elapsedMs / windowMs));
+}
+
+const TOKENS = ".tokens_per_minute";
+
+/** What a create reserves of tokens. */
+export function reservationOf(request: { readonly max_output_tokens?: number | undefined }): number {
+  return request.max_output_tokens ?? DEFAULT_RESERVATION;
+}
+
+function isLease(check: LimitCheck): check is LeaseCheck {
+  return check.kind === "lease";
+}
+
+function isRate(check: LimitCheck): check is RateCheck {
+  return check.kind === "rate";
+}
