@@ -23,6 +23,7 @@ export { JobMemory } from "./jobs/job-memory.ts";
 export { type Job, type Puller, pullJobs } from "./jobs/pull-jobs.ts";
 export { holdLeases } from "./leases/leases.ts";
 export { headOf } from "./append/log-head.ts";
+export { announceEnd, subscribeEnds } from "./append/ends.ts";
 export { announceEventBehindEnd, subscribeEventsBehindEnds } from "./moderation/events-behind-ends.ts";
 export { subscribeLive } from "./read/live-feed.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";

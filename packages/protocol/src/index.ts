@@ -71,5 +71,6 @@ export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdra
 export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";
 export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";
+export { parseUsage } from "./event/parse-usage.ts";
 export { isKnownEvent } from "./event/known-event.ts";
 export { eventSchema } from "./event/event.ts";

@@ -35,3 +35,9 @@ export {
   type TokenAuthority,
   verifyStreamToken,
 } from "./tokens/verify-stream-token.ts";
+export type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./limits/counters.ts";
+export { HeldLeases } from "./limits/held-leases.ts";
+export { MemoryCounters } from "./limits/memory-counters.ts";
+export { openCounters, type OpenCounters } from "./limits/open-counters.ts";
+export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
+export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";

@@ -16,6 +16,7 @@ const NAMES = [
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",
   "REPRISE_CLASSIFIERS_FILE",
+  "REPRISE_REDIS_URL",
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_REQUEST_MEMORY_MB",
@@ -51,6 +52,8 @@ export interface DeliverySettings {
   maxConnectionsPerAddress: number;
   /** Bytes of request bodies that this node works on at a time. */
   requestBytes: number;
+  /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
+  redisUrl: string | undefined;
   /** Whether health and metrics are answered beside the API; otherwise they have a port of their own. */
   servesOps: boolean;
   /** Origins whose pages may call the API; `*` for any. */
@@ -66,6 +69,7 @@ type SettingName =
   | "HUB_MEMORY_MB"
   | "MAX_CONNECTIONS_PER_ADDRESS"
   | "REQUEST_MEMORY_MB"
+  | "REDIS_URL"
   | "OPS_PORT"
   | "CORS_ORIGINS";
 
@@ -80,6 +84,7 @@ export function toDeliverySettings(
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
     maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
+    redisUrl: env.REPRISE_REDIS_URL,
     servesOps: env.REPRISE_OPS_PORT === undefined,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
   };

@@ -109,13 +109,20 @@ export async function buildServer({
   });
 
   app.setErrorHandler(async (thrown, request, reply) => {
-    const error = toProblem(thrown);
+    const error = await countRefused([request, reply], toProblem(thrown));
     const hasLeft = request.raw.destroyed && !request.raw.complete;
     if (hasLeft) context.logger.debug({ request: request.id }, "a client left before its request was whole");
     else if (error.code === "internal")
       context.logger.error({ err: error.cause, request: request.id }, "a request failed");
     await sendProblem(reply, error, discardBody(request.raw, Math.min(DISCARD_MS, arrivalMs)));
   });
+  /** A call that was refused before its route could count it counts all the same. */
+  const countRefused = async (call: readonly [FastifyRequest, FastifyReply], error: RepriseError) => {
+    const [request] = call;
+    const principal = context.authentication.findPrincipal(request);
+    if (!principal || context.limits.isCounted(request)) return error;
+    return context.limits.count(call, principal).then(() => error, toProblem);
+  };
   app.setNotFoundHandler((request) => {
     throw notFound(request);
   });
@@ -123,16 +130,19 @@ export async function buildServer({
     origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
     methods: ["GET", "POST"],
     allowedHeaders: ALLOWED_HEADERS,
-    exposedHeaders: [GENERATION_ID_HEADER, "Location", "Retry-After"],
+    exposedHeaders: [GENERATION_ID_HEADER, "Location", "Retry-After", "RateLimit", "RateLimit-Policy"],
     maxAge: 86_400,
     strictPreflight: false,
   });
   // After CORS, so that pages can read a refusal; before a byte of the body is read.
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
     context.authentication.admit(request);
     if (request.is404) throw notFound(request);
     assertKnownExpectation(request);
+    const principal = context.authentication.findPrincipal(request);
+    if (principal && !request.routeOptions.config.countsItself)
+      await context.limits.count([request, reply], principal);
   });
   app.addHook("preParsing", async (request, { raw }) => {
     const principal = context.authentication.findPrincipal(request);

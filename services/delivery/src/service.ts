@@ -1,11 +1,13 @@
 import { retry, Semaphore } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
+  announceEnd,
   createAuditClient,
   createGenerationLog,
   createRuleSetStore,
   createWriterName,
   Hub,
+  subscribeEnds,
   subscribeErasures,
   subscribeEventsBehindEnds,
 } from "@reprise/log";
@@ -17,9 +19,10 @@ import {
   type Logger,
   type Metrics,
 } from "@reprise/service";
-import type { TenantDirectory } from "@reprise/tenancy";
+import { openCounters, type TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./http/auth.ts";
 import type { DeliverySettings } from "./config.ts";
+import { RequestLimits } from "./limits/request-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
 import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import { recordUnjudged } from "./review/record-unjudged.ts";
@@ -86,6 +89,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const {
     maxConnectionsPerAddress,
     requestBytes,
+    redisUrl,
     servesOps,
     arrivalMs,
     retentionMs,
@@ -153,6 +157,21 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
   metrics.observe("reprise_request_bytes", () => bodies.bytes);
+  const counters = openCounters({
+    redisUrl,
+    node,
+    onAway: (error) =>
+      logger.warn({ err: error }, "Redis does not answer: this node grants its share of each limit"),
+    onBack: () => logger.info("Redis answers again: limits are counted over all nodes"),
+  });
+  const limited = metrics.counter("reprise_limits_exceeded_total");
+  const limits = new RequestLimits({
+    counters: counters.counters,
+    onRefused: (limit) => limited.inc({ limit }),
+    onError,
+  });
+  metrics.observe("reprise_limits_local", () => Number(counters.isAway));
+  const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
   const refusedConnections = metrics.counter("reprise_connections_refused_total");
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   const onRefused = () => {
@@ -186,6 +205,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       audit,
       readers,
       bodies,
+      limits,
       shards,
       hasModel: (model) => names.models.has(model),
       classifiers: () => names.classifiers,
@@ -205,7 +225,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     log,
     logger,
     leaseMs: readerLeaseMs,
-    onEnded: (reason) => reaped.inc({ reason }),
+    onEnded(reason, ref) {
+      reaped.inc({ reason });
+      announceEnd(broker.main, ref);
+    },
   });
   const lostJobs = new LostJobs({ broker, log, logger, openCaches: () => hub.openCaches });
 
@@ -230,6 +253,9 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
     erasures.unsubscribe();
     lateEvents.unsubscribe();
+    ends.unsubscribe();
+    await limits[Symbol.asyncDispose]();
+    await counters[Symbol.asyncDispose]();
     hub.close();
   };
   return {

@@ -48,6 +48,8 @@ export const ERROR_CATALOGUE = {
   review_not_found: { retryable: false },
   /** The review was decided otherwise already. */
   review_conflict: { retryable: false },
+  /** A limit of the tenant, the key, the end user or the address is reached: nothing was done. `param` is the limit's name. */
+  limit_exceeded: { retryable: true },
   // The platform can't answer now.
   /** This node is shutting down; another node, or this one later, will answer. */
   draining: { retryable: true },

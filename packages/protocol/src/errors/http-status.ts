@@ -36,6 +36,8 @@ export function toHttpStatus(code: ErrorCode): number {
       return 413;
     case "unsupported_media_type":
       return 415;
+    case "limit_exceeded":
+      return 429;
     case "draining":
     case "overloaded":
     case "broker_unavailable":

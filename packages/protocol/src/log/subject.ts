@@ -193,6 +193,18 @@ export function parseYieldSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "yield", "a subject to ask for a log");
 }
 
+/** Where nodes hear that a generation has ended. */
+export function endSubject({ tenant, generation }: GenerationRef): string {
+  return `end.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+export const END_SUBJECTS = "end.*.*.*";
+
+/** @throws RepriseError `protocol_violation` when the subject is not one that `endSubject` makes */
+export function parseEndSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "end", "an end's subject");
+}
+
 /** @throws RepriseError `protocol_violation` when the subject is not one that `logSubject` makes */
 export function parseLogSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "gen", "a log's subject");

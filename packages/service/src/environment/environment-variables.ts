@@ -82,7 +82,7 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_REDIS_URL: optional(
     url("redis", "rediss"),
-    "Redis for limits shared between processes; not used yet.",
+    "Redis, in which limits are counted over all delivery nodes; without it each node counts alone. `rediss://` for TLS; the URL may contain `user:password@`.",
   ),
   REPRISE_MODELS_FILE: optional(
     text(),

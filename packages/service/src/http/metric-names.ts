@@ -44,6 +44,15 @@ export const METRICS = {
     kind: "counter",
     help: "Requests refused because their tenant had too many bytes of requests under way.",
   },
+  reprise_limits_exceeded_total: {
+    kind: "counter",
+    labels: ["limit"],
+    help: "Calls refused because a limit of their tenant was reached.",
+  },
+  reprise_limits_local: {
+    kind: "gauge",
+    help: "1 while Redis does not answer and this delivery node grants its share of each limit; otherwise 0.",
+  },
   reprise_job_bytes: {
     kind: "gauge",
     help: "Bytes of the requests of the generations that this worker runs.",

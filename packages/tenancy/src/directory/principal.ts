@@ -1,4 +1,5 @@
 import type { GenerationId, Policy, TenantId } from "@reprise/protocol";
+import type { TenantLimits } from "../limits/tenant-limits.ts";
 import type { Role } from "../records/roles.ts";
 
 /** Whom a bearer token stands for, and what it may do. */
@@ -11,6 +12,8 @@ export interface Principal {
   readonly policy: Policy;
   /** The models that requests may name. Undefined: all. */
   readonly models?: ReadonlySet<string> | undefined;
+  /** The tenant's limits. Undefined: none. */
+  readonly limits?: TenantLimits | undefined;
   /** The API key's id; of a stream token, the id of the key that signed it. */
   readonly keyId: string;
   /** From then on it is refused: milliseconds since 1970, Infinity for never. */

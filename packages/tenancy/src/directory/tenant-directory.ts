@@ -116,6 +116,7 @@ function principalOf(entry: Entry): Principal {
     holder: key.holder,
     policy: tenant.policy,
     models: tenant.models,
+    limits: tenant.limits,
     keyId: key.id,
     expiresAtMs: key.expiresAtMs,
   };

@@ -3,6 +3,7 @@ import { modelName, parseConfigFile } from "@reprise/service";
 import * as z from "zod";
 import { keyRecordSchema, MAX_KEYS, timeSchema } from "./key-record.ts";
 import { tenantPolicySchema } from "./tenant-policy.ts";
+import { tenantLimitsSchema } from "../limits/tenant-limits.ts";
 import { MAX_REVOCATIONS, MAX_SIGNING_KEYS, revocationSchema, signingKeySchema } from "./token-records.ts";
 
 /*
@@ -54,6 +55,8 @@ export const tenantSettings = {
   audit: auditSchema.default({}),
   /** The models that requests may name. Absent: all. */
   models: modelsSchema.optional(),
+  /** Absent: none. */
+  limits: tenantLimitsSchema.optional(),
   /** The origins whose pages may call the API for this tenant. Absent: those of `REPRISE_CORS_ORIGINS`. */
   cors_origins: originsSchema.optional(),
 };

@@ -1,6 +1,7 @@
 import type { Policy, TenantId } from "@reprise/protocol";
 import { defaultKeyName, keyIdOf, type KeyRecord } from "./key-record.ts";
 import { type Role, roleSet } from "./roles.ts";
+import type { TenantLimits } from "../limits/tenant-limits.ts";
 import { RECORD_VERSION, type TenantRecord } from "./tenant-record.ts";
 import type { Revocation, SigningKey } from "./token-records.ts";
 
@@ -32,18 +33,23 @@ export interface TenantConfig {
   readonly audit: AuditRetention;
   /** The models that requests may name. Undefined: all. */
   readonly models?: ReadonlySet<string>;
+  /** What all calls of the tenant together may take. Undefined: no limit. */
+  readonly limits?: TenantLimits;
   readonly corsOrigins?: readonly string[];
   readonly signingKeys: readonly SigningKey[];
   readonly revocations: readonly Revocation[];
 }
 
 /** What a tenants file and a record have in common. */
-export type TenantSource = Pick<TenantRecord, "id" | "policy" | "audit" | "models" | "cors_origins"> & {
+export type TenantSource = Pick<
+  TenantRecord,
+  "id" | "policy" | "audit" | "models" | "limits" | "cors_origins"
+> & {
   readonly keys: readonly Omit<KeyRecord, "created_at" | "prefix">[];
 } & Partial<Pick<TenantRecord, "signing_keys" | "revocations">>;
 
 export function toTenant(source: TenantSource): TenantConfig {
-  const { id, keys, policy, audit, models, cors_origins, signing_keys, revocations } = source;
+  const { id, keys, policy, audit, models, limits, cors_origins, signing_keys, revocations } = source;
   const { min_days: minDays = 0, max_days: maxDays } = audit;
   return {
     id,
@@ -51,6 +57,7 @@ export function toTenant(source: TenantSource): TenantConfig {
     policy,
     audit: { minDays, ...(maxDays !== undefined && { maxDays }) },
     ...(models && { models: new Set(models) }),
+    ...(limits && { limits }),
     ...(cors_origins && { corsOrigins: cors_origins }),
     signingKeys: signing_keys ?? [],
     revocations: revocations ?? [],
@@ -59,7 +66,7 @@ export function toTenant(source: TenantSource): TenantConfig {
 
 /** The record of a tenant that comes from the tenants file. */
 export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord {
-  const { id, keys, policy, audit, models, corsOrigins, signingKeys, revocations } = tenant;
+  const { id, keys, policy, audit, models, limits, corsOrigins, signingKeys, revocations } = tenant;
   return {
     version: RECORD_VERSION,
     id,
@@ -67,6 +74,7 @@ export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord 
     policy,
     audit: { min_days: audit.minDays, ...(audit.maxDays !== undefined && { max_days: audit.maxDays }) },
     ...(models && { models: [...models] }),
+    ...(limits && { limits }),
     ...(corsOrigins && { cors_origins: [...corsOrigins] }),
     keys: keys.map(({ holder, sha256, roles, expiresAtMs }) => ({
       name: holder,

@@ -22,6 +22,7 @@ function create(log: GenerationLog, options: Partial<CreateOptions> = {}) {
     request: REQUEST,
     idempotencyKey: undefined,
     joinOnly: false,
+    admit: async () => {},
     traceparent: undefined,
     now: new Date(0),
     connection: platform.broker.main,

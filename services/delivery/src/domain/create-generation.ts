@@ -37,6 +37,11 @@ export interface CreateOptions {
   idempotencyKey: string | undefined;
   /** Whether the caller resumes: there must be something to join, and nothing is created. */
   joinOnly: boolean;
+  /**
+   * Called once, when everything that was sent is valid and before anything is stored, with the generation that is to be created; with
+   * nothing when there is one to join. What it throws is the answer.
+   */
+  admit: (created: GenerationRef | undefined) => Promise<void>;
   traceparent: string | undefined;
   now: Date;
   /** Carries the live feed. */
@@ -75,8 +80,11 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const ref: GenerationRef = { tenant, generation };
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
-    if (first)
-      return { ref, requested: assertSameRequest(toRequested(first.payload), request), joined: true, first };
+    if (first) {
+      const requested = assertSameRequest(toRequested(first.payload), request);
+      await options.admit(undefined);
+      return { ref, requested, joined: true, first };
+    }
   }
   if (joinOnly) {
     throw new RepriseError(
@@ -91,6 +99,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const moderation = await prepareModeration(ruleSets, tenant, policies);
   const { requested, payload } = encodeRequested(ref, options, moderation);
+  await options.admit(ref);
   options.onCreating?.(ref);
   const { duplicate } = await enqueueJob(log.publish, {
     model: request.model,

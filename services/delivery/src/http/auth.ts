@@ -8,6 +8,8 @@ declare module "fastify" {
     roles?: readonly [Role, ...Role[]];
     /** Whether the call needs no key: health, metrics, and a browser's preflight. */
     isOpen?: boolean;
+    /** Whether the route counts its calls itself, together with what they take beside. */
+    countsItself?: boolean;
     /** False where no page may read the answer. */
     cors?: false;
   }

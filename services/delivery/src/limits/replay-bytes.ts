@@ -5,7 +5,10 @@ const VIEW_BYTES = 64 * 1_024;
 /**
  * How many bytes of frames a reader is behind when it comes. Events that are not in memory any more count as large as the others on average.
  */
-export function replayBytes(cache: Pick<GenerationCache, "frames" | "shownSeq" | "view">, fromSeq: number): number {
+export function replayBytes(
+  cache: Pick<GenerationCache, "frames" | "shownSeq" | "view">,
+  fromSeq: number,
+): number {
   const { firstSeq } = cache.frames;
   const keptFrom = Math.max(fromSeq, firstSeq);
   const kept = bytesFrom(cache, keptFrom);

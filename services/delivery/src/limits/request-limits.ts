@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type GenerationRef, RepriseError, type Usage } from "@reprise/protocol";
 import {
   type Counters,
@@ -20,6 +21,18 @@ export interface RequestLimitsOptions {
   onError: (error: unknown) => void;
   now?: () => number;
 }
+
+export interface CreateUse {
+  /** Whom the generation is for, where the request says so. */
+  readonly endUser: string | undefined;
+  /** The generation to create; undefined where one is joined. */
+  readonly generation: string | undefined;
+  readonly tokens: number;
+  /** Whether the answer is the stream. */
+  readonly isStream: boolean;
+}
+
+export type Call = readonly [FastifyRequest, FastifyReply];
 
 /** What a generation without `max_output_tokens` reserves. */
 const DEFAULT_RESERVATION = 1_024;
@@ -65,24 +78,66 @@ export class RequestLimits implements AsyncDisposable {
    * Counts a call and what it takes beside, all or nothing, and says in the answer's headers where its limits stand.
    * @throws RepriseError `limit_exceeded` with the limit's name; `invalid_request` where the call asks for more than the limit ever grants
    */
-  async count(
-    [request, reply]: readonly [FastifyRequest, FastifyReply],
-    principal: Principal,
-    use: LimitUse = {},
-  ): Promise<void> {
+  async count([request, reply]: Call, principal: Principal, use: LimitUse = {}): Promise<void> {
     this.#counted.add(request);
     const checks = this.#checksOf(request, principal, { requests: 1, ...use });
     if (checks.length === 0) return;
     const decision = await this.#options.counters.take(checks);
-    void reply.headers(toRateLimitHeaders(decision) ?? {});
+    void reply.headers({ ...toRateLimitHeaders(decision) });
     if (decision.refused) throw this.#refusal(decision.refused);
     const leases = checks.filter(isLease);
-    if (use.reader !== undefined) this.#held.keep(use.reader, leases.filter(({ member }) => member === use.reader));
+    if (use.reader !== undefined)
+      this.#held.keep(
+        use.reader,
+        leases.filter(({ member }) => member === use.reader),
+      );
     if (use.generation !== undefined) {
-      this.#held.keep(use.generation, leases.filter(({ member }) => member === use.generation));
+      this.#held.keep(
+        use.generation,
+        leases.filter(({ member }) => member === use.generation),
+      );
       const tokens = checks.filter(isRate).filter(({ name }) => name.endsWith(TOKENS));
       if (tokens.length > 0) this.#reserve(use.generation, tokens, use.tokens ?? 0);
     }
+  }
+
+  /** Counts a reader; a stream holds its share until its answer has ended. */
+  async attach(
+    [request, reply]: Call,
+    principal: Principal,
+    { isStream, waits }: { isStream: boolean; waits: boolean },
+  ): Promise<void> {
+    await this.count([request, reply], principal, {
+      replayBytes: 0,
+      ...((isStream || waits) && { attaches: 1 }),
+      ...(isStream && { reader: this.#openReader(reply) }),
+    });
+  }
+
+  /** Counts a create: of a new generation what it may use, of one that is joined the call alone. */
+  async create(
+    [request, reply]: Call,
+    principal: Principal,
+    { endUser = principal.endUser, generation, tokens, isStream }: CreateUse,
+  ): Promise<void> {
+    await this.count(
+      [request, reply],
+      { ...principal, endUser },
+      {
+        ...(isStream && { attaches: 1, reader: this.#openReader(reply) }),
+        ...(generation !== undefined && { generation, tokens }),
+      },
+    );
+  }
+
+  /** A create has found that another one with the same Idempotency-Key was first, whose reservation stays: its own is given back. */
+  joined({ generation }: GenerationRef, tokens: number): void {
+    const reservation = this.#reservations.get(generation);
+    if (!reservation) return;
+    const units = reservation.units - tokens;
+    if (units > 0) this.#reservations.set(generation, { ...reservation, units });
+    else this.#reservations.delete(generation);
+    this.#settle(reservation.checks, () => -tokens);
   }
 
   /** Counts what a reader is replayed. It is not refused for it: the next one is. */
@@ -91,34 +146,41 @@ export class RequestLimits implements AsyncDisposable {
     if (checks.length === 0) return;
     const bytes = bytesOf();
     if (bytes <= 0) return;
-    for (const check of checks) this.#options.counters.settle(check, bytes).catch(this.#options.onError);
+    this.#settle(checks, () => bytes);
   }
 
-  /** A stream has ended. */
-  left(reader: string): void {
-    this.#held.release(reader);
-  }
-
-  /** A generation has ended, here or elsewhere. What it reserved and did not use is there again. */
+  /** A generation has ended, here or elsewhere. What it reserved and did not use is there again, where its usage is known. */
   ended({ generation }: Pick<GenerationRef, "generation">, usage: Usage | undefined): void {
     this.#held.release(generation);
     const reservation = this.#reservations.get(generation);
     if (!reservation) return;
     this.#reservations.delete(generation);
-    const used = usage ? usage.input_tokens + usage.output_tokens : 0;
+    if (!usage) return;
+    const used = (usage.input_tokens ?? 0) + usage.output_tokens;
     const { checks, units, atMs } = reservation;
     const elapsedMs = this.#now() - atMs;
+    this.#settle(checks, ({ windowMs }) => unsettled({ units, used, elapsedMs, windowMs }));
+  }
+
+  #settle(checks: readonly RateCheck[], unitsOf: (check: RateCheck) => number): void {
     for (const check of checks)
-      this.#options.counters
-        .settle(check, unsettled({ units, used, elapsedMs, windowMs: check.windowMs }))
-        .catch(this.#options.onError);
+      this.#options.counters.settle(check, unitsOf(check)).catch(this.#options.onError);
   }
 
   #reserve(generation: string, checks: readonly RateCheck[], units: number): void {
-    this.#reservations.set(generation, { checks, units, atMs: this.#now() });
+    // Two creates with one Idempotency-Key at once have both reserved.
+    const others = this.#reservations.get(generation)?.units ?? 0;
+    this.#reservations.set(generation, { checks, units: units + others, atMs: this.#now() });
     if (this.#reservations.size <= MAX_RESERVATIONS) return;
     const [oldest] = this.#reservations.keys();
     if (oldest !== undefined) this.#reservations.delete(oldest);
+  }
+
+  /** @returns a name for the stream that an answer is, which is over when the connection has closed or the answer was sent */
+  #openReader(reply: FastifyReply): string {
+    const reader = randomUUID();
+    reply.raw.once("close", () => this.#held.release(reader));
+    return reader;
   }
 
   #checksOf(request: FastifyRequest, principal: Principal, use: LimitUse): readonly LimitCheck[] {

@@ -10,7 +10,7 @@ import {
   readQueueEnd,
   watchConnection,
 } from "@reprise/log";
-import { jobSubject, toRepriseError } from "@reprise/protocol";
+import { type GenerationRef, jobSubject, toRepriseError } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { execute } from "./execute.ts";
 import { ObservationWindow } from "./observation-window.ts";
@@ -25,7 +25,7 @@ export interface ReaperOptions {
   /** For how long a presence record with readers counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
   /** Called for each generation that this reaper has ended. */
-  onEnded: (reason: ReapReason) => void;
+  onEnded: (reason: ReapReason, ref: GenerationRef) => void;
 }
 
 /** Between two sweeps; with a short lease a part of it, for the broker must be heard within each. */
@@ -173,7 +173,7 @@ export class Reaper {
   readonly #onEnded = (reason: ReapReason, { job }: WatchedJob): void => {
     const { logger, onEnded } = this.#options;
     logger.info({ generation: job.ref.generation, reason }, "a generation was ended by the reaper");
-    onEnded(reason);
+    onEnded(reason, job.ref);
   };
 
   #interrupted(thrown: unknown): void {

@@ -2,6 +2,7 @@ import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@rep
 import type { Logger } from "@reprise/service";
 import type { Authentication } from "../http/auth.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
@@ -14,6 +15,7 @@ export interface RouteContext {
   readonly audit: AuditClient;
   readonly readers: ReaderRegistry;
   readonly bodies: RequestBodies;
+  readonly limits: RequestLimits;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;

@@ -1,4 +1,4 @@
-import type { NewLog } from "@reprise/log";
+import type { GenerationCache, NewLog } from "@reprise/log";
 import { encodeCursor, type GenerationRef, LIMITS, parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -6,6 +6,7 @@ import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.t
 import { type Caller, callerOf } from "../readers/delivery-marks/caller.ts";
 import { ConnectionRecord } from "../readers/delivery-marks/connection-record.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
+import { replayBytes } from "../limits/replay-bytes.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { readEventPage } from "../domain/event-page.ts";
 import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume-cursor.ts";
@@ -25,7 +26,7 @@ const querySchema = z.strictObject({
 });
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
-  const config = { roles: ["read", "audit"] } as const;
+  const config = { roles: ["read", "audit"], countsItself: true } as const;
   app.get<{ Params: { id: string } }>("/v1/generations/:id/events", { config }, async (request, reply) => {
     const principal = context.authentication.principalOf(request);
     const caller = callerOf(request, principal);
@@ -35,6 +36,9 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const lastEventId = request.headers["last-event-id"]?.toString();
     const resume = requestedCursor(lastEventId, after);
     const isStream = type === "text/event-stream";
+    await context.limits.attach([request, reply], principal, { isStream, waits: wait > 0 });
+    const onAttach = (cache: GenerationCache, fromSeq: number) =>
+      context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
     const start = { ...resume, withRequest: original && !lastEventId && !after };
     const log = { audit: context.audit, ref, original };
     return withArchiveFallback({
@@ -42,8 +46,8 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
       original,
       live: () =>
         isStream
-          ? streamEvents(context, reply, { ref, resume, status: 200, caller })
-          : sendLivePage(context, reply, { ref, resume, caller, wait, limit }),
+          ? streamEvents(context, reply, { ref, resume, status: 200, caller, onAttach })
+          : sendLivePage(context, reply, { ref, resume, caller, wait, limit, onAttach }),
       archived: () =>
         isStream
           ? streamReplay(context, reply, { log, start })
@@ -62,15 +66,18 @@ export interface LiveRead {
   readonly ref: GenerationRef;
   readonly resume: ResumePoint;
   readonly caller: Caller;
+  /** Called with the first event that the reader is to get. */
+  readonly onAttach: (cache: GenerationCache, fromSeq: number) => void;
 }
 
 async function sendLivePage(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, caller, wait, limit }: LiveRead & { wait: number; limit: number },
+  { ref, resume, caller, wait, limit, onAttach }: LiveRead & { wait: number; limit: number },
 ): Promise<FastifyReply> {
   const cache = await context.hub.open(ref);
   const fromSeq = await resumeFrom(context.hub, cache, resume);
+  onAttach(cache, fromSeq);
   const gone = new AbortController();
   if (reply.raw.destroyed) gone.abort();
   reply.raw.on("close", () => gone.abort());
@@ -93,13 +100,14 @@ async function sendLivePage(
 export async function streamEvents(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, status, caller, begun }: LiveRead & { status: number; begun?: NewLog | undefined },
+  { ref, resume, status, caller, onAttach, begun }: LiveRead & { status: number; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
   const { hub, readers, logger } = context;
   const cache = await hub.open(ref, begun);
   const nextSeq = await resumeFrom(hub, cache, resume);
   await assertKept(hub, cache, nextSeq);
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
+  onAttach(cache, nextSeq);
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
   const stream = new LiveStream({

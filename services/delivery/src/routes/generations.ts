@@ -12,7 +12,7 @@ import {
   START,
   Transcript,
 } from "@reprise/protocol";
-import { type BufferedFeed, bufferLiveFeed } from "@reprise/log";
+import { announceEnd, type BufferedFeed, bufferLiveFeed, type GenerationCache } from "@reprise/log";
 import type { Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
@@ -24,6 +24,8 @@ import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
+import { replayBytes } from "../limits/replay-bytes.ts";
+import { reservationOf } from "../limits/request-limits.ts";
 import { requestedCursor } from "../domain/resume-cursor.ts";
 import { toGeneration } from "../domain/to-generation.ts";
 import type { RouteContext } from "./context.ts";
@@ -44,66 +46,81 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
   const { authentication, log, audit, ruleSets, shards, hasModel, logger } = context;
   const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
 
-  app.post("/v1/generations", { config: { roles: ["create"] } }, async (request, reply) => {
-    using _ = context.bodies.keep(request.raw);
-    const principal = authentication.principalOf(request);
-    const { tenant, policy } = principal;
-    const caller = callerOf(request, principal);
-    parseWith(noQuery, request.query, "query");
-    const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
-    if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
-    const body = parseGenerationRequest(request.body);
-    if (!hasModel(body.model)) {
-      throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
-        param: "model",
+  app.post(
+    "/v1/generations",
+    { config: { roles: ["create"], countsItself: true } },
+    async (request, reply) => {
+      using _ = context.bodies.keep(request.raw);
+      const principal = authentication.principalOf(request);
+      const { tenant, policy } = principal;
+      const caller = callerOf(request, principal);
+      parseWith(noQuery, request.query, "query");
+      const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
+      if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
+      const body = parseGenerationRequest(request.body);
+      if (!hasModel(body.model)) {
+        throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
+          param: "model",
+        });
+      }
+      const key = header(request, "idempotency-key");
+      const lastEventId = header(request, "last-event-id") || undefined;
+      if (lastEventId !== undefined && key === undefined) {
+        const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
+        throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
+      }
+      const resume = requestedCursor(lastEventId, undefined);
+      const isStream = type === "text/event-stream";
+      const { main: connection } = context.broker;
+      using expected = new DisposableStack();
+      let listening: BufferedFeed | undefined;
+      // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
+      request.body = undefined;
+      const tokens = reservationOf(body);
+      const { ref, requested, joined, first } = await createGeneration({
+        log,
+        ruleSets,
+        classifiers: context.classifiers(),
+        shards,
+        tenant,
+        tenantPolicy: policy,
+        request: body,
+        idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+        joinOnly: lastEventId !== undefined,
+        admit: (created) =>
+          context.limits.create([request, reply], principal, {
+            endUser: body.end_user,
+            generation: created?.generation,
+            tokens,
+            isStream,
+          }),
+        traceparent: traceparentOf(request),
+        now: new Date(),
+        connection,
+        onError,
+        // So that the log of a generation that is streamed from its beginning need not be read.
+        onCreating: isStream
+          ? (created) => (listening = expected.use(bufferLiveFeed({ connection, onError }, created)))
+          : undefined,
       });
-    }
-    const key = header(request, "idempotency-key");
-    const lastEventId = header(request, "last-event-id") || undefined;
-    if (lastEventId !== undefined && key === undefined) {
-      const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
-      throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
-    }
-    const resume = requestedCursor(lastEventId, undefined);
-    const isStream = type === "text/event-stream";
-    const { main: connection } = context.broker;
-    using expected = new DisposableStack();
-    let listening: BufferedFeed | undefined;
-    // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
-    request.body = undefined;
-    const { ref, requested, joined, first } = await createGeneration({
-      log,
-      ruleSets,
-      classifiers: context.classifiers(),
-      shards,
-      tenant,
-      tenantPolicy: policy,
-      request: body,
-      idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
-      joinOnly: lastEventId !== undefined,
-      traceparent: traceparentOf(request),
-      now: new Date(),
-      connection,
-      onError,
-      // So that the log of a generation that is streamed from its beginning need not be read.
-      onCreating: isStream
-        ? (created) => (listening = expected.use(bufferLiveFeed({ connection, onError }, created)))
-        : undefined,
-    });
-    context.bodies.release(request.raw);
-    const status = joined ? 200 : 201;
-    void reply.header(GENERATION_ID_HEADER, ref.generation);
-    if (isStream) {
-      const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
-      const begun = listening && !joined ? { listening, snapshot } : undefined;
-      return await streamEvents(context, reply, { ref, resume, status, caller, begun });
-    }
-    const generation: Generation = joined
-      ? await readGeneration(context, ref)
-      : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
-    const answer = toResponse(context, [request, reply], { ref, generation });
-    return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
-  });
+      context.bodies.release(request.raw);
+      if (joined) context.limits.joined(ref, tokens);
+      const status = joined ? 200 : 201;
+      void reply.header(GENERATION_ID_HEADER, ref.generation);
+      if (isStream) {
+        const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
+        const onAttach = (cache: GenerationCache, fromSeq: number) =>
+          context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
+        const begun = listening && !joined ? { listening, snapshot } : undefined;
+        return await streamEvents(context, reply, { ref, resume, status, caller, onAttach, begun });
+      }
+      const generation: Generation = joined
+        ? await readGeneration(context, ref)
+        : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
+      const answer = toResponse(context, [request, reply], { ref, generation });
+      return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
+    },
+  );
 
   const config = { roles: ["read", "audit"] } as const;
   app.get<{ Params: { id: string } }>("/v1/generations/:id", { config }, async (request, reply) => {
@@ -145,9 +162,11 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     });
   }
 
-  addCall(["/cancel", "cancel"], (ref, body) => {
+  addCall(["/cancel", "cancel"], async (ref, body) => {
     const { reason = "requested" } = parseWith(cancelSchema, body ?? {});
-    return cancelGeneration(context, ref, reason);
+    const generation = await cancelGeneration(context, ref, reason);
+    announceEnd(context.broker.main, ref, generation.usage ?? undefined);
+    return generation;
   });
   addCall(["/tool-results", "tool"], (ref, body) => answerToolCall(context, ref, parseToolResult(body)));
 }

@@ -97,8 +97,12 @@ export type NodeOptions = Partial<
     | "drainGraceMs"
     | "readerLeaseMs"
     | "brokerBudgetMs"
+    | "redisUrl"
   >
->;
+> & {
+  /** Tenants beside `acme` and `beta`, as a tenants file has them. */
+  moreTenants?: readonly unknown[];
+};
 
 export async function openPlatform({
   retentionMs = HOUR_MS,
@@ -129,14 +133,15 @@ function patiently(publish: Publish): Publish {
   return (subject, payload, options) => publish(subject, payload, { timeoutMs: 60_000, ...options });
 }
 
-async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
+async function startNode(natsUrl: string, { moreTenants = [], ...options }: NodeOptions): Promise<Node> {
   await using stack = new AsyncDisposableStack();
   const lines: string[] = [];
+  const tenants = { tenants: [...TENANTS.tenants, ...moreTenants] };
   const broker = stack.use(await connectBroker({ url: natsUrl, name: "delivery" }));
   const delivery = stack.use(
     await startDelivery({
       broker,
-      tenants: createTenantDirectory(parseTenantsFile(JSON.stringify(TENANTS), "tenants.json")),
+      tenants: createTenantDirectory(parseTenantsFile(JSON.stringify(tenants), "tenants.json")),
       models: new Set(["sim"]),
       logger: createLogger({
         service: "delivery",
@@ -151,6 +156,7 @@ async function startNode(natsUrl: string, options: NodeOptions): Promise<Node> {
       hubBytes: 64 * 1_024 * 1_024,
       maxConnectionsPerAddress: 0,
       requestBytes: 64 * 1_024 * 1_024,
+      redisUrl: undefined,
       servesOps: true,
       corsOrigins: ["*"],
       ...options,

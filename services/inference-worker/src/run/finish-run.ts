@@ -1,5 +1,5 @@
-import { type Appender, enqueueJob } from "@reprise/log";
-import { isTerminal } from "@reprise/protocol";
+import { announceEnd, type Appender, enqueueJob } from "@reprise/log";
+import { isTerminal, type KnownEvent, type UnknownEvent, type Usage } from "@reprise/protocol";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { Run } from "./open-run.ts";
 import { recoverLog } from "./log/recover-log.ts";
@@ -28,9 +28,21 @@ export async function finishRun(run: Run, end: EndDraft | undefined): Promise<Ru
     job.release();
     return "handed_over";
   }
+  announceEnd(run.context.connection, job.ref, usageOf(state.kind === "fenced" ? state.by : end));
   await job.ack();
   if (state.kind === "fenced" || !end) return "stopped";
   return end.type === "generation.completed" ? "completed" : "failed";
+}
+
+function usageOf(end: KnownEvent | UnknownEvent | EndDraft | undefined): Usage | undefined {
+  switch (end?.type) {
+    case "generation.completed":
+    case "generation.failed":
+    case "generation.cancelled":
+      return end.usage;
+    default:
+      return undefined;
+  }
 }
 
 /** So that the next worker knows that this one was not lost. */

@@ -1,0 +1,78 @@
+import type { Redis } from "ioredis";
+import type { Counters } from "./counters.ts";
+import { MemoryCounters } from "./memory-counters.ts";
+import { openRedis } from "./open-redis.ts";
+import { RedisCounters } from "./redis-counters.ts";
+import { SharedCounters } from "./shared-counters.ts";
+
+export interface OpenCountersOptions {
+  /** Redis, for limits over all nodes; undefined where this node counts alone. */
+  redisUrl: string | undefined;
+  /** This node's name; no other node's. */
+  node: string;
+  /** Told once when Redis stops answering and this node goes on with its share of each limit, and once when it is back. */
+  onAway: (error: unknown) => void;
+  onBack: () => void;
+  heartbeatMs?: number;
+}
+
+export interface OpenCounters extends AsyncDisposable {
+  readonly counters: Counters;
+  /** Whether this node counts alone because Redis does not answer. */
+  readonly isAway: boolean;
+}
+
+const NODES_KEY = "reprise:nodes";
+const HEARTBEAT_MS = 10_000;
+/** A node that has been silent for so many heartbeats has no share any more. */
+const MISSED_HEARTBEATS = 3;
+
+/**
+ * Opens the counters that limits are counted with. Redis need not be there: until it is, and whenever it is not, this node grants its
+ * share of each limit, by the number of nodes that Redis knew last.
+ * @throws RepriseError `config_invalid` for a URL that is no Redis URL
+ */
+export function openCounters({ redisUrl, ...options }: OpenCountersOptions): OpenCounters {
+  const local = new MemoryCounters();
+  if (redisUrl === undefined)
+    return { counters: local, isAway: false, [Symbol.asyncDispose]: async () => {} };
+  const { node, onAway, onBack, heartbeatMs = HEARTBEAT_MS } = options;
+  // A connection that fails is known by its commands, which fail with it.
+  const redis = openRedis(redisUrl, () => {});
+  let nodes = 1;
+  const counters = new SharedCounters({
+    shared: new RedisCounters(redis),
+    local,
+    nodes: () => nodes,
+    onAway,
+    onBack,
+  });
+  const beat = () =>
+    announceNode(redis, node, MISSED_HEARTBEATS * heartbeatMs).then(
+      (count) => (nodes = count),
+      () => {},
+    );
+  const timer = setInterval(() => void beat(), heartbeatMs);
+  redis.once("ready", () => void beat());
+  return {
+    counters,
+    get isAway() {
+      return counters.isAway;
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await redis.zrem(NODES_KEY, node).catch(() => {});
+      redis.disconnect();
+    },
+  };
+}
+
+/** @returns how many nodes have been heard of within the time */
+async function announceNode(redis: Redis, node: string, withinMs: number): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  const nowMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+  await redis.zadd(NODES_KEY, nowMs, node);
+  await redis.zremrangebyscore(NODES_KEY, "-inf", nowMs - withinMs);
+  await redis.pexpire(NODES_KEY, withinMs);
+  return redis.zcard(NODES_KEY);
+}
