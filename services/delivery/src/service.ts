@@ -157,7 +157,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
   metrics.observe("reprise_request_bytes", () => bodies.bytes);
-  const counters = openCounters({
+  const counters = await openCounters({
     redisUrl,
     node,
     onAway: (error) =>

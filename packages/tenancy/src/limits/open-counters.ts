@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import type { Redis } from "ioredis";
 import type { Counters } from "./counters.ts";
 import { MemoryCounters } from "./memory-counters.ts";
@@ -22,17 +23,19 @@ export interface OpenCounters extends AsyncDisposable {
   readonly isAway: boolean;
 }
 
+/** How long a start waits for Redis. */
+const START_MS = 2_000;
 const NODES_KEY = "reprise:nodes";
 const HEARTBEAT_MS = 10_000;
 /** A node that has been silent for so many heartbeats has no share any more. */
 const MISSED_HEARTBEATS = 3;
 
 /**
- * Opens the counters that limits are counted with. Redis need not be there: until it is, and whenever it is not, this node grants its
- * share of each limit, by the number of nodes that Redis knew last.
+ * Opens the counters that limits are counted with. Redis is waited for, but need not be there: until it is, and whenever it is not, this node
+ * grants its share of each limit, by the number of nodes that Redis knew last.
  * @throws RepriseError `config_invalid` for a URL that is no Redis URL
  */
-export function openCounters({ redisUrl, ...options }: OpenCountersOptions): OpenCounters {
+export async function openCounters({ redisUrl, ...options }: OpenCountersOptions): Promise<OpenCounters> {
   const local = new MemoryCounters();
   if (redisUrl === undefined)
     return { counters: local, isAway: false, [Symbol.asyncDispose]: async () => {} };
@@ -53,7 +56,9 @@ export function openCounters({ redisUrl, ...options }: OpenCountersOptions): Ope
       () => {},
     );
   const timer = setInterval(() => void beat(), heartbeatMs);
-  redis.once("ready", () => void beat());
+  const ready = new AbortController();
+  redis.once("ready", () => void beat().then(() => ready.abort()));
+  await pause(START_MS, ready.signal);
   return {
     counters,
     get isAway() {

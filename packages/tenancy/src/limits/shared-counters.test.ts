@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { startRedis, startTcpProxy } from "@reprise/testkit";
 import type { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
@@ -34,9 +33,14 @@ interface Node extends Disposable {
   rest(): void;
 }
 
+/** `once` of `node:events` would reject with the first failure to connect. */
+function ready(redis: Redis): Promise<void> {
+  return new Promise((resolve) => redis.once("ready", () => resolve()));
+}
+
 async function openNode(port: number, nodes = 2): Promise<Node> {
   const redis = openRedis(`redis://127.0.0.1:${port}`, () => {});
-  await once(redis, "ready");
+  await ready(redis);
   const told: string[] = [];
   let nowMs = 0;
   const counters = new SharedCounters({
@@ -90,7 +94,7 @@ describe("when Redis is killed", () => {
     await first.stop();
     await a.counters.take([REQUESTS]);
     await b.counters.take([REQUESTS]);
-    const again = [once(a.redis, "ready"), once(b.redis, "ready")];
+    const again = [ready(a.redis), ready(b.redis)];
     await using _second = await startRedis({ port: first.port });
     await Promise.all(again);
     a.rest();
@@ -110,7 +114,7 @@ describe("when Redis is killed", () => {
     }
     await first.stop();
     await a.counters.take([REQUESTS]);
-    const again = once(a.redis, "ready");
+    const again = ready(a.redis);
     await using _second = await startRedis({ port: first.port });
     await again;
     a.rest();

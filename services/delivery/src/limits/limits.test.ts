@@ -57,11 +57,15 @@ const end = (id: string, key: string, usage?: Parameters<typeof announceEnd>[2])
 describe("calls per minute", () => {
   test("are counted over all nodes, and a refusal names the limit and when to come again", async () => {
     const { key } = CASES.requests;
+    const begunAtMs = performance.now();
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) => call(`${urls[i % 2]}/v1/generations/gen_0_aaaa`, { key })),
     );
     const refused = answers.filter(({ status }) => status === 429);
-    expect(refused).toHaveLength(20);
+    // One comes back every six seconds.
+    const back = Math.ceil((performance.now() - begunAtMs) / 6_000);
+    expect(refused.length).toBeLessThanOrEqual(20);
+    expect(refused.length).toBeGreaterThanOrEqual(20 - back);
     const [first] = refused;
     expect(first?.json).toMatchObject({
       error: { code: "limit_exceeded", param: "tenant.requests_per_minute", retryable: true },
