@@ -5,7 +5,7 @@ import type { Counters, LeaseCheck, RateCheck } from "./counters.ts";
 export interface CountersTarget {
   readonly counters: Counters;
   /** Lets so much time pass for the counters. */
-  pass(ms: number): void;
+  readonly pass: (ms: number) => void;
 }
 
 let keys = 0;

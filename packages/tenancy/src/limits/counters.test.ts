@@ -58,9 +58,11 @@ describe("counters in Redis", () => {
       windowMs: 60_000,
       cost: 1,
     } as const;
-    const decisions = await Promise.all(Array.from({ length: 100 }, (_, i) => nodes[i % 2]?.take([check])));
+    const decisions = await Promise.all(
+      nodes.flatMap((node) => Array.from({ length: 50 }, () => node.take([check]))),
+    );
     other.disconnect();
-    expect(decisions.filter((decision) => decision && !decision.refused)).toHaveLength(30);
+    expect(decisions.filter(({ refused }) => !refused)).toHaveLength(30);
   });
 
   it("goes on after Redis has forgotten the script", async () => {

@@ -95,7 +95,8 @@ describe("when Redis is killed", () => {
     await a.counters.take([REQUESTS]);
     await b.counters.take([REQUESTS]);
     const again = [ready(a.redis), ready(b.redis)];
-    await using _second = await startRedis({ port: first.port });
+    await using second = await startRedis({ port: first.port });
+    expect(second.port).toBe(first.port);
     await Promise.all(again);
     a.rest();
     b.rest();
@@ -115,7 +116,8 @@ describe("when Redis is killed", () => {
     await first.stop();
     await a.counters.take([REQUESTS]);
     const again = ready(a.redis);
-    await using _second = await startRedis({ port: first.port });
+    await using second = await startRedis({ port: first.port });
+    expect(second.port).toBe(first.port);
     await again;
     a.rest();
     await held.renew();

@@ -149,9 +149,10 @@ describe("readers", () => {
     const headers = authorization(key);
     const path = `/v1/generations/${id}/events`;
     await using one = await openSseReader(`${urls[0]}${path}`, { headers });
-    await using _two = await openSseReader(`${urls[1]}${path}`, { headers });
+    await using two = await openSseReader(`${urls[1]}${path}`, { headers });
     const attach = () => call(`${urls[0]}${path}`, { key, headers: { accept: "text/event-stream" } });
     expect((await attach()).json).toMatchObject({ error: { code: "limit_exceeded", param: "key.readers" } });
+    expect(two.status).toBe(200);
     await one[Symbol.asyncDispose]();
     const again = await expect
       .poll(() => openSseReader(`${urls[1]}${path}`, { headers }).then(() => "attached", String))

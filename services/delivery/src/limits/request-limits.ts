@@ -13,6 +13,7 @@ import {
   toRateLimitHeaders,
 } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { unsettled } from "./unsettled.ts";
 
 export interface RequestLimitsOptions {
   counters: Counters;
@@ -202,25 +203,6 @@ export class RequestLimits implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#held[Symbol.asyncDispose]();
   }
-}
-
-/**
- * What is left to count of a generation that has ended. Reserved units come back by themselves while it runs: only the rest of those that it
- * did not use is given back. What it used beyond them is owed.
- */
-export function unsettled({
-  units,
-  used,
-  elapsedMs,
-  windowMs,
-}: {
-  units: number;
-  used: number;
-  elapsedMs: number;
-  windowMs: number;
-}): number {
-  if (used >= units) return used - units;
-  return -Math.floor((units - used) * Math.max(0, 1 - elapsedMs / windowMs));
 }
 
 const TOKENS = ".tokens_per_minute";
