@@ -1,6 +1,10 @@
 export { assertKnownClassifiers } from "./file/assert-known-classifiers.ts";
 export { createDevTenant, type DevTenant } from "./file/dev-tenant.ts";
-export { createTenantDirectory, type TenantDirectory } from "./directory/tenant-directory.ts";
+export {
+  createTenantDirectory,
+  type FixedTenantDirectory,
+  type TenantDirectory,
+} from "./directory/tenant-directory.ts";
 export type { Principal } from "./directory/principal.ts";
 export { loadTenantsFile, parseTenantsFile, type TenancyConfig } from "./file/tenants-file.ts";
 export type { Role } from "./records/roles.ts";
@@ -28,10 +32,8 @@ export {
   toPublicKey,
 } from "./tokens/signing-key.ts";
 export {
-  endOf,
   expiredToken,
   invalidToken,
-  isTokenValid,
   type TokenAuthority,
   verifyStreamToken,
 } from "./tokens/verify-stream-token.ts";
@@ -41,3 +43,10 @@ export { MemoryCounters } from "./limits/memory-counters.ts";
 export { openCounters, type OpenCounters } from "./limits/open-counters.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
 export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";
+export {
+  openPlatformKeys,
+  PLATFORM_KEY_PREFIX,
+  type PlatformKeys,
+  TOKEN_KEYS_BUCKET,
+} from "./tokens/platform-keys.ts";
+export { createStreamTokens, type StreamTokens, type TokenRequest } from "./tokens/stream-tokens.ts";

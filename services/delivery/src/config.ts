@@ -21,6 +21,7 @@ const NAMES = [
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_CORS_ORIGINS",
+  "REPRISE_TOKEN_AUDIENCE",
   "REPRISE_DRAIN_NOTICE_MS",
 ] as const;
 
@@ -46,6 +47,8 @@ export interface DeliverySettings {
   shards: number;
   /** How long logs are kept; the rules that they name have to outlive them. */
   retentionMs: number;
+  /** Copies that the broker keeps of the keys for stream tokens. */
+  replicas: number;
   /** Memory for events of the generations that this node serves. */
   hubBytes: number;
   /** The most connections that one address may have open; 0 for no bound. */
@@ -58,6 +61,8 @@ export interface DeliverySettings {
   servesOps: boolean;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
+  /** What stream tokens for this platform name as their audience. */
+  tokenAudience: string;
 }
 
 type SettingName =
@@ -71,7 +76,8 @@ type SettingName =
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
   | "OPS_PORT"
-  | "CORS_ORIGINS";
+  | "CORS_ORIGINS"
+  | "TOKEN_AUDIENCE";
 
 export function toDeliverySettings(
   env: Pick<DeliveryEnvironment, `REPRISE_${SettingName}`>,
@@ -81,12 +87,14 @@ export function toDeliverySettings(
     port: env.REPRISE_PORT,
     shards: env.REPRISE_SHARDS,
     retentionMs: topologyOf(env).retentionMs,
+    replicas: env.REPRISE_REPLICAS,
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
     maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
     servesOps: env.REPRISE_OPS_PORT === undefined,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
+    tokenAudience: env.REPRISE_TOKEN_AUDIENCE,
   };
 }
 

@@ -13,6 +13,7 @@ import { answerClientError, refuseConnect } from "./http/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
 import { sendProblem, toProblem } from "./http/problem.ts";
+import { takeQueryToken } from "./http/query-token.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
@@ -20,6 +21,7 @@ import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
 import { addOpsRoutes } from "./routes/ops.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
+import { addTokenRoutes } from "./routes/tokens.ts";
 
 export interface ServerOptions {
   context: RouteContext;
@@ -49,6 +51,13 @@ const ALLOWED_HEADERS = [
   "traceparent",
 ];
 
+/** Answers are data, for programs: no page may be made of one, and no address of one, which may hold a token, is handed on. */
+const SECURITY_HEADERS = {
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer({
   context,
@@ -75,6 +84,7 @@ export async function buildServer({
       connectionsCheckingInterval: Math.min(MAX_SWEEP_MS, arrivalMs),
     },
     clientErrorHandler: answerClientError,
+    rewriteUrl: takeQueryToken,
     frameworkErrors: (thrown, _request, reply) => void sendProblem(reply, toProblem(thrown)),
   });
   boundConnections(app.server, connections);
@@ -134,10 +144,11 @@ export async function buildServer({
     maxAge: 86_400,
     strictPreflight: false,
   });
+  app.addHook("onRequest", async (_request, reply) => void reply.headers(SECURITY_HEADERS));
   // After CORS, so that pages can read a refusal; before a byte of the body is read.
   app.addHook("onRequest", async (request, reply) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
-    context.authentication.admit(request);
+    await context.authentication.admit(request);
     if (request.is404) throw notFound(request);
     assertKnownExpectation(request);
     const principal = context.authentication.findPrincipal(request);
@@ -157,6 +168,7 @@ export async function buildServer({
   addEventRoutes(app, context);
   addReviewRoutes(app, context);
   addAuditRoutes(app, context);
+  addTokenRoutes(app, context);
   if (ops) {
     addOpsRoutes(app, ops);
     for (const path of OPS_PATHS)
@@ -168,6 +180,8 @@ export async function buildServer({
   refuseOtherMethods(app, "/v1/generations/:id/cancel", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id/tool-results", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id/moderation", ["GET"]);
+  refuseOtherMethods(app, "/v1/generations/:id/tokens", ["POST"]);
+  refuseOtherMethods(app, "/v1/tokens", ["POST"]);
   refuseOtherMethods(app, "/v1/reviews", ["GET"]);
   refuseOtherMethods(app, "/v1/reviews/:id", ["POST"]);
   refuseOtherMethods(app, "/v1/audit/generations", ["GET"]);
@@ -193,7 +207,7 @@ function refuseOtherMethods(
   app.route({
     method: app.supportedMethods.filter(isOther),
     url,
-    config,
+    config: { ...config, streamTokens: true },
     onRequest: async (_request, reply) => refuse(reply),
     handler: (_request, reply) => refuse(reply),
   });

@@ -19,7 +19,7 @@ import {
   type Logger,
   type Metrics,
 } from "@reprise/service";
-import { openCounters, type TenantDirectory } from "@reprise/tenancy";
+import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./http/auth.ts";
 import type { DeliverySettings } from "./config.ts";
 import { RequestLimits } from "./limits/request-limits.ts";
@@ -105,6 +105,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     brokerWatch,
     metrics,
   });
+  const platform = await openPlatformKeys({
+    connection: broker.main,
+    replicas: options.replicas,
+    onError,
+  });
+  const tokens = createStreamTokens({ audience: options.tokenAudience, tenants, platform });
   const log = createGenerationLog(broker, {
     budgetMs: options.brokerBudgetMs,
     isAway: () => brokerProblems().length > 0,
@@ -141,11 +147,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       logger.warn({ marks: count }, "dropped delivery marks: the broker was away for too long"),
     onError,
   });
+  const authentication = createAuthentication({ tenants, tokens });
   const readers = new ReaderRegistry({
+    whyRefused: (principal) => authentication.whyRefused(principal),
     presence: { publish: log.publish, node, leaseMs: readerLeaseMs, onError },
     marks,
     heartbeatMs,
   });
+  const forgetTenants = tenants.onChange((tenant) => readers.recheck(tenant));
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
   const lateEvents = subscribeEventsBehindEnds(broker.main, {
     onLate: (ref, seq) => hub.expect(ref, seq),
@@ -197,7 +206,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const announceStop = () => void (isStopping = true);
   const app = await buildServer({
     context: {
-      authentication: createAuthentication(tenants),
+      authentication,
+      tokens,
       broker,
       log,
       hub,
@@ -251,12 +261,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     await app.close();
     clearInterval(sweep);
     await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
+    forgetTenants();
     erasures.unsubscribe();
     lateEvents.unsubscribe();
     ends.unsubscribe();
     await limits[Symbol.asyncDispose]();
     await counters[Symbol.asyncDispose]();
     hub.close();
+    platform.close();
   };
   return {
     url,

@@ -16,9 +16,9 @@ export const ERROR_CATALOGUE = {
   unsupported_media_type: { retryable: false },
   /** The Accept header names no type that this call can answer with. */
   not_acceptable: { retryable: false },
-  /** No API key was sent, or it is not known. */
+  /** No API key or stream token was sent, or it is not known, not valid, expired or revoked. */
   unauthenticated: { retryable: false },
-  /** The API key is known but lacks the role for this call. */
+  /** The API key or stream token lacks the role for this call. */
   forbidden: { retryable: false },
   /** There is no such path. */
   not_found: { retryable: false },

@@ -90,6 +90,10 @@ export function origin(): z.ZodType<string, string> {
   });
 }
 
+export function audience(): z.ZodType<string, string> {
+  return z.string().regex(/^[\x21-\x7e]{1,128}$/, "must be 1 to 128 visible ASCII characters");
+}
+
 export function list<T>(item: z.ZodType<T, string>) {
   return z
     .string()

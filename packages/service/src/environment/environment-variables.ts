@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import {
+  audience,
   decimal,
   integer,
   list,
@@ -214,6 +215,11 @@ export const ENVIRONMENT_VARIABLES = {
     "64",
     integer(4, 1_048_576),
     "MiB of request bodies that delivery holds at once; one tenant gets a third at most.",
+  ),
+  REPRISE_TOKEN_AUDIENCE: defaulted(
+    "reprise",
+    audience(),
+    "The audience (`aud`) that stream tokens for this platform name; one that names another is refused.",
   ),
   REPRISE_CORS_ORIGINS: defaulted(
     "*",

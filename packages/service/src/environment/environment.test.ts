@@ -34,6 +34,7 @@ describe("the environment", () => {
       REPRISE_DRAIN_MS: 10_000,
       REPRISE_MAX_CONNECTIONS_PER_ADDRESS: 1_000,
       REPRISE_REQUEST_MEMORY_MB: 64,
+      REPRISE_TOKEN_AUDIENCE: "reprise",
       REPRISE_CORS_ORIGINS: ["*"],
     });
   });

@@ -20,7 +20,9 @@ export const TOKEN_ALGORITHM = "EdDSA";
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -");
 
-export const keyIdSchema = id;
+export const keyIdSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -");
 export const tokenIdSchema = id;
 export const audienceSchema = z
   .string()

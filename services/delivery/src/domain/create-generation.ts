@@ -35,6 +35,8 @@ export interface CreateOptions {
   tenantPolicy: Policy;
   request: GenerationRequest;
   idempotencyKey: string | undefined;
+  /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
+  keyOwner?: string | undefined;
   /** Whether the caller resumes: there must be something to join, and nothing is created. */
   joinOnly: boolean;
   /**
@@ -71,12 +73,12 @@ export interface Created {
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, request, idempotencyKey, joinOnly } =
-    options;
+  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, request, joinOnly } = options;
+  const { idempotencyKey, keyOwner } = options;
   const generation =
     idempotencyKey === undefined
       ? createGenerationId(randomBytes(17), shards)
-      : deriveGenerationId(tenant, idempotencyKey, shards, sha256);
+      : deriveGenerationId(tenant, ownedKey(idempotencyKey, keyOwner), shards, sha256);
   const ref: GenerationRef = { tenant, generation };
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
@@ -166,6 +168,11 @@ function encodeRequested(
     );
   }
   return { requested: { seq: 0, ...draft }, payload };
+}
+
+/** Neither has a blank: what one owner's key gives, no other's does. */
+function ownedKey(key: string, owner: string | undefined): string {
+  return owner === undefined ? key : `${key} ${owner}`;
 }
 
 /** Compared as it would be stored: JSON has no -0. */

@@ -1,11 +1,21 @@
-import type { Principal, Role, TenantDirectory } from "@reprise/tenancy";
+import {
+  expiredToken,
+  isTokenShaped,
+  type Principal,
+  type Role,
+  type StreamTokens,
+  type TenantDirectory,
+} from "@reprise/tenancy";
 import { RepriseError } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
+import { queryTokenOf } from "./query-token.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** A key with any one of them may make the call. */
+    /** A key or a stream token with any one of them may make the call. */
     roles?: readonly [Role, ...Role[]];
+    /** Whether a stream token may make the call: one that reaches a generation by its id alone, or creates one. Default: API keys only. */
+    streamTokens?: true;
     /** Whether the call needs no key: health, metrics, and a browser's preflight. */
     isOpen?: boolean;
     /** Whether the route counts its calls itself, together with what they take beside. */
@@ -15,34 +25,72 @@ declare module "fastify" {
   }
 }
 
-/** The caller, from the headers alone, so that a body without a valid key is never read. */
+/** The caller, from the headers and the query alone, so that a body without a valid key is never read. */
 export interface Authentication {
   /**
    * Admits a request. A route without a configuration of its own needs a key.
-   * @throws RepriseError `unauthenticated` without a known API key, `forbidden` when the key has none of the route's roles
+   * @throws RepriseError `unauthenticated` without a known API key or a valid stream token, `forbidden` when it has none of the route's roles
    */
-  admit(request: FastifyRequest): void;
+  admit(request: FastifyRequest): Promise<void>;
   /** The holder of the key of a request that was admitted. */
   principalOf(request: FastifyRequest): Principal;
   /** The same; undefined where the route needs no key. */
   findPrincipal(request: FastifyRequest): Principal | undefined;
+  /** Why a caller that was admitted may read no longer: its key or token has expired, was revoked, or has lost the role. */
+  whyRefused(principal: Principal): RepriseError | undefined;
+  /** @throws RepriseError `unauthenticated` when a caller that was admitted may read no longer */
+  assertMayRead(principal: Principal): void;
 }
 
-export function createAuthentication(tenants: TenantDirectory): Authentication {
+const READING = ["read", "audit"] as const;
+
+export interface AuthenticationOptions {
+  readonly tenants: TenantDirectory;
+  readonly tokens: Pick<StreamTokens, "authenticate" | "renew">;
+}
+
+export function createAuthentication({ tenants, tokens }: AuthenticationOptions): Authentication {
   const principals = new WeakMap<FastifyRequest, Principal>();
+
+  /** A known key first: it may have the form of a token. */
+  async function authenticate(request: FastifyRequest): Promise<Principal | undefined> {
+    const { authorization } = request.headers;
+    if (authorization === undefined) {
+      const token = queryTokenOf(request.raw);
+      return token === undefined ? undefined : tokens.authenticate(token);
+    }
+    const [scheme, bearer] = authorization.split(" ");
+    if (scheme?.toLowerCase() !== "bearer" || !bearer) return undefined;
+    const holder = tenants.authenticate(bearer);
+    return holder ?? (isTokenShaped(bearer) ? tokens.authenticate(bearer) : undefined);
+  }
+
+  function whyRefused(principal: Principal): RepriseError | undefined {
+    const isToken = principal.tokenId !== undefined;
+    const now = isToken ? tokens.renew(principal) : tenants.renew(principal);
+    if (now && READING.some((role) => principal.roles.has(role) && now.roles.has(role))) return undefined;
+    if (isToken && principal.expiresAtMs <= Date.now()) return expiredToken();
+    return new RepriseError("unauthenticated", "The API key or stream token is no longer valid.");
+  }
+
   return {
-    admit(request) {
-      const { roles, isOpen } = request.routeOptions.config;
+    async admit(request) {
+      const { roles, streamTokens, isOpen } = request.routeOptions.config;
       if (isOpen || (request.is404 && !request.url.startsWith("/v1/"))) return;
-      const [scheme, token] = request.headers.authorization?.split(" ") ?? [];
-      const caller = scheme?.toLowerCase() === "bearer" && token ? tenants.authenticate(token) : undefined;
+      const caller = await authenticate(request);
       if (!caller) {
         throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
           param: "Authorization",
         });
       }
+      if (caller.tokenId !== undefined && !streamTokens && !request.is404) throw needsKey();
       if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
       principals.set(request, caller);
+    },
+    whyRefused,
+    assertMayRead(principal) {
+      const refused = whyRefused(principal);
+      if (refused) throw refused;
     },
     findPrincipal: (request) => principals.get(request),
     principalOf(request) {
@@ -55,5 +103,13 @@ export function createAuthentication(tenants: TenantDirectory): Authentication {
 
 /** What a call is answered whose key must not make it. */
 export function lacksRole(role: Role): RepriseError {
-  return new RepriseError("forbidden", `This API key lacks the role "${role}".`, { param: "Authorization" });
+  return new RepriseError("forbidden", `This API key or stream token lacks the role "${role}".`, {
+    param: "Authorization",
+  });
+}
+
+function needsKey(): RepriseError {
+  return new RepriseError("forbidden", "This call needs an API key; a stream token can't make it.", {
+    param: "Authorization",
+  });
 }

@@ -1,16 +1,20 @@
 import { decodePresenceRecord, GenerationCache, type Publish } from "@reprise/log";
-import { DEFAULT_POLICY, encodeEvent, parseNodeId } from "@reprise/protocol";
+import { DEFAULT_POLICY, encodeEvent, parseNodeId, parseTenantId, RepriseError } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Principal } from "@reprise/tenancy";
+import { createPrincipal } from "../testing/principal.ts";
 import { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { presentReader } from "./presence/present-reader.ts";
-import { ReaderRegistry } from "./reader-registry.ts";
+import { ReaderRegistry, type ReaderRegistryOptions } from "./reader-registry.ts";
 import { httpSseFraming } from "./streams/http-sse-framing.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function openRegistry() {
+const never: ReaderRegistryOptions["whyRefused"] = () => undefined;
+
+function openRegistry({ whyRefused = never } = {}) {
   const announced: unknown[] = [];
   const publish: Publish = async (_subject, payload) => {
     announced.push(decodePresenceRecord(payload));
@@ -20,15 +24,16 @@ function openRegistry() {
   const onError = (error: unknown) => expect.unreachable(String(error));
   const marks = new DeliveryMarks({ publish, node, onLost: onError, onError });
   const presence = { publish, node, onError };
-  const registry = new ReaderRegistry({ presence, marks, heartbeatMs: 500, random: () => 0.5 });
+  const registry = new ReaderRegistry({ presence, marks, whyRefused, heartbeatMs: 500, random: () => 0.5 });
   return { registry, announced };
 }
 
-function recordingStream() {
+function recordingStream(principal = createPrincipal()) {
   const calls: unknown[] = [];
   const heartbeat = (_nowMs: number, everyMs: number) => void calls.push(["heartbeat", everyMs]);
   const disconnectWithRetry = (retryMs: number) => void calls.push(["disconnect", retryMs]);
-  return { calls, stream: { heartbeat, disconnectWithRetry } };
+  const fail = ({ code }: RepriseError) => void calls.push(["fail", code]);
+  return { calls, stream: { principal, heartbeat, disconnectWithRetry, fail } };
 }
 
 test("open streams are counted and get heartbeats, until they have left", () => {
@@ -69,4 +74,33 @@ test("a reader that enters during a drain is not announced", async () => {
   registry.enter({ ref, presence })();
   await registry.close();
   expect(announced).toEqual([]);
+});
+
+const REFUSED = new RepriseError("unauthenticated", "It is revoked.");
+
+test("a tenant's change breaks off those of its streams that may be read no longer, and no others", () => {
+  const revoked = new Set<Principal>();
+  const { registry } = openRegistry({
+    whyRefused: (principal) => (revoked.has(principal) ? REFUSED : undefined),
+  });
+  const [acme, beta] = [parseTenantId("acme"), parseTenantId("beta")];
+  const streams = [acme, acme, beta].map((tenant) => recordingStream(createPrincipal({ tenant })));
+  for (const { stream } of streams) registry.enter({ ref: createRef(), stream });
+  for (const i of [0, 2]) revoked.add(streams[i]!.stream.principal);
+  registry.recheck(acme);
+  expect(streams.map(({ calls }) => calls)).toEqual([[["fail", "unauthenticated"]], [], []]);
+});
+
+test("a stream is broken off within a second of the time when its token expires", () => {
+  const { registry } = openRegistry({
+    whyRefused: ({ expiresAtMs }) => (expiresAtMs <= Date.now() ? REFUSED : undefined),
+  });
+  const expiresAtMs = Date.now() + 60_000;
+  const { calls, stream } = recordingStream(createPrincipal({ expiresAtMs }));
+  registry.enter({ ref: createRef(), stream });
+  const failed = () => calls.some((call) => (call as unknown[])[0] === "fail");
+  vi.advanceTimersByTime(59_999);
+  expect(failed()).toBe(false);
+  vi.advanceTimersByTime(1_001);
+  expect(failed()).toBe(true);
 });

@@ -1,9 +1,10 @@
-import { type GenerationRef, logSubject } from "@reprise/protocol";
+import { type GenerationRef, logSubject, type RepriseError, type TenantId } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
 import type { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { MarkRecorder } from "./delivery-marks/mark-recorder.ts";
 import { MIN_INTERVAL_MS } from "./presence/announcement.ts";
 import { Announcer, type AnnouncerOptions } from "./presence/announcer.ts";
-import type { Audience, Reader, ReaderCounts } from "./reader.ts";
+import type { Audience, Reader, ReaderCounts, ReaderStream } from "./reader.ts";
 
 const HEARTBEAT_MS = 15_000;
 const MAX_HEARTBEAT_SWEEP_MS = 1_000;
@@ -15,6 +16,8 @@ export interface ReaderRegistryOptions {
   readonly marks: DeliveryMarks;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s. */
   readonly heartbeatMs?: number | undefined;
+  /** Why a caller of earlier may read no longer; undefined while it may. */
+  readonly whyRefused: (principal: Principal) => RepriseError | undefined;
   readonly random?: () => number;
 }
 
@@ -26,13 +29,14 @@ interface Entry extends Audience {
 }
 
 /**
- * Who reads what on this node: one entry per generation, with its readers. Three purposes ask it:
+ * Who reads what on this node: one entry per generation, with its readers. Four purposes ask it:
  *
  * - streams get heartbeats, all from one timer, and are disconnected in a drain, each with another retry delay;
+ * - streams are broken off when the key or the token of their caller expires, or its tenant has changed and it may read no longer;
  * - an `Announcer` announces presence, for generations whose policy depends on readers;
  * - a `MarkRecorder` records delivery marks.
  *
- * The latter two are told when a reader enters and leaves, and are called ten times a second for what is due by then. Nothing is
+ * The last two are told when a reader enters and leaves, and are called ten times a second for what is due by then. Nothing is
  * told with an event: where a reader is, is asked for.
  */
 export class ReaderRegistry implements ReaderCounts {
@@ -46,7 +50,10 @@ export class ReaderRegistry implements ReaderCounts {
 
   constructor({ heartbeatMs = HEARTBEAT_MS, random = Math.random, ...options }: ReaderRegistryOptions) {
     this.#options = { ...options, random };
-    const sweep = () => this.#heartbeat(Date.now(), heartbeatMs);
+    const sweep = () => {
+      this.#heartbeat(Date.now(), heartbeatMs);
+      this.#refuse(({ expiresAtMs }) => expiresAtMs <= Date.now());
+    };
     this.#heartbeats = setInterval(sweep, Math.min(MAX_HEARTBEAT_SWEEP_MS, heartbeatMs)).unref();
   }
 
@@ -73,6 +80,11 @@ export class ReaderRegistry implements ReaderCounts {
     return () => this.#leave(entry, reader);
   }
 
+  /** Breaks off the streams of a tenant whose callers may read no longer. */
+  recheck(tenant: TenantId): void {
+    this.#refuse((principal) => principal.tenant === tenant);
+  }
+
   /**
    * Disconnects all streams. Their readers are on their way to another node, so their leaving is not announced, and a last announcement
    * gives them a whole lease to arrive there.
@@ -97,6 +109,16 @@ export class ReaderRegistry implements ReaderCounts {
       ...entries.map(({ announcer }) => announcer?.close()),
       this.#options.marks.close(entries.flatMap(({ recorder }) => recorder ?? [])),
     ]);
+  }
+
+  #refuse(isDue: (principal: Principal) => boolean): void {
+    for (const { readers } of this.#entries.values())
+      for (const { stream } of readers) if (stream && isDue(stream.principal)) this.#refuseStream(stream);
+  }
+
+  #refuseStream(stream: ReaderStream): void {
+    const error = this.#options.whyRefused(stream.principal);
+    if (error) stream.fail(error);
   }
 
   #entryOf(ref: GenerationRef): Entry {

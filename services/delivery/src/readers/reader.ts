@@ -1,19 +1,24 @@
-import type { GenerationRef } from "@reprise/protocol";
+import type { GenerationRef, RepriseError } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
 import type { ConnectionRecord } from "./delivery-marks/connection-record.ts";
 import type { PresentReader } from "./presence/present-reader.ts";
 
 /** A connection that is being sent events, of the live log or the archive. */
 export interface ReaderStream {
+  /** Whom its events are sent to. */
+  readonly principal: Principal;
   /** Sends a comment if nothing else was sent for so long. */
   heartbeat(nowMs: number, everyMs: number): void;
   /** Tells the client to come back after a while, and breaks the connection. */
   disconnectWithRetry(retryMs: number): void;
+  /** Tells the client what is wrong, in band, and breaks the connection. */
+  fail(error: RepriseError): void;
 }
 
 /** One reader of a generation on this node. Readers are registered for three purposes; a part is absent where its purpose needs nothing. */
 export interface Reader {
   readonly ref: GenerationRef;
-  /** Gets heartbeats, and is disconnected in a drain. */
+  /** Gets heartbeats, and is disconnected in a drain, and when its caller may no longer read. */
   readonly stream?: ReaderStream;
   /** Counts as present, where the policy depends on that. */
   readonly presence?: PresentReader | undefined;

@@ -1,3 +1,4 @@
+import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply } from "fastify";
 import type { ArchivedLog } from "../archive-fallback/archived-events.ts";
 import { readArchivedPage } from "../archive-fallback/archived-page.ts";
@@ -13,15 +14,16 @@ export interface ArchivedRead {
 
 /** Answers with a stream out of the archive, in the bytes of the live one; with 204 when the reader has seen the end already. */
 export async function streamReplay(
-  { readers, logger, draining }: RouteContext,
+  { authentication, readers, logger, draining }: RouteContext,
   reply: FastifyReply,
-  { log, start }: ArchivedRead,
+  { log, start, principal }: ArchivedRead & { principal: Principal },
 ): Promise<FastifyReply> {
   const replay = await Replay.open(log, start);
   if (replay.isExhausted) {
     if (await replay.hasEnded()) return reply.code(204).send();
     throw unfinished();
   }
+  authentication.assertMayRead(principal);
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
   const { ref } = log;
@@ -29,6 +31,7 @@ export async function streamReplay(
     replay,
     socket,
     counts: readers,
+    principal,
     onClose(error) {
       leave();
       if (!error) return;

@@ -1,5 +1,6 @@
 import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
+import type { StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
@@ -8,6 +9,7 @@ import type { ReaderRegistry } from "../readers/reader-registry.ts";
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
   readonly authentication: Authentication;
+  readonly tokens: StreamTokens;
   readonly broker: Broker;
   readonly log: GenerationLog;
   readonly hub: Hub;

@@ -1,5 +1,6 @@
 import type { GenerationCache, NewLog } from "@reprise/log";
-import { encodeCursor, type GenerationRef, LIMITS, parseGenerationId, parseWith } from "@reprise/protocol";
+import { encodeCursor, type GenerationRef, LIMITS, parseWith } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
@@ -8,6 +9,7 @@ import { ConnectionRecord } from "../readers/delivery-marks/connection-record.ts
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import { replayBytes } from "../limits/replay-bytes.ts";
 import { recordAccess } from "../domain/audit-access.ts";
+import { accessGeneration } from "../domain/generation-access.ts";
 import { readEventPage } from "../domain/event-page.ts";
 import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume-cursor.ts";
 import { presentReader } from "../readers/presence/present-reader.ts";
@@ -26,12 +28,12 @@ const querySchema = z.strictObject({
 });
 
 export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
-  const config = { roles: ["read", "audit"], countsItself: true } as const;
+  const config = { roles: ["read", "audit"], streamTokens: true, countsItself: true } as const;
   app.get<{ Params: { id: string } }>("/v1/generations/:id/events", { config }, async (request, reply) => {
     const principal = context.authentication.principalOf(request);
     const caller = callerOf(request, principal);
     const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
-    const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+    const ref = await accessGeneration(context.log, principal, request.params.id);
     const { after, wait, limit, original } = parseWith(querySchema, request.query, "query");
     const lastEventId = request.headers["last-event-id"]?.toString();
     const resume = requestedCursor(lastEventId, after);
@@ -46,11 +48,11 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
       original,
       live: () =>
         isStream
-          ? streamEvents(context, reply, { ref, resume, status: 200, caller, onAttach })
-          : sendLivePage(context, reply, { ref, resume, caller, wait, limit, onAttach }),
+          ? streamEvents(context, reply, { ref, resume, status: 200, caller, principal, onAttach })
+          : sendLivePage(context, reply, { ref, resume, caller, principal, wait, limit, onAttach }),
       archived: () =>
         isStream
-          ? streamReplay(context, reply, { log, start })
+          ? streamReplay(context, reply, { log, start, principal })
           : sendArchivedPage(reply, { log, start }, limit),
       recordAccess: () =>
         recordAccess(context.log.publish, ref, {
@@ -68,12 +70,13 @@ export interface LiveRead {
   readonly caller: Caller;
   /** Called with the first event that the reader is to get. */
   readonly onAttach: (cache: GenerationCache, fromSeq: number) => void;
+  readonly principal: Principal;
 }
 
 async function sendLivePage(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, caller, wait, limit, onAttach }: LiveRead & { wait: number; limit: number },
+  { ref, resume, caller, principal, wait, limit, onAttach }: LiveRead & { wait: number; limit: number },
 ): Promise<FastifyReply> {
   const cache = await context.hub.open(ref);
   const fromSeq = await resumeFrom(context.hub, cache, resume);
@@ -92,6 +95,8 @@ async function sendLivePage(
     waitMs: wait,
     signal,
   }).finally(leave);
+  // It may have waited for long.
+  context.authentication.assertMayRead(principal);
   recordFullResponse(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return sendPage(reply, json);
 }
@@ -100,7 +105,15 @@ async function sendLivePage(
 export async function streamEvents(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, status, caller, onAttach, begun }: LiveRead & { status: number; begun?: NewLog | undefined },
+  {
+    ref,
+    resume,
+    status,
+    caller,
+    principal,
+    onAttach,
+    begun,
+  }: LiveRead & { status: number; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
   const { hub, readers, logger } = context;
   const cache = await hub.open(ref, begun);
@@ -108,6 +121,8 @@ export async function streamEvents(
   await assertKept(hub, cache, nextSeq);
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
   onAttach(cache, nextSeq);
+  // From here on to its registration nothing else runs: later changes are told to the registry.
+  context.authentication.assertMayRead(principal);
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
   const stream = new LiveStream({
@@ -116,6 +131,7 @@ export async function streamEvents(
     socket,
     nextSeq,
     counts: readers,
+    principal,
     onClose(error) {
       leave();
       if (!error) return;

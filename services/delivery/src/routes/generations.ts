@@ -2,8 +2,8 @@ import {
   encodeCursor,
   type Generation,
   type GenerationRef,
+  type GenerationRequest,
   LIMITS,
-  parseGenerationId,
   parseGenerationRequest,
   parseIdempotencyKey,
   parseToolResult,
@@ -23,6 +23,7 @@ import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
+import { accessGeneration } from "../domain/generation-access.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
 import { replayBytes } from "../limits/replay-bytes.ts";
 import { reservationOf } from "../limits/request-limits.ts";
@@ -48,16 +49,16 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
 
   app.post(
     "/v1/generations",
-    { config: { roles: ["create"], countsItself: true } },
+    { config: { roles: ["create"], streamTokens: true, countsItself: true } },
     async (request, reply) => {
       using _ = context.bodies.keep(request.raw);
       const principal = authentication.principalOf(request);
-      const { tenant, policy } = principal;
+      const { tenant, policy, endUser } = principal;
       const caller = callerOf(request, principal);
       parseWith(noQuery, request.query, "query");
       const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
       if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
-      const body = parseGenerationRequest(request.body);
+      const body = withEndUser(parseGenerationRequest(request.body), endUser);
       if (!hasModel(body.model)) {
         throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
           param: "model",
@@ -86,6 +87,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         tenantPolicy: policy,
         request: body,
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+        keyOwner: endUser,
         joinOnly: lastEventId !== undefined,
         admit: (created) =>
           context.limits.create([request, reply], principal, {
@@ -112,7 +114,15 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         const onAttach = (cache: GenerationCache, fromSeq: number) =>
           context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
         const begun = listening && !joined ? { listening, snapshot } : undefined;
-        return await streamEvents(context, reply, { ref, resume, status, caller, onAttach, begun });
+        return await streamEvents(context, reply, {
+          ref,
+          resume,
+          status,
+          caller,
+          principal,
+          onAttach,
+          begun,
+        });
       }
       const generation: Generation = joined
         ? await readGeneration(context, ref)
@@ -122,12 +132,12 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     },
   );
 
-  const config = { roles: ["read", "audit"] } as const;
+  const config = { roles: ["read", "audit"], streamTokens: true } as const;
   app.get<{ Params: { id: string } }>("/v1/generations/:id", { config }, async (request, reply) => {
     const principal = authentication.principalOf(request);
     const caller = callerOf(request, principal);
     const { original } = parseWith(readQuery, request.query, "query");
-    const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+    const ref = await accessGeneration(log, principal, request.params.id);
     return withArchiveFallback({
       principal,
       original,
@@ -150,12 +160,12 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     app.route<{ Params: { id: string } }>({
       method: "POST",
       url: `/v1/generations/:id${path}`,
-      config: { roles: [role] },
+      config: { roles: [role], streamTokens: true },
       async handler(request, reply) {
         using _ = context.bodies.keep(request.raw);
-        const { tenant } = authentication.principalOf(request);
+        const principal = authentication.principalOf(request);
         parseWith(noQuery, request.query, "query");
-        const ref = { tenant, generation: parseGenerationId(request.params.id) };
+        const ref = await accessGeneration(log, principal, request.params.id);
         const generation = await answer(ref, request.body);
         return toResponse(context, [request, reply], { ref, generation });
       },
@@ -169,6 +179,19 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     return generation;
   });
   addCall(["/tool-results", "tool"], (ref, body) => answerToolCall(context, ref, parseToolResult(body)));
+}
+
+/**
+ * What an end user's token creates is that user's: the token says whose, and the request can't say otherwise.
+ * @throws RepriseError `invalid_request`
+ */
+function withEndUser(request: GenerationRequest, endUser: string | undefined): GenerationRequest {
+  if (endUser === undefined) return request;
+  if (request.end_user === undefined || request.end_user === endUser)
+    return { ...request, end_user: endUser };
+  throw new RepriseError("invalid_request", "end_user: is another one than the stream token's.", {
+    param: "end_user",
+  });
 }
 
 /** A trace context that is malformed is left out, as W3C Trace Context has it. */

@@ -17,7 +17,13 @@ import {
   parseTenantId,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
-import { createTenantDirectory, parseTenantsFile } from "@reprise/tenancy";
+import {
+  createTenantDirectory,
+  type FixedTenantDirectory,
+  parseTenantsFile,
+  type TenancyConfig,
+  type TenantConfig,
+} from "@reprise/tenancy";
 import { delta, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { type Delivery, type DeliveryOptions, startDelivery } from "../service.ts";
 
@@ -98,6 +104,7 @@ export type NodeOptions = Partial<
     | "readerLeaseMs"
     | "brokerBudgetMs"
     | "redisUrl"
+    | "tenants"
   >
 > & {
   /** Tenants beside `acme` and `beta`, as a tenants file has them. */
@@ -153,6 +160,8 @@ async function startNode(natsUrl: string, { moreTenants = [], ...options }: Node
       port: 0,
       shards: SHARDS,
       retentionMs: HOUR_MS,
+      replicas: 1,
+      tokenAudience: "reprise",
       hubBytes: 64 * 1_024 * 1_024,
       maxConnectionsPerAddress: 0,
       requestBytes: 64 * 1_024 * 1_024,
@@ -171,6 +180,16 @@ async function startNode(natsUrl: string, { moreTenants = [], ...options }: Node
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** The tenants that have `KEYS`, and whatever else a test gives them. */
+export function createTestTenants(change: Partial<TenantConfig> = {}): FixedTenantDirectory {
+  return createTenantDirectory(testTenancy(change));
+}
+
+export function testTenancy(change: Partial<TenantConfig> = {}): TenancyConfig {
+  const { tenants } = parseTenantsFile(JSON.stringify(TENANTS), "tenants.json");
+  return { tenants: tenants.map((tenant) => ({ ...tenant, ...change })) };
 }
 
 export const authorization = (key: string = KEYS.acme) => ({ authorization: `Bearer ${key}` });

@@ -31,7 +31,11 @@ function openDelivered(options: { maxWaiting?: number } = {}) {
   const onError = (error: unknown) => expect.unreachable(String(error));
   const onLost = (count: number) => lost.push(count);
   const delivered = new DeliveryMarks({ publish, node, onLost, onError, random: () => 0, ...options });
-  const registry = new ReaderRegistry({ presence: { publish, node, onError }, marks: delivered });
+  const registry = new ReaderRegistry({
+    presence: { publish, node, onError },
+    marks: delivered,
+    whyRefused: () => undefined,
+  });
   const enter = (ref: GenerationRef, from = 1) => {
     const position = { takenSeq: from - 1, sentSeq: from - 1 };
     const caller = { by: "ann", address: "private" } as const;

@@ -12,6 +12,7 @@ import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 import { completed, delta, started } from "../../testing/platform.ts";
 import { Replay } from "../../archive-fallback/replay.ts";
 import { ArchiveStream } from "./archive-stream.ts";
+import { createPrincipal } from "../../testing/principal.ts";
 
 const REF = createRef();
 const TEXT = "x".repeat(40_000);
@@ -63,6 +64,7 @@ async function openStream({ room, drafts }: { room: number; drafts: readonly Eve
     replay,
     socket: fake.socket,
     counts,
+    principal: createPrincipal(),
     onClose: () => void closed.push(stream),
   };
   const stream: ArchiveStream = new ArchiveStream(options);

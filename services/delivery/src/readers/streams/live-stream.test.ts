@@ -12,6 +12,7 @@ import { completed, delta, started } from "../../testing/platform.ts";
 import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 import { LiveStream } from "./live-stream.ts";
+import { createPrincipal } from "../../testing/principal.ts";
 
 const REF = createRef();
 
@@ -65,6 +66,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
     socket: fake.socket,
     nextSeq: 1,
     counts,
+    principal: createPrincipal(),
     onClose(error) {
       closed.push(stream);
       if (error) errors.push(error);

@@ -1,10 +1,12 @@
 import { encodeSseError, encodeSseRetry, type RepriseError, SSE_HEARTBEAT } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
 import type { ReaderCounts, ReaderStream } from "../reader.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 
 export interface SseStreamOptions {
   readonly socket: SseSocket;
   readonly counts: ReaderCounts;
+  readonly principal: Principal;
   /** Called once, when nothing more is sent: the response has ended, or the connection has. With the error that it was broken off for. */
   readonly onClose: (error?: RepriseError) => void;
 }
@@ -25,6 +27,10 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   constructor(options: SseStreamOptions) {
     this.#options = options;
     options.socket.listen(this);
+  }
+
+  get principal(): Principal {
+    return this.#options.principal;
   }
 
   drained(): void {
@@ -79,7 +85,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
    * In band, because the headers are gone; then broken off, because a clean end would say that the generation has ended.
    * @param retryMs tells the client when to come back, where that is not as soon as it can
    */
-  protected fail(error: RepriseError, retryMs?: number): void {
+  fail(error: RepriseError, retryMs?: number): void {
     if (this.#isClosed) return;
     if (retryMs !== undefined) this.#options.socket.writeText(encodeSseRetry(retryMs));
     this.#options.socket.writeText(encodeSseError(JSON.stringify(error.toBody())));

@@ -1,0 +1,96 @@
+import { parseGenerationId, parseTenantId } from "@reprise/protocol";
+import { connect } from "@nats-io/transport-node";
+import { startTestBroker } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { mintStreamToken } from "./mint-stream-token.ts";
+import { openPlatformKeys, type PlatformKeys, type PlatformKeysOptions } from "./platform-keys.ts";
+import { verifyStreamToken } from "./verify-stream-token.ts";
+
+const START_MS = Date.parse("2026-11-22T12:00:00Z");
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+async function openNodes() {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const connections = stack.use(new AsyncDisposableStack());
+  let nowMs = START_MS;
+  const open = async (options: Partial<PlatformKeysOptions> = {}) => {
+    const connection = await connect({ servers: server.url });
+    connections.defer(() => connection.close());
+    const onError = vi.fn<(error: unknown) => void>();
+    return openPlatformKeys({ connection, replicas: 1, now: () => nowMs, onError, ...options });
+  };
+  const owned = stack.move();
+  const pass = (ms: number) => void (nowMs += ms);
+  const now = () => nowMs;
+  return { server, open, pass, now, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+async function mint(keys: PlatformKeys, nowMs: number) {
+  const key = await keys.signingKey();
+  const { token } = await mintStreamToken({
+    key,
+    audience: "reprise",
+    tenant: parseTenantId("acme"),
+    scopes: ["read"],
+    generation: parseGenerationId("gen_0_00000000000000000000000001"),
+    ttlSeconds: 3_600,
+    tokenId: "t1",
+    nowMs,
+  });
+  return { keyId: key.keyId, token };
+}
+
+const verify = (keys: PlatformKeys, token: string, nowMs: number) =>
+  verifyStreamToken(token, {
+    audience: "reprise",
+    authority: { findKey: (_, keyId) => keys.find(keyId), isRevoked: () => false },
+    nowMs,
+  });
+
+test("nodes that start at once on an empty bucket share one key", async () => {
+  await using nodes = await openNodes();
+  const all = await Promise.all(Array.from({ length: 5 }, () => nodes.open()));
+  const minted = await Promise.all(all.map((keys) => mint(keys, nodes.now())));
+  expect(new Set(minted.map(({ keyId }) => keyId)).size).toBe(1);
+  for (const keys of all) {
+    expect(await verify(keys, minted[0]!.token, nodes.now())).toMatchObject({ tenant: "acme" });
+    keys.close();
+  }
+});
+
+test("a key that is replaced verifies until its last token has expired, and nodes sign with the new one once all know it", async () => {
+  await using nodes = await openNodes();
+  const [one, other] = [await nodes.open(), await nodes.open()];
+  nodes.pass(HOUR_MS);
+  const before = await mint(other, nodes.now());
+  await one.rotate();
+  expect((await one.signingKey()).keyId).toBe(before.keyId);
+  nodes.pass(MINUTE_MS);
+  const after = await mint(one, nodes.now());
+  expect(after.keyId).not.toBe(before.keyId);
+  await expect.poll(() => other.find(after.keyId)).toBeDefined();
+  expect(await verify(other, after.token, nodes.now())).toMatchObject({ keyId: after.keyId });
+  expect(await verify(one, before.token, nodes.now())).toMatchObject({ keyId: before.keyId });
+  nodes.pass(HOUR_MS - MINUTE_MS);
+  await other.rotate();
+  expect(other.find(before.keyId)).toBeDefined();
+  nodes.pass(2 * MINUTE_MS);
+  await other.rotate();
+  expect([other.find(before.keyId), other.find(after.keyId)]).toEqual([undefined, expect.anything()]);
+  one.close();
+  other.close();
+});
+
+test("a node that comes later, or goes on without the broker, has the key", async () => {
+  await using nodes = await openNodes();
+  const one = await nodes.open();
+  const { token } = await mint(one, nodes.now());
+  one.close();
+  const later = await nodes.open();
+  await nodes.server.stop();
+  expect(await verify(later, token, nodes.now())).toMatchObject({ tenant: "acme" });
+  expect((await mint(later, nodes.now())).token).toEqual(expect.any(String));
+  later.close();
+});

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import type { GenerationId, TenantId } from "@reprise/protocol";
+import type { Principal } from "../directory/principal.ts";
+import type { TenantDirectory } from "../directory/tenant-directory.ts";
+import type { StreamToken, TokenScope } from "./claims.ts";
+import { type MintedToken, mintStreamToken } from "./mint-stream-token.ts";
+import type { PlatformKeys } from "./platform-keys.ts";
+import { isRevokedBy } from "./revocations.ts";
+import { endOf, invalidToken, type TokenAuthority, verifyStreamToken } from "./verify-stream-token.ts";
+
+export interface StreamTokensOptions {
+  readonly audience: string;
+  readonly tenants: Pick<TenantDirectory, "find">;
+  readonly platform: PlatformKeys;
+  readonly now?: () => number;
+}
+
+export interface TokenRequest {
+  readonly tenant: TenantId;
+  readonly scopes: readonly TokenScope[];
+  readonly generation?: GenerationId | undefined;
+  readonly endUser?: string | undefined;
+  readonly ttlSeconds: number;
+}
+
+/** Stream tokens of all tenants: what a bearer token stands for, and new ones of the platform's own. */
+export interface StreamTokens {
+  /** @throws RepriseError `unauthenticated` */
+  authenticate(text: string): Promise<Principal>;
+  /** What a principal of an earlier `authenticate` stands for now; undefined once its token is revoked, expired, or no longer signed by a known key. */
+  renew(principal: Principal): Principal | undefined;
+  mint(request: TokenRequest): Promise<MintedToken & { readonly tokenId: string }>;
+}
+
+export function createStreamTokens({
+  audience,
+  tenants,
+  platform,
+  now = Date.now,
+}: StreamTokensOptions): StreamTokens {
+  const authority: TokenAuthority = {
+    findKey(tenant, keyId) {
+      const known = tenants.find(tenant);
+      if (!known) return undefined;
+      const own = known.signingKeys.find(({ kid }) => kid === keyId);
+      if (!own) return platform.find(keyId);
+      const isExpired = own.expires_at !== undefined && Date.parse(own.expires_at) <= now();
+      return isExpired ? undefined : own.public_jwk;
+    },
+    isRevoked(tenant, token) {
+      const revocations = tenants.find(tenant)?.revocations ?? [];
+      return revocations.some((revocation) => isRevokedBy(token, revocation));
+    },
+  };
+  function toPrincipal(token: StreamToken): Principal {
+    const tenant = tenants.find(token.tenant);
+    if (!tenant) throw invalidToken();
+    const { generation, endUser, tokenId, keyId, issuedAtMs } = token;
+    return {
+      tenant: token.tenant,
+      roles: token.scopes,
+      holder: `token.${tokenId}`,
+      policy: tenant.policy,
+      models: tenant.models,
+      keyId,
+      expiresAtMs: endOf(token),
+      generation,
+      endUser,
+      tokenId,
+      issuedAtMs,
+    };
+  }
+  return {
+    async authenticate(text) {
+      return toPrincipal(await verifyStreamToken(text, { audience, authority, nowMs: now() }));
+    },
+    renew(principal) {
+      const { tenant: id, generation, endUser, tokenId, issuedAtMs, keyId, expiresAtMs } = principal;
+      const tenant = tenants.find(id);
+      if (!tenant || tokenId === undefined || issuedAtMs === undefined || expiresAtMs <= now())
+        return undefined;
+      if (!authority.findKey(id, keyId)) return undefined;
+      if (authority.isRevoked(id, { tokenId, generation, endUser, issuedAtMs })) return undefined;
+      return { ...principal, policy: tenant.policy, models: tenant.models };
+    },
+    async mint({ tenant, scopes, generation, endUser, ttlSeconds }) {
+      const tokenId = randomBytes(15).toString("base64url");
+      const key = await platform.signingKey();
+      const options = { audience, tenant, scopes, generation, endUser, ttlSeconds, tokenId, nowMs: now() };
+      return { ...(await mintStreamToken({ key, ...options })), tokenId };
+    },
+  };
+}
