@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 
 export interface StreamOptions {
   readonly method?: "GET" | "POST";
@@ -52,14 +53,17 @@ export class ApiCaller implements Disposable {
     this.#agent.destroy();
   }
 
-  /** What the API says to try again is tried again. */
+  /** What the API says to try again is tried again, when it says. */
   async #send(options: StreamOptions, accept: string): Promise<IncomingMessage> {
     for (let tries = 1; ; tries++) {
       const response = await this.#sendOnce(options, accept);
       const { statusCode: status = 0 } = response;
       if (status < 400) return response;
       const said = await new Answer(response).until("\0");
-      if (status === UNAVAILABLE && tries < MOST_TRIES) continue;
+      if (status === UNAVAILABLE && tries < MOST_TRIES) {
+        await delay(1_000 * Number(response.headers["retry-after"] ?? 1));
+        continue;
+      }
       throw new Error(`${options.method ?? "POST"} ${options.path}: ${status} ${said}`);
     }
   }

@@ -10,6 +10,9 @@ export const SETTINGS = {
   REPRISE_HUB_MEMORY_MB: "8",
 } as const;
 
+/** The long form's logs live for 72 s, so that a machine which stands still for some seconds costs no generation its log. */
+export const LONG_SETTINGS = { ...SETTINGS, REPRISE_RETENTION_HOURS: "0.02" } as const;
+
 export interface SoakPlan extends Pick<SoakOptions, "generations" | "warmUp" | "clients" | "looks"> {
   readonly bounds: MemoryBounds;
 }
