@@ -3,7 +3,7 @@ export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
 export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
-export { type Broker, type BrokerOptions, connectBroker } from "./nats/connection.ts";
+export { type Broker, connectBroker } from "./nats/connection.ts";
 export { watchConnection } from "./nats/watch-connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-rpc/audit-client.ts";
 export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
@@ -58,7 +58,6 @@ export {
 } from "./jobs/open-jobs.ts";
 export {
   assertPresenceStored,
-  decodePresenceRecord,
   publishPresence,
   PRESENCE_LEASE_MS,
   readPresence,
@@ -74,12 +73,7 @@ export {
 } from "./moderation/reviews.ts";
 export { createRuleSetStore, readRuleSet, type RuleSetStore } from "./moderation/rule-sets.ts";
 export { followShard, type ShardFollower } from "./shard/follow-shard.ts";
-export {
-  publishLiveVerdict,
-  type StoredVerdict,
-  storeVerdict,
-  subscribeVerdicts,
-} from "./moderation/verdicts.ts";
+export { publishLiveVerdict, type StoredVerdict, storeVerdict } from "./moderation/verdicts.ts";
 export { holdingModeration, Visibility } from "./moderation/visibility.ts";
 export { watchRuleSets } from "./moderation/watch-rule-sets.ts";
 export {

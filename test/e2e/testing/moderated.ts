@@ -1,4 +1,4 @@
-import { subscribeVerdicts } from "@reprise/log";
+import { subscribeVerdicts } from "@reprise/log/testing";
 import {
   decodeEvent,
   type JudgedSpan,

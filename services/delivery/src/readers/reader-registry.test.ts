@@ -1,4 +1,5 @@
-import { decodePresenceRecord, GenerationCache, type Publish } from "@reprise/log";
+import { GenerationCache, type Publish } from "@reprise/log";
+import { decodePresenceRecord } from "@reprise/log/testing";
 import { DEFAULT_POLICY, encodeEvent, parseNodeId, parseTenantId, RepriseError } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

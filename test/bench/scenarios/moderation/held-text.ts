@@ -1,4 +1,5 @@
-import { connectBroker, subscribeLive, subscribeVerdicts } from "@reprise/log";
+import { connectBroker, subscribeLive } from "@reprise/log";
+import { subscribeVerdicts } from "@reprise/log/testing";
 import { decodeEvent, type GenerationRef, textOf, type Verdict } from "@reprise/protocol";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import type { ModeratedTarget } from "../../targets/reprise/moderated-target.ts";

@@ -1,4 +1,5 @@
-import { decodePresenceRecord, type Publish, GenerationCache } from "@reprise/log";
+import { GenerationCache, type Publish } from "@reprise/log";
+import { decodePresenceRecord } from "@reprise/log/testing";
 import {
   DEFAULT_POLICY,
   encodeEvent,

@@ -1,0 +1,4 @@
+/* What tests outside this package read of what production code writes. */
+
+export { decodePresenceRecord } from "../presence/presence-records.ts";
+export { subscribeVerdicts } from "../moderation/verdicts.ts";
