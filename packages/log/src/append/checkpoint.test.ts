@@ -172,3 +172,14 @@ describe("a checkpointer", () => {
     expect(written.map(({ events, streamSeq }) => [events.length, streamSeq])).toEqual([[2, 4]]);
   });
 });
+
+test("a large request is copied once: there is room behind it for the first events", async () => {
+  const request = encodeEvent(0, delta("x".repeat(1_000_000)));
+  const publish: Publish = async () => ({ kind: "stored", streamSeq: 1, duplicate: false });
+  const snapshot = { events: [request], streamSeq: 1 };
+  const checkpointer = createCheckpointer({ publish, ref: newRef(), snapshot, maxBytes: 1 << 21, now: 0 });
+  const { buffer } = checkpointer.first();
+  for (let seq = 1; seq <= 10; seq++) checkpointer.add(encodeEvent(seq, delta("token")), seq + 1, 0);
+  expect(checkpointer.first().buffer === buffer).toBe(true);
+  expect(buffer.byteLength).toBeLessThan(1.1 * request.length);
+});

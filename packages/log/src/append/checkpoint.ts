@@ -15,6 +15,7 @@ const EVERY_EVENTS = 64;
 const EVERY_MS = 2_000;
 const SMALL_BYTES = 16 * 1_024;
 const GROWTH = 4;
+/** Room for the first events behind what a checkpoint begins with: a large request is not copied again for each. */
 const FIRST_BYTES = 4 * 1_024;
 
 export interface Checkpointer {
@@ -49,7 +50,7 @@ export function createCheckpointer({
 }: CheckpointerOptions): Checkpointer {
   const subject = checkpointSubject(ref);
   // The checkpoint itself, kept ready: an event is copied to its end once, and writing it makes nothing.
-  let lines = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  let lines = Buffer.allocUnsafeSlow(Math.min(sizeOf(snapshot), maxBytes) + FIRST_BYTES);
   let bytes = 0;
   let firstBytes = 0;
   let streamSeq = snapshot.streamSeq;
@@ -120,6 +121,11 @@ export async function storeCheckpoint({
   const checkpointer = createCheckpointer({ publish, ref, snapshot: before, maxBytes, now: 0 });
   checkpointer.add(last, streamSeq, 0);
   await checkpointer.flush();
+}
+
+/** With a LF behind each event. */
+function sizeOf({ events }: LogSnapshot): number {
+  return events.reduce((bytes, { length }) => bytes + length + 1, 0);
 }
 
 /** In memory of its own: Node puts small buffers into a pool, which a view would keep. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { countBuffersInHeapLimit } from "./buffers-in-heap-limit.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { Logger } from "./logger.ts";
 import { redactCredentials } from "../broker/redact-credentials.ts";
@@ -40,6 +41,7 @@ export async function runService(
   create: () => Promise<RunningService>,
   env: Readonly<Record<string, string | undefined>> = {},
 ): Promise<void> {
+  countBuffersInHeapLimit();
   const stopSignal = nextStopSignal();
   const reloads = listenForReloads();
   let service: RunningService;

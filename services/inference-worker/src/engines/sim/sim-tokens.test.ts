@@ -71,3 +71,10 @@ test("the input's tokens are counted over all its messages", () => {
   ];
   expect(countInputTokens({ model: "sim", input })).toBe(3);
 });
+
+test("a long input is taken to go on as it begins", () => {
+  const count = (input: string) => countInputTokens({ model: "sim", input });
+  const words = "one two ".repeat(100_000);
+  expect(count(words) / countTokens(words)).toBeCloseTo(1, 3);
+  expect(count("x".repeat(64 * 1_024))).toBe(countTokens("x".repeat(64 * 1_024)));
+});
