@@ -12,6 +12,7 @@ export const COMMANDS = {
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
+  nats: { args: ["infra/nats/main.ts"], needsBroker: () => false },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },

@@ -1,6 +1,21 @@
 export { Appender } from "./append/appender.ts";
 export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
+export {
+  BROKER_USERS,
+  type BrokerUser,
+  inboxPrefixOf,
+  SERVICE_USERS,
+  type ServiceUser,
+} from "./access/broker-user.ts";
+export type { Forbidden } from "./access/forbidden.ts";
+export {
+  MODERATION_CONSUMER,
+  type PermissionOptions,
+  type Permissions,
+  permissionsOf,
+} from "./access/permissions.ts";
+export { createUserKey, toUserKey, type UserKey } from "./access/user-key.ts";
 export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
 export { type Broker, connectBroker } from "./nats/connection.ts";

@@ -23,12 +23,20 @@ export {
   type EnvironmentName,
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
+export { logForbidden } from "./broker/log-forbidden.ts";
 export { findNatsServer, type NatsServerBinary } from "./broker/find-nats-server.ts";
 export { type HttpAddress, listenHttp } from "./http/listen-http.ts";
 export { type RunningService, runService } from "./lifecycle/lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./lifecycle/logger.ts";
 export { type LabelOf, METRICS, type MetricName } from "./http/metric-names.ts";
 export { createMetrics, type Metrics, type MetricsOptions } from "./http/metrics.ts";
+export {
+  type BrokerLogin,
+  createPasswordUsers,
+  type NatsUser,
+  type PasswordUsers,
+  toNatsUsers,
+} from "./broker/nats-users.ts";
 export type { NatsServerSettings, SyncInterval } from "./broker/nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";
 export { writeOwnBrokerFile } from "./broker/own-broker-file.ts";
@@ -49,6 +57,12 @@ export {
   type SupervisedProcess,
   type SupervisedProcessOptions,
 } from "./lifecycle/supervised-process.ts";
+export type { ConfiguredServer, ServerTls } from "./nats-config/server-conf.ts";
+export {
+  type NatsConfigOptions,
+  writeNatsConfig,
+  type WrittenNatsConfig,
+} from "./nats-config/write-nats-config.ts";
 export { resetSocket } from "./http/reset-socket.ts";
 export { topologyOf } from "./broker/topology-of.ts";
 export { createErrorLog } from "./lifecycle/error-log.ts";

@@ -43,10 +43,5 @@ export { MemoryCounters } from "./limits/memory-counters.ts";
 export { openCounters, type OpenCounters } from "./limits/open-counters.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
 export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";
-export {
-  openPlatformKeys,
-  PLATFORM_KEY_PREFIX,
-  type PlatformKeys,
-  TOKEN_KEYS_BUCKET,
-} from "./tokens/platform-keys.ts";
+export { openPlatformKeys, PLATFORM_KEY_PREFIX, type PlatformKeys } from "./tokens/platform-keys.ts";
 export { createStreamTokens, type StreamTokens, type TokenRequest } from "./tokens/stream-tokens.ts";

@@ -112,6 +112,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   const tokens = createStreamTokens({ audience: options.tokenAudience, tenants, platform });
   const log = createGenerationLog(broker, {
+    shards,
     budgetMs: options.brokerBudgetMs,
     isAway: () => brokerProblems().length > 0,
   });

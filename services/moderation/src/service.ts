@@ -2,6 +2,7 @@ import {
   type Broker,
   createGenerationLog,
   followShard,
+  MODERATION_CONSUMER,
   readRuleSet,
   type ShardFollower,
   watchRuleSets,
@@ -36,8 +37,6 @@ export interface Moderation extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** The name of the consumer that all replicas share. */
-const CONSUMER = "moderation";
 /** How often what is judged is stored and acknowledged where nothing else makes it urgent. */
 const SWEEP_MS = 250;
 /** Rules are stored by another server's clock than logs. An event that comes too early costs one lookup. */
@@ -80,7 +79,14 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     const onEvents = (events: readonly IncomingEvent[]) => {
       judgedEvents += judging.take(events);
     };
-    const follower = await followShard({ broker, shard, name: CONSUMER, startTime, onEvents, onError });
+    const follower = await followShard({
+      broker,
+      shard,
+      name: MODERATION_CONSUMER,
+      startTime,
+      onEvents,
+      onError,
+    });
     followed.push({ judging, follower });
   };
   // While no generation asks for moderation no log is read at all.

@@ -1,22 +1,30 @@
-import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { type AuditLog, type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
-import { connectBroker, hostsOf, openBroker } from "@reprise/log";
+import {
+  type Broker,
+  type BrokerAddress,
+  type BrokerUser,
+  connectBroker,
+  hostsOf,
+  openBroker,
+  type ServiceUser,
+} from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
 import { RepriseError } from "@reprise/protocol";
 import {
   brokerAddressOf,
   createMetrics,
   createOpsHandler,
+  createPasswordUsers,
   ensurePrivateDir,
   findNatsServer,
   type Logger,
+  logForbidden,
   type NatsServer,
   startNatsServer,
   startOpsServer,
-  type SyncInterval,
   topologyOf,
   watchBroker,
   writeOwnBrokerFile,
@@ -94,28 +102,52 @@ export async function startPlatform(
       : undefined;
 
   const given = brokerAddressOf(env);
-  const nats = given
-    ? undefined
-    : stack.use(await startOwnNats(processEnv, dataDir, env.REPRISE_SYNC_INTERVAL));
-  const address = given ?? { url: nats!.url };
-  if (nats) stack.use(await writeOwnBrokerFile(dataDir, nats.url));
+  const nats = given ? undefined : stack.use(await startOwnNats(env, { processEnv, dataDir }));
+  const addressOf = (user: BrokerUser): BrokerAddress => given ?? { url: nats!.urlFor(user) };
+  if (nats) stack.use(await writeOwnBrokerFile(dataDir, nats.urlFor("admin")));
+  const setUp = await openBroker({
+    ...addressOf("admin"),
+    user: "admin",
+    name: "set-up",
+    ...topologyOf(env),
+  });
+  await setUp.close();
+  // Each service has a user and connections of its own, as it has in a process of its own.
   const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
-  const broker = stack.use(await openBroker({ ...address, name: "reprise", onError, ...topologyOf(env) }));
-  const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
+  const open = async (user: ServiceUser): Promise<Broker> => {
+    const broker = stack.use(await connectBroker({ ...addressOf(user), user, name: user, onError }));
+    logForbidden(broker, logger);
+    return broker;
+  };
+  const shards = env.REPRISE_SHARDS;
+  const deliveryBroker = await open("delivery");
+  const brokerWatch = stack.use(watchBroker(deliveryBroker, shards, logger));
   const metrics = createMetrics();
   const worker = stack.use(
-    await startWorker({ broker, brokerWatch, models, logger, metrics, ...toWorkerSettings(env) }),
+    await startWorker({
+      broker: await open("inference-worker"),
+      brokerWatch,
+      models,
+      logger,
+      metrics,
+      ...toWorkerSettings(env),
+    }),
   );
-  const shards = env.REPRISE_SHARDS;
   const moderation = stack.use(
-    await startModeration({ broker, brokerWatch, shards, classifiers, logger, metrics }),
+    await startModeration({
+      broker: await open("moderation"),
+      brokerWatch,
+      shards,
+      classifiers,
+      logger,
+      metrics,
+    }),
   );
   let auditLog: AuditLog | undefined;
   if (storage) {
-    const own = stack.use(await connectBroker({ ...address, name: "audit-log", onError }));
     auditLog = stack.use(
       await startAuditLog({
-        broker: own,
+        broker: await open("audit-log"),
         brokerWatch,
         shards,
         storage,
@@ -134,7 +166,15 @@ export async function startPlatform(
   const { REPRISE_HOST: host, REPRISE_OPS_PORT: port } = env;
   const ops = port === undefined ? undefined : stack.use(await startOpsServer(handler, { host, port }));
   const delivery = stack.use(
-    await startDelivery({ broker, brokerWatch, tenants, ...names, logger, metrics, ...settings }),
+    await startDelivery({
+      broker: deliveryBroker,
+      brokerWatch,
+      tenants,
+      ...names,
+      logger,
+      metrics,
+      ...settings,
+    }),
   );
   notReadyBecause = () => delivery.notReadyBecause();
   if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
@@ -144,7 +184,7 @@ export async function startPlatform(
   return {
     url: delivery.url,
     opsUrl: ops?.url,
-    nats: hostsOf(address.url),
+    nats: hostsOf(addressOf("admin").url),
     apiKey: dev?.apiKey,
     vkey: storage?.signer.vkey,
     announceStop: () => delivery.announceStop(),
@@ -175,27 +215,26 @@ function vkeysOf({ signer, earlier }: AuditStorage): string[] {
   return [signer, ...earlier].map(({ vkey }) => vkey);
 }
 
-/** A nats-server that lets in only clients with the credentials of this start. */
+interface OwnNats extends NatsServer {
+  /** The URL by which a user of this start gets in. */
+  readonly urlFor: (user: BrokerUser) => string;
+}
+
+/** A nats-server that lets in only clients with the credentials of this start, each with its own permissions. */
 async function startOwnNats(
-  env: Readonly<Record<string, string | undefined>>,
-  dataDir: string,
-  syncInterval: SyncInterval,
-): Promise<NatsServer> {
-  const { path } = await findNatsServer(env, dataDir);
-  const password = randomBytes(24).toString("base64url");
-  // Only the server itself says what is stored.
-  const permissions = { publish: { deny: ["live.gen.>"] } };
-  const extraConfig = { authorization: { users: [{ user: OWN_USER, password, permissions }] } };
+  { REPRISE_SHARDS: shards, REPRISE_SYNC_INTERVAL: syncInterval }: PlatformEnvironment,
+  { processEnv, dataDir }: { processEnv: PlatformOptions["processEnv"]; dataDir: string },
+): Promise<OwnNats> {
+  const { path } = await findNatsServer(processEnv, dataDir);
+  const { users, urlFor } = createPasswordUsers({ shards });
   const server = await startNatsServer({
     binary: path,
     storeDir: join(dataDir, "nats"),
     syncInterval,
-    extraConfig,
+    extraConfig: { authorization: { users } },
   });
-  return { ...server, url: server.url.replace("://", `://${OWN_USER}:${password}@`) };
+  return { ...server, urlFor: (user) => urlFor(user, server.url) };
 }
-
-const OWN_USER = "reprise";
 
 async function untilCrash(nats: NatsServer): Promise<never> {
   const { code, expected } = await nats.exited;

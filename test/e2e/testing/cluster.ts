@@ -1,7 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
+import {
+  type Broker,
+  createGenerationLog,
+  type GenerationLog,
+  openBroker,
+  type ServiceUser,
+} from "@reprise/log";
 import {
   decodeEvent,
   type KnownEvent,
@@ -10,6 +16,7 @@ import {
   parseTenantId,
   Transcript,
 } from "@reprise/protocol";
+import { createPasswordUsers } from "@reprise/service";
 import {
   createTempDir,
   type ServiceProcess,
@@ -67,14 +74,20 @@ export interface ClusterOptions {
   ackWaitMs?: number;
 }
 
+const SHARDS = 2;
+
 export async function startCluster({
   tenants = ["acme"],
   ackWaitMs = 1_000,
 }: ClusterOptions = {}): Promise<Cluster> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("e2e"));
-  const server = stack.use(await startTestBroker());
-  const broker = stack.use(await connectBroker({ url: server.url, name: "e2e", onError: rethrow }));
+  // Every service has its own user, as an operator is told to set it up; this process is the user admin.
+  const { users, logins } = createPasswordUsers({ shards: SHARDS });
+  const server = stack.use(await startTestBroker({ extraConfig: { authorization: { users } } }));
+  const admin = { url: server.url, access: logins.admin, name: "e2e", onError: rethrow };
+  const topology = { shards: SHARDS, replicas: 1, retentionMs: 24 * 3_600_000 };
+  const broker = stack.use(await openBroker({ ...admin, ...topology }));
   const log = createGenerationLog(broker);
   const keys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
   const tenantsFile = join(dir.path, "tenants.json");
@@ -84,11 +97,21 @@ export async function startCluster({
 
   const base = {
     REPRISE_NATS_URL: server.url,
-    REPRISE_SHARDS: "2",
+    REPRISE_SHARDS: String(SHARDS),
     REPRISE_DRAIN_NOTICE_MS: "0",
     REPRISE_ACK_WAIT_MS: String(ackWaitMs),
   };
+  const started: ServiceProcess[] = [];
+  stack.defer(() => assertNothingForbidden(started));
   const processes = stack.use(new AsyncDisposableStack());
+  const start = async (name: ServiceUser, env: Readonly<Record<string, string>>) => {
+    const { user: REPRISE_NATS_USER, password: REPRISE_NATS_PASSWORD } = logins[name];
+    const service = processes.use(
+      await startService(name, { ...base, REPRISE_NATS_USER, REPRISE_NATS_PASSWORD, ...env }),
+    );
+    started.push(service);
+    return service;
+  };
   const kept = stack.move();
   return {
     server,
@@ -99,30 +122,24 @@ export async function startCluster({
     dataDir,
     tenantsFile,
     async startDelivery(env = {}) {
-      const service = processes.use(
-        await startService("delivery", {
-          ...base,
-          REPRISE_PORT: "0",
-          REPRISE_TENANTS_FILE: tenantsFile,
-          ...env,
-        }),
-      );
+      const own = { REPRISE_PORT: "0", REPRISE_TENANTS_FILE: tenantsFile };
+      const service = await start("delivery", { ...own, ...env });
       const { url } = await service.logged("listening");
       return { ...service, url: String(url) };
     },
     async startWorker(env = {}) {
-      const service = processes.use(await startService("inference-worker", { ...base, ...env }));
+      const service = await start("inference-worker", env);
       const { worker } = await service.logged("taking jobs");
       return { ...service, id: String(worker) };
     },
     async startModeration(env = {}) {
-      const service = processes.use(await startService("moderation", { ...base, ...env }));
+      const service = await start("moderation", env);
       await service.logged("judging");
       return service;
     },
     async startAuditLog(env = {}) {
       const own = { REPRISE_DATA_DIR: dataDir, REPRISE_OPS_PORT: "0", REPRISE_TENANTS_FILE: tenantsFile };
-      const service = processes.use(await startService("audit-log", { ...base, ...own, ...env }));
+      const service = await start("audit-log", { ...own, ...env });
       const { ops } = await service.logged("archiving");
       return { ...service, lanes: () => readLanes(String(ops)) };
     },
@@ -137,6 +154,13 @@ export function textOf(events: readonly KnownEvent[]): string {
   const transcript = new Transcript();
   for (const event of events) transcript.apply(event);
   return transcript.text;
+}
+
+/** @throws Error when the broker has refused something to a service: its user's permissions lack what the service needs */
+function assertNothingForbidden(services: readonly ServiceProcess[]): void {
+  const lines = services.flatMap((service) => service.lines);
+  const forbidden = lines.filter(({ msg }) => msg === "the broker refuses this to this process's user");
+  if (forbidden.length > 0) throw new Error(`Forbidden to services: ${JSON.stringify(forbidden)}`);
 }
 
 async function readLog(log: GenerationLog, tenant: string, id: string): Promise<string[]> {

@@ -23,7 +23,7 @@ export async function ensureJobConsumer(
     max_deliver: -1,
   };
   try {
-    const { consumers } = await jetstreamManager(connection);
+    const { consumers } = await jetstreamManager(connection, { checkAPI: false });
     await consumers
       .add(JOBS_STREAM, { ...config, durable_name: consumer, ack_policy: AckPolicy.Explicit })
       .catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
 import { readAckSubject } from "../nats/ack-subject.ts";
+import { isCopy } from "../access/is-copy.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { type PullEnd, PullLoop, type PullRequest, RENEW_MS } from "../nats/pull-loop.ts";
 import { ensureJobConsumer } from "./job-consumer.ts";
@@ -110,7 +111,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       onError(
         new RepriseError(
           "protocol_violation",
-          `"${msg.subject}" is not a job's subject; the message was terminated (+TERM).`,
+          `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
         ),
       );
       credit.unused(1);
@@ -178,7 +179,7 @@ type Delivered = Omit<Job, "park" | "unpark">;
 /** Undefined for what is not a job; the broker is told to forget it, for it would come back for ever. */
 function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefined {
   const { reply = "" } = msg;
-  const named = readSubject(msg.subject);
+  const named = isCopy(msg.headers) ? undefined : readSubject(msg.subject);
   if (!named) {
     connection.publish(reply, "+TERM");
     return undefined;

@@ -10,6 +10,7 @@ import {
   verdictSubject,
 } from "@reprise/protocol";
 import { getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
+import { isAnsweredCopy, isStoredCopy } from "../access/is-copy.ts";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import { getLastMessage } from "../nats/stream-api.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
@@ -59,14 +60,21 @@ const TIMEOUT_MS = 2_000;
 export function createVerdictReader(connection: NatsConnection): VerdictReader {
   return {
     async readVerdict(ref) {
-      const last = await getLastDirect(connection, VERDICTS_STREAM, verdictSubject(ref), [TIMEOUT_MS]);
+      const subject = verdictSubject(ref);
+      const last = await getLastDirect(connection, VERDICTS_STREAM, subject, [TIMEOUT_MS]);
+      if (last && isAnsweredCopy(last.headers, { stream: VERDICTS_STREAM, subject })) throw copied();
       return last && toStored(last.data, streamSeqOf(last));
     },
     async readVerdictFromLeader(ref) {
       const last = await getLastMessage(connection, VERDICTS_STREAM, verdictSubject(ref), TIMEOUT_MS);
+      if (last && isStoredCopy(last)) throw copied();
       return last && toStored(last.payload, last.streamSeq);
     },
   };
+}
+
+function copied(): RepriseError {
+  return new RepriseError("protocol_violation", "The verdict is a copy of another message.");
 }
 
 /** @throws RepriseError `protocol_violation` for what no version of moderation has written */
@@ -89,7 +97,10 @@ export function subscribeVerdicts(
   ref: GenerationRef,
   { onVerdict, onError }: VerdictFeedOptions,
 ): Subscription {
-  const onMessage = ({ data }: Msg) => {
+  const place = { stream: VERDICTS_STREAM, subject: verdictSubject(ref) };
+  const onMessage = ({ data, headers }: Msg) => {
+    // What is not stored has no headers.
+    if (headers && isAnsweredCopy(headers, place)) throw copied();
     const verdict = decodeVerdict(data);
     if (!verdict)
       throw new RepriseError("protocol_violation", "The live feed has delivered a malformed verdict.");

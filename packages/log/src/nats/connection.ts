@@ -1,7 +1,11 @@
-import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
+import { connect, type ConnectionOptions, errors, type NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
 import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from "./broker-access.ts";
 import { describeConnectFailure } from "./describe-connect-failure.ts";
+import { type BrokerUser, inboxPrefixOf } from "../access/broker-user.ts";
+import type { Forbidden } from "../access/forbidden.ts";
+import { setInboxPrefix } from "../access/inbox-prefix.ts";
+import { watchConnection } from "./watch-connection.ts";
 import { inboxOf } from "./reply-inbox.ts";
 
 export interface BrokerOptions extends BrokerAddress {
@@ -9,6 +13,8 @@ export interface BrokerOptions extends BrokerAddress {
   name: string;
   /** Called for defects inside callbacks of requests, and when the server forbids replies. Default: neither is reported. */
   onError?: ((error: unknown) => void) | undefined;
+  /** Whose credentials these are: answers come to this user's inbox. Default: to the client's own, where a broker without users lets every client listen. */
+  user?: BrokerUser | undefined;
 }
 
 /**
@@ -26,6 +32,8 @@ export interface Broker extends AsyncDisposable {
    * @returns why the server lets this process in no more; undefined when it does, or nothing listens at its address
    */
   whyRefused(): Promise<string | undefined>;
+  /** Calls back for everything that the broker refuses to this process's user. */
+  onForbidden(listener: (forbidden: Forbidden) => void): void;
   close(): Promise<void>;
 }
 
@@ -34,10 +42,13 @@ export interface Broker extends AsyncDisposable {
  * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
  *   made within 5 s, with the cause in its message
  */
-export async function connectBroker({ name, onError, ...address }: BrokerOptions): Promise<Broker> {
-  const options = await toAccessOptions(address);
+export async function connectBroker({ name, user, onError, ...address }: BrokerOptions): Promise<Broker> {
+  const access = await toAccessOptions(address);
+  const options = user === undefined ? access : { ...access, inboxPrefix: inboxPrefixOf(user) };
   const open: NatsConnection[] = [];
   try {
+    // The other dials would go on for ever where a cluster refuses the credentials: every refusal names all servers anew.
+    await dialOnce(options, `${name}:dial`);
     const main = await dial(options, name, onError);
     open.push(main);
     const reads = await dial(options, `${name}:reads`, onError);
@@ -48,7 +59,10 @@ export async function connectBroker({ name, onError, ...address }: BrokerOptions
       await Promise.all(open.map((connection) => connection.close()));
     };
     const whyRefused = () => askWhyRefused(options, `${name}:dial`);
-    return { main, reads, bulk, whyRefused, close, [Symbol.asyncDispose]: close };
+    const onForbidden: Broker["onForbidden"] = (listener) => {
+      for (const connection of open) watchConnection(connection, { onForbidden: listener });
+    };
+    return { main, reads, bulk, whyRefused, onForbidden, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
     const why = describeConnectFailure(cause);
@@ -77,10 +91,16 @@ export async function flushConnection(connection: NatsConnection): Promise<void>
   }
 }
 
-async function askWhyRefused(options: AccessOptions, name: string): Promise<string | undefined> {
+/** Tries every server that is configured once, and none that those name. */
+async function dialOnce(options: DialOptions, name: string): Promise<void> {
+  const once = { timeout: TIMEOUT_MS, reconnect: false, ignoreClusterUpdates: true };
+  const connection = await connect({ ...options, ...once, name });
+  await connection.close();
+}
+
+async function askWhyRefused(options: DialOptions, name: string): Promise<string | undefined> {
   try {
-    const connection = await connect({ ...options, name, timeout: TIMEOUT_MS, reconnect: false });
-    await connection.close();
+    await dialOnce(options, name);
     return undefined;
   } catch (error) {
     // Its message is the whole of what there is to say: a server that is down.
@@ -88,8 +108,10 @@ async function askWhyRefused(options: AccessOptions, name: string): Promise<stri
   }
 }
 
+type DialOptions = AccessOptions & Pick<ConnectionOptions, "inboxPrefix">;
+
 async function dial(
-  options: AccessOptions,
+  options: DialOptions,
   name: string,
   onError: BrokerOptions["onError"],
 ): Promise<NatsConnection> {
@@ -108,6 +130,7 @@ async function dial(
     // A stack trace per request halves the rate of publishes.
     noAsyncTraces: true,
   });
+  if (options.inboxPrefix !== undefined) setInboxPrefix(connection, options.inboxPrefix);
   // Made now, it knows from the beginning whether the connection is up.
   inboxOf(connection, onError);
   return connection;

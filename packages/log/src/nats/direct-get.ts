@@ -1,4 +1,5 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { directGet, directGetLast } from "../access/api-subject.ts";
 import { HEADER } from "./header.ts";
 import { inboxOf, type NoReply, untilAnswered } from "./reply-inbox.ts";
 import { streamUnavailable } from "./stream-api.ts";
@@ -40,7 +41,7 @@ export async function getLastDirect(
 ): Promise<Msg | undefined> {
   const inbox = inboxOf(connection);
   const reply = await untilAnswered(triesMs, (timeoutMs) =>
-    inbox.ask(`$JS.API.DIRECT.GET.${stream}.${subject}`, "", timeoutMs),
+    inbox.ask(directGetLast(stream, subject), "", timeoutMs),
   );
   if (typeof reply === "string") throw streamUnavailable(stream, reply, reply);
   const status = statusOf(reply);
@@ -65,7 +66,7 @@ export async function getBatchDirect(
   const answer = await untilAnswered(triesMs, (timeoutMs) => {
     const messages: Msg[] = [];
     const { promise, resolve } = Promise.withResolvers<BatchAnswer | NoReply>();
-    inbox.request(`$JS.API.DIRECT.GET.${stream}`, payload, {
+    inbox.request(directGet(stream), payload, {
       timeoutMs,
       handler(reply) {
         const isMessage = typeof reply !== "string" && statusOf(reply) === 0;

@@ -3,7 +3,9 @@ export const HEADER = {
   /** Publish only if the subject's last message has this stream sequence; 0 for none. */
   expectedLastSubjectSequence: "Nats-Expected-Last-Subject-Sequence",
   messageId: "Nats-Msg-Id",
-  /** On republished and directly read messages: the stream sequence. */
+  /** On republished and directly read messages: the stream they are stored in. */
+  stream: "Nats-Stream",
+  /** On the same: the stream sequence. */
   sequence: "Nats-Sequence",
   /** On directly read messages: the subject, and when the broker stored it. */
   subject: "Nats-Subject",

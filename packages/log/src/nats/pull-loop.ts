@@ -1,4 +1,6 @@
-import { createInbox, type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
+import { type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
+import { consumerCall } from "../access/api-subject.ts";
+import { newInbox } from "../access/inbox-prefix.ts";
 import { subscribeGuarded } from "./subscribe-guarded.ts";
 import { watchConnection } from "./watch-connection.ts";
 
@@ -83,7 +85,7 @@ export class PullLoop {
     if (this.#isStopped || connection.isClosed()) return;
     const request = nextRequest();
     if (!request) return;
-    connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), {
+    connection.publish(consumerCall("MSG.NEXT", stream, consumer), JSON.stringify(request), {
       reply: this.#subscription.getSubject(),
     });
   }
@@ -107,7 +109,10 @@ export class PullLoop {
 
   #listen(): Subscription {
     const { connection, onError } = this.#options;
-    return subscribeGuarded(connection, createInbox(), { onMessage: (msg) => this.#receive(msg), onError });
+    return subscribeGuarded(connection, newInbox(connection), {
+      onMessage: (msg) => this.#receive(msg),
+      onError,
+    });
   }
 
   #receive(msg: Msg): void {

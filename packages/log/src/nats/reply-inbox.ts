@@ -1,13 +1,16 @@
-import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import { type Msg, type NatsConnection } from "@nats-io/transport-node";
+import type { Forbidden } from "../access/forbidden.ts";
+import { newInbox } from "../access/inbox-prefix.ts";
 import { watchConnection } from "./watch-connection.ts";
 
-/** Why no (further) reply comes: no responders, the deadline passed, or the connection is down. */
-export type NoReply = "no_responders" | "timeout" | "disconnected";
+/** Why no (further) reply comes: no responders, the deadline passed, the connection is down, or this user may not publish the request. */
+export type NoReply = "no_responders" | "timeout" | "disconnected" | "forbidden";
 
 /** Handles one reply, or its absence. Returns whether more replies are expected; after a NoReply none are. */
 export type ReplyHandler = (reply: Msg | NoReply) => boolean;
 
 interface Waiting {
+  subject: string;
   handler: ReplyHandler;
   deadline: number;
 }
@@ -29,9 +32,13 @@ export class ReplyInbox {
   constructor(connection: NatsConnection, onError: (error: unknown) => void) {
     this.#connection = connection;
     this.#onError = onError;
-    this.#prefix = `${createInbox()}.`;
+    this.#prefix = `${newInbox(connection)}.`;
     connection.subscribe(`${this.#prefix}*`, { callback: (error, msg) => this.#receive(error, msg) });
-    watchConnection(connection, { onDown: () => this.#disconnect(), onUp: () => (this.#connected = true) });
+    watchConnection(connection, {
+      onDown: () => this.#disconnect(),
+      onUp: () => (this.#connected = true),
+      onForbidden: (forbidden) => this.#forbid(forbidden),
+    });
     this.#sweeper = setInterval(() => this.#sweep(Date.now()), SWEEP_MS);
     this.#sweeper.unref();
   }
@@ -56,7 +63,7 @@ export class ReplyInbox {
     const token = (this.#counter++).toString(36);
     const reply = this.#prefix + token;
     this.#connection.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
-    this.#waiting.set(token, { handler, deadline: Date.now() + timeoutMs });
+    this.#waiting.set(token, { subject, handler, deadline: Date.now() + timeoutMs });
   }
 
   /** One request and its one reply. */
@@ -98,6 +105,13 @@ export class ReplyInbox {
   #disconnect(): void {
     this.#connected = false;
     for (const [token, waiting] of this.#waiting) this.#settle(token, waiting, "disconnected");
+  }
+
+  /** The broker names the subject, not the request: all that wait for an answer from there were refused. */
+  #forbid({ operation, subject }: Forbidden): void {
+    if (operation !== "publish") return;
+    for (const [token, waiting] of this.#waiting)
+      if (waiting.subject === subject) this.#settle(token, waiting, "forbidden");
   }
 
   #sweep(now: number): void {

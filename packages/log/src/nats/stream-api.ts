@@ -1,6 +1,7 @@
 import { type ApiError, JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "@reprise/protocol";
+import { type StreamCall, streamCall } from "../access/api-subject.ts";
 import { isNoMessage } from "./jetstream-errors.ts";
 import { inboxOf } from "./reply-inbox.ts";
 
@@ -12,7 +13,6 @@ import { inboxOf } from "./reply-inbox.ts";
  * when it refuses, with a JetStreamApiError as its cause: see `isRefusal`. That a message is not there is no refusal.
  */
 
-type Call = "INFO" | "MSG.GET" | "MSG.DELETE" | "PURGE";
 type Answer<T> = T & { readonly error?: ApiError };
 
 /** A message as its stream's leader has it. */
@@ -127,12 +127,11 @@ interface MessageAnswer {
 async function ask<T extends object>(
   connection: NatsConnection,
   stream: string,
-  call: Call,
+  call: StreamCall,
   request: object,
   timeoutMs = TIMEOUT_MS,
 ): Promise<Answer<T>> {
-  const subject = `$JS.API.STREAM.${call}.${stream}`;
-  const reply = await inboxOf(connection).ask(subject, JSON.stringify(request), timeoutMs);
+  const reply = await inboxOf(connection).ask(streamCall(call, stream), JSON.stringify(request), timeoutMs);
   if (typeof reply === "string") throw streamUnavailable(stream, reply, reply);
   return reply.json<Answer<T>>();
 }

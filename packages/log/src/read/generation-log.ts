@@ -35,6 +35,8 @@ const BUDGET_MS = 20_000;
 const AWAY_BUDGET_MS = 2_000;
 
 export interface GenerationLogOptions {
+  /** How many streams the logs are spread over: generation ids that clients make up may name others. Default: unknown, the broker is asked. */
+  readonly shards?: number | undefined;
   /** Default 20 s. */
   readonly budgetMs?: number | undefined;
   /** Whether the broker is known to take no appends: calls that begin meanwhile go on for 2 s at most. Default: it never is. */
@@ -43,21 +45,21 @@ export interface GenerationLogOptions {
 
 export function createGenerationLog(
   broker: Broker,
-  { budgetMs = BUDGET_MS, isAway = () => false }: GenerationLogOptions = {},
+  { shards, budgetMs = BUDGET_MS, isAway = () => false }: GenerationLogOptions = {},
 ): GenerationLog {
   const writes = inboxOf(broker.main);
   const reads = inboxOf(broker.reads);
   const bulk = inboxOf(broker.bulk);
   const publishSmall = createPublish(writes);
   const publishLarge = createPublish(bulk);
-  const leader = createLeaderReader(broker.reads);
+  const leader = createLeaderReader(broker.reads, shards);
   const maxPayload = broker.main.info?.max_payload ?? 0;
   return {
     publish: (subject, payload, options) =>
       (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
     publishCheckpoint: createPublish(reads),
     requestYield: (ref) => requestYield(broker.main, ref),
-    reader: createLogReader(broker.reads, leader),
+    reader: createLogReader(broker.reads, leader, shards),
     leader,
     verdicts: createVerdictReader(broker.reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),

@@ -1,5 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { type GenerationRef, logSubject, streamOf } from "@reprise/protocol";
+import { type GenerationRef, logSubject, shardOf, streamOf } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import type { StoredEvent } from "./stored-event.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
@@ -24,9 +24,15 @@ export interface LeaderReader {
 
 const TIMEOUT_MS = 2_000;
 
-export function createLeaderReader(connection: NatsConnection): LeaderReader {
+/** @param shards of logs in other shards it says that they are empty, as `createLogReader` does */
+export function createLeaderReader(
+  connection: NatsConnection,
+  shards = Number.POSITIVE_INFINITY,
+): LeaderReader {
+  const isInShard = ({ generation }: GenerationRef) => shardOf(generation) < shards;
   return {
     async readTail(ref, afterStreamSeq, most = Infinity) {
+      if (!isInShard(ref)) return [];
       const stream = streamOf(ref.generation);
       const subject = logSubject(ref);
       const events: StoredEvent[] = [];
@@ -40,6 +46,7 @@ export function createLeaderReader(connection: NatsConnection): LeaderReader {
       return events;
     },
     async readLast(ref) {
+      if (!isInShard(ref)) return undefined;
       const last = getLastMessage(connection, streamOf(ref.generation), logSubject(ref), TIMEOUT_MS);
       const message = await last.catch(noneIfAbsent);
       return message && toStoredEvent(message);

@@ -5,6 +5,7 @@ import {
   type GenerationRef,
   logSubject,
   RepriseError,
+  shardOf,
   streamOf,
 } from "@reprise/protocol";
 import { decodeCheckpoint } from "../append/checkpoint.ts";
@@ -54,7 +55,14 @@ const BATCH = { maxMessages: 64, maxBytes: 256 * 1_024 };
 const TRIES_MS = [1_500, 1_500, 2_000] as const;
 const INFO_MS = 2_000;
 
-export function createLogReader(connection: NatsConnection, leader: LeaderReader): LogReader {
+/** @param shards of logs in other shards it says that they are empty, and asks no broker: there are no streams that this process may read */
+export function createLogReader(
+  connection: NatsConnection,
+  leader: LeaderReader,
+  shards = Number.POSITIVE_INFINITY,
+): LogReader {
+  const isInShard = ({ generation }: GenerationRef) => shardOf(generation) < shards;
+
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
     if (found?.headers?.has(HEADER.erased)) throw generationErased();
@@ -124,6 +132,7 @@ export function createLogReader(connection: NatsConnection, leader: LeaderReader
     ref: GenerationRef,
     afterStreamSeq: number,
   ): Promise<{ events: StoredEvent[]; more: boolean }> {
+    if (!isInShard(ref)) return { events: [], more: false };
     const stream = streamOf(ref.generation);
     const request = { ...BATCH, afterStreamSeq, subject: logSubject(ref) };
     const read = getBatchDirect(connection, stream, request, TRIES_MS);
@@ -132,6 +141,7 @@ export function createLogReader(connection: NatsConnection, leader: LeaderReader
   }
 
   async function readLast(ref: GenerationRef): Promise<StoredEvent | undefined> {
+    if (!isInShard(ref)) return undefined;
     const msg = await getLast(streamOf(ref.generation), logSubject(ref));
     return msg && toStoredEvent(msg);
   }

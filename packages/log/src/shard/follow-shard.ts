@@ -2,6 +2,7 @@ import type { Msg } from "@nats-io/transport-node";
 import { pause, retry } from "@reprise/async";
 import { type GenerationRef, generationsStream, isFillerSubject, parseLogSubject } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
+import { consumerCall } from "../access/api-subject.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
 import { ShardAcks } from "./acks.ts";
@@ -133,7 +134,7 @@ class Follower implements ShardFollower {
     if (acknowledged > 0 && !(await this.#acks.flush(acknowledged))) return;
     if (this.#pulls.pinId === undefined) return;
     // Without an answer, the follower that takes over waits a little longer, and sees again what was acknowledged last.
-    const unpin = `$JS.API.CONSUMER.UNPIN.${this.#stream}.${this.#options.name}`;
+    const unpin = consumerCall("UNPIN", this.#stream, this.#options.name);
     await inboxOf(main).ask(unpin, JSON.stringify({ group: GROUP }), UNPIN_MS);
   }
 

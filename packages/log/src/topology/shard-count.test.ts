@@ -75,7 +75,8 @@ test("a process that died counts as gone once it has been silent for long enough
   await using dead = await start(2);
   await using broker = await connectBroker({ url: server.url, name: "test" });
   await spoken(broker);
-  const raise = (silenceMs: number) => agreeOnShards(broker.main, { shards: 3, existing: 2, silenceMs });
+  const raise = (silenceMs: number) =>
+    agreeOnShards(broker.main, { shards: 3, countExisting: async () => 2, silenceMs });
   await expect(raise(60_000)).rejects.toMatchObject(REFUSED);
   await dead.broker.close();
   await raise(10 * EVERY_MS);

@@ -1,6 +1,7 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
+import { LEASE_GROUPS, LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
+import { SET_UP } from "../access/forbidden.ts";
 import { HEADER } from "../nats/header.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
@@ -15,9 +16,11 @@ import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "..
  * and reads the announcements of others then. Both ask the leader, so of two that do it at the same moment at least one sees the other and gives up.
  */
 
-const GROUP = "shards";
-const COUNT_SUBJECT = leaseSubject(GROUP, "count");
-const MEMBER_SUBJECTS = memberSubject(GROUP, "*");
+const GROUP = LEASE_GROUPS.shards;
+/** Where the broker keeps the number. */
+const SHARD_COUNT_SUBJECT = leaseSubject(GROUP, "count");
+/** Where all processes announce theirs. */
+export const SHARD_MEMBER_SUBJECTS = memberSubject(GROUP, "*");
 /** A process that is silent for so long is gone. */
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;
@@ -50,7 +53,7 @@ export async function readShardCount(connection: NatsConnection): Promise<number
 export interface AgreeOptions {
   readonly shards: number;
   /** How many streams of logs there are, for brokers that were used before they kept the number. */
-  readonly existing: number;
+  readonly countExisting: () => Promise<number>;
   /** How long a process may be silent before it counts as gone. Default 8 s. */
   readonly silenceMs?: number;
 }
@@ -61,12 +64,12 @@ export interface AgreeOptions {
  */
 export async function agreeOnShards(
   connection: NatsConnection,
-  { shards, existing, silenceMs = SILENCE_MS }: AgreeOptions,
+  { shards, countExisting, silenceMs = SILENCE_MS }: AgreeOptions,
 ): Promise<void> {
   const kept = await readCount(connection);
-  const known = kept?.shards ?? existing;
   // One that was stored by an older version would expire.
   if (shards === kept?.shards && kept.isForEver) return;
+  const known = kept?.shards ?? (await countExisting());
   if (shards < known) throw fewer(known, shards);
   if (shards > known && known > 0) await assertAlone(connection, shards, silenceMs);
   const seq = await writeCount(connection, shards, kept?.seq ?? 0);
@@ -121,7 +124,7 @@ async function readOthers(
 ): Promise<Map<string, ShardAnnouncement & { seq: number }>> {
   const others = new Map<string, ShardAnnouncement & { seq: number }>();
   for (let after = 0; ;) {
-    const place = { afterStreamSeq: after, subject: MEMBER_SUBJECTS };
+    const place = { afterStreamSeq: after, subject: SHARD_MEMBER_SUBJECTS };
     const message = await getNextMessage(connection, LEASES_STREAM, place);
     if (!message) return others;
     after = message.streamSeq;
@@ -136,7 +139,7 @@ interface KeptCount extends ShardAnnouncement {
 }
 
 async function readCount(connection: NatsConnection): Promise<KeptCount | undefined> {
-  const message = await getLastMessage(connection, LEASES_STREAM, COUNT_SUBJECT);
+  const message = await getLastMessage(connection, LEASES_STREAM, SHARD_COUNT_SUBJECT);
   if (!message) return undefined;
   const isForEver = headerOf(message, HEADER.ttl) === FOR_EVER;
   return { shards: decodeAnnouncement(message), seq: message.streamSeq, isForEver };
@@ -145,12 +148,16 @@ async function readCount(connection: NatsConnection): Promise<KeptCount | undefi
 /** @returns the message's stream sequence */
 async function writeCount(connection: NatsConnection, shards: number, expectedLast: number): Promise<number> {
   const publish = createPublish(inboxOf(connection));
-  const outcome = await publish(COUNT_SUBJECT, encodeShardAnnouncement(shards), {
+  const outcome = await publish(SHARD_COUNT_SUBJECT, encodeShardAnnouncement(shards), {
     expectedLast,
     extra: { [HEADER.ttl]: FOR_EVER },
     timeoutMs: WRITE_MS,
   });
   if (outcome.kind === "stored") return outcome.streamSeq;
+  if (outcome.kind === "unavailable" && outcome.reason === "forbidden")
+    throw incompatible(
+      `REPRISE_SHARDS is ${shards}, which the broker does not keep, and this NATS user may not change that: ${SET_UP}`,
+    );
   const isRaced = outcome.kind === "conflict";
   const why = isRaced ? "another process writes it too" : (outcome.detail ?? outcome.reason);
   // Retried: the other process may have written the same number.

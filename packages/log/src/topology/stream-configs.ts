@@ -1,5 +1,7 @@
 import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import {
+  bucketStream,
+  bucketSubjects,
   CHECKPOINTS_STREAM,
   CHECKPOINTS_SUBJECTS,
   COMMITS_STREAM,
@@ -19,6 +21,7 @@ import {
   RULES_STREAM,
   RULES_SUBJECTS,
   shardSubjects,
+  TOKEN_KEYS_BUCKET,
   VERDICTS_STREAM,
   VERDICTS_SUBJECTS,
 } from "@reprise/protocol";
@@ -33,6 +36,8 @@ export interface TopologyOptions {
 }
 
 const MS = 1_000_000;
+/** Key-value buckets, as their client would make them. */
+const BUCKETS = [TOKEN_KEYS_BUCKET] as const;
 
 export type Config = Partial<StreamConfig> &
   Pick<StreamConfig, "name" | "subjects" | "num_replicas" | "max_age">;
@@ -115,5 +120,18 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       max_consumers: 10_000,
       duplicate_window: repeatsNs,
     },
+    ...BUCKETS.map((bucket): Config => ({
+      name: bucketStream(bucket),
+      subjects: [bucketSubjects(bucket)],
+      storage: StorageType.File,
+      retention: RetentionPolicy.Limits,
+      num_replicas: replicas,
+      max_age: 0,
+      max_msgs_per_subject: 1,
+      discard: DiscardPolicy.New,
+      allow_direct: true,
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+    })),
   ];
 }

@@ -17,7 +17,7 @@ function connectionTo(info: Partial<ServerInfo> | undefined): NatsConnection {
   return { info } as NatsConnection;
 }
 
-/** How long each stream keeps what it has: RULES for three times as long as the others. */
+/** How long each stream keeps what it has: RULES for three times as long as the others, a bucket (0) for ever. */
 async function hoursOf(manager: JetStreamManager): Promise<number[]> {
   const streams = await manager.streams.list().next();
   return streams.map(({ config }) => config.max_age / 1_000_000 / HOUR_MS).toSorted((a, b) => a - b);
@@ -43,6 +43,7 @@ describe("the streams", () => {
       "GENERATIONS_0",
       "GENERATIONS_1",
       "JOBS",
+      "KV_TOKEN_KEYS",
       "LEASES",
       "OPS",
       "READERS",
@@ -79,7 +80,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main);
-    expect(await manager.streams.list().next()).toHaveLength(13);
+    expect(await manager.streams.list().next()).toHaveLength(14);
   });
 
   test("get a new retention time, and more shards", async () => {
@@ -87,7 +88,7 @@ describe("the streams", () => {
     await ensureTopology(broker.main, OPTIONS);
     await ensureTopology(broker.main, { shards: 3, replicas: 1, retentionMs: 2 * HOUR_MS });
     const manager = await jetstreamManager(broker.main);
-    expect(await hoursOf(manager)).toEqual([...Array(11).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([0, ...Array(11).fill(2), 6]);
   });
 
   test("keep the retention time that they have when a process is started with a shorter one, which is refused", async () => {
@@ -97,7 +98,7 @@ describe("the streams", () => {
     expect(refused).toMatchObject({ code: "broker_incompatible", param: "REPRISE_RETENTION_HOURS" });
     expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
     const manager = await jetstreamManager(broker.main);
-    expect(await hoursOf(manager)).toEqual([...Array(10).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([0, ...Array(10).fill(2), 6]);
   });
 
   test("that keep everything for ever are not given an end", async () => {

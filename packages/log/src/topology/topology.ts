@@ -6,7 +6,8 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retryRejected } from "@reprise/async";
-import { LEASES_STREAM, LIMITS, RepriseError, shardSubjects, toRepriseError } from "@reprise/protocol";
+import { LEASES_STREAM, LIMITS, RepriseError, SHARDS_SUBJECTS, toRepriseError } from "@reprise/protocol";
+import { isForbidden, SET_UP } from "../access/forbidden.ts";
 import { assertNotWeakened } from "./assert-not-weakened.ts";
 import { agreeOnShards } from "./shard-count.ts";
 import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
@@ -24,8 +25,10 @@ const PAUSE_MS = 100;
 const UNAVAILABLE = 503;
 
 /**
- * Creates the streams, or brings existing ones in line, but never weakens one. Any number of processes may do it at once.
+ * Creates the streams, or brings existing ones in line, but never weakens one. Any number of processes may do it at once. Streams that are
+ * as they should be are only looked at: most processes may do no more.
  * @throws RepriseError `broker_incompatible` when the server is too old, has no JetStream or allows payloads that are too small,
+ *   when a stream is missing, or not as configured, and this process's user may not change that,
  *   when a stream exists in a form that can't be changed, or with more copies or a longer retention time than is asked for, or when the
  *   logs are spread over another number of shards;
  *   `broker_unavailable` when JetStream does not answer for 20 s
@@ -45,9 +48,8 @@ export async function ensureTopology(connection: NatsConnection, options: Topolo
   // Before any other stream is made: that of a shard too many would stay.
   const leases = configs.filter(({ name }) => name === LEASES_STREAM);
   await Promise.all(leases.map(ensure));
-  await insist(async () =>
-    agreeOnShards(connection, { shards: options.shards, existing: await countShardStreams(manager) }),
-  );
+  const countExisting = () => countShardStreams(manager);
+  await insist(() => agreeOnShards(connection, { shards: options.shards, countExisting }));
   await Promise.all(configs.filter((config) => !leases.includes(config)).map(ensure));
 }
 
@@ -55,8 +57,7 @@ export async function ensureTopology(connection: NatsConnection, options: Topolo
 async function countShardStreams(manager: JetStreamManager): Promise<number> {
   try {
     const names: string[] = [];
-    for await (const name of manager.streams.names(shardSubjects(0).stored.replace(".0.", ".*.")))
-      names.push(name);
+    for await (const name of manager.streams.names(SHARDS_SUBJECTS)) names.push(name);
     return names.length;
   } catch (cause) {
     throw new RepriseError("broker_unavailable", "The broker does not list its streams.", { cause });
@@ -89,10 +90,16 @@ async function ensureStream(manager: JetStreamManager, config: Config): Promise<
     const present = await presentConfig(manager, config.name);
     if (present) {
       assertNotWeakened(present, config);
-      await manager.streams.update(config.name, config);
+      if (!contains(present, config)) await manager.streams.update(config.name, config);
     } else await manager.streams.add({ ...config, max_consumers: config.max_consumers ?? -1 });
   } catch (cause) {
     if (cause instanceof RepriseError) throw cause;
+    if (isForbidden(cause))
+      throw new RepriseError(
+        "broker_incompatible",
+        `Stream ${config.name} is missing or not as configured, and this NATS user may not change it: ${SET_UP}`,
+        { cause },
+      );
     if (!(cause instanceof JetStreamApiError) || cause.status === UNAVAILABLE) {
       throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, {
         cause,
@@ -113,4 +120,18 @@ async function presentConfig(manager: JetStreamManager, name: string): Promise<S
     if (isRefusal(error, "streamNotFound")) return undefined;
     throw error;
   }
+}
+
+/** Whether everything that is wanted is there; what the broker has filled in beside it does not count. */
+function contains(present: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted))
+    return (
+      Array.isArray(present) &&
+      present.length === wanted.length &&
+      wanted.every((item, i) => contains(present[i], item))
+    );
+  if (typeof wanted !== "object" || wanted === null) return present === wanted;
+  if (typeof present !== "object" || present === null) return false;
+  const there = new Map<string, unknown>(Object.entries(present));
+  return Object.entries(wanted).every(([name, value]) => contains(there.get(name), value));
 }

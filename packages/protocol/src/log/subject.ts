@@ -29,6 +29,12 @@ export const REVIEWS_STREAM = "REVIEWS";
 /** Leases of work that several processes share. */
 export const LEASES_STREAM = "LEASES";
 export const LEASES_SUBJECTS = "lease.>";
+/** What processes share by leases or announce by them: the number of shards, the streams to archive, the archive's upkeep. */
+export const LEASE_GROUPS = {
+  shards: "shards",
+  lanes: "audit-log",
+  maintenance: "audit-maintenance",
+} as const;
 /** Which commit of an archive was first, for stores that can't tell. */
 export const COMMITS_STREAM = "COMMITS";
 export const COMMITS_SUBJECTS = "commit.>";
@@ -42,6 +48,22 @@ export const LIVE_VERDICTS_SUBJECTS = "live.mod.>";
 export const JOBS_SUBJECTS = "job.>";
 export const READERS_SUBJECTS = "reader.>";
 export const CHECKPOINTS_SUBJECTS = "ckpt.>";
+
+/** Key-value bucket of tenants, their keys and their policies. */
+export const TENANTS_BUCKET = "TENANTS";
+/** Key-value bucket of the keys that the platform signs stream tokens with. */
+export const TOKEN_KEYS_BUCKET = "TOKEN_KEYS";
+export type Bucket = typeof TENANTS_BUCKET | typeof TOKEN_KEYS_BUCKET;
+
+/** The stream that holds a bucket. */
+export function bucketStream(bucket: Bucket): string {
+  return `KV_${bucket}`;
+}
+
+/** Where a bucket's values are put and its changes are told. */
+export function bucketSubjects(bucket: Bucket): string {
+  return `$KV.${bucket}.>`;
+}
 
 /**
  * The stream that holds a shard's logs.
@@ -65,6 +87,13 @@ export function shardSubjects(shard: number): { stored: string; live: string } {
   assertShard(shard);
   return { stored: `gen.${shard}.>`, live: `live.gen.${shard}.>` };
 }
+
+/** What the streams of all shards store. */
+export const SHARDS_SUBJECTS = "gen.*.>";
+/** Of that, the logs of generations. */
+export const LOG_SUBJECTS = "gen.*.*.*";
+/** Where the broker republishes it. */
+export const LIVE_LOG_SUBJECTS = "live.gen.>";
 
 /** Where a generation's events are appended. */
 export function logSubject({ tenant, generation }: GenerationRef): string {
@@ -150,6 +179,9 @@ export function parseReaderSubject(subject: string): GenerationRef & { node: Nod
 export function workerSubject(worker: WorkerId): string {
   return `worker.${worker}`;
 }
+
+/** All workers' such subjects. */
+export const WORKER_SUBJECTS = "worker.*";
 
 /** Where moderation says what it has judged of a generation. */
 export function verdictSubject({ tenant, generation }: GenerationRef): string {
@@ -260,8 +292,13 @@ export function opsSubject(kind: OpsKind, tenant: TenantId, generation?: Generat
   return `ops.${tenant}.${kind}.${generation ?? NO_GENERATION}`;
 }
 
+/** All records of a kind. */
+export function opsSubjects(kind: OpsKind): string {
+  return `ops.*.${kind}.*`;
+}
+
 /** Where every node hears of erased generations. */
-export const ERASED_SUBJECTS = "ops.*.erased.*";
+export const ERASED_SUBJECTS = opsSubjects("erased");
 
 /** @throws RepriseError `protocol_violation` when the subject is not one that `opsSubject` makes */
 export function parseOpsSubject(subject: string): {

@@ -31,7 +31,7 @@ function createProbe(env: BrokerServiceEnvironment) {
       },
     });
   };
-  return { reasons, brokerWasClosed, lines, open: () => startBrokerService("probe", env, start) };
+  return { reasons, brokerWasClosed, lines, open: () => startBrokerService("moderation", env, start) };
 }
 
 function parse(natsUrl: string, opsPort?: number) {

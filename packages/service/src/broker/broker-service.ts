@@ -1,5 +1,6 @@
-import { type Broker, openBroker } from "@reprise/log";
+import { type Broker, openBroker, type ServiceUser } from "@reprise/log";
 import { BROKER_ADDRESS_NAMES, brokerAddressOf } from "./broker-address.ts";
+import { logForbidden } from "./log-forbidden.ts";
 import { type BrokerWatch, watchBroker } from "./broker-watch.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { RunningService } from "../lifecycle/lifecycle.ts";
@@ -51,7 +52,7 @@ export interface StartedBrokerService
  * @throws RepriseError `broker_unavailable`, `broker_incompatible`, and what `start` throws
  */
 export async function startBrokerService(
-  name: string,
+  name: ServiceUser,
   env: BrokerServiceEnvironment,
   start: (context: BrokerServiceContext) => Promise<StartedBrokerService>,
 ): Promise<RunningService> {
@@ -60,7 +61,10 @@ export async function startBrokerService(
   const metrics = createMetrics();
   await using stack = new AsyncDisposableStack();
   const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
-  const broker = stack.use(await openBroker({ ...brokerAddressOf(env), name, onError, ...topologyOf(env) }));
+  const broker = stack.use(
+    await openBroker({ ...brokerAddressOf(env), name, user: name, onError, ...topologyOf(env) }),
+  );
+  logForbidden(broker, logger);
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
   const { service, does, details, ...calls } = await start({ broker, brokerWatch, logger, metrics });
   stack.use(service);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type KV, type KvWatchEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, TOKEN_KEYS_BUCKET } from "@reprise/protocol";
 import type { CryptoKey } from "jose";
 import * as z from "zod";
 import { keyIdSchema, TOKEN_LIMITS } from "./claims.ts";
@@ -14,8 +14,6 @@ import {
   toPublicKey,
 } from "./signing-key.ts";
 
-/** The bucket with the platform's private keys. Delivery alone may read it. */
-export const TOKEN_KEYS_BUCKET = "TOKEN_KEYS";
 const ENTRY = "platform";
 
 /** Of the ids of the platform's keys. A tenant's own keys can't begin with it. */

@@ -112,7 +112,9 @@ async function openLive(
   if (url === undefined) return undefined;
   const { REPRISE_SHARDS: configured } = parseEnvironment(env, ["REPRISE_SHARDS"]);
   const address = (await findBrokerAddress(env, url))!;
-  const broker = stack.use(await connectBroker({ ...address, name: "reprise-audit", onError }));
+  const broker = stack.use(
+    await connectBroker({ ...address, user: "audit-log", name: "reprise-audit", onError }),
+  );
   const shards = (await readShardCount(broker.main)) ?? configured;
   const log = createGenerationLog(broker);
   return { broker, log, shards };

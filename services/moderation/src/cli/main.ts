@@ -17,7 +17,7 @@ try {
       "No `npm start` runs on the data folder, and REPRISE_NATS_URL is missing.",
     );
   const topology = topologyOf(parseEnvironment(process.env, TOPOLOGY_NAMES));
-  await using broker = await connectBroker({ ...address, name: "moderation-cli" });
+  await using broker = await connectBroker({ ...address, user: "moderation", name: "moderation-cli" });
   const shards = (await readShardCount(broker.main)) ?? topology.shards;
   const isWell = await runCli(options, {
     broker,

@@ -1,5 +1,6 @@
 import type { Broker, Publish } from "@reprise/log";
 import { holdLeases } from "@reprise/log";
+import { LEASE_GROUPS } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { archiveLane, type LaneOptions } from "./lane-archiver.ts";
 
@@ -46,7 +47,7 @@ export function runLanes(options: LanesOptions): Lanes {
   const leases = holdLeases({
     broker,
     publish,
-    group: "audit-log",
+    group: LEASE_GROUPS.lanes,
     names: streams,
     holder,
     onGained: begin,

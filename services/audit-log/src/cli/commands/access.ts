@@ -42,7 +42,7 @@ export async function recordAccess(
     return;
   }
   const address = (await findBrokerAddress(env, nats))!;
-  await using broker = await connectBroker({ ...address, name: "reprise-audit" });
+  await using broker = await connectBroker({ ...address, user: "audit-log", name: "reprise-audit" });
   const log = createGenerationLog(broker);
   const record = {
     kind: "access",

@@ -1,7 +1,7 @@
 import type { PlacesByStream } from "@reprise/archive";
 import { waitAtMost } from "@reprise/async";
 import { holdLeases, readTextIntervals } from "@reprise/log";
-import { parseTenantId } from "@reprise/protocol";
+import { LEASE_GROUPS, parseTenantId } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
 import { SHUTDOWN_MS } from "../../shutdown.ts";
 import { compact } from "./compaction.ts";
@@ -49,7 +49,7 @@ const ABANDONED_MS = 120_000;
 const WATCHED_MS = 3_600_000;
 /** Of one tenant in one round. */
 const MOST_COMPACTIONS = 16;
-const GROUP = "audit-maintenance";
+const GROUP = LEASE_GROUPS.maintenance;
 const LEASE = "rounds";
 
 /**

@@ -1,0 +1,248 @@
+import {
+  auditCallSubject,
+  type Bucket,
+  bucketStream,
+  bucketSubjects,
+  TOKEN_KEYS_BUCKET,
+  TENANTS_BUCKET,
+  AUDIT_CALLS,
+  CHECKPOINTS_STREAM,
+  CHECKPOINTS_SUBJECTS,
+  COMMITS_STREAM,
+  COMMITS_SUBJECTS,
+  END_SUBJECTS,
+  ERASED_SUBJECTS,
+  fillerSubject,
+  generationsStream,
+  JOBS_STREAM,
+  JOBS_SUBJECTS,
+  LATE_EVENT_SUBJECTS,
+  LEASE_GROUPS,
+  leaseSubjects,
+  LEASES_STREAM,
+  LIVE_LOG_SUBJECTS,
+  LIVE_VERDICTS_SUBJECTS,
+  LOG_SUBJECTS,
+  OPS_STREAM,
+  OPS_SUBJECTS,
+  opsSubjects,
+  READERS_STREAM,
+  READERS_SUBJECTS,
+  REVIEWS_STREAM,
+  REVIEWS_SUBJECTS,
+  RULES_STREAM,
+  RULES_SUBJECTS,
+  SHARDS_SUBJECTS,
+  shardSubjects,
+  VERDICTS_STREAM,
+  VERDICTS_SUBJECTS,
+  WORKER_SUBJECTS,
+  YIELD_SUBJECTS,
+} from "@reprise/protocol";
+import {
+  ACCOUNT_INFO,
+  ackSubjects,
+  consumerCall,
+  consumerCreate,
+  directGet,
+  directGetLast,
+  flowControlSubjects,
+  streamCall,
+} from "./api-subject.ts";
+import { SHARD_MEMBER_SUBJECTS } from "../topology/shard-count.ts";
+import { type BrokerUser, inboxPrefixOf, type ServiceUser } from "./broker-user.ts";
+
+/*
+ * What each user of the broker may publish and subscribe to. What is not here is denied. A service that needs something new gets it here, and in
+ * the table that `permissions.test.ts` tries against a real server.
+ *
+ * Subjects alone cannot keep everything apart:
+ *
+ * - The events of a log share its subject: moderation appends its decisions, delivery answers and ends, and the audit log ends what it erases,
+ *   where the worker appends text. Each of these can append any event to a log; the compare-and-set of every append shows a
+ *   writer that another one has interfered. Only a job has a generation run, and only delivery and workers create jobs.
+ * - A process that ends a generation stores its checkpoint, and an erasure replaces it by a marker: so all four services write checkpoints.
+ * - A batch of direct gets names its subject in the payload: a service that reads a stream reads all tenants' messages in it.
+ * - The broker answers to any reply subject that a request names, and what is answered to a stream's subject is stored there. So whoever may read
+ *   a message can have it copied. `isCopy` tells such a message, and jobs and verdicts that are copies are refused.
+ */
+
+export interface Permissions {
+  readonly publish: { readonly allow: readonly string[]; readonly deny?: readonly string[] };
+  readonly subscribe: { readonly allow: readonly string[] };
+}
+
+export interface PermissionOptions {
+  /** How many streams the logs are spread over: of these and no others. */
+  readonly shards: number;
+}
+
+/** Name of the consumer that all replicas of moderation share, on the stream of each shard. */
+export const MODERATION_CONSUMER = "moderation";
+
+interface Stream {
+  readonly name: string;
+  readonly subjects: string;
+}
+
+const CHECKPOINTS = { name: CHECKPOINTS_STREAM, subjects: CHECKPOINTS_SUBJECTS };
+const JOBS = { name: JOBS_STREAM, subjects: JOBS_SUBJECTS };
+const READERS = { name: READERS_STREAM, subjects: READERS_SUBJECTS };
+const VERDICTS = { name: VERDICTS_STREAM, subjects: VERDICTS_SUBJECTS };
+const REVIEWS = { name: REVIEWS_STREAM, subjects: REVIEWS_SUBJECTS };
+const RULES = { name: RULES_STREAM, subjects: RULES_SUBJECTS };
+const OPS = { name: OPS_STREAM, subjects: OPS_SUBJECTS };
+const COMMITS = { name: COMMITS_STREAM, subjects: COMMITS_SUBJECTS };
+const LEASES = { name: LEASES_STREAM, subjects: leaseSubjects("*") };
+const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES];
+
+/** @throws TypeError unless `shards` is a whole number from 1 to 1,000 */
+export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): Permissions {
+  const logs = Array.from({ length: shards }, (_, shard): Stream => ({
+    name: generationsStream(shard),
+    subjects: shardSubjects(shard).stored,
+  }));
+  if (user === "admin")
+    // Only the server itself says what is stored.
+    return { publish: { allow: [">"], deny: [LIVE_LOG_SUBJECTS] }, subscribe: { allow: [">"] } };
+  const { publish, subscribe } = SERVICES[user](logs);
+  return {
+    publish: { allow: [...everyService(logs), ...publish] },
+    subscribe: { allow: [inbox(user), ...subscribe] },
+  };
+}
+
+/** A process asks whether the streams are as it needs them, whether they have their quorum, and over how many shards logs are spread; and it follows the tenants. */
+function everyService(logs: readonly Stream[]): string[] {
+  return [
+    ACCOUNT_INFO,
+    ...[...logs, ...NAMED].map(({ name }) => streamCall("INFO", name)),
+    streamCall("INFO", bucketStream(TOKEN_KEYS_BUCKET)),
+    ...readingBucket(TENANTS_BUCKET),
+    SHARD_MEMBER_SUBJECTS,
+    // A process whose append meets another's asks the worker to make room.
+    YIELD_SUBJECTS,
+    streamCall("MSG.GET", LEASES.name),
+  ];
+}
+
+type Allowed = Record<"publish" | "subscribe", readonly string[]>;
+
+const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowed>> = {
+  delivery: (logs) => ({
+    publish: [
+      LOG_SUBJECTS,
+      CHECKPOINTS.subjects,
+      JOBS.subjects,
+      RULES.subjects,
+      bucketSubjects(TENANTS_BUCKET),
+      bucketSubjects(TOKEN_KEYS_BUCKET),
+      ...readingBucket(TOKEN_KEYS_BUCKET),
+      READERS.subjects,
+      opsSubjects("access"),
+      opsSubjects("delivered"),
+      END_SUBJECTS,
+      ...AUDIT_CALLS.map(auditCallSubject),
+      ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS].flatMap(reading),
+      streamCall("MSG.GET", READERS.name),
+      streamCall("MSG.DELETE", JOBS.name),
+    ],
+    subscribe: [
+      LIVE_LOG_SUBJECTS,
+      LIVE_VERDICTS_SUBJECTS,
+      LATE_EVENT_SUBJECTS,
+      ERASED_SUBJECTS,
+      END_SUBJECTS,
+    ],
+  }),
+
+  "inference-worker": (logs) => ({
+    publish: [
+      LOG_SUBJECTS,
+      CHECKPOINTS.subjects,
+      // A generation that goes on with another model is queued for that one.
+      JOBS.subjects,
+      WORKER_SUBJECTS,
+      END_SUBJECTS,
+      inbox("inference-worker"),
+      inbox("audit-log"),
+      ...[...logs, CHECKPOINTS].flatMap(reading),
+      consumerCall("INFO", JOBS.name, "*"),
+      consumerCreate(JOBS.name, "*", JOBS.subjects),
+      consumerCall("MSG.NEXT", JOBS.name, "*"),
+      ...ackSubjects(JOBS.name, "*"),
+    ],
+    subscribe: [WORKER_SUBJECTS, YIELD_SUBJECTS, LIVE_LOG_SUBJECTS, READERS.subjects],
+  }),
+
+  moderation: (logs) => ({
+    publish: [
+      LOG_SUBJECTS,
+      CHECKPOINTS.subjects,
+      VERDICTS.subjects,
+      LIVE_VERDICTS_SUBJECTS,
+      REVIEWS.subjects,
+      ...[...logs, CHECKPOINTS, VERDICTS, REVIEWS].flatMap(reading),
+      streamCall("MSG.GET", RULES.name),
+      streamCall("PURGE", REVIEWS.name),
+      ...logs.flatMap(({ name }) => [
+        consumerCall("INFO", name, MODERATION_CONSUMER),
+        consumerCreate(name, MODERATION_CONSUMER),
+        consumerCall("MSG.NEXT", name, MODERATION_CONSUMER),
+        consumerCall("UNPIN", name, MODERATION_CONSUMER),
+        ...ackSubjects(name, MODERATION_CONSUMER),
+      ]),
+    ],
+    subscribe: [RULES.subjects],
+  }),
+
+  "audit-log": (logs) => ({
+    publish: [
+      leaseSubjects(LEASE_GROUPS.lanes),
+      leaseSubjects(LEASE_GROUPS.maintenance),
+      COMMITS.subjects,
+      opsSubjects("access"),
+      inbox("delivery"),
+      directGet(LEASES.name),
+      streamCall("MSG.GET", COMMITS.name),
+      ...[...logs, VERDICTS, OPS].flatMap(reading),
+      ...erasing(logs),
+    ],
+    subscribe: AUDIT_CALLS.map(auditCallSubject),
+  }),
+};
+
+/** An erasure ends a generation and closes its log, asks its worker to let go, puts markers in place of checkpoints, and purges. */
+function erasing(logs: readonly Stream[]): string[] {
+  return [
+    LOG_SUBJECTS,
+    CHECKPOINTS.subjects,
+    fillerSubject(SHARDS_SUBJECTS),
+    fillerSubject(JOBS.subjects),
+    opsSubjects("erased"),
+    WORKER_SUBJECTS,
+    ...[CHECKPOINTS, JOBS].flatMap(reading),
+    ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS].map(({ name }) => streamCall("PURGE", name)),
+  ];
+}
+
+/** What the client of a bucket uses to read a value and to follow all of them. */
+function readingBucket(bucket: Bucket): string[] {
+  const stream = { name: bucketStream(bucket), subjects: bucketSubjects(bucket) };
+  return [
+    ...reading(stream),
+    streamCall("INFO", stream.name),
+    consumerCall("INFO", stream.name, "*"),
+    consumerCall("DELETE", stream.name, "*"),
+    consumerCreate(stream.name, "*", stream.subjects),
+    flowControlSubjects(stream.name),
+  ];
+}
+
+function reading({ name, subjects }: Stream): string[] {
+  return [directGet(name), directGetLast(name, subjects), streamCall("MSG.GET", name)];
+}
+
+function inbox(user: BrokerUser): string {
+  return `${inboxPrefixOf(user)}.>`;
+}

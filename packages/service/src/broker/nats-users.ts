@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import {
+  BROKER_USERS,
+  type BrokerUser,
+  type PermissionOptions,
+  type Permissions,
+  permissionsOf,
+} from "@reprise/log";
+
+/** How nats-server knows a user: by a password, or by the public part of an nkey. */
+export type BrokerLogin = PasswordLogin | { readonly nkey: string };
+
+export interface PasswordLogin {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** A user as nats-server's configuration has it, in `authorization` or in an account. */
+export type NatsUser = BrokerLogin & { readonly permissions: Permissions };
+
+/** All users of the platform, each with its permissions. */
+export function toNatsUsers(
+  logins: Readonly<Record<BrokerUser, BrokerLogin>>,
+  options: PermissionOptions,
+): NatsUser[] {
+  return BROKER_USERS.map((user) => ({ ...logins[user], permissions: permissionsOf(user, options) }));
+}
+
+/** Users whose passwords are random. */
+export interface PasswordUsers {
+  readonly users: readonly NatsUser[];
+  readonly logins: Readonly<Record<BrokerUser, PasswordLogin>>;
+  /** The URL by which a user gets in at a server. */
+  readonly urlFor: (user: BrokerUser, serverUrl: string) => string;
+}
+
+/** For a server of one start: the passwords are nowhere but in its configuration, and in what this returns. */
+export function createPasswordUsers(options: PermissionOptions): PasswordUsers {
+  const create = (user: BrokerUser) => ({ user, password: randomBytes(24).toString("base64url") });
+  const logins = mapUsers(create);
+  const urlFor = (user: BrokerUser, serverUrl: string) =>
+    serverUrl.replace("://", `://${user}:${logins[user].password}@`);
+  return {
+    users: toNatsUsers(logins, options),
+    logins,
+    urlFor,
+  };
+}
+
+export function mapUsers<T>(of: (user: BrokerUser) => T): Readonly<Record<BrokerUser, T>> {
+  return {
+    delivery: of("delivery"),
+    "inference-worker": of("inference-worker"),
+    moderation: of("moderation"),
+    "audit-log": of("audit-log"),
+    admin: of("admin"),
+  };
+}

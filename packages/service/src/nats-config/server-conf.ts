@@ -1,0 +1,75 @@
+import type { SyncInterval } from "../broker/nats-server-config.ts";
+import type { NatsUser } from "../broker/nats-users.ts";
+
+/** One nats-server, and where others reach it. */
+export interface ConfiguredServer {
+  readonly name: string;
+  /** A name or an address: clients and the other servers connect to it, and the server listens there. */
+  readonly host: string;
+  readonly port: number;
+  readonly routePort: number;
+  readonly storeDir: string;
+}
+
+/** Files on the servers' machines, PEM. */
+export interface ServerTls {
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface ServerConfOptions {
+  /** All servers of the cluster; one alone is no cluster. */
+  readonly servers: readonly ConfiguredServer[];
+  readonly tls: ServerTls | undefined;
+  readonly syncInterval: SyncInterval | undefined;
+  /** What servers show each other before they talk. */
+  readonly routePassword: string;
+}
+
+const MAX_PAYLOAD_BYTES = 8 * 1_024 * 1_024;
+const CLUSTER = "reprise";
+const ROUTE_USER = "route";
+
+/** The accounts of all servers: users and permissions, and no secret. */
+export const ACCOUNTS_FILE = "accounts.conf";
+
+/** nats-server's format, whose values may be JSON. */
+function encodeConf(fields: Readonly<Record<string, unknown>>): string {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${JSON.stringify(value, null, 2)}\n`);
+  return lines.join("\n");
+}
+
+/** The account that the platform's users and streams are in, and that of the servers' operator. */
+export function encodeAccounts(users: readonly NatsUser[], operatorKey: string): string {
+  return encodeConf({
+    accounts: {
+      REPRISE: { jetstream: "enabled", users },
+      SYS: { users: [{ nkey: operatorKey }] },
+    },
+    system_account: "SYS",
+  });
+}
+
+export function encodeServer(server: ConfiguredServer, options: ServerConfOptions): string {
+  const { servers, tls, syncInterval, routePassword } = options;
+  const secured = tls && { cert_file: tls.certFile, key_file: tls.keyFile, ca_file: tls.caFile };
+  const others = servers.filter(({ name }) => name !== server.name);
+  const cluster = {
+    name: CLUSTER,
+    listen: `${server.host}:${server.routePort}`,
+    authorization: { user: ROUTE_USER, password: routePassword },
+    routes: others.map(({ host, routePort }) => `nats://${ROUTE_USER}:${routePassword}@${host}:${routePort}`),
+    // Each server shows its certificate to the others.
+    ...(secured && { tls: { ...secured, verify: true } }),
+  };
+  const fields = {
+    server_name: server.name,
+    listen: `${server.host}:${server.port}`,
+    max_payload: MAX_PAYLOAD_BYTES,
+    jetstream: { store_dir: server.storeDir, ...(syncInterval && { sync_interval: syncInterval }) },
+    ...(secured && { tls: secured }),
+    ...(others.length > 0 && { cluster }),
+  };
+  return `${encodeConf(fields)}\ninclude "./${ACCOUNTS_FILE}"\n`;
+}

@@ -1,0 +1,99 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { join, resolve } from "node:path";
+import { BROKER_USERS, type BrokerUser, createUserKey, toUserKey } from "@reprise/log";
+import { RepriseError } from "@reprise/protocol";
+import { mapUsers, toNatsUsers } from "../broker/nats-users.ts";
+import { ensurePrivateDir } from "../lifecycle/private-dir.ts";
+import {
+  ACCOUNTS_FILE,
+  type ConfiguredServer,
+  encodeAccounts,
+  encodeServer,
+  type ServerConfOptions,
+} from "./server-conf.ts";
+
+export interface NatsConfigOptions extends Pick<ServerConfOptions, "servers" | "tls" | "syncInterval"> {
+  /** Where to write; only its owner may enter it then. */
+  readonly dir: string;
+  /** How many streams the logs are spread over, or will be. */
+  readonly shards: number;
+}
+
+export interface WrittenNatsConfig {
+  /** A configuration for each server, in their order. */
+  readonly serverFiles: readonly string[];
+  /** The nkey of each user, for `REPRISE_NATS_NKEY`. */
+  readonly keyFiles: Readonly<Record<BrokerUser, string>>;
+}
+
+const KEYS_DIR = "keys";
+/** The user of the account SYS. */
+const OPERATOR = "operator";
+const OWNER_ONLY = 0o600;
+
+/**
+ * Writes what nats-servers need to let in the platform's services, each with its own permissions. Keys that are there are kept: one whose file
+ * was deleted is made anew.
+ * @throws RepriseError `config_invalid` for servers that others reach without TLS
+ */
+export async function writeNatsConfig(options: NatsConfigOptions): Promise<WrittenNatsConfig> {
+  const { shards, servers, tls, syncInterval } = options;
+  if (!tls) assertLocal(servers);
+  const dir = resolve(options.dir);
+  const keysDir = join(dir, KEYS_DIR);
+  await ensurePrivateDir(dir);
+  await mkdir(keysDir, { recursive: true, mode: 0o700 });
+
+  const keyFiles = mapUsers((user) => join(keysDir, `${user}.nk`));
+  const keys = new Map<BrokerUser, string>();
+  for (const user of BROKER_USERS) keys.set(user, await keepKey(keyFiles[user]));
+  const logins = mapUsers((user) => ({ nkey: keys.get(user) ?? "" }));
+  const operatorKey = await keepKey(join(keysDir, `${OPERATOR}.nk`));
+  const routePassword = await keep(join(keysDir, "route.secret"), () =>
+    randomBytes(32).toString("base64url"),
+  );
+
+  await write(join(dir, ACCOUNTS_FILE), encodeAccounts(toNatsUsers(logins, { shards }), operatorKey));
+  const serverFiles: string[] = [];
+  for (const server of servers) {
+    const path = join(dir, `${server.name}.conf`);
+    await write(path, encodeServer(server, { servers, tls, syncInterval, routePassword }));
+    serverFiles.push(path);
+  }
+  return { serverFiles, keyFiles };
+}
+
+function assertLocal(servers: readonly ConfiguredServer[]): void {
+  const remote = servers.find(({ host }) => !(isIP(host) === 4 && host.startsWith("127.")));
+  if (remote)
+    throw new RepriseError(
+      "config_invalid",
+      `${remote.host} is reached over a network, where prompts and answers need TLS: name the servers' certificates.`,
+    );
+}
+
+/** @returns the public part */
+async function keepKey(path: string): Promise<string> {
+  return toUserKey(await keep(path, () => createUserKey().seed)).publicKey;
+}
+
+/** What a file holds; a new secret where there is no file. */
+async function keep(path: string, create: () => string): Promise<string> {
+  const kept = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (kept !== undefined) return kept.trim();
+  const secret = create();
+  await write(path, `${secret}\n`);
+  return secret;
+}
+
+/** A server that reads its configuration meanwhile reads the old one or the new one. */
+async function write(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, text, { mode: OWNER_ONLY });
+  await rename(draft, path);
+}
