@@ -2,6 +2,7 @@ import { type Generation, type GenerationRequest, RepriseError } from "@reprise/
 import { callGeneration } from "./http/call.ts";
 import { GenerationStream } from "./stream/generation-stream.ts";
 import type { FetchLike, HttpRequest, HttpSettings } from "./http/http.ts";
+import { assertSecret, createCredentials } from "./http/credentials.ts";
 import { assertIdempotencyKey, createIdempotencyKey } from "./http/idempotency-key.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry/retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./retry/runtime.ts";
@@ -12,10 +13,15 @@ import type { ToolHandlers } from "./stream/tool-answers.ts";
 export interface ClientOptions {
   /** Where the platform is: `https://…`, with a path if it has one, or a path of the page's own origin. */
   url: string;
-  /** For servers. One of this and `token`. */
+  /** For servers. One of this, `token` and `getToken`. */
   apiKey?: string;
-  /** A stream token, for browsers and phones. */
+  /** A stream token, for browsers and phones that need it no longer than it lasts. */
   token?: string;
+  /**
+   * Gets a stream token from the app's own backend: called before the first request, some time before a token's end, and when the platform
+   * takes one no more. Attached streams move over to a fresh token, and lose and repeat nothing. What it throws is retried as a broken connection is.
+   */
+  getToken?: () => string | Promise<string>;
   /** Default: the global one. React Native needs one that streams, such as that of `expo/fetch`. */
   fetch?: FetchLike;
   retry?: RetryOptions;
@@ -167,26 +173,26 @@ function toSettings({
   url,
   apiKey,
   token,
+  getToken,
   fetch,
   retry,
   idleTimeoutMs = 45_000,
   runtime,
 }: ClientOptions): HttpSettings {
   if (!/^(https?:\/\/|\/)/i.test(url)) throw invalid("url", "must begin with http://, https:// or /");
-  const secret = apiKey ?? token;
-  if (secret === undefined || (apiKey !== undefined && token !== undefined)) {
-    throw invalid("apiKey", "or token must be given, and not both");
+  const [secret, ...others] = [apiKey, token, getToken].filter((given) => given !== undefined);
+  if (secret === undefined || others.length > 0) {
+    throw invalid("apiKey", "or token or getToken must be given, and no two");
   }
-  if (!/^[\x21-\x7e]+$/.test(secret)) {
-    throw invalid(apiKey === undefined ? "token" : "apiKey", "must be visible ASCII characters");
-  }
+  if (typeof secret === "string") assertSecret(secret, apiKey === undefined ? "token" : "apiKey");
   if (!(idleTimeoutMs > 0)) throw invalid("idleTimeoutMs", `must be a number above 0, got ${idleTimeoutMs}`);
+  const around = { ...SYSTEM_RUNTIME, ...runtime };
   return {
     baseUrl: url.replace(/\/+$/, ""),
-    authorization: `Bearer ${secret}`,
+    credentials: createCredentials(secret, around),
     // Looked up at each call, and called as a function of its own: browsers refuse a fetch that has another `this`.
     fetch: fetch ?? ((target, init) => globalThis.fetch(target, init)),
-    runtime: { ...SYSTEM_RUNTIME, ...runtime },
+    runtime: around,
     retry: createRetryPolicy(retry),
     idleTimeoutMs,
   };

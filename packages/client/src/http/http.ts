@@ -2,6 +2,7 @@ import { RepriseError } from "@reprise/protocol/wire";
 import { abortReason, withDeadline } from "../retry/deadline.ts";
 import { parseErrorAnswer, parseRetryAfter } from "./error-answer.ts";
 import type { RetryPolicy } from "../retry/retry-policy.ts";
+import type { Credentials } from "./credentials.ts";
 import type { ClientRuntime } from "../retry/runtime.ts";
 
 /** What the client asks of a `fetch`. That of browsers, Node and `expo/fetch` all fit. */
@@ -29,7 +30,7 @@ export interface BodyReader {
 /** How to reach one platform; the same for all calls of a client. */
 export interface HttpSettings {
   readonly baseUrl: string;
-  readonly authorization: string;
+  readonly credentials: Credentials;
   readonly fetch: FetchLike;
   readonly runtime: ClientRuntime;
   readonly retry: RetryPolicy;
@@ -47,6 +48,8 @@ export interface HttpRequest {
 /** One request and its answer. Its opener closes it, also after a failure. */
 export interface Exchange {
   readonly status: number;
+  /** What it was authorised with. */
+  readonly secret: string;
   header(name: string): string | null;
   /** The next bytes of the body; undefined at its clean end. */
   read(): Promise<Uint8Array | undefined>;
@@ -84,15 +87,23 @@ export async function openExchange(
     }
   }
 
-  let response: FetchedResponse;
+  const { credentials } = settings;
+  const attempt = async () => {
+    const secret = await credentials.get();
+    return { secret, response: await send(settings, request, secret, controller.signal) };
+  };
+  let sent;
   try {
-    response = await guard(() => send(settings, request, controller.signal));
+    sent = await guard(attempt);
+    if (sent.response.status === 401 && credentials.refuse(sent.secret)) sent = await guard(attempt);
   } catch (error) {
     close();
     throw error;
   }
+  const { response, secret } = sent;
   let reader: BodyReader | undefined;
   return {
+    secret,
     status: response.status,
     header: (name) => response.headers.get(name),
     async read() {
@@ -113,10 +124,11 @@ export async function openExchange(
 async function send(
   settings: HttpSettings,
   request: HttpRequest,
+  secret: string,
   signal: AbortSignal,
 ): Promise<FetchedResponse> {
   const { method, path, body } = request;
-  const headers: Record<string, string> = { ...request.headers, authorization: settings.authorization };
+  const headers: Record<string, string> = { ...request.headers, authorization: `Bearer ${secret}` };
   if (body !== undefined) headers["content-type"] = "application/json";
   return settings.fetch(settings.baseUrl + path, {
     method,

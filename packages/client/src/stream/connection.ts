@@ -1,3 +1,4 @@
+import type { Credentials } from "../http/credentials.ts";
 import {
   createSseDecoder,
   decodeEvent,
@@ -38,7 +39,7 @@ export async function* readConnection(
     else {
       await assertStream(exchange);
       yield { type: "opened", generation: exchange.header(GENERATION_ID_HEADER) };
-      yield* readBody(exchange);
+      yield* readBody(exchange, settings.credentials);
     }
   } catch (thrown) {
     if (signal.aborted) throw thrown;
@@ -58,7 +59,10 @@ async function assertStream(exchange: Exchange): Promise<void> {
   );
 }
 
-async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, void, undefined> {
+async function* readBody(
+  exchange: Exchange,
+  credentials: Credentials,
+): AsyncGenerator<ConnectionInput, void, undefined> {
   const decoder = createSseDecoder();
   let retryMs: number | undefined;
   for (let chunk = await exchange.read(); chunk; chunk = await exchange.read()) {
@@ -69,10 +73,16 @@ async function* readBody(exchange: Exchange): AsyncGenerator<ConnectionInput, vo
       yield { type: "retry", delayMs: retryMs };
     }
     for (const message of messages) {
-      if (message.event === "error") throw parseErrorAnswer(message.data, {});
+      if (message.event === "error") {
+        const error = parseErrorAnswer(message.data, {});
+        if (error.code !== "unauthenticated" || !credentials.refuse(exchange.secret)) throw error;
+        throw new RepriseError("connection_lost", error.message, { cause: error });
+      }
       if (message.event === "message") yield toInput(message);
     }
     yield { type: "caught_up" };
+    await credentials.renewIfDue();
+    if (credentials.current !== exchange.secret) return yield { type: "renewed" };
   }
   yield { type: "closed" };
 }

@@ -42,6 +42,8 @@ export type ResumeInput =
   | { readonly type: "closed" }
   /** The connection failed, went silent, or said what is wrong. */
   | { readonly type: "broken"; readonly error: RepriseError }
+  /** A fresh token is there: the next connection has it. */
+  | { readonly type: "renewed" }
   /** The stream had ended, and what was decided since is asked for. */
   | { readonly type: "reopened" }
   /** The device or its network came back while a reconnect was waited for. */
@@ -72,6 +74,8 @@ export interface ResumeContext {
  * bytes alone.
  */
 const STABLE_AFTER_MS = 30_000;
+
+const AT_ONCE: RetryDelay = { serverMs: 0, backoffMs: 0, wakeMs: 0 };
 
 const CLOSED_EARLY = "The stream ended before its generation did.";
 
@@ -109,10 +113,11 @@ export function nextResume(state: ResumeState, input: ResumeInput, context: Resu
       return recover(state, new RepriseError("connection_lost", CLOSED_EARLY), context);
     case "broken":
       return recover(state, input.error, context);
+    case "renewed":
     case "reopened":
       return {
         state: { ...state, failures: undefined, openedAtMs: undefined, reconnects: state.reconnects + 1 },
-        effects: [],
+        effects: input.type === "renewed" ? [{ type: "reconnect", delay: AT_ONCE }] : [],
       };
     case "woken":
       return { state: { ...state, failures: undefined }, effects: [] };

@@ -1,0 +1,71 @@
+import { RepriseError } from "@reprise/protocol/wire";
+import type { ClientRuntime } from "../retry/runtime.ts";
+
+/** What calls are authorised with: an API key or a token for good, or tokens that the app's `getToken` brings one after another. */
+export interface Credentials {
+  /** Changes with each token. */
+  readonly current: string | undefined;
+  /** The token or key to send now: the first time, and after `refuse`, that of a `getToken` that is waited for. */
+  get(): Promise<string>;
+  /** The server takes this one no more. Returns whether there may be another one. */
+  refuse(secret: string | undefined): boolean;
+  /** Gets a fresh token while the current one still counts, once it is due: `current` has changed then. Never rejects. */
+  renewIfDue(): Promise<void>;
+}
+
+/** How long before a token's end a fresh one is asked for: longer than the silence between two heartbeats. */
+const RENEW_BEFORE_MS = 60_000;
+
+export function createCredentials(
+  source: string | (() => string | Promise<string>),
+  runtime: Pick<ClientRuntime, "now">,
+): Credentials {
+  const getToken = typeof source === "string" ? undefined : source;
+  let current = getToken ? undefined : (source as string);
+  let dueMs = Infinity;
+  let pending: Promise<string> | undefined;
+
+  async function load(): Promise<string> {
+    try {
+      const token = assertSecret(await getToken!(), "getToken");
+      dueMs = runtime.now() + lifeMs(token);
+      return (current = token);
+    } finally {
+      pending = undefined;
+    }
+  }
+
+  return {
+    get current() {
+      return current;
+    },
+    get: async () => current ?? (pending ??= load()),
+    refuse(secret) {
+      if (current === secret && getToken) current = undefined;
+      return !!getToken;
+    },
+    async renewIfDue() {
+      if (runtime.now() < dueMs) return;
+      dueMs = Infinity;
+      // Where that fails, the token goes on to its end, and is asked for again then.
+      await (pending ??= load()).catch(() => {});
+    },
+  };
+}
+
+/** @throws RepriseError `invalid_request`; `fetch` would throw for such a header, and that could not be told from a broken network */
+export function assertSecret(secret: string, param: string): string {
+  if (/^[\x21-\x7e]+$/.test(secret)) return secret;
+  throw new RepriseError("invalid_request", `${param} must be visible ASCII characters.`, { param });
+}
+
+/** From its receipt to its renewal, by its own times: the clock of a device may be wrong. */
+function lifeMs(token: string): number {
+  try {
+    const { iat, exp } = JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/")));
+    const ms = (exp - iat) * 1_000;
+    return ms - Math.min(RENEW_BEFORE_MS, ms / 2);
+  } catch {
+    return Infinity;
+  }
+}
