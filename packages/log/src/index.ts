@@ -19,6 +19,7 @@ export { createUserKey, toUserKey, type UserKey } from "./access/user-key.ts";
 export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
 export { type Broker, connectBroker } from "./nats/connection.ts";
+export { isRefusal } from "./nats/jetstream-errors.ts";
 export { watchConnection } from "./nats/watch-connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-rpc/audit-client.ts";
 export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";
@@ -93,6 +94,7 @@ export { holdingModeration, Visibility } from "./moderation/visibility.ts";
 export { watchRuleSets } from "./moderation/watch-rule-sets.ts";
 export {
   type StreamMessage,
+  readAllMessages,
   readLastMessage,
   readStreamMessages,
   readStoredAtUs,

@@ -1,13 +1,25 @@
-export { assertKnownClassifiers } from "./file/assert-known-classifiers.ts";
+export { assertKnownClassifiers, assertKnownClassifiersOf } from "./file/assert-known-classifiers.ts";
 export { createDevTenant, type DevTenant } from "./file/dev-tenant.ts";
 export {
   createTenantDirectory,
   type FixedTenantDirectory,
   type TenantDirectory,
 } from "./directory/tenant-directory.ts";
+export { tenantsSourceOf } from "./file/tenants-source.ts";
+export { followTenants } from "./directory/follow-tenants.ts";
+export { reportRefusedRecord } from "./directory/report-refused-record.ts";
+export { openTenants, type Tenants } from "./open-tenants.ts";
+export * from "./admin/change-tenant.ts";
+export { viewKey, viewSettings, viewTenant } from "./admin/tenant-view.ts";
+export { readKeyUse } from "./directory/key-use.ts";
+export { keyIdOf } from "./records/key-record.ts";
+export { createOperatorKey } from "./keys/api-key.ts";
+export { hashKey } from "./keys/key-hash.ts";
+export { tenantNotFound, type TenantStore } from "./store/tenant-store.ts";
 export type { Principal } from "./directory/principal.ts";
 export { loadTenantsFile, parseTenantsFile, type TenancyConfig } from "./file/tenants-file.ts";
 export type { Role } from "./records/roles.ts";
+export type { TenantRecord } from "./records/tenant-record.ts";
 export type { AuditRetention, TenantConfig, TenantKey } from "./records/tenant.ts";
 export {
   type StreamToken,

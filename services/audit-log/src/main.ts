@@ -1,5 +1,7 @@
 import { runService, startBrokerService } from "@reprise/service";
+import { followTenants, reportRefusedRecord } from "@reprise/tenancy";
 import { loadKeptTenants, parseAuditLogEnvironment } from "./config.ts";
+import { keptTenants } from "./kept-tenant.ts";
 import { startAuditLog } from "./service.ts";
 import { openAuditStorage } from "./storage.ts";
 
@@ -8,14 +10,23 @@ await runService(
   async () => {
     const env = parseAuditLogEnvironment(process.env);
     const { REPRISE_SHARDS: shards, REPRISE_AUDIT_WITNESS_URLS: witnessUrls } = env;
-    const [storage, tenants] = await Promise.all([openAuditStorage(env), loadKeptTenants(env)]);
+    const [storage, read] = await Promise.all([openAuditStorage(env), loadKeptTenants(env)]);
+    let file = read;
     return startBrokerService("audit-log", env, async (context) => {
-      const auditLog = await startAuditLog({ ...context, shards, storage, witnessUrls, tenants });
+      await using stack = new AsyncDisposableStack();
+      const onRefused = reportRefusedRecord(context.logger);
+      const directory = stack.use(await followTenants({ broker: context.broker, onRefused }));
+      const tenants = () => keptTenants(directory, file);
+      const auditLog = stack.use(await startAuditLog({ ...context, shards, storage, witnessUrls, tenants }));
+      const running = stack.move();
       return {
-        service: auditLog,
+        service: {
+          notReadyBecause: () => auditLog.notReadyBecause(),
+          [Symbol.asyncDispose]: () => running.disposeAsync(),
+        },
         does: "archiving",
         details: { archive: storage.dir, vkey: storage.signer.vkey },
-        reload: async () => auditLog.reload(await loadKeptTenants(env)),
+        reload: async () => void (file = await loadKeptTenants(env)),
       };
     });
   },

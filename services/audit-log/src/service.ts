@@ -33,7 +33,7 @@ export interface AuditLogOptions {
   /** Witnesses that are asked to cosign. Default: none. */
   witnessUrls?: readonly (string | Promise<string>)[] | undefined;
   /** How long to keep what of whom. */
-  tenants: readonly KeptTenant[];
+  tenants: () => readonly KeptTenant[];
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
   logger: Logger;
@@ -43,8 +43,6 @@ export interface AuditLogOptions {
 export interface AuditLog extends AsyncDisposable {
   /** Why it can't archive now, in words for people: empty when it can. */
   notReadyBecause(): readonly string[];
-  /** Keeps things as long as these tenants say from now on. */
-  reload(tenants: readonly KeptTenant[]): void;
   /** Archives what has been read, and closes. A store that is away holds that up for some seconds at most: others archive it then. */
   close(): Promise<void>;
 }
@@ -134,7 +132,6 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   metrics.observe("reprise_audit_lanes", () => lanes.size);
   metrics.observe("reprise_audit_lag_seconds", oldestAgeSeconds);
 
-  let { tenants } = options;
   const live = { broker, log, shards };
   const maintenance = startMaintenance({
     archive,
@@ -142,7 +139,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     keyring,
     live,
     holder,
-    tenants: () => tenants,
+    tenants: options.tenants,
     onError,
   });
   closing.push(() => maintenance.close());
@@ -153,7 +150,6 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const close = () => running.disposeAsync();
   return {
     notReadyBecause: () => [...(log.connected ? [] : ["not connected to NATS"]), ...archiveWatch.because()],
-    reload: (next) => (tenants = next),
     close,
     [Symbol.asyncDispose]: close,
   };

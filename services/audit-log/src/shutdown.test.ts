@@ -23,7 +23,7 @@ async function start(world: LaneWorld, store: BlobStore, metrics = createMetrics
       signer: createNoteKey("test", SIGNING_SEED),
       earlier: [],
     },
-    tenants: [],
+    tenants: () => [],
     limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
     logger: createLogger({ service: "audit-log", level: "fatal" }),
     metrics,

@@ -15,6 +15,8 @@ const NAMES = [
   "REPRISE_OPS_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",
+  "REPRISE_TENANTS_SOURCE",
+  "REPRISE_OPERATOR_KEY_SHA256",
   "REPRISE_CLASSIFIERS_FILE",
   "REPRISE_REDIS_URL",
   "REPRISE_HUB_MEMORY_MB",
@@ -28,7 +30,7 @@ const NAMES = [
 /** Load balancers and kube-proxies hear within this time that a node is to get no more requests. */
 export const DRAIN_NOTICE_MS = 5_000;
 
-const NEEDED = ["REPRISE_NATS_URL", "REPRISE_TENANTS_FILE"] as const;
+const NEEDED = ["REPRISE_NATS_URL"] as const;
 
 export type DeliveryEnvironment = Environment<(typeof NAMES)[number], (typeof NEEDED)[number]>;
 

@@ -1,5 +1,11 @@
 import { runService, startBrokerService } from "@reprise/service";
-import { assertKnownClassifiers, createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
+import {
+  assertKnownClassifiers,
+  loadTenantsFile,
+  openTenants,
+  reportRefusedRecord,
+  tenantsSourceOf,
+} from "@reprise/tenancy";
 import {
   DRAIN_NOTICE_MS,
   loadClassifierNames,
@@ -13,28 +19,49 @@ await runService(
   "delivery",
   async () => {
     const env = parseDeliveryEnvironment(process.env);
+    const { REPRISE_TENANTS_FILE: file, REPRISE_OPERATOR_KEY_SHA256: operatorKeySha256 } = env;
+    const source = tenantsSourceOf(env);
     const load = async () => {
       const [tenancy, models, classifiers] = await Promise.all([
-        loadTenantsFile(env.REPRISE_TENANTS_FILE),
+        file === undefined ? undefined : loadTenantsFile(file),
         loadModelNames(env.REPRISE_MODELS_FILE),
         loadClassifierNames(env.REPRISE_CLASSIFIERS_FILE),
       ]);
-      if (classifiers) assertKnownClassifiers(tenancy, classifiers, env.REPRISE_TENANTS_FILE);
+      if (tenancy && classifiers) assertKnownClassifiers(tenancy, classifiers, file ?? "");
       return { tenancy, names: { models, classifiers } };
     };
     const { tenancy, names } = await load();
-    const tenants = createTenantDirectory(tenancy);
     return startBrokerService("delivery", env, async (context) => {
-      const delivery = await startDelivery({ ...context, ...toDeliverySettings(env), tenants, ...names });
+      const { broker, logger } = context;
+      await using stack = new AsyncDisposableStack();
+      const onRefused = reportRefusedRecord(logger);
+      const tenants = stack.use(await openTenants({ broker, source, onRefused }));
+      const apply = async (next: typeof tenancy) => {
+        if (next) logger.info({ source, ...(await tenants.apply(next)) }, "tenants file applied");
+      };
+      await apply(tenancy);
+      const delivery = stack.use(
+        await startDelivery({
+          ...context,
+          ...toDeliverySettings(env),
+          tenants: tenants.directory,
+          administration: { ...tenants, operatorKeySha256 },
+          ...names,
+        }),
+      );
+      const running = stack.move();
       return {
-        service: delivery,
+        service: {
+          notReadyBecause: () => delivery.notReadyBecause(),
+          [Symbol.asyncDispose]: () => running.disposeAsync(),
+        },
         does: "listening",
         details: { url: delivery.url },
         announceStop: () => delivery.announceStop(),
         noticeMs: env.REPRISE_DRAIN_NOTICE_MS ?? DRAIN_NOTICE_MS,
         async reload() {
           const next = await load();
-          tenants.reload(next.tenancy);
+          await apply(next.tenancy);
           delivery.setNames(next.names);
         },
       };

@@ -9,6 +9,8 @@ import fastify, {
   type FastifyRequest,
 } from "fastify";
 import { boundConnections, type ConnectionBounds } from "./http/bound-connections.ts";
+import type { Administration } from "./admin/administration.ts";
+import { ADMIN_PATHS, addAdminRoutes } from "./admin/admin-routes.ts";
 import { answerClientError, refuseConnect } from "./http/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
@@ -25,6 +27,8 @@ import { addTokenRoutes } from "./routes/tokens.ts";
 
 export interface ServerOptions {
   context: RouteContext;
+  /** Undefined: there is no admin API. */
+  administration: Administration | undefined;
   /** Health and metrics, beside the API; undefined where they have a port of their own. */
   ops: OpsHandler | undefined;
   /** Origins whose pages may call the API; `*` for any. */
@@ -61,6 +65,7 @@ const SECURITY_HEADERS = {
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer({
   context,
+  administration,
   ops,
   corsOrigins,
   connections,
@@ -169,6 +174,11 @@ export async function buildServer({
   addReviewRoutes(app, context);
   addAuditRoutes(app, context);
   addTokenRoutes(app, context);
+  if (administration) {
+    addAdminRoutes(app, { ...context, administration });
+    for (const [path, methods] of Object.entries(ADMIN_PATHS))
+      refuseOtherMethods(app, path, methods, { administers: true });
+  }
   if (ops) {
     addOpsRoutes(app, ops);
     for (const path of OPS_PATHS)

@@ -21,6 +21,7 @@ import {
 } from "@reprise/service";
 import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./http/auth.ts";
+import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
 import { RequestLimits } from "./limits/request-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
@@ -38,6 +39,8 @@ export { toDeliverySettings } from "./config.ts";
 export interface DeliveryOptions extends DeliverySettings {
   broker: Broker;
   tenants: TenantDirectory;
+  /** How tenants are administered. Default: there is no admin API. */
+  administration?: Administration;
   models: ReadonlySet<string>;
   /** The classifiers that rules of requests may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
@@ -148,7 +151,11 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       logger.warn({ marks: count }, "dropped delivery marks: the broker was away for too long"),
     onError,
   });
-  const authentication = createAuthentication({ tenants, tokens });
+  const authentication = createAuthentication({
+    tenants,
+    tokens,
+    operatorKeySha256: options.administration?.operatorKeySha256,
+  });
   const readers = new ReaderRegistry({
     whyRefused: (principal) => authentication.whyRefused(principal),
     presence: { publish: log.publish, node, leaseMs: readerLeaseMs, onError },
@@ -223,6 +230,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       logger,
       draining: draining.signal,
     },
+    administration: options.administration,
     ops: servesOps ? createOpsHandler({ metrics, notReadyBecause }) : undefined,
     corsOrigins,
     connections: { perAddress: maxConnectionsPerAddress, onRefused },

@@ -10,21 +10,28 @@ const URL = "http://127.0.0.1:8080";
 describe("dev.json", () => {
   test("tells where the platform is and the key, to its owner only", async () => {
     await using dir = await createTempDir("dev");
-    const { apiKey, tenancy } = await openDevAccess(dir.path);
-    await writeDevFile(dir.path, { url: URL, apiKey });
+    const { apiKey, operatorKey, tenancy } = await openDevAccess(dir.path);
+    await writeDevFile(dir.path, { url: URL, apiKey, operatorKey });
     const path = join(dir.path, "dev.json");
-    expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ url: URL, tenant: "demo", api_key: apiKey });
+    expect(JSON.parse(await readFile(path, "utf8"))).toEqual({
+      url: URL,
+      tenant: "demo",
+      api_key: apiKey,
+      operator_key: operatorKey,
+    });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const principal = createTenantDirectory(tenancy).authenticate(apiKey);
     expect(principal).toMatchObject({ tenant: "demo" });
-    expect(principal!.roles).toEqual(new Set(["create", "read", "cancel", "tool", "review", "audit"]));
+    expect(principal!.roles).toEqual(
+      new Set(["create", "read", "cancel", "tool", "review", "audit", "admin"]),
+    );
   });
 
-  test("the key stays from one start to the next", async () => {
+  test("the keys stay from one start to the next", async () => {
     await using dir = await createTempDir("dev");
-    const { apiKey } = await openDevAccess(dir.path);
-    await writeDevFile(dir.path, { url: URL, apiKey });
-    expect((await openDevAccess(dir.path)).apiKey).toBe(apiKey);
+    const { apiKey, operatorKey } = await openDevAccess(dir.path);
+    await writeDevFile(dir.path, { url: URL, apiKey, operatorKey });
+    expect(await openDevAccess(dir.path)).toMatchObject({ apiKey, operatorKey });
   });
 
   test("every folder has a key of its own", async () => {
@@ -46,7 +53,7 @@ describe("dev.json", () => {
   test("a file that others could read is not so any more", async () => {
     await using dir = await createTempDir("dev");
     await writeFile(join(dir.path, "dev.json"), "{}", { mode: 0o644 });
-    await writeDevFile(dir.path, { url: URL, apiKey: "rk_demo_x" });
+    await writeDevFile(dir.path, { url: URL, apiKey: "rk_demo_x", operatorKey: undefined });
     expect((await stat(join(dir.path, "dev.json"))).mode & 0o777).toBe(0o600);
   });
 });

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { type AuditLog, type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
+import { type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
 import {
@@ -29,7 +29,14 @@ import {
   watchBroker,
   writeOwnBrokerFile,
 } from "@reprise/service";
-import { assertKnownClassifiers, createTenantDirectory, loadTenantsFile } from "@reprise/tenancy";
+import {
+  assertKnownClassifiers,
+  hashKey,
+  loadTenantsFile,
+  openTenants,
+  reportRefusedRecord,
+  tenantsSourceOf,
+} from "@reprise/tenancy";
 import { startOwnWitness } from "./own-witness.ts";
 import type { PlatformEnvironment } from "./config.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
@@ -80,8 +87,8 @@ export async function startPlatform(
 
   const tenantsFile = env.REPRISE_TENANTS_FILE;
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
+  const source = tenantsSourceOf(env);
   const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
-  const tenants = createTenantDirectory(tenancy);
   const classifiers = await loadClassifiers(env, processEnv);
   if (tenantsFile !== undefined) assertKnownClassifiers(tenancy, new Set(classifiers.keys()), tenantsFile);
 
@@ -122,6 +129,10 @@ export async function startPlatform(
   const shards = env.REPRISE_SHARDS;
   const deliveryBroker = await open("delivery");
   const brokerWatch = stack.use(watchBroker(deliveryBroker, shards, logger));
+  const onRefused = reportRefusedRecord(logger);
+  const tenants = stack.use(await openTenants({ broker: deliveryBroker, source, onRefused }));
+  if (dev) await tenants.ensureKeys(dev.tenancy);
+  else await tenants.apply(tenancy);
   const metrics = createMetrics();
   const worker = stack.use(
     await startWorker({
@@ -143,16 +154,15 @@ export async function startPlatform(
       metrics,
     }),
   );
-  let auditLog: AuditLog | undefined;
   if (storage) {
-    auditLog = stack.use(
+    stack.use(
       await startAuditLog({
         broker: await open("audit-log"),
         brokerWatch,
         shards,
         storage,
         witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS ?? (witness && [witness.url]),
-        tenants: tenancy.tenants,
+        tenants: () => [...tenants.directory.all()],
         logger,
         metrics,
       }),
@@ -165,11 +175,14 @@ export async function startPlatform(
   const handler = createOpsHandler({ metrics, notReadyBecause: () => notReadyBecause() });
   const { REPRISE_HOST: host, REPRISE_OPS_PORT: port } = env;
   const ops = port === undefined ? undefined : stack.use(await startOpsServer(handler, { host, port }));
+  const givenOperator = env.REPRISE_OPERATOR_KEY_SHA256;
+  const operatorKeySha256 = givenOperator ?? (dev && hashKey(dev.operatorKey));
   const delivery = stack.use(
     await startDelivery({
       broker: deliveryBroker,
       brokerWatch,
-      tenants,
+      tenants: tenants.directory,
+      administration: { ...tenants, operatorKeySha256 },
       ...names,
       logger,
       metrics,
@@ -177,7 +190,12 @@ export async function startPlatform(
     }),
   );
   notReadyBecause = () => delivery.notReadyBecause();
-  if (dev) await writeDevFile(dataDir, { url: delivery.url, apiKey: dev.apiKey });
+  if (dev)
+    await writeDevFile(dataDir, {
+      url: delivery.url,
+      apiKey: dev.apiKey,
+      operatorKey: givenOperator === undefined ? dev.operatorKey : undefined,
+    });
 
   const running = stack.move();
   const close = () => running.disposeAsync();
@@ -194,8 +212,7 @@ export async function startPlatform(
       if (tenantsFile !== undefined) {
         const changed = await loadTenantsFile(tenantsFile);
         assertKnownClassifiers(changed, new Set(judges.keys()), tenantsFile);
-        tenants.reload(changed);
-        auditLog?.reload(changed.tenants);
+        await tenants.apply(changed);
       }
       await moderation.reload(judges);
       await worker.reload(next);

@@ -122,7 +122,7 @@ export async function startCluster({
     dataDir,
     tenantsFile,
     async startDelivery(env = {}) {
-      const own = { REPRISE_PORT: "0", REPRISE_TENANTS_FILE: tenantsFile };
+      const own = { REPRISE_PORT: "0", REPRISE_TENANTS_FILE: tenantsFile, REPRISE_TENANTS_SOURCE: "file" };
       const service = await start("delivery", { ...own, ...env });
       const { url } = await service.logged("listening");
       return { ...service, url: String(url) };

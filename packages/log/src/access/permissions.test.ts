@@ -66,6 +66,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   opsSubject: [
     [protocol.opsSubject("access", ref.tenant, ref.generation), "DA", ""],
     [protocol.opsSubject("delivered", ref.tenant, ref.generation), "D", ""],
+    [protocol.opsSubject("administration", ref.tenant), "D", ""],
     [protocol.opsSubject("erased", ref.tenant, ref.generation), "A", "D"],
   ],
   opsSubjects: protocol.OPS_KINDS.map((kind) => [
@@ -73,6 +74,10 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     "",
     kind === "erased" ? "D" : "",
   ]),
+  LIVE_TENANTS_SUBJECTS: [[protocol.LIVE_TENANTS_SUBJECTS, "", "DA"]],
+  TENANTS_SUBJECTS: [[protocol.TENANTS_SUBJECTS, "", ""]],
+  keyUseSubject: [[protocol.keyUseSubject(ref.tenant, "key_0"), "D", ""]],
+  KEY_USE_SUBJECTS: [[protocol.KEY_USE_SUBJECTS, "", ""]],
   ERASED_SUBJECTS: [[protocol.ERASED_SUBJECTS, "", "D"]],
   OPS_SUBJECTS: [[protocol.OPS_SUBJECTS, "", ""]],
   yieldSubject: [[protocol.yieldSubject(ref), "DWMA", "W"]],
@@ -148,6 +153,7 @@ const STREAMS: Readonly<
   LEASES: { subject: "lease.shards.count", leader: ALL, batch: "A", last: "", purge: "" },
   COMMITS: { subject: "commit.a.k", leader: "A", batch: "", purge: "" },
   OPS: { subject: "ops.t.access.-", leader: "A", batch: "A", purge: "" },
+  KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
   KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: ALL, batch: ALL, purge: "" },
   KV_TOKEN_KEYS: { subject: "$KV.TOKEN_KEYS.k", leader: "D", batch: "D", purge: "" },
 };

@@ -15,6 +15,9 @@ import {
   fillerSubject,
   generationsStream,
   JOBS_STREAM,
+  KEY_USE_STREAM,
+  KEY_USE_SUBJECTS,
+  LIVE_TENANTS_SUBJECTS,
   JOBS_SUBJECTS,
   LATE_EVENT_SUBJECTS,
   LEASE_GROUPS,
@@ -94,7 +97,8 @@ const RULES = { name: RULES_STREAM, subjects: RULES_SUBJECTS };
 const OPS = { name: OPS_STREAM, subjects: OPS_SUBJECTS };
 const COMMITS = { name: COMMITS_STREAM, subjects: COMMITS_SUBJECTS };
 const LEASES = { name: LEASES_STREAM, subjects: leaseSubjects("*") };
-const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES];
+const KEY_USE = { name: KEY_USE_STREAM, subjects: KEY_USE_SUBJECTS };
+const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES, KEY_USE];
 
 /** @throws TypeError unless `shards` is a whole number from 1 to 1,000 */
 export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): Permissions {
@@ -141,14 +145,17 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       READERS.subjects,
       opsSubjects("access"),
       opsSubjects("delivered"),
+      opsSubjects("administration"),
+      KEY_USE.subjects,
       END_SUBJECTS,
       ...AUDIT_CALLS.map(auditCallSubject),
-      ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS].flatMap(reading),
+      ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
       streamCall("MSG.GET", READERS.name),
       streamCall("MSG.DELETE", JOBS.name),
     ],
     subscribe: [
       LIVE_LOG_SUBJECTS,
+      LIVE_TENANTS_SUBJECTS,
       LIVE_VERDICTS_SUBJECTS,
       LATE_EVENT_SUBJECTS,
       ERASED_SUBJECTS,
@@ -208,7 +215,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ...[...logs, VERDICTS, OPS].flatMap(reading),
       ...erasing(logs),
     ],
-    subscribe: AUDIT_CALLS.map(auditCallSubject),
+    subscribe: [...AUDIT_CALLS.map(auditCallSubject), LIVE_TENANTS_SUBJECTS],
   }),
 };
 

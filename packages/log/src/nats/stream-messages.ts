@@ -20,6 +20,8 @@ export interface StreamInfo {
   /** The oldest message that is kept; one more than `lastStreamSeq` when there is none. */
   readonly firstStreamSeq: number;
   readonly lastStreamSeq: number;
+  /** How many messages there are. */
+  readonly messages: number;
   /** When its leader said so, by its clock, microseconds since 1970: what lies behind `lastStreamSeq` was stored later. */
   readonly atUs: number;
   /** For how long it keeps a message, microseconds; Infinity: for ever. */
@@ -96,6 +98,7 @@ export async function readStreamInfo(connection: NatsConnection, stream: string)
     created,
     firstStreamSeq: state.first_seq,
     lastStreamSeq: state.last_seq,
+    messages: state.messages,
     atUs: toMicroseconds(ts),
     // The broker's 0 is no limit.
     maxAgeUs: config.max_age / NS_PER_US || Number.POSITIVE_INFINITY,

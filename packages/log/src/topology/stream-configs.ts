@@ -9,8 +9,11 @@ import {
   generationsStream,
   JOBS_STREAM,
   JOBS_SUBJECTS,
+  KEY_USE_STREAM,
+  KEY_USE_SUBJECTS,
   LEASES_STREAM,
   LEASES_SUBJECTS,
+  LIVE_TENANTS_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   OPS_STREAM,
   OPS_SUBJECTS,
@@ -21,6 +24,8 @@ import {
   RULES_STREAM,
   RULES_SUBJECTS,
   shardSubjects,
+  TENANTS_STREAM,
+  TENANTS_SUBJECTS,
   TOKEN_KEYS_BUCKET,
   VERDICTS_STREAM,
   VERDICTS_SUBJECTS,
@@ -38,6 +43,9 @@ export interface TopologyOptions {
 const MS = 1_000_000;
 /** Key-value buckets, as their client would make them. */
 const BUCKETS = [TOKEN_KEYS_BUCKET] as const;
+/** The largest record of a tenant, with its headers. */
+const MAX_TENANT_BYTES = 1_114_112;
+const KEY_USE_DAYS = 400;
 
 export type Config = Partial<StreamConfig> &
   Pick<StreamConfig, "name" | "subjects" | "num_replicas" | "max_age">;
@@ -110,6 +118,24 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     // The number of shards is kept for ever: see `shard-count.ts`.
     { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS], allow_msg_ttl: true },
     { ...lastValues, name: REVIEWS_STREAM, subjects: [REVIEWS_SUBJECTS] },
+    {
+      // A KV bucket, kept for ever. One version of each record: readers count the messages to notice that one is gone.
+      ...lastValues,
+      name: TENANTS_STREAM,
+      subjects: [TENANTS_SUBJECTS],
+      max_age: 0,
+      max_msg_size: MAX_TENANT_BYTES,
+      discard: DiscardPolicy.New,
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+      republish: { src: TENANTS_SUBJECTS, dest: LIVE_TENANTS_SUBJECTS, headers_only: true },
+    },
+    {
+      ...lastValues,
+      name: KEY_USE_STREAM,
+      subjects: [KEY_USE_SUBJECTS],
+      max_age: KEY_USE_DAYS * 86_400_000 * MS,
+    },
     {
       ...kept,
       name: JOBS_STREAM,

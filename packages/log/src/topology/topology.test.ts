@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection, ServerInfo } from "@nats-io/transport-node";
-import { generationsStream, JOBS_STREAM } from "@reprise/protocol";
+import { generationsStream, JOBS_STREAM, KEY_USE_STREAM, TENANTS_STREAM } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
@@ -17,10 +17,11 @@ function connectionTo(info: Partial<ServerInfo> | undefined): NatsConnection {
   return { info } as NatsConnection;
 }
 
-/** How long each stream keeps what it has: RULES for three times as long as the others, a bucket (0) for ever. */
+/** How long each stream keeps what it has, RULES for three times as long as the others; without those of tenants, which have times of their own. */
 async function hoursOf(manager: JetStreamManager): Promise<number[]> {
   const streams = await manager.streams.list().next();
-  return streams.map(({ config }) => config.max_age / 1_000_000 / HOUR_MS).toSorted((a, b) => a - b);
+  const ofLogs = streams.filter(({ config: { name } }) => name !== TENANTS_STREAM && name !== KEY_USE_STREAM);
+  return ofLogs.map(({ config }) => config.max_age / 1_000_000 / HOUR_MS).toSorted((a, b) => a - b);
 }
 
 async function openBroker() {
@@ -43,6 +44,8 @@ describe("the streams", () => {
       "GENERATIONS_0",
       "GENERATIONS_1",
       "JOBS",
+      "KEY_USE",
+      "KV_TENANTS",
       "KV_TOKEN_KEYS",
       "LEASES",
       "OPS",
@@ -80,7 +83,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main);
-    expect(await manager.streams.list().next()).toHaveLength(14);
+    expect(await manager.streams.list().next()).toHaveLength(16);
   });
 
   test("get a new retention time, and more shards", async () => {

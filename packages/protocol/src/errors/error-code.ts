@@ -50,6 +50,18 @@ export const ERROR_CATALOGUE = {
   review_conflict: { retryable: false },
   /** A limit of the tenant, the key, the end user or the address is reached: nothing was done. `param` is the limit's name. */
   limit_exceeded: { retryable: true },
+  /** The tenant's administrator does not allow this model. */
+  model_not_allowed: { retryable: false },
+  /** There is no tenant with this id. */
+  tenant_not_found: { retryable: false },
+  /** There is a tenant with this id already. */
+  tenant_conflict: { retryable: false },
+  /** The tenant has no API key with this id. */
+  key_not_found: { retryable: false },
+  /** The tenants file owns all tenants: they are changed there. */
+  tenants_read_only: { retryable: false },
+  /** The tenant is not, or no longer, the one that If-Match names. */
+  precondition_failed: { retryable: false },
   // The platform can't answer now.
   /** This node is shutting down; another node, or this one later, will answer. */
   draining: { retryable: true },

@@ -10,12 +10,15 @@ export function toHttpStatus(code: ErrorCode): number {
     case "unauthenticated":
       return 401;
     case "forbidden":
+    case "model_not_allowed":
       return 403;
     case "not_found":
     case "model_not_found":
     case "generation_not_found":
     case "tool_call_not_found":
     case "review_not_found":
+    case "tenant_not_found":
+    case "key_not_found":
       return 404;
     case "method_not_allowed":
       return 405;
@@ -25,6 +28,8 @@ export function toHttpStatus(code: ErrorCode): number {
     case "generation_ended":
     case "tool_result_conflict":
     case "review_conflict":
+    case "tenant_conflict":
+    case "tenants_read_only":
     case "erasure_refused":
       return 409;
     case "cursor_expired":
@@ -32,6 +37,8 @@ export function toHttpStatus(code: ErrorCode): number {
     case "generation_erased":
     case "events_lost":
       return 410;
+    case "precondition_failed":
+      return 412;
     case "body_too_large":
       return 413;
     case "unsupported_media_type":

@@ -25,6 +25,16 @@ const RECORDS: readonly OpsRecord[] = [
   },
   { kind: "access", at: AT, by: "ann", call: "search", address: "public", query: { model: "sim" } },
   { kind: "erased", at: AT, erasure: "era_1" },
+  {
+    kind: "administration",
+    at: AT,
+    by: "operator",
+    call: "tenant.policy",
+    change: "chg_1",
+    stage: "done",
+    before: { models: null },
+    after: { models: ["sim"] },
+  },
 ];
 
 describe("a record of OPS", () => {

@@ -5,7 +5,7 @@ import * as z from "zod";
  * auditors by the audit log.
  */
 
-export const OPS_KINDS = ["delivered", "access", "erased"] as const;
+export const OPS_KINDS = ["delivered", "access", "erased", "administration"] as const;
 export type OpsKind = (typeof OPS_KINDS)[number];
 
 /** Where a client calls from: never its address. */
@@ -72,15 +72,40 @@ export const erasedRecordSchema = z.object({
   erasure: z.string(),
 });
 
+/**
+ * A change of the tenant by an administrator. Two records of each have the same `change`: one before it, without which it is not made, and
+ * one of what became of it.
+ */
+export const administrationRecordSchema = z.object({
+  kind: z.literal("administration"),
+  at: z.string(),
+  /** `operator`, or the name of the tenant's key. */
+  by: z.string(),
+  address: z.enum(ADDRESS_CLASSES).optional(),
+  call: z.enum(["tenant.create", "tenant.remove", "tenant.policy", "key.create", "key.rotate", "key.revoke"]),
+  /** Pairs the two records. */
+  change: z.string(),
+  stage: z.enum(["begun", "done", "failed"]),
+  /** The key that it is about. */
+  key: z.string().optional(),
+  /** What has changed, as it was and as it is: never a secret, nor a hash of one. */
+  before: z.record(z.string(), z.json()).optional(),
+  after: z.record(z.string(), z.json()).optional(),
+  /** The code of the error that it failed with. */
+  error: z.string().optional(),
+});
+
 export const opsRecordSchema = z.discriminatedUnion("kind", [
   deliveredRecordSchema,
   accessRecordSchema,
   erasedRecordSchema,
+  administrationRecordSchema,
 ]);
 
 export type DeliveredRecord = z.infer<typeof deliveredRecordSchema>;
 export type AccessRecord = z.infer<typeof accessRecordSchema>;
 export type ErasedRecord = z.infer<typeof erasedRecordSchema>;
+export type AdministrationRecord = z.infer<typeof administrationRecordSchema>;
 export type OpsRecord = z.infer<typeof opsRecordSchema>;
 
 /** Undefined for what is no record of OPS. */

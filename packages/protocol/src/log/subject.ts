@@ -5,6 +5,7 @@ import {
   isGenerationId,
   isNodeId,
   isTenantId,
+  isToken,
   type NodeId,
   shardOf,
   type TenantId,
@@ -55,6 +56,15 @@ export const TENANTS_BUCKET = "TENANTS";
 export const TOKEN_KEYS_BUCKET = "TOKEN_KEYS";
 export type Bucket = typeof TENANTS_BUCKET | typeof TOKEN_KEYS_BUCKET;
 
+/** Where each tenant's record is, under its id. */
+export const TENANTS_STREAM = `KV_${TENANTS_BUCKET}`;
+export const TENANTS_SUBJECTS = `$KV.${TENANTS_BUCKET}.>`;
+/** Where the bucket says that it has stored a record, without what that is. */
+export const LIVE_TENANTS_SUBJECTS = "live.tenants.>";
+/** When each API key was used last. */
+export const KEY_USE_STREAM = "KEY_USE";
+export const KEY_USE_SUBJECTS = "keyuse.>";
+
 /** The stream that holds a bucket. */
 export function bucketStream(bucket: Bucket): string {
   return `KV_${bucket}`;
@@ -94,6 +104,27 @@ export const SHARDS_SUBJECTS = "gen.*.>";
 export const LOG_SUBJECTS = "gen.*.*.*";
 /** Where the broker republishes it. */
 export const LIVE_LOG_SUBJECTS = "live.gen.>";
+/** The tenant whose record is under this subject; undefined for what can't be one's. */
+export function parseTenantSubject(subject: string): TenantId | undefined {
+  const prefix = TENANTS_SUBJECTS.slice(0, -1);
+  const tenant = subject.slice(prefix.length);
+  return subject.startsWith(prefix) && isTenantId(tenant) ? tenant : undefined;
+}
+
+/**
+ * Where the last use of an API key is kept; without a key: of all keys of the tenant.
+ * @throws RepriseError `invalid_request` when the key's id has other characters than ids have
+ */
+export function keyUseSubject(tenant: TenantId, key?: string): string {
+  if (key !== undefined && !isToken(key))
+    throw new RepriseError("invalid_request", "This is no id of a key.");
+  return `keyuse.${tenant}.${key ?? "*"}`;
+}
+
+/** The id of the key whose last use is kept under this subject. */
+export function keyOfUseSubject(subject: string): string {
+  return subject.slice(subject.lastIndexOf(".") + 1);
+}
 
 /** Where a generation's events are appended. */
 export function logSubject({ tenant, generation }: GenerationRef): string {

@@ -38,6 +38,14 @@ export function word(): z.ZodType<string, string> {
   );
 }
 
+export function sha256(): z.ZodType<string, string> {
+  return value((input) =>
+    /^[0-9a-f]{64}$/.test(input)
+      ? input
+      : { problem: "must be the lower-case hex SHA-256 of the key, 64 characters" },
+  );
+}
+
 export function integer(min: number, max: number): z.ZodType<number, string> {
   return value((input) => {
     const number = /^[0-9]{1,15}$/.test(input) ? Number(input) : NaN;

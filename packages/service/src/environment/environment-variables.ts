@@ -7,6 +7,7 @@ import {
   oneOf,
   origin,
   secret,
+  sha256,
   syncInterval,
   text,
   url,
@@ -92,6 +93,15 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_TENANTS_FILE: optional(
     text(),
     "JSON file with tenants, keys and policies; without it `npm start` creates the tenant `demo`.",
+  ),
+  REPRISE_TENANTS_SOURCE: defaulted(
+    "seed",
+    oneOf(["seed", "file"]),
+    "`seed` or `file`: whether the tenants file creates the tenants that the broker does not have, or owns all of them, so that only the file changes them.",
+  ),
+  REPRISE_OPERATOR_KEY_SHA256: optional(
+    sha256(),
+    "Lower-case hex SHA-256 of the operator's key, which administers all tenants; without it only a tenant's own key with the role `admin` administers.",
   ),
   REPRISE_CLASSIFIERS_FILE: optional(
     text(),

@@ -18,6 +18,8 @@ describe("the environment", () => {
       REPRISE_REDIS_URL: undefined,
       REPRISE_MODELS_FILE: undefined,
       REPRISE_TENANTS_FILE: undefined,
+      REPRISE_TENANTS_SOURCE: "seed",
+      REPRISE_OPERATOR_KEY_SHA256: undefined,
       REPRISE_AUDIT: "on",
       REPRISE_AUDIT_NAME: "reprise",
       REPRISE_AUDIT_S3_REGION: "us-east-1",

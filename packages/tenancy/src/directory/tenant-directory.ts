@@ -39,7 +39,7 @@ export interface TenantTableOptions {
 /**
  * The tenants in memory, found by the hash of their key: how long a look-up takes says nothing about a secret, only about its hash.
  */
-class TenantTable implements TenantDirectory {
+export class TenantTable implements TenantDirectory {
   readonly #tenants = new Map<TenantId, TenantConfig>();
   readonly #keys = new Map<string, Entry>();
   readonly #listeners = new Set<(tenant: TenantId) => void>();

@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { type Policy, RepriseError } from "@reprise/protocol";
 import type { TenancyConfig } from "./tenants-file.ts";
 
 /**
@@ -25,4 +25,20 @@ export function assertKnownClassifiers(
     `${source}: ${problems.join("; ")}. REPRISE_CLASSIFIERS_FILE ${names}.`,
     { param: source },
   );
+}
+
+/**
+ * The same, of one policy that an administrator sends.
+ * @param known undefined where this process does not know them
+ * @throws RepriseError `invalid_request`
+ */
+export function assertKnownClassifiersOf(
+  { moderation }: Policy,
+  known: ReadonlySet<string> | undefined,
+): void {
+  for (const [r, rule] of (moderation?.rules ?? []).entries()) {
+    if (typeof rule === "string" || !("classifier" in rule) || !known || known.has(rule.classifier)) continue;
+    const param = `policy.moderation.rules.${r}.classifier`;
+    throw new RepriseError("invalid_request", `${param}: "${rule.classifier}" is no classifier`, { param });
+  }
 }

@@ -1,4 +1,5 @@
-import { hashKey } from "../keys/key-hash.ts";
+import { parseTenantId } from "@reprise/protocol";
+import { createApiKey } from "../keys/api-key.ts";
 import { ROLES } from "../records/roles.ts";
 
 export interface DevTenant {
@@ -9,16 +10,12 @@ export interface DevTenant {
   readonly file: string;
 }
 
-const MIN_RANDOM_BYTES = 16;
-
 /**
  * The tenant that `npm start` makes when none are configured: one key with every role.
  * @param random at least 16 uniformly random bytes, all of which go into the key
  */
 export function createDevTenant(random: Uint8Array): DevTenant {
-  if (random.length < MIN_RANDOM_BYTES)
-    throw new TypeError(`a key needs ${MIN_RANDOM_BYTES} random bytes, got ${random.length}`);
-  const secret = `rk_demo_${Buffer.from(random).toString("base64url")}`;
-  const file = { tenants: [{ id: "demo", keys: [{ sha256: hashKey(secret), roles: ROLES }] }] };
+  const { secret, sha256 } = createApiKey(parseTenantId("demo"), random);
+  const file = { tenants: [{ id: "demo", keys: [{ sha256, roles: ROLES }] }] };
   return { tenant: "demo", secret, file: `${JSON.stringify(file, null, 2)}\n` };
 }

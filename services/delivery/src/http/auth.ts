@@ -1,5 +1,6 @@
 import {
   expiredToken,
+  hashKey,
   isTokenShaped,
   type Principal,
   type Role,
@@ -8,6 +9,7 @@ import {
 } from "@reprise/tenancy";
 import { RepriseError } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
+import type { Administrator } from "../admin/administration.ts";
 import { queryTokenOf } from "./query-token.ts";
 
 declare module "fastify" {
@@ -16,6 +18,8 @@ declare module "fastify" {
     roles?: readonly [Role, ...Role[]];
     /** Whether a stream token may make the call: one that reaches a generation by its id alone, or creates one. Default: API keys only. */
     streamTokens?: true;
+    /** Whether the call is the operator's, or of an API key with the role `admin`. */
+    administers?: true;
     /** Whether the call needs no key: health, metrics, and a browser's preflight. */
     isOpen?: boolean;
     /** Whether the route counts its calls itself, together with what they take beside. */
@@ -36,6 +40,8 @@ export interface Authentication {
   principalOf(request: FastifyRequest): Principal;
   /** The same; undefined where the route needs no key. */
   findPrincipal(request: FastifyRequest): Principal | undefined;
+  /** Who makes a call that administers, and was admitted. */
+  administratorOf(request: FastifyRequest): Administrator;
   /** Why a caller that was admitted may read no longer: its key or token has expired, was revoked, or has lost the role. */
   whyRefused(principal: Principal): RepriseError | undefined;
   /** @throws RepriseError `unauthenticated` when a caller that was admitted may read no longer */
@@ -47,10 +53,23 @@ const READING = ["read", "audit"] as const;
 export interface AuthenticationOptions {
   readonly tenants: TenantDirectory;
   readonly tokens: Pick<StreamTokens, "authenticate" | "renew">;
+  /** Of the key that administers all tenants, and does nothing else; undefined: there is none. */
+  readonly operatorKeySha256: string | undefined;
 }
 
-export function createAuthentication({ tenants, tokens }: AuthenticationOptions): Authentication {
+export function createAuthentication({
+  tenants,
+  tokens,
+  operatorKeySha256,
+}: AuthenticationOptions): Authentication {
   const principals = new WeakMap<FastifyRequest, Principal>();
+  const operators = new WeakSet<FastifyRequest>();
+
+  function isOperator({ headers }: FastifyRequest): boolean {
+    const [scheme, bearer] = headers.authorization?.split(" ") ?? [];
+    if (operatorKeySha256 === undefined || scheme?.toLowerCase() !== "bearer" || !bearer) return false;
+    return hashKey(bearer) === operatorKeySha256;
+  }
 
   /** A known key first: it may have the form of a token. */
   async function authenticate(request: FastifyRequest): Promise<Principal | undefined> {
@@ -75,8 +94,9 @@ export function createAuthentication({ tenants, tokens }: AuthenticationOptions)
 
   return {
     async admit(request) {
-      const { roles, streamTokens, isOpen } = request.routeOptions.config;
+      const { roles, streamTokens, administers, isOpen } = request.routeOptions.config;
       if (isOpen || (request.is404 && !request.url.startsWith("/v1/"))) return;
+      if (administers && isOperator(request)) return void operators.add(request);
       const caller = await authenticate(request);
       if (!caller) {
         throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
@@ -85,12 +105,20 @@ export function createAuthentication({ tenants, tokens }: AuthenticationOptions)
       }
       if (caller.tokenId !== undefined && !streamTokens && !request.is404) throw needsKey();
       if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
+      if (administers && !caller.roles.has("admin")) throw lacksRole("admin");
       principals.set(request, caller);
     },
     whyRefused,
     assertMayRead(principal) {
       const refused = whyRefused(principal);
       if (refused) throw refused;
+    },
+    administratorOf(request) {
+      if (operators.has(request)) return { by: "operator", tenant: undefined };
+      const principal = principals.get(request);
+      if (!principal?.roles.has("admin"))
+        throw new RepriseError("internal", "A route of the admin API was entered without its key.");
+      return { by: principal.holder, tenant: principal.tenant };
     },
     findPrincipal: (request) => principals.get(request),
     principalOf(request) {

@@ -13,7 +13,7 @@ import {
   Transcript,
 } from "@reprise/protocol";
 import { announceEnd, type BufferedFeed, bufferLiveFeed, type GenerationCache } from "@reprise/log";
-import type { Role } from "@reprise/tenancy";
+import type { Principal, Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { readArchivedGeneration } from "../archive-fallback/archived-generation.ts";
@@ -64,6 +64,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           param: "model",
         });
       }
+      assertModelAllowed(principal, body.model);
       const key = header(request, "idempotency-key");
       const lastEventId = header(request, "last-event-id") || undefined;
       if (lastEventId !== undefined && key === undefined) {
@@ -192,6 +193,15 @@ function withEndUser(request: GenerationRequest, endUser: string | undefined): G
   throw new RepriseError("invalid_request", "end_user: is another one than the stream token's.", {
     param: "end_user",
   });
+}
+
+function assertModelAllowed({ models }: Principal, model: string): void {
+  if (!models || models.has(model)) return;
+  throw new RepriseError(
+    "model_not_allowed",
+    `The model "${model}" is not allowed for this tenant. Allowed: ${[...models].join(", ")}.`,
+    { param: "model" },
+  );
 }
 
 /** A trace context that is malformed is left out, as W3C Trace Context has it. */

@@ -23,6 +23,9 @@ import {
   parseTenantsFile,
   type TenancyConfig,
   type TenantConfig,
+  hashKey,
+  openTenants,
+  type Tenants,
 } from "@reprise/tenancy";
 import { delta, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { type Delivery, type DeliveryOptions, startDelivery } from "../service.ts";
@@ -40,6 +43,8 @@ export const KEYS = {
   acmeReadingAuditor: "rk_acme_reads_and_audits_",
   beta: "rk_beta_0123456789abcdef",
   betaAuditor: "rk_beta_audits_only_01234",
+  acmeAdmin: "rk_acme_administers_012345",
+  operator: "ro_0123456789abcdef01234567",
 } as const;
 
 const TENANTS = {
@@ -55,6 +60,7 @@ const TENANTS = {
         { secret: KEYS.acmeReviewer, roles: ["review"], name: "bob" },
         { secret: KEYS.acmeAuditor, roles: ["audit"], name: "eve" },
         { secret: KEYS.acmeReadingAuditor, roles: ["read", "audit"], name: "una" },
+        { secret: KEYS.acmeAdmin, roles: ["admin"], name: "adm" },
       ],
     },
     {
@@ -73,6 +79,8 @@ const HOUR_MS = 3_600_000;
 export interface Node extends AsyncDisposable {
   readonly delivery: Delivery;
   readonly url: string;
+  /** The tenants in the broker, where the node follows those; a node of its own tenants has none. */
+  readonly tenants: Tenants | undefined;
   /** What the node has logged so far, as text. */
   readonly logged: string;
 }
@@ -109,6 +117,12 @@ export type NodeOptions = Partial<
 > & {
   /** Tenants beside `acme` and `beta`, as a tenants file has them. */
   moreTenants?: readonly unknown[];
+  /** Whether the tenants are those in the broker, where they can change. Default: each node has the same in memory. */
+  liveTenants?: boolean;
+  /** Whether the admin API changes none of them, as where a file owns them. */
+  ownedTenants?: boolean;
+  /** Default: the broker's own address. */
+  natsUrl?: string;
 };
 
 export async function openPlatform({
@@ -129,7 +143,7 @@ export async function openPlatform({
   };
   const nodes = stack.use(new AsyncDisposableStack());
   const addNode = async (nodeOptions: NodeOptions = {}) =>
-    nodes.use(await startNode(server.url, nodeOptions));
+    nodes.use(await startNode(nodeOptions.natsUrl ?? server.url, nodeOptions));
   const node = await addNode(options);
   const owned = stack.move();
   return { server, broker, log, node, addNode, [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -140,15 +154,27 @@ function patiently(publish: Publish): Publish {
   return (subject, payload, options) => publish(subject, payload, { timeoutMs: 60_000, ...options });
 }
 
-async function startNode(natsUrl: string, { moreTenants = [], ...options }: NodeOptions): Promise<Node> {
+async function startNode(
+  natsUrl: string,
+  { liveTenants = false, ownedTenants = false, moreTenants = [], ...options }: NodeOptions,
+): Promise<Node> {
   await using stack = new AsyncDisposableStack();
   const lines: string[] = [];
-  const tenants = { tenants: [...TENANTS.tenants, ...moreTenants] };
   const broker = stack.use(await connectBroker({ url: natsUrl, name: "delivery" }));
+  const file = parseTenantsFile(
+    JSON.stringify({ tenants: [...TENANTS.tenants, ...moreTenants] }),
+    "tenants.json",
+  );
+  const onRefused = (_tenant: string, error: unknown) => rethrow(error);
+  const tenants = liveTenants ? stack.use(await openTenants({ broker, onRefused })) : undefined;
+  await tenants?.apply(file);
   const delivery = stack.use(
     await startDelivery({
       broker,
-      tenants: createTenantDirectory(parseTenantsFile(JSON.stringify(tenants), "tenants.json")),
+      tenants: tenants?.directory ?? createTenantDirectory(file),
+      ...(tenants && {
+        administration: { ...tenants, isReadOnly: ownedTenants, operatorKeySha256: hashKey(KEYS.operator) },
+      }),
       models: new Set(["sim"]),
       logger: createLogger({
         service: "delivery",
@@ -175,6 +201,7 @@ async function startNode(natsUrl: string, { moreTenants = [], ...options }: Node
   return {
     delivery,
     url: delivery.url,
+    tenants,
     get logged() {
       return lines.join("");
     },

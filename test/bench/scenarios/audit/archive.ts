@@ -81,7 +81,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
       signer,
       earlier: [],
     },
-    tenants: [],
+    tenants: () => [],
     limits: LIMITS,
     logger: createLogger({ service: "bench", level: "error" }),
     metrics: createMetrics({ processMetrics: false }),

@@ -33,6 +33,7 @@ export async function startBenchDelivery(
     env: {
       REPRISE_NATS_URL: natsUrl,
       REPRISE_TENANTS_FILE: tenantsFile,
+      REPRISE_TENANTS_SOURCE: "file",
       REPRISE_PORT: "0",
       // All readers of a run have one address.
       REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",

@@ -32,7 +32,7 @@ test("a gap is counted, and told as an error that says where", async () => {
       signer: createNoteKey("test", SIGNING_SEED),
       earlier: [],
     },
-    tenants: [],
+    tenants: () => [],
     limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
     logger: createLogger({ service: "audit-log", destination }),
     metrics,

@@ -35,5 +35,7 @@ export function parseOwner(lane: SegmentKind, subject: string): OwnedKind {
   if (lane === "log") return { kind: lane, ...parseLogSubject(subject) };
   if (lane === "verdict") return { kind: lane, ...parseVerdictSubject(subject) };
   const { tenant, kind, generation = "-" } = parseOpsSubject(subject);
-  return { kind: kind === "access" ? kind : "ops", tenant, generation };
+  // Who had access, and who gave it, is kept when what it was to is erased.
+  const isAccess = kind === "access" || kind === "administration";
+  return { kind: isAccess ? "access" : "ops", tenant, generation };
 }

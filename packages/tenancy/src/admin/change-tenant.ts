@@ -1,0 +1,145 @@
+import { RepriseError, type TenantId } from "@reprise/protocol";
+import * as z from "zod";
+import { createApiKey, type NewKey } from "../keys/api-key.ts";
+import { keyIdOf, keyNameSchema, type KeyRecord, timeSchema } from "../records/key-record.ts";
+import { rolesSchema } from "../records/roles.ts";
+import {
+  RECORD_VERSION,
+  tenantIdSchema,
+  type TenantRecord,
+  tenantSettings,
+} from "../records/tenant-record.ts";
+
+/*
+ * What an administrator does to a tenant's record: each a function of the present record, for a change may be made again when another came
+ * between, or when the answer to it was lost. A key's secret is made once, before.
+ */
+
+export const newTenantSchema = z.strictObject({ id: tenantIdSchema, ...tenantSettings });
+export const tenantSettingsSchema = z.strictObject(tenantSettings);
+export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
+
+export const newKeySchema = z.strictObject({
+  name: keyNameSchema,
+  roles: rolesSchema,
+  expires_at: timeSchema.optional(),
+});
+export type NewKeyRequest = z.infer<typeof newKeySchema>;
+
+/** A month: long enough to roll a key out by hand. */
+const MAX_OVERLAP_SECONDS = 2_592_000;
+const DEFAULT_OVERLAP_SECONDS = 86_400;
+
+export const rotationSchema = z.strictObject({
+  /** How long the old key still works. */
+  overlap_seconds: z.int().min(0).max(MAX_OVERLAP_SECONDS).default(DEFAULT_OVERLAP_SECONDS),
+  /** Default: the old key's with a number behind it. */
+  name: keyNameSchema.optional(),
+  expires_at: timeSchema.optional(),
+});
+export type Rotation = z.infer<typeof rotationSchema>;
+
+/** How long a key that has expired is still listed. */
+const LISTED_AFTER_EXPIRY_MS = 30 * 86_400_000;
+const MAX_NAME_CHARS = 64;
+
+export function newTenant({ id, ...settings }: z.infer<typeof newTenantSchema>, now: Date): TenantRecord {
+  const created_at = now.toISOString();
+  return {
+    version: RECORD_VERSION,
+    id,
+    created_at,
+    ...settings,
+    keys: [],
+    signing_keys: [],
+    revocations: [],
+  };
+}
+
+/** Replaces all settings: one that is not named has its default again. */
+export function withSettings(present: TenantRecord, settings: TenantSettings): TenantRecord {
+  const { models: _models, limits: _limits, cors_origins: _origins, ...rest } = present;
+  return { ...rest, ...settings };
+}
+
+export function createKey(tenant: TenantId, random: Uint8Array): NewKey {
+  return createApiKey(tenant, random);
+}
+
+export function withKey(present: TenantRecord, key: NewKey, request: NewKeyRequest, now: Date): TenantRecord {
+  if (present.keys.some(({ sha256 }) => sha256 === key.sha256)) return present;
+  const { keys, ...rest } = withoutOutdated(present, now);
+  if (keys.some(({ name }) => name === request.name)) throw nameTaken(request.name);
+  return { ...rest, keys: [...keys, { ...toRecord(key, now), ...request }] };
+}
+
+/**
+ * A new key with the old one's roles; the old one expires after the overlap, unless it does so before.
+ * @throws RepriseError `key_not_found`; `invalid_request` when the name is taken, or the old key has expired
+ */
+export function withRotatedKey(
+  present: TenantRecord,
+  { id, key, rotation, now }: { id: string; key: NewKey; rotation: Rotation; now: Date },
+): TenantRecord {
+  if (present.keys.some(({ sha256 }) => sha256 === key.sha256)) return present;
+  const { keys, ...rest } = withoutOutdated(present, now);
+  const old = findKey(present, id);
+  if (old.expires_at !== undefined && Date.parse(old.expires_at) <= now.getTime())
+    throw new RepriseError("invalid_request", `The key ${id} has expired: create a new one.`, {
+      param: "key",
+    });
+  const name = rotation.name ?? nextName(old.name, new Set(keys.map((each) => each.name)));
+  if (keys.some((each) => each.name === name)) throw nameTaken(name);
+  const endsAt = new Date(now.getTime() + rotation.overlap_seconds * 1_000).toISOString();
+  const isSooner = old.expires_at !== undefined && Date.parse(old.expires_at) < Date.parse(endsAt);
+  const { roles } = old;
+  const { expires_at } = rotation;
+  const fresh = { ...toRecord(key, now), name, roles, ...(expires_at !== undefined && { expires_at }) };
+  const ending = keys.map((each) => (each === old && !isSooner ? { ...each, expires_at: endsAt } : each));
+  return { ...rest, keys: [...ending, fresh] };
+}
+
+/** @throws RepriseError `key_not_found` */
+export function withoutKey(present: TenantRecord, id: string): TenantRecord {
+  const revoked = findKey(present, id);
+  return { ...present, keys: present.keys.filter((key) => key !== revoked) };
+}
+
+/** @throws RepriseError `key_not_found` */
+export function findKey({ keys }: TenantRecord, id: string): KeyRecord {
+  const key = keys.find(({ sha256 }) => keyIdOf(sha256) === id);
+  if (key) return key;
+  throw new RepriseError("key_not_found", "The tenant has no API key with this id.", { param: "key" });
+}
+
+function toRecord(
+  { sha256, prefix }: NewKey,
+  now: Date,
+): Pick<KeyRecord, "sha256" | "prefix" | "created_at"> {
+  return { sha256, prefix, created_at: now.toISOString() };
+}
+
+/** Without keys that expired long ago: they would fill the record. */
+function withoutOutdated(present: TenantRecord, now: Date): TenantRecord {
+  const sinceMs = now.getTime() - LISTED_AFTER_EXPIRY_MS;
+  const keys = present.keys.filter(
+    ({ expires_at }) => expires_at === undefined || Date.parse(expires_at) > sinceMs,
+  );
+  return { ...present, keys };
+}
+
+/** `web-2` of `web`, `web-3` of `web-2`, and so on to the first that is free. */
+function nextName(name: string, taken: ReadonlySet<string>): string {
+  const [, base = name, number = "1"] = /^(.*?)(?:-([0-9]{1,6}))?$/.exec(name) ?? [];
+  for (let next = Number(number) + 1; ; next++) {
+    const suffix = `-${next}`;
+    const candidate = base.slice(0, MAX_NAME_CHARS - suffix.length) + suffix;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
+
+function nameTaken(name: string): RepriseError {
+  return new RepriseError("invalid_request", `name: the tenant has a key "${name}" already.`, {
+    param: "name",
+  });
+}

@@ -1,0 +1,136 @@
+import { startTcpProxy } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { ACME, BETA, openWorld, record, until } from "../testing/world.ts";
+
+const A = "rk_acme_0123456789abcdef";
+const B = "rk_beta_0123456789abcdef";
+/** For nodes that hear of changes by the announcement alone. */
+const NEVER_MS = 3_600_000;
+
+describe("the live directory", () => {
+  test("has what was stored before its start, and every node follows what changes", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const [one, two] = [await world.addNode(), await world.addNode()];
+    for (const { directory } of [one, two])
+      expect(directory.authenticate(A)).toMatchObject({ tenant: "acme", roles: new Set(["read"]) });
+    await world.store.create(record(BETA, [B]));
+    await Promise.all(
+      [one, two].map(({ directory }) => until(directory, () => directory.authenticate(B) !== undefined)),
+    );
+    await world.store.update(ACME, (present) => ({ ...present, keys: [], policy: { max_attempts: 1 } }));
+    await Promise.all(
+      [one, two].map(({ directory }) => until(directory, () => directory.authenticate(A) === undefined)),
+    );
+    expect(two.directory.find(ACME)?.policy).toEqual({ max_attempts: 1 });
+    await world.store.remove(BETA);
+    await Promise.all(
+      [one, two].map(({ directory }) => until(directory, () => directory.find(BETA) === undefined)),
+    );
+    expect(one.directory.authenticate(B)).toBeUndefined();
+    expect([...one.refused, ...two.refused]).toEqual([]);
+  });
+
+  test("hears of a change by its announcement, without asking in between", async () => {
+    await using world = await openWorld();
+    const { directory } = await world.addNode(undefined, NEVER_MS);
+    await world.store.create(record(ACME, [A]));
+    await until(directory, () => directory.authenticate(A) !== undefined);
+    await world.store.update(ACME, (present) => ({ ...present, keys: [] }));
+    await until(directory, () => directory.authenticate(A) === undefined);
+  });
+
+  test("hears of records that are gone, which is not announced", async () => {
+    await using world = await openWorld();
+    const { directory } = await world.addNode(undefined, 20);
+    await world.store.create(record(ACME, [A]));
+    await world.store.create(record(BETA, [B]));
+    await until(directory, () => directory.authenticate(B) !== undefined);
+    await world.askStream("PURGE", { filter: "$KV.TENANTS.acme" });
+    await until(directory, () => directory.authenticate(A) === undefined);
+    expect(directory.authenticate(B)).toBeDefined();
+    await world.askStream("PURGE", {});
+    await until(directory, () => directory.authenticate(B) === undefined);
+    // Of a purged bucket it follows what is stored next.
+    await world.store.create(record(ACME, [A]));
+    await until(directory, () => directory.authenticate(A) !== undefined);
+  });
+
+  test("goes on with what it has while its broker is away, and obeys a revocation of that time once it is back", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    await using proxy = await startTcpProxy({ target: { host: "127.0.0.1", port: world.server.port } });
+    const { directory, broker } = await world.addNode(`nats://127.0.0.1:${proxy.port}`);
+    proxy.setFaults({ toServer: { cutAfterBytes: 0 } });
+    proxy.cutNow();
+    await world.store.update(ACME, (present) => ({ ...present, keys: [] }));
+    await expect(directory.sync()).rejects.toMatchObject({ code: "broker_unavailable" });
+    expect(directory.authenticate(A)).toBeDefined();
+    const obeyed = until(directory, () => directory.authenticate(A) === undefined);
+    proxy.setFaults({});
+    proxy.cutNow();
+    await obeyed;
+    expect(broker.main.isClosed()).toBe(false);
+  });
+
+  test("survives a broker that is killed, and one that comes back with an empty store", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const { directory } = await world.addNode();
+    await world.server.kill("SIGKILL");
+    expect(directory.authenticate(A)).toBeDefined();
+    await world.server.restart();
+    await world.store.update(ACME, (present) => ({ ...present, policy: { max_attempts: 2 } }));
+    await until(directory, () => directory.find(ACME)?.policy.max_attempts === 2);
+    const { config } = await world.askStream("INFO", {});
+    await world.askStream("DELETE", {});
+    await world.askStream("CREATE", config);
+    await until(directory, () => directory.authenticate(A) === undefined);
+    await world.store.create(record(BETA, [A]));
+    await until(directory, () => directory.authenticate(A)?.tenant === BETA);
+  });
+});
+
+describe("a record that can't be used", () => {
+  test.each([
+    ["of a newer version", (good: object) => ({ ...good, version: 2, keys: [] })],
+    ["of another tenant", (good: object) => ({ ...good, id: "beta" })],
+    [
+      "with a role that does not exist",
+      (good: { keys: object[] }) => ({ ...good, keys: [{ ...good.keys[0], roles: ["root"] }] }),
+    ],
+    ["that is not JSON", () => "{"],
+  ] as const)("%s is refused and told, and the last good one stays", async (_, forge) => {
+    await using world = await openWorld();
+    const good = record(ACME, [A]);
+    await world.store.create(good);
+    const { directory, refused } = await world.addNode();
+    const forged = forge(good);
+    world.broker.main.publish(
+      "$KV.TENANTS.acme",
+      typeof forged === "string" ? forged : JSON.stringify(forged),
+    );
+    await world.store.create(record(BETA, [B]));
+    await until(directory, () => directory.authenticate(B) !== undefined);
+    expect(refused).toEqual([["acme", expect.objectContaining({ code: "config_invalid" })]]);
+    expect(directory.authenticate(A)).toMatchObject({ tenant: "acme", roles: new Set(["read"]) });
+    // To a node that starts now there is no good one.
+    const late = await world.addNode();
+    expect(late.directory.authenticate(A)).toBeUndefined();
+    expect(late.refused).toHaveLength(1);
+  });
+
+  test("never takes a key from the tenant that has it, and is used once that gives it up", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const { directory, refused } = await world.addNode();
+    await world.store.create(record(BETA, [B, A], { roles: ["admin"] }));
+    await directory.sync();
+    expect(refused).toEqual([["beta", expect.objectContaining({ code: "config_invalid" })]]);
+    expect(directory.authenticate(A)?.tenant).toBe("acme");
+    expect(directory.authenticate(B)).toBeUndefined();
+    await world.store.update(ACME, (present) => ({ ...present, keys: [] }));
+    await directory.sync();
+    expect(directory.authenticate(A)?.tenant).toBe("beta");
+  });
+});

@@ -1,0 +1,257 @@
+import { retry } from "@reprise/async";
+import {
+  type Broker,
+  readAllMessages,
+  readStreamInfo,
+  type StreamMessage,
+  watchConnection,
+} from "@reprise/log";
+import {
+  LIVE_TENANTS_SUBJECTS,
+  parseTenantSubject,
+  RepriseError,
+  TENANTS_STREAM,
+  TENANTS_SUBJECTS,
+  type TenantId,
+} from "@reprise/protocol";
+import { type TenantConfig, toTenant } from "../records/tenant.ts";
+import { parseTenantRecord } from "../records/tenant-record.ts";
+import { type TenantDirectory, TenantTable, type TenantTableOptions } from "./tenant-directory.ts";
+
+/** The tenants as the bucket has them, followed until it is closed. */
+export interface LiveTenantDirectory extends TenantDirectory, AsyncDisposable {
+  /** Resolves when this process has heard of every change that was stored before the call, or of why it can't. */
+  sync(): Promise<void>;
+  /** The tenants that the bucket has, those too whose record can't be used. */
+  stored(): TenantId[];
+  close(): Promise<void>;
+}
+
+export interface FollowTenantsOptions extends TenantTableOptions {
+  readonly broker: Pick<Broker, "main" | "reads">;
+  /** A record that can't be used: access is by the last good one, or there is none. Told once for each version of the record. */
+  readonly onRefused: (tenant: TenantId, error: RepriseError) => void;
+  /** How often the bucket is asked whether something has changed, without an announcement. Default 500 ms. */
+  readonly everyMs?: number;
+}
+
+const EVERY_MS = 500;
+const LOAD_BUDGET_MS = 20_000;
+const LOAD_PAUSE_MS = 100;
+const BATCH = { subject: TENANTS_SUBJECTS, maxMessages: 256, maxBytes: 4 * 1_048_576 };
+
+/**
+ * Loads all tenants, and follows them.
+ * @throws RepriseError `broker_unavailable` when the bucket can't be read for 20 s
+ */
+export async function followTenants(options: FollowTenantsOptions): Promise<LiveTenantDirectory> {
+  const follower = new TenantFollower(options);
+  try {
+    await follower.load();
+    return follower;
+  } catch (error) {
+    await follower.close();
+    throw error;
+  }
+}
+
+/*
+ * How the bucket is followed
+ *
+ * The leader of its stream says how many messages there are and which is the last. A follower that has read as far, and knows as many
+ * subjects, knows everything: the bucket keeps one message per subject, and a tenant that was removed leaves an empty one. If there is
+ * more, it is read. If the counts then still differ, messages are gone (a purge, by hand), and if the stream was made anew it starts
+ * again at 1: in both cases everything is read again, and what is not there any more is removed.
+ *
+ * This is done when the bucket announces a change, when a lost connection is back, and twice a second. An announcement only makes it
+ * sooner, so one that is lost, or forged, does no harm. KV's own watch is not used: it is a consumer per process that takes two missed
+ * heartbeats (10 s) to notice that a broker was restarted, and says nothing of a purge.
+ */
+/** By subject, its message. A broker that has lost messages gives their places to others, which it stores later. */
+type Known = Map<
+  string,
+  Pick<StreamMessage, "streamSeq" | "storedAtUs"> & { readonly tenant: TenantId | undefined }
+>;
+
+class TenantFollower implements LiveTenantDirectory {
+  readonly #table: TenantTable;
+  readonly #options: FollowTenantsOptions;
+  readonly #stop: () => void;
+  #created = "";
+  #lastSeq = 0;
+  #known: Known = new Map();
+  /** Records that are not in use since another tenant has one of their keys: tried again after each change. */
+  readonly #waiting = new Map<TenantId, { readonly tenant: TenantConfig; isTold: boolean }>();
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: FollowTenantsOptions) {
+    this.#options = options;
+    this.#table = new TenantTable(options);
+    const { main } = options.broker;
+    // A broker that is away is asked again.
+    const ask = () => void this.sync().catch(() => {});
+    const heard = main.subscribe(LIVE_TENANTS_SUBJECTS, { callback: ask });
+    const timer = setInterval(ask, options.everyMs ?? EVERY_MS).unref();
+    watchConnection(main, {
+      onUp: () => {
+        // A broker that has lost its last seconds can have the same counts again, of other messages.
+        this.#created = "";
+        ask();
+      },
+    });
+    this.#stop = () => {
+      clearInterval(timer);
+      heard.unsubscribe();
+    };
+  }
+
+  authenticate: TenantDirectory["authenticate"] = (bearerToken) => this.#table.authenticate(bearerToken);
+  renew: TenantDirectory["renew"] = (principal) => this.#table.renew(principal);
+  find: TenantDirectory["find"] = (tenant) => this.#table.find(tenant);
+  all: TenantDirectory["all"] = () => this.#table.all();
+  onChange: TenantDirectory["onChange"] = (listener) => this.#table.onChange(listener);
+
+  stored(): TenantId[] {
+    return [...this.#known.values()].flatMap(({ tenant }) => tenant ?? []);
+  }
+
+  async load(): Promise<void> {
+    let failure: unknown;
+    const attempt = async () => {
+      try {
+        await this.sync();
+        return true;
+      } catch (error) {
+        failure = error;
+        return undefined;
+      }
+    };
+    if (await retry(attempt, { pauseMs: LOAD_PAUSE_MS, budgetMs: LOAD_BUDGET_MS })) return;
+    throw failure;
+  }
+
+  sync(): Promise<void> {
+    if (!this.#running) return this.#run();
+    // One that is under way may have asked already.
+    this.#next ??= this.#running.then(
+      () => this.#run(),
+      () => this.#run(),
+    );
+    return this.#next;
+  }
+
+  #run(): Promise<void> {
+    this.#next = undefined;
+    const running = this.#readChanges().finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stop();
+    await Promise.allSettled([this.#running, this.#next]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #readChanges(): Promise<void> {
+    if (this.#isClosed) return;
+    const { main, reads } = this.#options.broker;
+    const { created, lastStreamSeq, messages } = await readStreamInfo(main, TENANTS_STREAM);
+    const isSame = created === this.#created && lastStreamSeq >= this.#lastSeq;
+    if (isSame && lastStreamSeq === this.#lastSeq && messages === this.#known.size) return;
+    if (isSame) {
+      const behind = { ...BATCH, afterStreamSeq: this.#lastSeq };
+      for await (const message of readAllMessages(reads, TENANTS_STREAM, behind)) {
+        this.#take(message, this.#known);
+        this.#lastSeq = message.streamSeq;
+      }
+      this.#tellWaiting();
+      const now = await readStreamInfo(main, TENANTS_STREAM);
+      // Changes that came meanwhile are announced, and read in their turn.
+      if (now.created === created && (now.messages === this.#known.size || now.lastStreamSeq > this.#lastSeq))
+        return;
+    }
+    await this.#readAnew(created, lastStreamSeq);
+  }
+
+  async #readAnew(created: string, lastStreamSeq: number): Promise<void> {
+    const found: Known = new Map();
+    const all = readAllMessages(this.#options.broker.reads, TENANTS_STREAM, { ...BATCH, afterStreamSeq: 0 });
+    let lastSeq = lastStreamSeq;
+    for await (const message of all) {
+      this.#take(message, found);
+      lastSeq = Math.max(lastSeq, message.streamSeq);
+    }
+    for (const id of this.#waiting.keys()) if (!found.has(subjectOf(id))) this.#waiting.delete(id);
+    this.#table.update(
+      [],
+      [...this.#table.all()].map(({ id }) => id).filter((id) => !found.has(subjectOf(id))),
+    );
+    this.#retryWaiting();
+    this.#tellWaiting();
+    this.#known = found;
+    this.#created = created;
+    this.#lastSeq = lastSeq;
+  }
+
+  #take({ streamSeq, storedAtUs, subject, payload }: StreamMessage, known: Known): void {
+    const before = this.#known.get(subject);
+    const isNew = before?.streamSeq !== streamSeq || before.storedAtUs !== storedAtUs;
+    const tenant = parseTenantSubject(subject);
+    known.set(subject, { streamSeq, storedAtUs, tenant: payload.length === 0 ? undefined : tenant });
+    if (tenant !== undefined && isNew) this.#change(tenant, payload);
+  }
+
+  #change(id: TenantId, payload: Uint8Array): void {
+    this.#waiting.delete(id);
+    if (payload.length === 0) {
+      this.#table.update([], [id]);
+      return this.#retryWaiting();
+    }
+    try {
+      const tenant = toTenant(parseTenantRecord(new TextDecoder().decode(payload), id));
+      if (this.#use(tenant)) this.#retryWaiting();
+      else this.#waiting.set(id, { tenant, isTold: false });
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      this.#options.onRefused(id, error);
+    }
+  }
+
+  #use(tenant: TenantConfig): boolean {
+    if (this.#table.otherOwner(tenant) !== undefined) return false;
+    this.#table.update([tenant]);
+    return true;
+  }
+
+  #retryWaiting(): void {
+    for (const [id, { tenant }] of this.#waiting) if (this.#use(tenant)) this.#waiting.delete(id);
+  }
+
+  /** After everything was read: a key that moves is given up by one record and taken by another. */
+  #tellWaiting(): void {
+    for (const [id, waiting] of this.#waiting) {
+      if (waiting.isTold) continue;
+      waiting.isTold = true;
+      this.#options.onRefused(id, sharesKey(id, this.#table.otherOwner(waiting.tenant)));
+    }
+  }
+}
+
+function sharesKey(id: TenantId, owner: TenantId | undefined): RepriseError {
+  return new RepriseError(
+    "config_invalid",
+    `the record of tenant "${id}" is wrong: one of its keys is tenant "${owner}"'s. It is used once that tenant gives it up.`,
+  );
+}
+
+const subjectOf = (tenant: TenantId) => `${TENANTS_SUBJECTS.slice(0, -1)}${tenant}`;

@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from "node:util";
+import type { TenantId } from "@reprise/protocol";
+import { type TenantConfig, toRecord, toTenant } from "../records/tenant.ts";
+import type { TenantRecord } from "../records/tenant-record.ts";
+import type { TenantStore } from "../store/tenant-store.ts";
+import type { TenancyConfig } from "./tenants-file.ts";
+
+/** What was done. */
+export interface AppliedFile {
+  readonly created: readonly TenantId[];
+  readonly changed: readonly TenantId[];
+  readonly removed: readonly TenantId[];
+}
+
+/** How many tenants are written at a time. */
+const AT_ONCE = 32;
+
+/**
+ * Creates in the bucket what the file has and the bucket never had: a tenant that was changed or removed since stays as it is.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function seedTenants(
+  store: TenantStore,
+  { tenants }: TenancyConfig,
+  now: Date,
+): Promise<AppliedFile> {
+  const created: TenantId[] = [];
+  await each(tenants, async (tenant) => {
+    if (await store.seed(toRecord(tenant, now.toISOString()))) created.push(tenant.id);
+  });
+  return { created, changed: [], removed: [] };
+}
+
+/**
+ * Makes the bucket equal to the file. Revocations of tokens, which no file has, stay; keys that stay keep the time at which they were made.
+ * @param stored the tenants that the bucket has
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function ownTenants(
+  store: TenantStore,
+  { tenants }: TenancyConfig,
+  { stored, now }: { readonly stored: readonly TenantId[]; readonly now: Date },
+): Promise<AppliedFile> {
+  const created: TenantId[] = [];
+  const changed: TenantId[] = [];
+  const wanted = new Set(tenants.map(({ id }) => id));
+  const removed = stored.filter((id) => !wanted.has(id));
+  // First, for a key may move from a tenant that goes to one that stays.
+  await each(removed, async (id) => store.remove(id, { ifPresent: true }));
+  await each(tenants, async (tenant) => {
+    const outcome = await store.replace(tenant.id, (present) => merge(tenant, present, now));
+    if (outcome === "created") created.push(tenant.id);
+    if (outcome === "changed") changed.push(tenant.id);
+  });
+  return { created, changed, removed };
+}
+
+/** Creates tenants, or adds to those that exist the keys that they lack. */
+export async function ensureKeys(store: TenantStore, { tenants }: TenancyConfig, now: Date): Promise<void> {
+  await each(tenants, async (tenant) => {
+    const wanted = toRecord(tenant, now.toISOString());
+    await store.replace(tenant.id, (present) => {
+      const lacking = wanted.keys.filter(({ sha256 }) => !present?.keys.some((key) => key.sha256 === sha256));
+      if (!present) return wanted;
+      return lacking.length === 0 ? present : { ...present, keys: [...present.keys, ...lacking] };
+    });
+  });
+}
+
+/** @returns `present` itself where it says the same */
+function merge(tenant: TenantConfig, present: TenantRecord | undefined, now: Date): TenantRecord {
+  const record = toRecord(tenant, now.toISOString());
+  if (!present) return record;
+  const { created_at, revocations } = present;
+  if (isDeepStrictEqual(toTenant(present), { ...tenant, revocations })) return present;
+  const known = new Map(present.keys.map((key) => [key.sha256, key]));
+  const keys = record.keys.map((key) => ({
+    ...key,
+    created_at: known.get(key.sha256)?.created_at ?? key.created_at,
+  }));
+  return { ...record, created_at, keys, revocations };
+}
+
+async function each<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += AT_ONCE)
+    await Promise.all(items.slice(at, at + AT_ONCE).map(task));
+}

@@ -1,0 +1,73 @@
+import type { Broker } from "@reprise/log";
+import type { RepriseError, TenantId } from "@reprise/protocol";
+import { followTenants, type LiveTenantDirectory } from "./directory/follow-tenants.ts";
+import { KeyUse } from "./directory/key-use.ts";
+import { type AppliedFile, ensureKeys, ownTenants, seedTenants } from "./file/apply-tenants-file.ts";
+import type { TenantsSource } from "./file/tenants-source.ts";
+import type { TenancyConfig } from "./file/tenants-file.ts";
+import { openTenantStore, type TenantStore } from "./store/tenant-store.ts";
+
+/** The tenants of a platform, as a process that serves their requests has them. */
+export interface Tenants extends AsyncDisposable {
+  readonly directory: LiveTenantDirectory;
+  readonly store: TenantStore;
+  /** Whether the tenants file owns them, so that they are changed there alone. */
+  readonly isReadOnly: boolean;
+  /**
+   * Brings what the tenants file says into the bucket, as its source has it. Resolves when this process obeys it.
+   * @throws RepriseError `broker_unavailable`
+   */
+  apply(file: TenancyConfig): Promise<AppliedFile>;
+  /**
+   * Creates these tenants, or gives those that exist the keys that they lack: a key that is in a file of this process is to work.
+   * @throws RepriseError `broker_unavailable`
+   */
+  ensureKeys(file: TenancyConfig): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface OpenTenantsOptions {
+  readonly broker: Broker;
+  /** Default `seed`. */
+  readonly source?: TenantsSource;
+  /** Told of each version of a record that can't be used. */
+  readonly onRefused: (tenant: TenantId, error: RepriseError) => void;
+}
+
+/**
+ * Loads the tenants and follows them until it is closed.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function openTenants({
+  broker,
+  source = "seed",
+  onRefused,
+}: OpenTenantsOptions): Promise<Tenants> {
+  await using stack = new AsyncDisposableStack();
+  const use = stack.use(new KeyUse(broker.main));
+  const onUse = (tenant: TenantId, key: string) => use.note(tenant, key);
+  const directory = stack.use(await followTenants({ broker, onRefused, onUse }));
+  const store = await openTenantStore(broker.main);
+  const owned = stack.move();
+  const close = () => owned.disposeAsync();
+  return {
+    directory,
+    store,
+    isReadOnly: source === "file",
+    async apply(file) {
+      const now = new Date();
+      const applied =
+        source === "file"
+          ? await ownTenants(store, file, { stored: directory.stored(), now })
+          : await seedTenants(store, file, now);
+      await directory.sync();
+      return applied;
+    },
+    async ensureKeys(file) {
+      await ensureKeys(store, file, new Date());
+      await directory.sync();
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

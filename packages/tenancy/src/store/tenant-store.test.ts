@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { ACME, BETA, openWorld, record } from "../testing/world.ts";
+import { openTenantStore } from "./tenant-store.ts";
+
+const A = "rk_acme_0123456789abcdef";
+
+describe("the tenants' bucket", () => {
+  test("loses none of the changes that many administrators make at once", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, []));
+    const other = await openTenantStore(world.broker.bulk);
+    const names = Array.from({ length: 20 }, (_, i) => `m${i}`);
+    const add = (name: string, i: number) =>
+      (i % 2 ? other : world.store).update(ACME, (present) => ({
+        ...present,
+        models: [...(present.models ?? []), name],
+      }));
+    await Promise.all(names.map(add));
+    const stored = await world.store.read(ACME);
+    expect(stored?.record.models?.toSorted()).toEqual(names.toSorted());
+  });
+
+  test("changes only the version that is asked for", async () => {
+    await using world = await openWorld();
+    const { revision } = await world.store.create(record(ACME, []));
+    const change = () =>
+      world.store.update(ACME, (present) => ({ ...present, models: ["sim"] }), { ifRevision: revision });
+    const changed = await change();
+    expect(changed.revision).toBeGreaterThan(revision);
+    await expect(change()).rejects.toMatchObject({ code: "precondition_failed" });
+    await expect(world.store.remove(ACME, { ifRevision: revision })).rejects.toMatchObject({
+      code: "precondition_failed",
+    });
+    await world.store.remove(ACME, { ifRevision: changed.revision });
+    expect(await world.store.read(ACME)).toBeUndefined();
+  });
+
+  test("creates a tenant once, also after it was removed, and seeds none that was", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    await expect(world.store.create(record(ACME, []))).rejects.toMatchObject({ code: "tenant_conflict" });
+    expect(await world.store.seed(record(ACME, []))).toBe(false);
+    await world.store.remove(ACME);
+    expect(await world.store.seed(record(ACME, []))).toBe(false);
+    await expect(world.store.update(ACME, (present) => present)).rejects.toMatchObject({
+      code: "tenant_not_found",
+    });
+    await expect(world.store.remove(ACME)).rejects.toMatchObject({ code: "tenant_not_found" });
+    await world.store.create(record(ACME, [A]));
+    expect((await world.store.read(ACME))?.record.keys).toHaveLength(1);
+    expect(await world.store.seed(record(BETA, []))).toBe(true);
+  });
+
+  test("keeps no record that is too large to be read by every node", async () => {
+    await using world = await openWorld();
+    const terms = Array.from({ length: 20_000 }, (_, i) => `${i}`.padEnd(60, "x"));
+    const policy = { moderation: { rules: [{ terms }] } };
+    await expect(world.store.create(record(ACME, [], { policy }))).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+    expect(await world.store.read(ACME)).toBeUndefined();
+  });
+});

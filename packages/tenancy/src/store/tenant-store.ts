@@ -1,0 +1,254 @@
+import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { retry } from "@reprise/async";
+import { isRefusal } from "@reprise/log";
+import { RepriseError, TENANTS_BUCKET, type TenantId } from "@reprise/protocol";
+import { parseTenantRecord, type TenantRecord } from "../records/tenant-record.ts";
+
+/** A record, and which version of it. */
+export interface StoredTenant {
+  readonly record: TenantRecord;
+  /** Grows with each change of any tenant. */
+  readonly revision: number;
+}
+
+export interface ChangeOptions {
+  /** Change only this version. Default: whatever there is, again when another change came between. */
+  readonly ifRevision?: number | undefined;
+}
+
+/**
+ * The bucket, as its leader has it. Changes are compare-and-set, so that none is lost. All calls throw RepriseError `broker_unavailable`
+ * when the broker does not answer in time: the change may have been stored then.
+ */
+export interface TenantStore {
+  /** @throws RepriseError `config_invalid` for a record that this version can't read */
+  read(tenant: TenantId): Promise<StoredTenant | undefined>;
+  /** @throws RepriseError `tenant_conflict` when there is one */
+  create(record: TenantRecord): Promise<StoredTenant>;
+  /** Stores a record unless its key was ever used: a tenant that was removed stays removed. Returns whether it was stored. */
+  seed(record: TenantRecord): Promise<boolean>;
+  /**
+   * @param change gives the next record of the present one; called again when another change came between, and when the answer to an
+   *   earlier call was lost, so a change has to know its own work
+   * @throws RepriseError `tenant_not_found`, `precondition_failed`, and what `change` throws
+   */
+  update(
+    tenant: TenantId,
+    change: (present: TenantRecord) => TenantRecord,
+    options?: ChangeOptions,
+  ): Promise<StoredTenant>;
+  /**
+   * Stores a record whether or not there is one, or one that can be read.
+   * @param change gives the next record; the present one itself for no change
+   */
+  replace(
+    tenant: TenantId,
+    change: (present: TenantRecord | undefined) => TenantRecord,
+  ): Promise<"created" | "changed" | "same">;
+  /** @throws RepriseError `tenant_not_found` unless it may be gone, `precondition_failed` */
+  remove(tenant: TenantId, options?: ChangeOptions & { readonly ifPresent?: boolean }): Promise<void>;
+}
+
+const TIMEOUT_MS = 2_000;
+const BUDGET_MS = 10_000;
+const PAUSE_MS = 10;
+const MAX_PAUSE_MS = 200;
+
+export async function openTenantStore(connection: NatsConnection): Promise<TenantStore> {
+  const kv = await new Kvm(connection).open(TENANTS_BUCKET, { allow_direct: false });
+  return new KvTenantStore(kv);
+}
+
+class KvTenantStore implements TenantStore {
+  readonly #kv: KV;
+
+  constructor(kv: KV) {
+    this.#kv = kv;
+  }
+
+  async read(tenant: TenantId): Promise<StoredTenant | undefined> {
+    const entry = await this.#present(tenant);
+    return entry && { record: parseTenantRecord(entry.string(), tenant), revision: entry.revision };
+  }
+
+  async create(record: TenantRecord): Promise<StoredTenant> {
+    const json = encode(record);
+    const { id } = record;
+    const made = await this.#insist(async () => {
+      const entry = await this.#entry(id);
+      const present = presentOf(entry);
+      if (present) {
+        // The answer to an earlier attempt may have been lost.
+        if (present.string() === json) return present.revision;
+        throw new RepriseError("tenant_conflict", `There is a tenant "${id}" already.`, { param: "id" });
+      }
+      return this.#put(id, json, entry?.revision ?? 0);
+    });
+    return { record, revision: made };
+  }
+
+  async seed(record: TenantRecord): Promise<boolean> {
+    const json = encode(record);
+    let stored = false;
+    await this.#insist(async () => {
+      const entry = await this.#entry(record.id);
+      if (entry) return entry.revision;
+      const revision = await this.#put(record.id, json, 0);
+      stored = revision !== undefined;
+      return revision;
+    });
+    return stored;
+  }
+
+  async update(
+    tenant: TenantId,
+    change: (present: TenantRecord) => TenantRecord,
+    { ifRevision }: ChangeOptions = {},
+  ): Promise<StoredTenant> {
+    let json: string | undefined;
+    let record: TenantRecord | undefined;
+    const revision = await this.#insist(async () => {
+      const entry = await this.#present(tenant);
+      if (!entry) throw tenantNotFound();
+      // Ours, stored by an attempt whose answer was lost.
+      if (json !== undefined && entry.string() === json) return entry.revision;
+      assertRevision(entry, ifRevision);
+      record = change(parseTenantRecord(entry.string(), tenant));
+      json = encode(record);
+      return this.#put(tenant, json, entry.revision);
+    });
+    if (!record) throw new RepriseError("internal", "A tenant was updated without a record.");
+    return { record, revision };
+  }
+
+  async replace(
+    tenant: TenantId,
+    change: (present: TenantRecord | undefined) => TenantRecord,
+  ): Promise<"created" | "changed" | "same"> {
+    let outcome: "created" | "changed" | "same" = "same";
+    await this.#insist(async () => {
+      const entry = await this.#entry(tenant);
+      const present = presentOf(entry);
+      const record = present && readable(present.string(), tenant);
+      const next = change(record);
+      if (present && next === record) return present.revision;
+      const revision = await this.#put(tenant, encode(next), entry?.revision ?? 0);
+      if (revision !== undefined) outcome = present ? "changed" : "created";
+      return revision;
+    });
+    return outcome;
+  }
+
+  async remove(
+    tenant: TenantId,
+    { ifRevision, ifPresent = false }: ChangeOptions & { readonly ifPresent?: boolean } = {},
+  ): Promise<void> {
+    let sent = ifPresent;
+    await this.#insist(async () => {
+      const entry = await this.#present(tenant);
+      if (!entry && sent) return 0;
+      if (!entry) throw tenantNotFound();
+      assertRevision(entry, ifRevision);
+      sent = true;
+      return this.#try(async () => {
+        await this.#kv.delete(tenant, { previousSeq: entry.revision });
+        return 0;
+      });
+    });
+  }
+
+  async #present(tenant: TenantId): Promise<KvEntry | undefined> {
+    return presentOf(await this.#entry(tenant));
+  }
+
+  async #entry(tenant: TenantId): Promise<KvEntry | undefined> {
+    try {
+      return (await this.#kv.get(tenant)) ?? undefined;
+    } catch (cause) {
+      throw unavailable(cause);
+    }
+  }
+
+  /** The new revision; undefined when another change came between. */
+  #put(tenant: TenantId, json: string, previousSeq: number): Promise<number | undefined> {
+    return this.#try(() => this.#kv.put(tenant, json, { previousSeq, timeout: TIMEOUT_MS }));
+  }
+
+  async #try(call: () => Promise<number>): Promise<number | undefined> {
+    try {
+      return await call();
+    } catch (error) {
+      if (isRefusal(error, "wrongLastSequence") || isRefusal(error, "earlierPublishInFlight"))
+        return undefined;
+      throw unavailable(error);
+    }
+  }
+
+  /** Repeats what lost against another change, and what the broker did not answer. */
+  async #insist(attempt: () => Promise<number | undefined>): Promise<number> {
+    let failure: RepriseError | undefined;
+    const once = async () => {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof RepriseError) || error.code !== "broker_unavailable") throw error;
+        failure = error;
+        return undefined;
+      }
+    };
+    const done = await retry(once, { pauseMs: PAUSE_MS, maxPauseMs: MAX_PAUSE_MS, budgetMs: BUDGET_MS });
+    if (done === undefined) throw failure ?? unavailable(undefined);
+    return done;
+  }
+}
+
+/** Undefined for the marker that a tenant was removed, too. */
+function presentOf(entry: KvEntry | undefined): KvEntry | undefined {
+  return entry?.operation === "PUT" ? entry : undefined;
+}
+
+/** Undefined for a record that this version can't read. */
+function readable(json: string, tenant: TenantId): TenantRecord | undefined {
+  try {
+    return parseTenantRecord(json, tenant);
+  } catch (error) {
+    if (error instanceof RepriseError) return undefined;
+    throw error;
+  }
+}
+
+/** What can't be read back is not stored. */
+function encode(record: TenantRecord): string {
+  const json = JSON.stringify(record);
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= MAX_RECORD_BYTES) return json;
+  throw new RepriseError(
+    "invalid_request",
+    `The record of tenant "${record.id}" would have ${bytes} bytes; ${MAX_RECORD_BYTES} at most can be kept.`,
+    { param: "policy" },
+  );
+}
+
+/** The largest record, as JSON. */
+const MAX_RECORD_BYTES = 1_048_576;
+
+function assertRevision({ revision }: KvEntry, wanted: number | undefined): void {
+  if (wanted === undefined || wanted === revision) return;
+  throw new RepriseError(
+    "precondition_failed",
+    `The tenant has changed: its ETag is "${revision}", not "${wanted}". Read it again.`,
+    { param: "If-Match" },
+  );
+}
+
+export function tenantNotFound(): RepriseError {
+  return new RepriseError("tenant_not_found", "There is no tenant with this id.", { param: "id" });
+}
+
+function unavailable(cause: unknown): RepriseError {
+  return new RepriseError("broker_unavailable", "The tenants' bucket does not answer.", {
+    cause,
+    retryAfterMs: 1_000,
+  });
+}
