@@ -122,7 +122,7 @@ export function keyUseSubject(tenant: TenantId, key?: string): string {
 }
 
 /** The id of the key whose last use is kept under this subject. */
-export function keyOfUseSubject(subject: string): string {
+export function parseKeyUseSubject(subject: string): string {
   return subject.slice(subject.lastIndexOf(".") + 1);
 }
 

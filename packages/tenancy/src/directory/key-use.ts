@@ -1,7 +1,7 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { waitAtMost } from "@reprise/async";
 import { readAllMessages } from "@reprise/log";
-import { KEY_USE_STREAM, keyOfUseSubject, keyUseSubject, type TenantId } from "@reprise/protocol";
+import { KEY_USE_STREAM, parseKeyUseSubject, keyUseSubject, type TenantId } from "@reprise/protocol";
 
 const FLUSH_MS = 60_000;
 const CLOSE_MS = 1_000;
@@ -62,6 +62,6 @@ export async function readKeyUse(
   const used = new Map<string, string>();
   const request = { ...BATCH, subject: keyUseSubject(tenant) };
   for await (const { subject, payload } of readAllMessages(connection, KEY_USE_STREAM, request))
-    used.set(keyOfUseSubject(subject), new TextDecoder().decode(payload));
+    used.set(parseKeyUseSubject(subject), new TextDecoder().decode(payload));
   return used;
 }
