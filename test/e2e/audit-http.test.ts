@@ -9,6 +9,7 @@ import {
   OPS_STREAM,
   type DeliveryMark,
   streamOf,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createTempDir, openSseReader, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -80,7 +81,12 @@ function auditorOf(cluster: Cluster, url: string) {
 }
 
 async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
-  const batch = { afterStreamSeq: 0, maxMessages: 1_000, maxBytes: 1_000_000, subject: "ops.*.access.*" };
+  const batch = {
+    afterStreamSeq: asStreamSeq(0),
+    maxMessages: 1_000,
+    maxBytes: 1_000_000,
+    subject: "ops.*.access.*",
+  };
   const places = await readStreamMessages(broker.reads, OPS_STREAM, batch);
   return places.map(({ payload }) => decodeOpsRecord(payload));
 }

@@ -67,6 +67,19 @@ export {
 } from "./request/timeouts.ts";
 export { timeoutError } from "./request/timeout-error.ts";
 export * from "./log/verdict.ts";
+export {
+  asSeq,
+  asStreamSeq,
+  BEYOND_LOG,
+  FIRST_SEQ,
+  NO_SEQ,
+  plus,
+  REQUEST_SEQ,
+  type Seq,
+  STREAM_START,
+  type StreamSeq,
+} from "./seq.ts";
+export type * from "./branded-math.ts";
 export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdrawals.ts";
 export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";

@@ -6,6 +6,7 @@ import {
   type ModerationRule,
   Transcript,
   verdictSubject,
+  asSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { expect, test } from "vitest";
@@ -37,7 +38,7 @@ test("what matches is withdrawn in the log, and every event is covered by the ru
   );
   expect([textOf(events), decisionsOf(events)]).toEqual(["a *** b", ["moderation.redacted"]]);
   expect(verdict).toMatchObject({ cleared: 5, finding_count: 1, findings: [{ rule: "words" }] });
-  expect(uncovered(verdict!.spans!, events.length - 1)).toEqual([]);
+  expect(uncovered(verdict!.spans!, asSeq(events.length - 1))).toEqual([]);
 });
 
 test("two replicas, and one that comes back, decide each thing once while a worker goes on writing", async () => {
@@ -61,7 +62,7 @@ test("two replicas, and one that comes back, decide each thing once while a work
     );
     expect(textOf(events)).toBe("one *** more ".repeat(40));
     expect(decisionsOf(events)).toHaveLength(40);
-    expect(uncovered(verdict!.spans!, events.length - 1)).toEqual([]);
+    expect(uncovered(verdict!.spans!, asSeq(events.length - 1))).toEqual([]);
   }
 });
 

@@ -15,6 +15,7 @@ import {
   parseGenerationId,
   parseTenantId,
   Transcript,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createPasswordUsers } from "@reprise/service";
 import {
@@ -165,7 +166,7 @@ function assertNothingForbidden(services: readonly ServiceProcess[]): void {
 
 async function readLog(log: GenerationLog, tenant: string, id: string): Promise<string[]> {
   const ref = { tenant: parseTenantId(tenant), generation: parseGenerationId(id) };
-  const stored = await untilAnswered(() => log.leader.readTail(ref, 0));
+  const stored = await untilAnswered(() => log.leader.readTail(ref, asStreamSeq(0)));
   return stored.map(({ payload }) => Buffer.from(payload).toString());
 }
 

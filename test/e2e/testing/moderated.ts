@@ -7,6 +7,7 @@ import {
   parseGenerationId,
   parseTenantId,
   Withdrawals,
+  asSeq,
 } from "@reprise/protocol";
 import type { SeededRandom } from "@reprise/testkit";
 import { untilAnswered } from "@reprise/testkit";
@@ -77,14 +78,14 @@ export async function untilJudged(cluster: Cluster, id: string): Promise<Judged>
 
 /** The spans of a log whose events are all judged. */
 export function wholly({ events, spans }: Judged): JudgedSpan[] {
-  return [{ rule_set: "", ...spans[0], from_seq: 1, to_seq: events.length - 1 }];
+  return [{ rule_set: "", ...spans[0], from_seq: asSeq(1), to_seq: asSeq(events.length - 1) }];
 }
 
 function sum(payloads: readonly string[], events: readonly KnownEvent[]) {
   const withdrawals = new Withdrawals();
   for (const event of events) withdrawals.apply(event);
   const shown = payloads.map((payload, seq) =>
-    Buffer.from(withdrawals.project(seq, Buffer.from(payload))).toString(),
+    Buffer.from(withdrawals.project(asSeq(seq), Buffer.from(payload))).toString(),
   );
   const decisions = events.map(({ type }) => type).filter((type) => type.startsWith("moderation."));
   return { text: textOf(events), shown: shown.slice(1), decisions };

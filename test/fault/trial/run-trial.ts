@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { decodeEvent, logSubject, Withdrawals } from "@reprise/protocol";
+import { decodeEvent, logSubject, Withdrawals, asSeq } from "@reprise/protocol";
 import { createSeededRandom } from "@reprise/testkit";
 import type { FaultRow } from "../rows/row.ts";
 import type { FaultWorld } from "../world/fault-world.ts";
@@ -112,7 +112,7 @@ function asShown(payloads: readonly string[]): readonly string[] {
   for (const payload of payloads) withdrawals.apply(decodeEvent(payload));
   if (withdrawals.isEmpty) return payloads;
   return payloads.map((payload, seq) =>
-    Buffer.from(withdrawals.project(seq, Buffer.from(payload))).toString(),
+    Buffer.from(withdrawals.project(asSeq(seq), Buffer.from(payload))).toString(),
   );
 }
 

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationRef, STREAM_START } from "@reprise/protocol";
 import { createTempDir, findFreePort, startTcpProxy, type TcpProxy, untilAnswered } from "@reprise/testkit";
 import { startBrokerLink } from "./broker-link.ts";
 import { Disturbance } from "./disturbance.ts";
@@ -138,7 +138,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     },
     async readLog(ref) {
       const source = kind === "cluster" ? log.leader : log.reader;
-      const stored = await untilAnswered(() => source.readTail(ref, 0));
+      const stored = await untilAnswered(() => source.readTail(ref, STREAM_START));
       return stored.map(({ payload }) => Buffer.from(payload).toString());
     },
     isDisturbed: (delivery, since) =>

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { archiveRecordSchema, rangeSchema } from "./record.ts";
+import { archiveRecordSchema, rangeSchema, streamSeqSchema } from "./record.ts";
 
 const count = z.int().min(0);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -40,10 +40,10 @@ export const laneSchema = z.strictObject({
   /** When the broker made the stream: another time is another stream. ISO 8601. */
   created: z.string(),
   /** Everything from `first` to `last` is dealt with here: `first` follows the `last` of the lane's commit before, in the same epoch. */
-  first: count,
-  last: count,
+  first: streamSeqSchema,
+  last: streamSeqSchema,
   /** Of the message at `last`, or of the last one before it: a stream that lost it and went on has another there. 0 while there was none. */
-  last_seq_stored: count,
+  last_seq_stored: streamSeqSchema,
   last_at: count,
   /** Messages archived by this commit. */
   events: count,

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { createNoteKey } from "../note/note-key.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { type Archive, openArchive } from "./archive.ts";
@@ -30,13 +31,13 @@ export function stretch(stream: string, first: number, last = first, tenants: Dr
       stream,
       epoch: 0,
       created: "2026-11-21T00:00:00Z",
-      first,
-      last,
-      last_seq_stored: 0,
+      first: asStreamSeq(first),
+      last: asStreamSeq(last),
+      last_seq_stored: asStreamSeq(0),
       last_at: 0,
       events: 0,
       gaps: [],
-      skipped: [[first, last]],
+      skipped: [[asStreamSeq(first), asStreamSeq(last)]],
     },
     tenants,
   };

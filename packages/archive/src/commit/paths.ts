@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 /** The only place that builds keys of an archive's objects. */
 
 const WIDTH = 10;
@@ -45,8 +46,8 @@ export interface DataFileName {
   /** `2026-11-21`, UTC. */
   readonly day: string;
   readonly stream: string;
-  readonly first: number;
-  readonly last: number;
+  readonly first: StreamSeq;
+  readonly last: StreamSeq;
   /** SHA-256 of the file, hex. */
   readonly sha256: string;
 }

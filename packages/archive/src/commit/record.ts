@@ -1,8 +1,9 @@
 import * as z from "zod";
 
 const at = z.string();
+export const streamSeqSchema = z.int().min(0).brand<"StreamSeq">();
 /** First and last stream sequence, both included. */
-export const rangeSchema = z.tuple([z.int().min(0), z.int().min(0)]);
+export const rangeSchema = z.tuple([streamSeqSchema, streamSeqSchema]);
 export type StreamRange = z.infer<typeof rangeSchema>;
 
 /** Places of streams, by their names. One of the same name that the broker makes later has other places. */

@@ -4,6 +4,7 @@ import {
   encodeVerdict,
   type KnownEvent,
   type RepriseError,
+  asSeq,
 } from "@reprise/protocol";
 import { describe, expect, it } from "vitest";
 import { ArchiveReader } from "./archive-reader.ts";
@@ -40,8 +41,8 @@ describe("the reader of an archive", () => {
       { firstSeq: 0, texts: ["a", "b", "c"] },
     ]);
     expect(await textsOf(reader.events(ref))).toEqual(["a", "b", "c", "d", "e"]);
-    expect(await textsOf(reader.events(ref, { fromSeq: 2 }))).toEqual(["c", "d", "e"]);
-    expect(await textsOf(reader.events(ref, { fromSeq: 9 }))).toEqual([]);
+    expect(await textsOf(reader.events(ref, { fromSeq: asSeq(2) }))).toEqual(["c", "d", "e"]);
+    expect(await textsOf(reader.events(ref, { fromSeq: asSeq(9) }))).toEqual([]);
   });
 
   it("goes on with what took the place of events that the broker has lost", async () => {
@@ -61,7 +62,7 @@ describe("the reader of an archive", () => {
     const events = reader.events(ref);
     expect(textOf((await events.next()).value)).toBe("a");
     await expect(events.next()).rejects.toEqual(refused("cursor_expired"));
-    expect(await textsOf(reader.events(ref, { fromSeq: 3 }))).toEqual(["d"]);
+    expect(await textsOf(reader.events(ref, { fromSeq: asSeq(3) }))).toEqual(["d"]);
     expect((await reader.outlineOf(ref)).lastSeq).toBe(3);
   });
 
@@ -120,7 +121,7 @@ describe("the reader of an archive", () => {
   it("gives the last verdict, and what was recorded beside the log", async () => {
     const { archive, reader } = stored([{ firstSeq: 0, texts: ["a"] }]);
     expect(await reader.verdictOf(ref)).toBeUndefined();
-    const verdicts = [1, 2].map((judged) => ({ judged, cleared: judged, decided: 0 }));
+    const verdicts = [1, 2].map(asSeq).map((judged) => ({ judged, cleared: judged, decided: asSeq(0) }));
     const erased = { kind: "erased", at: "2026-11-21T12:00:00.000Z", erasure: "era_1" } as const;
     archive.addFile([
       sealMessages(archive, "verdict", verdicts.map(encodeVerdict)),

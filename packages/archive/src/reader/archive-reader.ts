@@ -7,6 +7,9 @@ import {
   peekSeq,
   RepriseError,
   type Verdict,
+  type Seq,
+  plus,
+  REQUEST_SEQ,
 } from "@reprise/protocol";
 import { archiveCorrupt } from "../segment/archive-corrupt.ts";
 import {
@@ -65,7 +68,7 @@ export class ArchiveReader {
    */
   async *events(
     ref: GenerationRef,
-    { fromSeq = 0, layout }: { fromSeq?: number; layout?: LogLayout<PlacedSegment> } = {},
+    { fromSeq = REQUEST_SEQ, layout }: { fromSeq?: Seq; layout?: LogLayout<PlacedSegment> } = {},
   ): AsyncGenerator<LogEvent> {
     const { stretches } = layout ?? (await this.logOf(ref));
     let next = fromSeq;
@@ -78,7 +81,7 @@ export class ArchiveReader {
         );
       }
       yield* eventsOf(stretch, next, await this.#segments.open(stretch.segment));
-      next = stretch.toSeq + 1;
+      next = plus(stretch.toSeq, 1);
     }
   }
 
@@ -130,7 +133,7 @@ export class ArchiveReader {
 
 function* eventsOf(
   { segment: { header }, toSeq }: Stretch<PlacedSegment>,
-  fromSeq: number,
+  fromSeq: Seq,
   messages: readonly ArchivedMessage[],
 ): Generator<LogEvent> {
   for (let seq = fromSeq; seq <= toSeq; seq++) {

@@ -1,4 +1,4 @@
-import { decodeEvent, type EventDraft, type DeliveryMark } from "@reprise/protocol";
+import { decodeEvent, type EventDraft, type DeliveryMark, asSeq } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { asShownTo } from "./as-shown.ts";
@@ -20,8 +20,8 @@ const said: readonly EventDraft[] = [
   { type: "output.delta", text: " now." },
   {
     type: "moderation.redacted",
-    from_seq: 2,
-    to_seq: 3,
+    from_seq: asSeq(2),
+    to_seq: asSeq(3),
     replacement: "[number]",
     rule: "phones",
     category: "personal-data",
@@ -33,8 +33,8 @@ const mark = (fields: Partial<DeliveryMark>): DeliveryMark => ({
   protocol: "sse",
   address: "public",
   by: "key",
-  from_seq: 1,
-  seq: 5,
+  from_seq: asSeq(1),
+  seq: asSeq(5),
   started_at: "1970-01-01T00:00:02.500Z",
   ...fields,
 });
@@ -46,7 +46,11 @@ const textsShownTo = async (one: DeliveryMark) => {
 
 describe("what a connection was shown", () => {
   it("is text as it was, up to where the connection had come when that was withdrawn", async () => {
-    expect(await textsShownTo(mark({ withdrawn: [[4, 2]] }))).toEqual(["Call ", "555-0199", ""]);
+    expect(await textsShownTo(mark({ withdrawn: [[asSeq(4), asSeq(2)]] }))).toEqual([
+      "Call ",
+      "555-0199",
+      "",
+    ]);
   });
 
   it("is what stands in the place of text that was withdrawn before the connection came", async () => {
@@ -58,18 +62,18 @@ describe("what a connection was shown", () => {
   });
 
   it("is text that was withdrawn only after the connection had ended", async () => {
-    expect(await textsShownTo(mark({ seq: 2 }))).toEqual(["Call ", "555-0199"]);
+    expect(await textsShownTo(mark({ seq: asSeq(2) }))).toEqual(["Call ", "555-0199"]);
   });
 
   it("is what the node knew when the connection came, for any difference of clocks", async () => {
-    const late = { seq: 2, started_at: "1970-01-01T00:00:09.000Z" };
-    expect(await textsShownTo(mark({ ...late, known_seq: 3 }))).toEqual(["Call ", "555-0199"]);
-    const early = { seq: 2, started_at: "1970-01-01T00:00:00.000Z" };
-    expect(await textsShownTo(mark({ ...early, known_seq: 4 }))).toEqual(["Call ", "[number]"]);
+    const late = { seq: asSeq(2), started_at: "1970-01-01T00:00:09.000Z" };
+    expect(await textsShownTo(mark({ ...late, known_seq: asSeq(3) }))).toEqual(["Call ", "555-0199"]);
+    const early = { seq: asSeq(2), started_at: "1970-01-01T00:00:00.000Z" };
+    expect(await textsShownTo(mark({ ...early, known_seq: asSeq(4) }))).toEqual(["Call ", "[number]"]);
   });
 
   it("is nothing where the connection ended before its first event", async () => {
-    expect(await textsShownTo(mark({ seq: 0 }))).toEqual([]);
+    expect(await textsShownTo(mark({ seq: asSeq(0) }))).toEqual([]);
   });
 
   it("is, byte for byte, what a reader was handed while the log grew", async () => {

@@ -1,12 +1,13 @@
+import { asStreamSeq, asSeq } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { layOutLog, type LogPlace } from "./log-layout.ts";
 
 const place = (epoch: number, first_stream_seq: number, first_seq: number, last_seq: number): LogPlace => ({
   epoch,
-  first_stream_seq,
-  first_seq,
-  last_seq,
+  first_stream_seq: asStreamSeq(first_stream_seq),
+  first_seq: asSeq(first_seq),
+  last_seq: asSeq(last_seq),
 });
 const layOut = (places: readonly LogPlace[]) => layOutLog(places, (one) => one);
 

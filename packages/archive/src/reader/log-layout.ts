@@ -1,3 +1,4 @@
+import { type Seq, plus, NO_SEQ, REQUEST_SEQ } from "@reprise/protocol";
 import type { SegmentHeader } from "../segment/segment-header.ts";
 
 /** Where a segment of a log lies. */
@@ -5,8 +6,8 @@ export type LogPlace = Pick<SegmentHeader, "epoch" | "first_stream_seq" | "first
 
 /** Consecutive events, the first and the last included. */
 export interface SeqRange {
-  readonly fromSeq: number;
-  readonly toSeq: number;
+  readonly fromSeq: Seq;
+  readonly toSeq: Seq;
 }
 
 /** What of a segment belongs to the log. */
@@ -29,9 +30,9 @@ export function layOutLog<S>(segments: readonly S[], placeOf: (segment: S) => Lo
   const stretches: Stretch<S>[] = [];
   for (const segment of segments.toSorted((a, b) => compareStored(placeOf(a), placeOf(b)))) {
     const { first_seq: fromSeq, last_seq: toSeq } = placeOf(segment);
-    while ((stretches.at(-1)?.fromSeq ?? -1) >= fromSeq) stretches.pop();
+    while ((stretches.at(-1)?.fromSeq ?? NO_SEQ) >= fromSeq) stretches.pop();
     const before = stretches.pop();
-    if (before) stretches.push({ ...before, toSeq: Math.min(before.toSeq, fromSeq - 1) });
+    if (before) stretches.push({ ...before, toSeq: Math.min(before.toSeq, plus(fromSeq, -1)) });
     stretches.push({ segment, fromSeq, toSeq });
   }
   return { stretches, holes: holesBetween(stretches) };
@@ -47,10 +48,10 @@ export function compareStored(
 
 function holesBetween(ranges: readonly SeqRange[]): SeqRange[] {
   const holes: SeqRange[] = [];
-  let next = 0;
+  let next: Seq = REQUEST_SEQ;
   for (const { fromSeq, toSeq } of ranges) {
-    if (fromSeq > next) holes.push({ fromSeq: next, toSeq: fromSeq - 1 });
-    next = toSeq + 1;
+    if (fromSeq > next) holes.push({ fromSeq: next, toSeq: plus(fromSeq, -1) });
+    next = plus(toSeq, 1);
   }
   return holes;
 }

@@ -7,6 +7,8 @@ import {
   peekType,
   START,
   Withdrawals,
+  type Seq,
+  NO_SEQ,
 } from "@reprise/protocol";
 import type { LogEvent } from "./log-event.ts";
 
@@ -24,11 +26,11 @@ export interface Notable {
 export class LogOutline {
   /** Where attempts begin, moderation's events, and ends, in the order of the log. */
   readonly notable: readonly Notable[];
-  /** -1 for a log without events. */
-  readonly lastSeq: number;
+  /** `NO_SEQ` for a log without events. */
+  readonly lastSeq: Seq;
   readonly #attempts: readonly StartedEvent[];
 
-  private constructor(lastSeq: number, notable: readonly Notable[]) {
+  private constructor(lastSeq: Seq, notable: readonly Notable[]) {
     this.lastSeq = lastSeq;
     this.notable = notable;
     this.#attempts = notable.flatMap(({ event }) => (event.type === "generation.started" ? [event] : []));
@@ -37,7 +39,7 @@ export class LogOutline {
   /** @throws what the events throw; RepriseError `protocol_violation` for an event that is none */
   static async of(events: AsyncIterable<LogEvent>): Promise<LogOutline> {
     const notable: Notable[] = [];
-    let lastSeq = -1;
+    let lastSeq = NO_SEQ;
     for await (const { seq, storedAtUs, payload } of events) {
       lastSeq = seq;
       if (isNotable(peekType(payload))) notable.push({ event: decodeEvent(payload), storedAtUs });
@@ -53,7 +55,7 @@ export class LogOutline {
   }
 
   /** The cursor that every reader gets with the event: the attempt in it is the last one that began at it or before. */
-  cursorAt(seq: number): string {
+  cursorAt(seq: Seq): string {
     const { attempt, nonce } = this.#attempts.findLast((started) => started.seq <= seq) ?? START;
     return encodeCursor({ attempt, nonce, seq });
   }

@@ -4,6 +4,9 @@ import {
   type KnownEvent,
   type DeliveryMark,
   Withdrawals,
+  asSeq,
+  asStreamSeq,
+  type Seq,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
 import type { LogEvent } from "./log-event.ts";
@@ -14,10 +17,10 @@ const found = { rule: "cards", category: "cards" };
 /** A log whose events are stored a second apart, the first of them at 0. */
 export function toLogEvents(drafts: readonly EventDraft[]): LogEvent[] {
   return drafts.map((draft, seq) => ({
-    seq,
-    streamSeq: 10 + seq,
+    seq: asSeq(seq),
+    streamSeq: asStreamSeq(10 + seq),
     storedAtUs: seq * STEP_US,
-    payload: encodeEvent(seq, draft),
+    payload: encodeEvent(asSeq(seq), draft),
   }));
 }
 
@@ -35,8 +38,16 @@ function draftAt(seq: number, kind: number, a: number, b: number, text: string):
   }
   const [from_seq, to_seq] = [1 + (a % seq), 1 + (b % seq)].toSorted((x, y) => x - y) as [number, number];
   if (kind === 0)
-    return { type: "moderation.redacted", from_seq, to_seq, replacement: text, channel: "0", ...found };
-  if (kind === 1 && b % 4 === 0) return { type: "moderation.halted", from_seq, replacement: text, ...found };
+    return {
+      type: "moderation.redacted",
+      from_seq: asSeq(from_seq),
+      to_seq: asSeq(to_seq),
+      replacement: text,
+      channel: "0",
+      ...found,
+    };
+  if (kind === 1 && b % 4 === 0)
+    return { type: "moderation.halted", from_seq: asSeq(from_seq), replacement: text, ...found };
   if (kind === 2) return { type: "reasoning.delta", text: `${text}${seq}` };
   return { type: "output.delta", text: `${text}${seq}` };
 }
@@ -59,9 +70,9 @@ export const anyVisit: fc.Arbitrary<Visit> = fc.record({
 /** Serves one reader while a log grows: what it was handed, and the mark that says so. */
 export function simulateReader(log: readonly LogEvent[], { comesAt, fromSeq, takes }: Visit) {
   const startsAt = Math.min(comesAt, log.length);
-  const handed: { seq: number; payload: Uint8Array }[] = [];
-  const withdrawn: [number, number][] = [];
-  const lastHanded = () => handed.at(-1)?.seq ?? fromSeq - 1;
+  const handed: { seq: Seq; payload: Uint8Array }[] = [];
+  const withdrawn: [Seq, Seq][] = [];
+  const lastHanded = () => handed.at(-1)?.seq ?? asSeq(fromSeq - 1);
   for (const [i, count] of takes.entries()) {
     const known = log.slice(0, startsAt + i);
     const newest = known.at(-1)!;
@@ -77,9 +88,9 @@ export function simulateReader(log: readonly LogEvent[], { comesAt, fromSeq, tak
     protocol: "sse",
     address: "public",
     by: "key",
-    from_seq: fromSeq,
+    from_seq: asSeq(fromSeq),
     seq: lastHanded(),
-    known_seq: startsAt - 1,
+    known_seq: asSeq(startsAt - 1),
     started_at: new Date((startsAt - 0.5) * (STEP_US / 1_000)).toISOString(),
     ...(withdrawn.length > 0 && { withdrawn }),
   };

@@ -5,6 +5,8 @@ import {
   type EventDraft,
   type GenerationRef,
   parseTenantId,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { sha256Hex } from "../commit/hashes.ts";
 import type { ArchiveFile } from "../commit/commit.ts";
@@ -101,20 +103,20 @@ export interface LogPart {
 export function sealLog(archive: StoredArchive, part: LogPart): Segment {
   const { firstSeq, texts, epoch = 0, streamSeq = 100 + firstSeq } = part;
   const messages = texts.map((text, i) => ({
-    streamSeq: streamSeq + i,
+    streamSeq: asStreamSeq(streamSeq + i),
     storedAtUs: (firstSeq + i) * 1_000,
-    payload: encodeEvent(firstSeq + i, { type: "output.delta", text } satisfies EventDraft),
+    payload: encodeEvent(asSeq(firstSeq + i), { type: "output.delta", text } satisfies EventDraft),
   }));
   return archive.seal(
     {
       kind: "log",
       stream: "GENERATIONS_0",
       epoch,
-      first_stream_seq: streamSeq,
-      last_stream_seq: streamSeq + texts.length - 1,
+      first_stream_seq: asStreamSeq(streamSeq),
+      last_stream_seq: asStreamSeq(streamSeq + texts.length - 1),
       events: texts.length,
-      first_seq: firstSeq,
-      last_seq: firstSeq + texts.length - 1,
+      first_seq: asSeq(firstSeq),
+      last_seq: asSeq(firstSeq + texts.length - 1),
       first_at: messages[0]!.storedAtUs,
       last_at: messages.at(-1)!.storedAtUs,
     },
@@ -128,17 +130,21 @@ export function sealMessages(
   kind: "verdict" | "ops",
   payloads: readonly Uint8Array[],
 ): Segment {
-  const messages = payloads.map((payload, i) => ({ streamSeq: 10 + i, storedAtUs: 1_000 * i, payload }));
+  const messages = payloads.map((payload, i) => ({
+    streamSeq: asStreamSeq(10 + i),
+    storedAtUs: 1_000 * i,
+    payload,
+  }));
   return archive.seal(
     {
       kind,
       stream: kind === "ops" ? "OPS" : "VERDICTS",
       epoch: 0,
-      first_stream_seq: 10,
-      last_stream_seq: 9 + payloads.length,
+      first_stream_seq: asStreamSeq(10),
+      last_stream_seq: asStreamSeq(9 + payloads.length),
       events: payloads.length,
-      first_seq: 0,
-      last_seq: 0,
+      first_seq: asSeq(0),
+      last_seq: asSeq(0),
       first_at: 0,
       last_at: messages.at(-1)!.storedAtUs,
     },

@@ -1,4 +1,4 @@
-import { encodeEvent, type EventDraft } from "@reprise/protocol";
+import { encodeEvent, type EventDraft, asSeq, asStreamSeq } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createLog } from "../testing/events.ts";
@@ -18,7 +18,7 @@ const anyDraft: fc.Arbitrary<EventDraft> = fc.oneof(
   }),
   fc.record({ type: fc.constant("reasoning.delta" as const), text: anyText }),
   fc.record({ type: fc.constant("reasoning.delta" as const), text: anyText, tokens: fc.nat(9) }),
-  fc.record({ type: fc.constant("output.rewind" as const), to_seq: fc.nat(), reason: anyText }),
+  fc.record({ type: fc.constant("output.rewind" as const), to_seq: fc.nat().map(asSeq), reason: anyText }),
 );
 
 /** Bytes that are nearly an event, at the place `seq`. */
@@ -46,21 +46,21 @@ function nearMisses(seq: number): string[] {
 const anyPayloadAt = (seq: number): fc.Arbitrary<Uint8Array> =>
   fc.oneof(
     fc.uint8Array(),
-    anyDraft.map((draft) => encodeEvent(seq, draft)),
+    anyDraft.map((draft) => encodeEvent(asSeq(seq), draft)),
     fc.constantFrom(...nearMisses(seq)).map((text) => encoder.encode(text)),
   );
 
 const anyMessages: fc.Arbitrary<{ messages: ArchivedMessage[]; context: MessageContext }> = fc
   .record({
     count: fc.integer({ min: 1, max: 40 }),
-    firstSeq: fc.option(fc.oneof(fc.nat(200), fc.nat(2 ** 40)), { nil: undefined }),
-    streamSeq: fc.nat(),
+    firstSeq: fc.option(fc.oneof(fc.nat(200), fc.nat(2 ** 40)).map(asSeq), { nil: undefined }),
+    streamSeq: fc.nat().map(asStreamSeq),
     storedAtUs: fc.maxSafeNat(),
   })
   .chain((context) => {
     const messages = Array.from({ length: context.count }, (_, i) =>
       fc.record({
-        streamSeq: fc.maxSafeNat(),
+        streamSeq: fc.maxSafeNat().map(asStreamSeq),
         storedAtUs: fc.maxSafeNat(),
         payload: anyPayloadAt((context.firstSeq ?? 0) + i),
       }),
@@ -69,7 +69,12 @@ const anyMessages: fc.Arbitrary<{ messages: ArchivedMessage[]; context: MessageC
   });
 
 function contextOf(log: readonly ArchivedMessage[]): MessageContext {
-  return { count: log.length, streamSeq: log[0]!.streamSeq, storedAtUs: log[0]!.storedAtUs, firstSeq: 0 };
+  return {
+    count: log.length,
+    streamSeq: log[0]!.streamSeq,
+    storedAtUs: log[0]!.storedAtUs,
+    firstSeq: asSeq(0),
+  };
 }
 
 /** Payloads as Buffers compare equal to Uint8Arrays by their bytes alone. */
@@ -93,7 +98,7 @@ describe("messages as columns", () => {
 
   test("of 250 tokens take at most seven bytes a token, times and places included", () => {
     const log = createLog({ generation: "gen_0_size", events: 2_000, streamStride: 200 }).slice(500, 750);
-    expect(encodeMessages(log, { ...contextOf(log), firstSeq: 500 }).length).toBeLessThan(250 * 7);
+    expect(encodeMessages(log, { ...contextOf(log), firstSeq: asSeq(500) }).length).toBeLessThan(250 * 7);
   });
 
   test("are refused as corrupt where anything but the text was cut or changed, and never break in another way", () => {
@@ -127,7 +132,7 @@ describe("messages as columns", () => {
   });
 
   test("that say they are larger than a segment may be are refused before they are decompressed", () => {
-    const log = [{ streamSeq: 1, storedAtUs: 1, payload: new Uint8Array(50_000_000) }];
+    const log = [{ streamSeq: asStreamSeq(1), storedAtUs: 1, payload: new Uint8Array(50_000_000) }];
     const bomb = encodeMessages(log, contextOf(log));
     expect(bomb.length).toBeLessThan(10_000);
     // The varint behind the version: 50,000,000 becomes 300,000,000.
@@ -138,12 +143,12 @@ describe("messages as columns", () => {
   });
 
   test("with a number that no stream has are not encoded", () => {
-    const message = { streamSeq: 1, storedAtUs: 1, payload: new Uint8Array() };
+    const message = { streamSeq: asStreamSeq(1), storedAtUs: 1, payload: new Uint8Array() };
     for (const wrong of [
-      { streamSeq: -1 },
+      { streamSeq: asStreamSeq(-1) },
       { storedAtUs: 1.5 },
       { storedAtUs: Number.NaN },
-      { streamSeq: 2 ** 53 },
+      { streamSeq: asStreamSeq(2 ** 53) },
     ])
       expect(() => encodeMessages([{ ...message, ...wrong }], contextOf([message]))).toThrow(RangeError);
   });

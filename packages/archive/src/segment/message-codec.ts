@@ -1,3 +1,4 @@
+import { type StreamSeq, type Seq, plus, asStreamSeq, REQUEST_SEQ } from "@reprise/protocol";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { archiveCorrupt } from "./archive-corrupt.ts";
 import { BitReader } from "./bit-reader.ts";
@@ -32,10 +33,10 @@ const MAX_MESSAGES = 16_777_216;
 export interface MessageContext {
   readonly count: number;
   /** Where the deltas begin: of the first message, or near it. */
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   readonly storedAtUs: number;
   /** Of the first event of a log, whose seqs are dense; undefined where payloads are no events. */
-  readonly firstSeq: number | undefined;
+  readonly firstSeq: Seq | undefined;
 }
 
 /**
@@ -53,7 +54,7 @@ export function encodeMessages(messages: readonly ArchivedMessage[], context: Me
   const starts = new Uint32Array(messages.length);
   let coreBytes = 0;
   for (const [i, { streamSeq, storedAtUs, payload }] of messages.entries()) {
-    const { shape, from, to } = coreOf(payload, firstSeq === undefined ? undefined : firstSeq + i);
+    const { shape, from, to } = coreOf(payload, firstSeq === undefined ? undefined : plus(firstSeq, i));
     streamSeqs[i] = checked(streamSeq);
     times[i] = checked(storedAtUs);
     lengths[i] = to - from;
@@ -79,7 +80,7 @@ export function encodeMessages(messages: readonly ArchivedMessage[], context: Me
 
 /** @throws RepriseError `archive_corrupt` */
 export function decodeMessages(bytes: Uint8Array, context: MessageContext): ArchivedMessage[] {
-  const { count, firstSeq = 0 } = context;
+  const { count, firstSeq = REQUEST_SEQ } = context;
   if (count > MAX_MESSAGES)
     throw archiveCorrupt(`A segment of ${count} messages is larger than ${MAX_MESSAGES}.`);
   const reader = new BitReader(bytes);
@@ -97,16 +98,16 @@ export function decodeMessages(bytes: Uint8Array, context: MessageContext): Arch
 
   const cores = decompress(reader.rest(), coreBytes);
   let size = 0;
-  for (let i = 0; i < count; i++) size += payloadLength(shapes[i]!, firstSeq + i, lengths[i]!);
+  for (let i = 0; i < count; i++) size += payloadLength(shapes[i]!, plus(firstSeq, i), lengths[i]!);
   const payloads = new Uint8Array(size);
   const messages: ArchivedMessage[] = [];
   let at = 0;
   let coreAt = 0;
   for (let i = 0; i < count; i++) {
     const length = lengths[i]!;
-    const payload = payloads.subarray(at, (at += payloadLength(shapes[i]!, firstSeq + i, length)));
-    writePayload(payload, shapes[i]!, firstSeq + i, cores.subarray(coreAt, (coreAt += length)));
-    messages.push({ streamSeq: streamSeqs[i]!, storedAtUs: times[i]!, payload });
+    const payload = payloads.subarray(at, (at += payloadLength(shapes[i]!, plus(firstSeq, i), length)));
+    writePayload(payload, shapes[i]!, plus(firstSeq, i), cores.subarray(coreAt, (coreAt += length)));
+    messages.push({ streamSeq: asStreamSeq(streamSeqs[i]!), storedAtUs: times[i]!, payload });
   }
   return messages;
 }

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,7 +11,7 @@ import type { ArchivedMessage } from "./segment-header.ts";
 const secrets = { key: Buffer.alloc(32, 1), nonce: Buffer.alloc(12, 2) };
 
 const anyMessage: fc.Arbitrary<ArchivedMessage> = fc.record({
-  streamSeq: fc.maxSafeNat(),
+  streamSeq: fc.maxSafeNat().map(asStreamSeq),
   storedAtUs: fc.maxSafeNat(),
   payload: fc.oneof(fc.uint8Array(), fc.uint8Array({ minLength: 4_050, maxLength: 4_150 })),
 });
@@ -66,8 +67,8 @@ describe("the tree over a segment's messages", () => {
     const changed = (change: Partial<ArchivedMessage>) => messages.with(1, { ...messages[1]!, ...change });
     const roots = [
       messagesRoot(messages, secrets),
-      messagesRoot(changed({ streamSeq: 0 }), secrets),
-      messagesRoot(changed({ streamSeq: 1 + 2 ** 32 }), secrets),
+      messagesRoot(changed({ streamSeq: asStreamSeq(0) }), secrets),
+      messagesRoot(changed({ streamSeq: asStreamSeq(1 + 2 ** 32) }), secrets),
       messagesRoot(changed({ storedAtUs: 0 }), secrets),
       messagesRoot(changed({ payload: Buffer.from("word 1 ") }), secrets),
       messagesRoot(messages.toReversed(), secrets),
@@ -96,5 +97,5 @@ describe("the salts of a segment's messages", () => {
 });
 
 function messageAt(i: number): ArchivedMessage {
-  return { streamSeq: i + 1, storedAtUs: 1_000 * i, payload: Buffer.from(`word ${i}`) };
+  return { streamSeq: asStreamSeq(i + 1), storedAtUs: 1_000 * i, payload: Buffer.from(`word ${i}`) };
 }

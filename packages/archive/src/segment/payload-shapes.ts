@@ -1,4 +1,4 @@
-import { peekSeq } from "@reprise/protocol";
+import { peekSeq, type Seq } from "@reprise/protocol";
 
 /*
  * How most payloads of a log begin and end. A payload of the shape `i` is `{"seq":`, the event's seq, `before`, what is kept of it, and
@@ -35,7 +35,7 @@ export interface Core {
 }
 
 /** @param seq what the event's place in its log implies; undefined where payloads are no events */
-export function coreOf(payload: Uint8Array, seq: number | undefined): Core {
+export function coreOf(payload: Uint8Array, seq: Seq | undefined): Core {
   if (seq !== undefined && peekSeq(payload) === seq) {
     const at = SEQ_FIELD.length + digitsOf(seq);
     for (let index = 1; index < SHAPES.length; index++) {
@@ -50,14 +50,14 @@ export function coreOf(payload: Uint8Array, seq: number | undefined): Core {
 }
 
 /** The length of a payload whose core has `coreLength` bytes. */
-export function payloadLength(shape: number, seq: number, coreLength: number): number {
+export function payloadLength(shape: number, seq: Seq, coreLength: number): number {
   if (shape === RAW) return coreLength;
   const { before, after } = SHAPES[shape]!;
   return SEQ_FIELD.length + digitsOf(seq) + before.length + coreLength + after.length;
 }
 
 /** Writes a payload to `target` from its first byte on. */
-export function writePayload(target: Uint8Array, shape: number, seq: number, core: Uint8Array): void {
+export function writePayload(target: Uint8Array, shape: number, seq: Seq, core: Uint8Array): void {
   if (shape === RAW) {
     target.set(core);
     return;
@@ -65,7 +65,7 @@ export function writePayload(target: Uint8Array, shape: number, seq: number, cor
   const { before, after } = SHAPES[shape]!;
   let at = SEQ_FIELD.length + digitsOf(seq);
   target.set(SEQ_FIELD);
-  for (let rest = seq, digit = at - 1; digit >= SEQ_FIELD.length; digit--) {
+  for (let rest: number = seq, digit = at - 1; digit >= SEQ_FIELD.length; digit--) {
     target[digit] = 0x30 + (rest % 10);
     rest = Math.floor(rest / 10);
   }
@@ -79,7 +79,7 @@ function around(before: string, after: string): Shape {
   return { before: encoder.encode(before), after: encoder.encode(after) };
 }
 
-function digitsOf(seq: number): number {
+function digitsOf(seq: Seq): number {
   let digits = 1;
   for (let limit = 10; seq >= limit; limit *= 10) digits++;
   return digits;

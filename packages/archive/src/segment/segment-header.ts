@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import * as z from "zod";
 
 /**
@@ -8,6 +9,8 @@ export const SEGMENT_KINDS = ["log", "verdict", "ops", "access"] as const;
 export type SegmentKind = (typeof SEGMENT_KINDS)[number];
 
 const count = z.int().min(0);
+const seq = count.brand<"Seq">();
+const streamSeq = count.brand<"StreamSeq">();
 
 /**
  * What is known of a segment without a key: consecutive messages of one stream that belong to one generation, from one batch. It is
@@ -22,13 +25,13 @@ export const segmentHeaderSchema = z.strictObject({
   /** The JetStream stream, and how often it has begun anew or has lost its end. */
   stream: z.string(),
   epoch: count,
-  first_stream_seq: count,
-  last_stream_seq: count,
+  first_stream_seq: streamSeq,
+  last_stream_seq: streamSeq,
   /** How many messages. */
   events: z.int().min(1),
   /** Of a log: the `seq` of its first and last event; they are dense. 0 and 0 for the other kinds. */
-  first_seq: count,
-  last_seq: count,
+  first_seq: seq,
+  last_seq: seq,
   first_at: count,
   last_at: count,
   /** Of the first segment of a log, which holds seq 0. */
@@ -57,7 +60,7 @@ export interface Segment {
 
 /** One message of a stream as it is archived. */
 export interface ArchivedMessage {
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** Microseconds since 1970, by the broker's clock. */
   readonly storedAtUs: number;
   readonly payload: Uint8Array;

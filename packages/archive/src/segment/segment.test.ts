@@ -1,3 +1,4 @@
+import { asStreamSeq, asSeq } from "@reprise/protocol";
 import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -59,8 +60,8 @@ describe("a sealed segment", () => {
       { generation: "gen_0_other" },
       { stream: "GENERATIONS_1" },
       { epoch: 1 },
-      { first_stream_seq: header.first_stream_seq + 1 },
-      { first_seq: 1, last_seq: header.last_seq + 1 },
+      { first_stream_seq: asStreamSeq(header.first_stream_seq + 1) },
+      { first_seq: asSeq(1), last_seq: asSeq(header.last_seq + 1) },
       { first_at: header.first_at + 1 },
       { status: "failed" },
       { messages_root: "00".repeat(32) },
@@ -85,8 +86,8 @@ describe("a sealed segment", () => {
     const seal = (given: Parameters<typeof draftOf>[1]) => () =>
       sealSegment(draftOf(log, given), log, key, (size) => randomBytes(size));
     expect(seal({ events: 59 })).toThrow(RangeError);
-    expect(seal({ first_stream_seq: 2 })).toThrow(RangeError);
-    expect(seal({ last_stream_seq: 59 })).toThrow(RangeError);
+    expect(seal({ first_stream_seq: asStreamSeq(2) })).toThrow(RangeError);
+    expect(seal({ last_stream_seq: asStreamSeq(59) })).toThrow(RangeError);
   });
 });
 

@@ -1,5 +1,5 @@
 import { createSeededRandom, type SeededRandom } from "@reprise/testkit";
-import { DEFAULT_POLICY, encodeEvent, type EventDraft } from "@reprise/protocol";
+import { DEFAULT_POLICY, encodeEvent, type EventDraft, asSeq, asStreamSeq } from "@reprise/protocol";
 import type { ArchivedMessage } from "../segment/segment-header.ts";
 
 /** A generation's log as JetStream holds it, or a part of it. */
@@ -35,7 +35,7 @@ export function createLog(options: LogOptions): ArchivedMessage[] {
   return Array.from(draftsOf(options, random), (draft, seq) => {
     if (seq > 0) streamSeq += random.integer(1, streamStride);
     const storedAtUs = startedAtUs + seq * INTERVAL_US + random.integer(0, JITTER_US);
-    return { streamSeq, storedAtUs, payload: encodeEvent(seq, draft) };
+    return { streamSeq: asStreamSeq(streamSeq), storedAtUs, payload: encodeEvent(asSeq(seq), draft) };
   }).slice(0, events);
 }
 

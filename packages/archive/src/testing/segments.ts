@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import { createHash } from "node:crypto";
 import type { DataKey } from "../keys/keyring.ts";
 import { commitmentOf, sealSegment, type SegmentDraft } from "../segment/segment.ts";
@@ -30,8 +31,8 @@ export function draftOf(
     first_stream_seq: first.streamSeq,
     last_stream_seq: last.streamSeq,
     events: messages.length,
-    first_seq: firstSeq,
-    last_seq: firstSeq + messages.length - 1,
+    first_seq: asSeq(firstSeq),
+    last_seq: asSeq(firstSeq + messages.length - 1),
     first_at: first.storedAtUs,
     last_at: last.storedAtUs,
     ...given,
@@ -53,7 +54,7 @@ export function sealLog(
     const isLast = from + size >= messages.length;
     const draft = draftOf(part, {
       ...given,
-      first_seq: from,
+      first_seq: asSeq(from),
       ...(isFirst && { model: "sim", tags: ["0123456789abcdef", "fedcba9876543210"] }),
       ...(isLast && { status: "completed" as const, output_tokens: messages.length - 3 }),
     });

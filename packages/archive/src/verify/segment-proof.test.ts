@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeCheckpoint } from "../note/checkpoint.ts";
@@ -17,14 +18,14 @@ const keys = { vkeys: [signer], witnesses: [] };
 
 /** Of a tree with one leaf. @param firstSeq of the log's part that these messages are */
 async function prove(messages: readonly ArchivedMessage[], seq: number, firstSeq = 0): Promise<SegmentProof> {
-  const segment = sealSegment(draftOf(messages, { first_seq: firstSeq }), messages, key, () => nonce);
+  const segment = sealSegment(draftOf(messages, { first_seq: asSeq(firstSeq) }), messages, key, () => nonce);
   const { message, salt, siblings } = await showMessage(messages, seq - firstSeq, { key: key.key, nonce });
   const checkpoint = { origin: "test/acme", size: 1, root: leafHashOf(segment) };
   return {
     proof: "reprise.segment",
     v: 1,
     archive: "test",
-    seq,
+    seq: asSeq(seq),
     header: Buffer.from(encodeSegmentHeader(segment.header)).toString(),
     sealed: toBase64(segment.sealed),
     event: {

@@ -1,4 +1,4 @@
-import { peekSeq, RepriseError } from "@reprise/protocol";
+import { peekSeq, RepriseError, type Seq } from "@reprise/protocol";
 import * as z from "zod";
 import { hashLeaf } from "../merkle/hash.ts";
 import { verifyInclusion } from "../merkle/verify-proofs.ts";
@@ -27,7 +27,7 @@ export const segmentProofSchema = z.strictObject({
   /** Of the archive. */
   archive: z.string(),
   /** What it is about: an event of the segment's generation. */
-  seq: z.int().min(0),
+  seq: z.int().min(0).brand<"Seq">(),
   /** As it is hashed. */
   header: z.string(),
   /** Base64, as is all else that follows but the note. */
@@ -35,7 +35,7 @@ export const segmentProofSchema = z.strictObject({
   /** Left out when the event is not to be seen. Where it is in the segment follows from its seq. */
   event: z
     .strictObject({
-      stream_seq: z.int().min(0),
+      stream_seq: z.int().min(0).brand<"StreamSeq">(),
       /** Microseconds since 1970. */
       stored_at: z.int().min(0),
       payload: z.base64(),
@@ -125,7 +125,7 @@ function toMessage({ stream_seq, stored_at, payload }: ShownEvent): ArchivedMess
 function isShown(
   message: ArchivedMessage,
   { salt: text, siblings }: ShownEvent,
-  seq: number,
+  seq: Seq,
   { first_seq, events, messages_root }: SegmentHeader,
 ): boolean {
   const salt = fromBase64(text);

@@ -1,3 +1,4 @@
+import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { describe, expect, test } from "vitest";
 import { ArchiveState } from "../commit/archive-state.ts";
@@ -10,8 +11,8 @@ import { type BatchChange, openWrittenArchive } from "./written-archive.fixture.
 test("an unchanged archive is fine", async () => {
   const { add, verify } = await openWrittenArchive();
   for (let n = 0; n < 3; n++) await add(n);
-  await add(3, { lane: { epoch: 1, first: 11, last: 20 } });
-  await add(4, { lane: { epoch: 2, created: "later", first: 1, last: 10 } });
+  await add(3, { lane: { epoch: 1, first: asStreamSeq(11), last: asStreamSeq(20) } });
+  await add(4, { lane: { epoch: 2, created: "later", first: asStreamSeq(1), last: asStreamSeq(10) } });
   expect(await verify()).toMatchObject({ verdict: "fine", commits: 5, files: 5, segments: 10, events: 50 });
 });
 
@@ -49,7 +50,11 @@ describe("the snapshot, which is not signed", () => {
 describe("an archiver's own doing is tampering when", () => {
   test.each<[string, string, BatchChange]>([
     ["a stream begins behind its first place", "does not follow", { lane: { stream: "GENERATIONS_1" } }],
-    ["a new epoch leaves places out", "does not follow", { lane: { epoch: 1, first: 13, last: 22 } }],
+    [
+      "a new epoch leaves places out",
+      "does not follow",
+      { lane: { epoch: 1, first: asStreamSeq(13), last: asStreamSeq(22) } },
+    ],
     [
       "a stream that was made anew is not read from its first place",
       "does not follow",
@@ -108,7 +113,9 @@ describe("an archiver's own doing is tampering when", () => {
 
 describe("places of a stream that were left out", () => {
   const created = "2026-11-21T00:00:00Z";
-  const purged = { GENERATIONS_0: { created, ranges: [[5, 7] satisfies [number, number]] } };
+  const purged = {
+    GENERATIONS_0: { created, ranges: [[asStreamSeq(5), asStreamSeq(7)] satisfies [StreamSeq, StreamSeq]] },
+  };
   const base = { at: "2026-11-21T00:00:00Z", id: "e", by: "ann", reason: "" };
   const record = { kind: "erasure_requested" as const, ...base, generations: ["gen_0_9"], purged };
   const erasure = { tenants: [{ tenant: "acme", leaves: [], files: [], removes: [], records: [record] }] };
@@ -116,9 +123,11 @@ describe("places of a stream that were left out", () => {
   test("are in order where an erasure names them, and worth a note where none does", async () => {
     const { archive, add, verify } = await openWrittenArchive();
     await archive.append(() => erasure);
-    await add(0, { lane: { last: 13, skipped: [[5, 7]] } });
+    await add(0, { lane: { last: asStreamSeq(13), skipped: [[asStreamSeq(5), asStreamSeq(7)]] } });
     expect((await verify()).findings).toEqual([]);
-    await add(1, { lane: { first: 14, last: 25, skipped: [[14, 15]] } });
+    await add(1, {
+      lane: { first: asStreamSeq(14), last: asStreamSeq(25), skipped: [[asStreamSeq(14), asStreamSeq(15)]] },
+    });
     expect(await verify()).toMatchObject({
       verdict: "fine",
       findings: [
@@ -129,7 +138,7 @@ describe("places of a stream that were left out", () => {
 
   test("are in order too where the erasure names them behind the commit that has left them out", async () => {
     const { archive, add, verify } = await openWrittenArchive();
-    await add(0, { lane: { last: 13, skipped: [[5, 7]] } });
+    await add(0, { lane: { last: asStreamSeq(13), skipped: [[asStreamSeq(5), asStreamSeq(7)]] } });
     await archive.append(() => erasure);
     expect((await verify()).findings).toEqual([]);
   });
@@ -138,8 +147,8 @@ describe("places of a stream that were left out", () => {
     const { archive, add, verify } = await openWrittenArchive();
     await archive.append(() => erasure);
     await add(0);
-    const anew = { epoch: 1, created: "2026-11-22T00:00:00Z", first: 1, last: 13 };
-    await add(1, { lane: { ...anew, skipped: [[5, 7]] } });
+    const anew = { epoch: 1, created: "2026-11-22T00:00:00Z", first: asStreamSeq(1), last: asStreamSeq(13) };
+    await add(1, { lane: { ...anew, skipped: [[asStreamSeq(5), asStreamSeq(7)]] } });
     const { findings } = await verify();
     expect(findings.map(({ message }) => message)).toContain("3 places were left out that no erasure names");
   });

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { type Archive, openArchive } from "../commit/archive.ts";
 import type { ArchiveFile, Lane } from "../commit/commit.ts";
 import { sha256Hex } from "../commit/hashes.ts";
@@ -50,12 +51,21 @@ export async function openWrittenArchive(store = createMemoryStore()): Promise<W
       const [first, last] = [n * EVENTS + 1, (n + 1) * EVENTS];
       const generation = `gen_0_${n}`;
       const log = createLog({ generation, events: EVENTS, seed: n, prose: "some words", streamStride: 1 });
-      const messages = log.map((message, i) => ({ ...message, streamSeq: first + i }));
+      const messages = log.map((message, i) => ({ ...message, streamSeq: asStreamSeq(first + i) }));
       const segments = sealLog(messages, { size: 5, tenant, generation });
       const bytes = encode(segments);
       const sha256 = sha256Hex(bytes);
       const file = {
-        key: key(dataKey({ tenant, day: "2026-11-21", stream: STREAM, first, last, sha256 })),
+        key: key(
+          dataKey({
+            tenant,
+            day: "2026-11-21",
+            stream: STREAM,
+            first: asStreamSeq(first),
+            last: asStreamSeq(last),
+            sha256,
+          }),
+        ),
         sha256,
         bytes: bytes.length,
         segments: segments.length,
@@ -69,9 +79,9 @@ export async function openWrittenArchive(store = createMemoryStore()): Promise<W
         stream: STREAM,
         epoch: 0,
         created: "2026-11-21T00:00:00Z",
-        first,
-        last,
-        last_seq_stored: last,
+        first: asStreamSeq(first),
+        last: asStreamSeq(last),
+        last_seq_stored: asStreamSeq(last),
         last_at: file.last_at,
         events: EVENTS,
         gaps: [],

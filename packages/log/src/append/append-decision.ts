@@ -8,6 +8,7 @@ import {
   RepriseError,
   Transcript,
   generationNotFound,
+  plus,
 } from "@reprise/protocol";
 import { storeCheckpoint } from "./checkpoint.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
@@ -76,7 +77,7 @@ async function decideFrom(
   while (Date.now() < deadline) {
     const draft = decide(view.transcript);
     if (!draft) return view.decided(false, options);
-    const seq = view.head.seq + 1;
+    const seq = plus(view.head.seq, 1);
     const payload = encodeEvent(seq, draft);
     const outcome = await publish(logSubject(ref), payload, {
       expectedLast: view.head.streamSeq,

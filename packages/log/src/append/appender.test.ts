@@ -5,6 +5,8 @@ import {
   type KnownEvent,
   peekSeq,
   type UnknownEvent,
+  asStreamSeq,
+  asSeq,
 } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { Appender } from "./appender.ts";
@@ -83,7 +85,7 @@ describe("an appender", () => {
     const appender = appenderOf(world.log, ref, { onStored: (event) => told.push(event) });
     for (const draft of [requested(ref), started(), delta("a"), completed()]) appender.append(draft);
     await appender.settled();
-    const stored = await world.log.leader.readTail(ref, 0);
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     const summary = ({ payload, streamSeq, writer }: StoredEvent) => [
       Buffer.from(payload).toString(),
       streamSeq,
@@ -194,10 +196,10 @@ describe("an appender", () => {
     const appender = appenderOf(world.log, ref, { leader });
     await appendOne(appender, requested(ref));
     appender.append(delta("a"));
-    appender.observe(1);
+    appender.observe(asSeq(1));
     await appender.settled();
     await appendOne(appender, delta("b"));
-    appender.observe(2);
+    appender.observe(asSeq(2));
     await appender.settled();
     expect(reads).toBe(0);
   });
@@ -224,12 +226,16 @@ test("nothing behind a fence is taken", async () => {
   const ref = newRef();
   const [first, second, third] = [started(), started(2), delta("of the second attempt")].map(
     (draft, index): StoredEvent => ({
-      payload: encodeEvent(index + 1, draft),
-      streamSeq: index + 2,
+      payload: encodeEvent(asSeq(index + 1), draft),
+      streamSeq: asStreamSeq(index + 2),
       writer: index === 0 ? "own" : "other",
     }),
   );
-  const request: StoredEvent = { payload: encodeEvent(0, requested(ref)), streamSeq: 1, writer: "other" };
+  const request: StoredEvent = {
+    payload: encodeEvent(asSeq(0), requested(ref)),
+    streamSeq: asStreamSeq(1),
+    writer: "other",
+  };
   const leader: LeaderReader = {
     readLast: async () => third,
     readTail: async (_ref, after) =>
@@ -240,7 +246,7 @@ test("nothing behind a fence is taken", async () => {
     ref,
     leader,
     writer: "own",
-    head: { seq: 1, streamSeq: 2, payload: first!.payload },
+    head: { seq: asSeq(1), streamSeq: asStreamSeq(2), payload: first!.payload },
     publish: async () => ({ kind: "conflict" }),
     isFence: ({ type }) => type === "generation.started",
     onStored: ({ payload }) => told.push(peekSeq(payload)),

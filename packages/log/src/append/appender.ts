@@ -9,6 +9,9 @@ import {
   RepriseError,
   toRepriseError,
   type UnknownEvent,
+  type Seq,
+  NO_SEQ,
+  BEYOND_LOG,
 } from "@reprise/protocol";
 import {
   type AppenderInput,
@@ -97,9 +100,9 @@ export class Appender {
   #reads = 0;
   #syncWanted = false;
   readonly #yieldPause = new YieldPause();
-  #observedSeq = -1;
+  #observedSeq = NO_SEQ;
   /** The last event that the live feed has shown. */
-  #shownSeq = -1;
+  #shownSeq = NO_SEQ;
   #waiters: (() => void)[] = [];
 
   constructor({ head, ...options }: AppenderOptions) {
@@ -134,10 +137,10 @@ export class Appender {
    * the appender read the log; so does one that is not behind the one before: the feed repeats itself after an election, and
    * begins anew after a rollback.
    */
-  observe(seq: number): void {
+  observe(seq: Seq): void {
     const isAgain = seq <= this.#shownSeq;
     this.#shownSeq = seq;
-    this.#observedSeq = isAgain ? Number.POSITIVE_INFINITY : Math.max(this.#observedSeq, seq);
+    this.#observedSeq = isAgain ? BEYOND_LOG : Math.max(this.#observedSeq, seq);
     // While a publish is in flight the event may be ours: its answer decides, and then `ready` looks again.
     if (!this.#isBehind) return;
     if (this.#phase === "idle") this.sync();
@@ -221,7 +224,7 @@ export class Appender {
   async #publish(): Promise<AppenderInput> {
     const { publish, writer } = this.#options;
     if (!this.#draft) throw new RepriseError("internal", "An appender publishes without a draft.");
-    const payload = encodeEvent(this.#head.seq + 1, this.#draft);
+    const payload = encodeEvent((this.#head.seq + 1) as Seq, this.#draft);
     const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
     if (outcome.kind === "stored") {
       this.#accept({ payload, streamSeq: outcome.streamSeq, writer });
@@ -241,7 +244,10 @@ export class Appender {
     try {
       const tail = await this.#readTail();
       if (!tail) return "ended";
-      const judgement = resolvePublish(tail, { writer: this.#options.writer, seq: this.#head.seq + 1 });
+      const judgement = resolvePublish(tail, {
+        writer: this.#options.writer,
+        seq: (this.#head.seq + 1) as Seq,
+      });
       if (judgement.kind === "landed") this.#accept(judgement.event);
       if (this.#isFencedBy(judgement.others)) return "ended";
       if (tail.length === 0) this.#checkBudget();
@@ -262,7 +268,7 @@ export class Appender {
   async #catchUp(): Promise<AppenderInput> {
     const { leader, ref } = this.#options;
     this.#syncWanted = false;
-    this.#observedSeq = -1;
+    this.#observedSeq = NO_SEQ;
     try {
       if (isHead(await leader.readLast(ref), this.#head)) return "caught_up";
       const tail = await this.#readTail();

@@ -1,4 +1,4 @@
-import { encodeEvent, RepriseError } from "@reprise/protocol";
+import { encodeEvent, RepriseError, asSeq } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import { newRef, openWorld, requested, type World } from "../testing/world.ts";
@@ -20,7 +20,7 @@ async function begin(overrides: Partial<BeginLogOptions<Log>> = {}) {
     connection: world.broker.main,
     onError: () => expect.unreachable(),
     ref,
-    payload: encodeEvent(0, requested(ref)),
+    payload: encodeEvent(asSeq(0), requested(ref)),
     first: "publish",
     read: () => world.log.leader.readLast(ref),
     budgetMs: 60_000,

@@ -1,6 +1,12 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { type GenerationRef, logSubject, RepriseError } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  logSubject,
+  RepriseError,
+  type StreamSeq,
+  STREAM_START,
+} from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 import { createWriterName } from "../nats/writer-name.ts";
 import { waitUntilBegun } from "../read/wait-until-begun.ts";
@@ -29,7 +35,7 @@ export interface BeginLogOptions<Log> {
 
 /** A log that has begun: with the event of this call, or with what was read. */
 export type BegunLog<Log> =
-  | { readonly kind: "written"; readonly streamSeq: number }
+  | { readonly kind: "written"; readonly streamSeq: StreamSeq }
   | { readonly kind: "found"; readonly log: Log };
 
 /** No event tells of a new leader. */
@@ -53,7 +59,7 @@ export async function beginLog<Log>(options: BeginLogOptions<Log>): Promise<Begu
   async function attempt(attempts: number): Promise<BegunLog<Log> | undefined> {
     const there = attempts === 0 ? await before().catch(ignoreUnavailable) : undefined;
     if (there !== undefined) return { kind: "found", log: there };
-    const outcome = await publish(logSubject(ref), payload, { expectedLast: 0, writer });
+    const outcome = await publish(logSubject(ref), payload, { expectedLast: STREAM_START, writer });
     if (outcome.kind === "stored") return { kind: "written", streamSeq: outcome.streamSeq };
     const log = await (outcome.kind === "conflict" ? wait(readLeader) : read()).catch(ignoreUnavailable);
     return log === undefined ? undefined : { kind: "found", log };

@@ -1,4 +1,4 @@
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asStreamSeq, asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer, decodeCheckpoint, isDue } from "./checkpoint.ts";
@@ -9,10 +9,10 @@ import { encodeCheckpoint } from "../testing/encode-checkpoint.ts";
 import { delta, newRef } from "../testing/world.ts";
 
 const EVENT_0 = '{"seq":0,"type":"x"}';
-const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
+const EMPTY: LogSnapshot = { events: [], streamSeq: asStreamSeq(0) };
 
 function payloadsOf(texts: readonly string[]): Uint8Array[] {
-  return texts.map((text, seq) => encodeEvent(seq, delta(text)));
+  return texts.map((text, seq) => encodeEvent(asSeq(seq), delta(text)));
 }
 
 function sizeOf(payloads: readonly Uint8Array[]): number {
@@ -24,7 +24,7 @@ function recordingCheckpointer(maxBytes = 1_000_000) {
   const written: LogSnapshot[] = [];
   const publish: Publish = async (_subject, payload, { extra }) => {
     written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq])!);
-    return { kind: "stored", streamSeq: written.length, duplicate: false };
+    return { kind: "stored", streamSeq: asStreamSeq(written.length), duplicate: false };
   };
   return {
     written,
@@ -89,7 +89,7 @@ describe("when a checkpoint is due", () => {
   test("all checkpoints of a long log together stay below six times the log, beside the small ones", async () => {
     const { written, checkpointer } = recordingCheckpointer(100_000_000);
     const payloads = payloadsOf(Array.from({ length: 20_000 }, () => "x".repeat(50)));
-    payloads.forEach((payload, i) => checkpointer.add(payload, i + 1, 0));
+    payloads.forEach((payload, i) => checkpointer.add(payload, asStreamSeq(i + 1), 0));
     await checkpointer.flush();
     const total = written.reduce((sum, { events }) => sum + sizeOf(events), 0);
     expect(total).toBeLessThan(6 * sizeOf(payloads) + 16 * 1_024 * 4);
@@ -100,7 +100,7 @@ describe("a checkpointer", () => {
   test("writes prefixes of the log, and flush completes the last one", async () => {
     const { written, checkpointer } = recordingCheckpointer();
     const payloads = payloadsOf(Array.from({ length: 150 }, (_, i) => `${i}`));
-    payloads.forEach((payload, i) => checkpointer.add(payload, (i + 1) * 10, 0));
+    payloads.forEach((payload, i) => checkpointer.add(payload, asStreamSeq((i + 1) * 10), 0));
     await checkpointer.flush();
     expect(written.map(({ events, streamSeq }) => [events.length, streamSeq])).toEqual([
       [64, 640],
@@ -114,7 +114,7 @@ describe("a checkpointer", () => {
 
   test("writes what waits after 2 s even if nothing is added", () => {
     const { written, checkpointer } = recordingCheckpointer();
-    checkpointer.add(payloadsOf(["a"])[0]!, 7, 100);
+    checkpointer.add(payloadsOf(["a"])[0]!, asStreamSeq(7), 100);
     checkpointer.tick(1_999);
     expect(written).toEqual([]);
     checkpointer.tick(2_000);
@@ -127,7 +127,7 @@ describe("a checkpointer", () => {
     const publish: Publish = () => Promise.reject(new Error("larger than max_payload"));
     const options = { publish, ref: newRef(), snapshot: EMPTY, maxBytes: 1_000, now: 0 };
     const checkpointer = createCheckpointer(options);
-    checkpointer.add(payloadsOf(["a"])[0]!, 1, 5_000);
+    checkpointer.add(payloadsOf(["a"])[0]!, asStreamSeq(1), 5_000);
     await expect(checkpointer.flush()).resolves.toBeUndefined();
   });
 
@@ -140,7 +140,7 @@ describe("a checkpointer", () => {
   test("stops writing once the log is larger than a message may be", async () => {
     const { written, checkpointer } = recordingCheckpointer(1_000);
     const payloads = payloadsOf(Array.from({ length: 200 }, () => "0123456789"));
-    payloads.forEach((payload, i) => checkpointer.add(payload, i + 1, i * 1_000));
+    payloads.forEach((payload, i) => checkpointer.add(payload, asStreamSeq(i + 1), i * 1_000));
     await checkpointer.flush();
     expect(written.length).toBeGreaterThan(0);
     expect(sizeOf(written.at(-1)!.events)).toBeLessThanOrEqual(1_000);
@@ -150,7 +150,7 @@ describe("a checkpointer", () => {
     const payloads = payloadsOf(["a", "b".repeat(500), "c".repeat(500)]);
     const { checkpointer } = recordingCheckpointer(900);
     const firsts = payloads.map((payload, i) => {
-      checkpointer.add(payload, i + 1, 0);
+      checkpointer.add(payload, asStreamSeq(i + 1), 0);
       return Buffer.from(checkpointer.first());
     });
     expect(firsts).toEqual(payloads.map(() => Buffer.from(payloads[0]!)));
@@ -162,12 +162,12 @@ describe("a checkpointer", () => {
     const written: LogSnapshot[] = [];
     const publish: Publish = async (_subject, payload, { extra }) => {
       written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq])!);
-      return { kind: "stored", streamSeq: 1, duplicate: false };
+      return { kind: "stored", streamSeq: asStreamSeq(1), duplicate: false };
     };
     const [first, second] = payloadsOf(["a", "b"]);
-    const snapshot = { events: [first!], streamSeq: 3 };
+    const snapshot = { events: [first!], streamSeq: asStreamSeq(3) };
     const checkpointer = createCheckpointer({ publish, ref: newRef(), snapshot, maxBytes: 1_000, now: 0 });
-    checkpointer.add(second!, 4, 0);
+    checkpointer.add(second!, asStreamSeq(4), 0);
     await checkpointer.flush();
     expect(written.map(({ events, streamSeq }) => [events.length, streamSeq])).toEqual([[2, 4]]);
   });

@@ -1,4 +1,12 @@
-import { checkpointSubject, type GenerationRef, peekSeq } from "@reprise/protocol";
+import {
+  checkpointSubject,
+  type GenerationRef,
+  peekSeq,
+  type StreamSeq,
+  STREAM_START,
+  asStreamSeq,
+  NO_SEQ,
+} from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import type { LogSnapshot } from "../read/stored-event.ts";
 import type { Publish } from "../nats/publisher.ts";
@@ -20,7 +28,7 @@ const FIRST_BYTES = 4 * 1_024;
 
 export interface Checkpointer {
   /** Tells of an event that is stored. Must be called in the order of the log, without holes. */
-  add(payload: Uint8Array, streamSeq: number, now: number): void;
+  add(payload: Uint8Array, streamSeq: StreamSeq, now: number): void;
   /** The payload of the oldest event, as a view; kept beyond the largest checkpoint. Empty for a log without events. */
   first(): Uint8Array;
   /** The payloads of the log so far, seq 0 first, as views of one memory; undefined once it has outgrown its checkpoint. */
@@ -117,7 +125,7 @@ export async function storeCheckpoint({
 }: Omit<CheckpointerOptions, "now">): Promise<void> {
   const last = events.at(-1);
   if (!last) return;
-  const before = { events: events.slice(0, -1), streamSeq: 0 };
+  const before = { events: events.slice(0, -1), streamSeq: STREAM_START };
   const checkpointer = createCheckpointer({ publish, ref, snapshot: before, maxBytes, now: 0 });
   checkpointer.add(last, streamSeq, 0);
   await checkpointer.flush();
@@ -161,13 +169,13 @@ export function decodeCheckpoint(
   message: Uint8Array,
   streamSeqHeader: string | undefined,
 ): LogSnapshot | undefined {
-  const streamSeq = Number(streamSeqHeader);
+  const streamSeq = asStreamSeq(Number(streamSeqHeader));
   if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) return undefined;
   // One copy for all: the payloads are views of it.
   const own = Uint8Array.from(message);
   const events = splitLines(own);
   const firstSeq = peekSeq(own);
-  const whole = events.every((payload, i) => firstSeq !== -1 && peekSeq(payload) === firstSeq + i);
+  const whole = events.every((payload, i) => firstSeq !== NO_SEQ && peekSeq(payload) === firstSeq + i);
   return whole ? { events, streamSeq } : undefined;
 }
 

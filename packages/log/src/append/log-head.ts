@@ -1,17 +1,17 @@
-import { peekSeq } from "@reprise/protocol";
+import { peekSeq, type StreamSeq, type Seq, STREAM_START, NO_SEQ } from "@reprise/protocol";
 import type { LogSnapshot, StoredEvent } from "../read/stored-event.ts";
 
 /** The last event of a log: its own number, the broker's, and its bytes. */
 export interface LogHead {
-  /** -1 for a log without events. */
-  readonly seq: number;
-  /** 0 for a log without events. */
-  readonly streamSeq: number;
+  /** `NO_SEQ` for a log without events. */
+  readonly seq: Seq;
+  /** `STREAM_START` for a log without events. */
+  readonly streamSeq: StreamSeq;
   /** By its bytes it is known again: a store that has lost its end gives the same numbers to other events. */
   readonly payload: Uint8Array;
 }
 
-export const EMPTY_LOG: LogHead = { seq: -1, streamSeq: 0, payload: new Uint8Array() };
+export const EMPTY_LOG: LogHead = { seq: NO_SEQ, streamSeq: STREAM_START, payload: new Uint8Array() };
 
 export function headOf({ events, streamSeq }: LogSnapshot): LogHead {
   const payload = events.at(-1);

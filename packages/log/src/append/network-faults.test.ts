@@ -1,4 +1,4 @@
-import { type GenerationRef, peekSeq } from "@reprise/protocol";
+import { type GenerationRef, peekSeq, asStreamSeq } from "@reprise/protocol";
 import { withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
@@ -32,7 +32,7 @@ async function openDirectLog({ server, errors }: World) {
 }
 
 async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
-  return framesOf((await world.log.leader.readTail(ref, 0)).map(({ payload }) => payload));
+  return framesOf((await world.log.leader.readTail(ref, asStreamSeq(0))).map(({ payload }) => payload));
 }
 
 test("an acknowledgement that the network loses doubles nothing", async () => {
@@ -43,7 +43,7 @@ test("an acknowledgement that the network loses doubles nothing", async () => {
   await appendOne(appender, requested(ref));
   world.proxy.setFaults({ toClient: { dropped: true } });
   appender.append(delta("a"));
-  await eventually(async () => expect(await direct.log.reader.readTail(ref, 0)).toHaveLength(2));
+  await eventually(async () => expect(await direct.log.reader.readTail(ref, asStreamSeq(0))).toHaveLength(2));
   expect(appender.head.seq).toBe(0);
   world.proxy.setFaults({});
   world.proxy.cutNow();

@@ -1,3 +1,4 @@
+import { asStreamSeq, asSeq } from "@reprise/protocol";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -35,8 +36,8 @@ test("events are read into memory of their own, from a replica and from the lead
   await writeLog(world.log, ref, 3);
   const { reader, leader } = world.log;
   const read = [
-    ...(await reader.readTail(ref, 0)),
-    ...(await leader.readTail(ref, 0)),
+    ...(await reader.readTail(ref, asStreamSeq(0))),
+    ...(await leader.readTail(ref, asStreamSeq(0))),
     (await reader.readLast(ref))!,
     (await leader.readLast(ref))!,
   ];
@@ -51,7 +52,7 @@ test("the events of a checkpoint share one copy of it, and no more", async () =>
   const checkpointer = createCheckpointer({
     publish: world.log.publishCheckpoint,
     ref,
-    snapshot: { events: snapshot.events.slice(0, -1), streamSeq: 0 },
+    snapshot: { events: snapshot.events.slice(0, -1), streamSeq: asStreamSeq(0) },
     maxBytes: 1e6,
     now: 0,
   });
@@ -69,7 +70,7 @@ test("a job has memory of its own, for its worker and for the reaper", async () 
   await enqueueJob(world.log.publish, { model, ref, payload: Buffer.from('{"seq":0}') });
   const { main: connection } = world.broker;
   const found = await readJob(connection, { ref, model });
-  const { jobs } = await readJobsAfter(connection, 0);
+  const { jobs } = await readJobsAfter(connection, asStreamSeq(0));
   const all = await Array.fromAsync(readAllJobs(connection));
   const { promise: pulled, resolve } = Promise.withResolvers<Job>();
   const options = {
@@ -127,6 +128,6 @@ test("a job that runs lets go of a payload that is held elsewhere", async () => 
 
 test("a live event that comes too early is kept in memory of its own", () => {
   const early = new ReorderBuffer();
-  early.add(7, Buffer.alloc(65_536).subarray(100, 200));
-  expect(early.take(7)!.buffer.byteLength).toBe(100);
+  early.add(asSeq(7), Buffer.alloc(65_536).subarray(100, 200));
+  expect(early.take(asSeq(7))!.buffer.byteLength).toBe(100);
 });

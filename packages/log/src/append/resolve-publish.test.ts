@@ -1,14 +1,14 @@
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import type { StoredEvent } from "../read/stored-event.ts";
 import { resolvePublish } from "./resolve-publish.ts";
 import { delta } from "../testing/world.ts";
 
 function stored(seq: number, writer: string): StoredEvent {
-  return { payload: encodeEvent(seq, delta("x")), streamSeq: seq + 100, writer };
+  return { payload: encodeEvent(asSeq(seq), delta("x")), streamSeq: asStreamSeq(seq + 100), writer };
 }
 
-const SENT = { writer: "me", seq: 5 };
+const SENT = { writer: "me", seq: asSeq(5) };
 
 describe("resolvePublish", () => {
   test("finds nothing in an empty tail", () => {

@@ -1,4 +1,4 @@
-import { peekSeq } from "@reprise/protocol";
+import { peekSeq, type Seq } from "@reprise/protocol";
 import type { StoredEvent } from "../read/stored-event.ts";
 
 /**
@@ -16,7 +16,7 @@ export type ResolvedPublish =
  */
 export function resolvePublish(
   tail: readonly StoredEvent[],
-  sent: { writer: string; seq: number },
+  sent: { writer: string; seq: Seq },
 ): ResolvedPublish {
   const [first, ...rest] = tail;
   const isOurs = first?.writer === sent.writer && peekSeq(first.payload) === sent.seq;

@@ -1,4 +1,4 @@
-import { type GenerationRef, peekSeq } from "@reprise/protocol";
+import { type GenerationRef, peekSeq, asStreamSeq, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Appender } from "./appender.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
@@ -35,7 +35,7 @@ async function appenderBehind(world: Pick<World, "log">, ref: GenerationRef): Pr
 }
 
 async function surviving(world: Pick<World, "log">, ref: GenerationRef) {
-  const events = await world.log.leader.readTail(ref, 0);
+  const events = await world.log.leader.readTail(ref, asStreamSeq(0));
   const last = events.at(-1)!;
   return {
     kind: "rolled_back",
@@ -79,7 +79,7 @@ test("a writer is told what others have appended since the loss, even where its 
 test("a live feed that begins anew makes the writer read its log", async () => {
   await using world = await openWorldToRollBack();
   const { ref, appender } = await loseEvents(world);
-  appender.observe(11);
+  appender.observe(asSeq(11));
   await appender.settled();
   const other = await appenderBehind(world, ref);
   await appendOne(other, cancelled());
@@ -108,7 +108,9 @@ function deposed(leader: LeaderReader, staleCalls: number, lost: number): Leader
       return calls++ < staleCalls ? events.slice(0, Math.max(0, events.length - lost)) : events;
     },
     async readLast(ref) {
-      return calls++ < staleCalls ? (await leader.readTail(ref, 0)).at(-1 - lost) : leader.readLast(ref);
+      return calls++ < staleCalls
+        ? (await leader.readTail(ref, asStreamSeq(0))).at(-1 - lost)
+        : leader.readLast(ref);
     },
   };
 }
@@ -143,7 +145,7 @@ test("a log of which only the end is kept is none that was rolled back", async (
   for (const text of ["6 ", "7 "]) await appendOne(writer, delta(text));
   const { leader } = world.log;
   // As after the retention time: the head and what was before it are gone.
-  const kept = async (after: number) => leader.readTail(ref, Math.max(after, head.streamSeq));
+  const kept = async (after: number) => leader.readTail(ref, asStreamSeq(Math.max(after, head.streamSeq)));
   const appender = appenderOf(world.log, ref, {
     head,
     leader: { ...leader, readTail: (_, after) => kept(after) },

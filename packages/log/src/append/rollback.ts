@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import { type GenerationRef, peekSeq } from "@reprise/protocol";
+import { type GenerationRef, peekSeq, plus, STREAM_START } from "@reprise/protocol";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import { EMPTY_LOG, isHead, type LogHead, toHead } from "./log-head.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
@@ -16,8 +16,8 @@ export async function readAfterHead(
   ref: GenerationRef,
   head: LogHead,
 ): Promise<StoredEvent[] | undefined> {
-  if (head.streamSeq === 0) return source.readTail(ref, 0);
-  const [first, ...tail] = await source.readTail(ref, head.streamSeq - 1);
+  if (head.streamSeq === STREAM_START) return source.readTail(ref, STREAM_START);
+  const [first, ...tail] = await source.readTail(ref, plus(head.streamSeq, -1));
   return isHead(first, head) ? tail : undefined;
 }
 
@@ -44,7 +44,7 @@ export async function findRemainingLog(
 ): Promise<RemainingLog | undefined> {
   await pause(RECHECK_MS);
   if (await readAfterHead(leader, ref, head)) return undefined;
-  const events = await leader.readTail(ref, 0);
+  const events = await leader.readTail(ref, STREAM_START);
   const [oldest] = events;
   // Events expire from the front: a log that begins behind the head has not lost its end.
   if (events.some((event) => isHead(event, head)) || (oldest && peekSeq(oldest.payload) > head.seq))

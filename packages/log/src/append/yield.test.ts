@@ -1,5 +1,12 @@
 import { pause } from "@reprise/async";
-import { encodeEvent, type GenerationRef, peekSeq } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type GenerationRef,
+  peekSeq,
+  asSeq,
+  asStreamSeq,
+  type StreamSeq,
+} from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { appendDecision } from "./append-decision.ts";
 import { Appender } from "./appender.ts";
@@ -19,7 +26,7 @@ class MemoryLog {
   readonly events: StoredEvent[] = [];
 
   constructor(ref: GenerationRef) {
-    this.#store(encodeEvent(0, requested(ref)), "creator");
+    this.#store(encodeEvent(asSeq(0), requested(ref)), "creator");
   }
 
   get last(): StoredEvent {
@@ -42,15 +49,15 @@ class MemoryLog {
     };
     const readLast = async () => this.last;
     const readLog = async () => {
-      const events = await readTail(newRef(), 0);
-      return { events: events.map(({ payload }) => payload), streamSeq: events.length };
+      const events = await readTail(newRef(), asStreamSeq(0));
+      return { events: events.map(({ payload }) => payload), streamSeq: asStreamSeq(events.length) };
     };
     const unused = () => Promise.reject(new Error("is not called here"));
     return { readTail, readLast, readLog, readFirst: unused, readBatch: unused };
   }
 
-  #store(payload: Uint8Array, writer: string): number {
-    return this.events.push({ payload, writer, streamSeq: this.events.length + 1 });
+  #store(payload: Uint8Array, writer: string): StreamSeq {
+    return asStreamSeq(this.events.push({ payload, writer, streamSeq: asStreamSeq(this.events.length + 1) }));
   }
 }
 
@@ -144,11 +151,11 @@ test("a writer goes on at once when the live feed shows the event that it yielde
   writer.yield();
   await vi.advanceTimersByTimeAsync(5);
   const { length } = log.events;
-  const annotation = encodeEvent(length, { type: "tool.result", call_id: "call", output: "42" });
-  const stored = log.publish("", annotation, { expectedLast: length, writer: "delivery" });
+  const annotation = encodeEvent(asSeq(length), { type: "tool.result", call_id: "call", output: "42" });
+  const stored = log.publish("", annotation, { expectedLast: asStreamSeq(length), writer: "delivery" });
   await vi.advanceTimersByTimeAsync(PUBLISH_MS);
   expect((await stored).kind).toBe("stored");
-  writer.observe(length);
+  writer.observe(asSeq(length));
   await vi.advanceTimersByTimeAsync(5);
   expect(log.events.length).toBeGreaterThan(length + 1);
   expect(log.events.map(({ payload }) => peekSeq(payload))).toEqual(log.events.map((_, seq) => seq));

@@ -5,11 +5,12 @@ import {
   parseCursor,
   peekSeq,
   RepriseError,
+  type Seq,
 } from "@reprise/protocol";
 
 /** One event as the audit log hands it out. */
 export interface ArchivedEvent {
-  readonly seq: number;
+  readonly seq: Seq;
   /** The one that readers of the live log got with it. */
   readonly cursor: string;
   readonly payload: Uint8Array;

@@ -1,5 +1,11 @@
 import { headers, type Msg } from "@nats-io/transport-node";
-import { AUDIT_ERROR_HEADER, AUDIT_MORE_HEADER, AUDIT_QUEUE, RepriseError } from "@reprise/protocol";
+import {
+  AUDIT_ERROR_HEADER,
+  AUDIT_MORE_HEADER,
+  AUDIT_QUEUE,
+  RepriseError,
+  FIRST_SEQ,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { answerAuditCalls, type AuditAnswer } from "./audit-answers.ts";
 import { createAuditClient } from "./audit-client.ts";
@@ -7,7 +13,7 @@ import { connectBroker } from "../nats/connection.ts";
 import { newRef, openWorld, type World } from "../testing/world.ts";
 
 const REF = newRef();
-const EVENTS = { ...REF, from_seq: 1, max_bytes: 1_000, original: false };
+const EVENTS = { ...REF, from_seq: FIRST_SEQ, max_bytes: 1_000, original: false };
 const PATIENT = { search: [60_000], record: [60_000], events: [60_000] };
 
 function openClient(world: World, triesMs: Parameters<typeof createAuditClient>[1] = PATIENT) {

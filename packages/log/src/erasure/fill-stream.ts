@@ -10,6 +10,7 @@ import {
   RepriseError,
   shardOf,
   shardSubjects,
+  plus,
 } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
@@ -83,5 +84,5 @@ export async function purgeFiller(
   places: StreamRanges,
 ): Promise<void> {
   const last = places[stream]?.at(-1)?.[1];
-  if (last !== undefined) await purgeSubject(main, stream, fillerSubject(subjects), last + 1);
+  if (last !== undefined) await purgeSubject(main, stream, fillerSubject(subjects), plus(last, 1));
 }

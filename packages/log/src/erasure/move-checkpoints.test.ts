@@ -5,6 +5,7 @@ import {
   CHECKPOINTS_STREAM,
   type GenerationRef,
   parseGenerationId,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { startStoredBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -143,11 +144,11 @@ test("what is moved gets no longer time than it had, however often; what has bec
 
 test("merges intervals that overlap, to the later end", () => {
   const [a, b, c] = [
-    { sinceUs: 1, untilUs: 10, lastStreamSeq: 5 },
-    { sinceUs: 8, untilUs: 9, lastStreamSeq: 4 },
-    { sinceUs: 9, untilUs: 20, lastStreamSeq: 9 },
+    { sinceUs: 1, untilUs: 10, lastStreamSeq: asStreamSeq(5) },
+    { sinceUs: 8, untilUs: 9, lastStreamSeq: asStreamSeq(4) },
+    { sinceUs: 9, untilUs: 20, lastStreamSeq: asStreamSeq(9) },
   ];
-  const apart = { sinceUs: 21, untilUs: 22, lastStreamSeq: 12 };
+  const apart = { sinceUs: 21, untilUs: 22, lastStreamSeq: asStreamSeq(12) };
   expect(mergeIntervals([apart, c, b, a])).toEqual([{ sinceUs: 1, untilUs: 20, lastStreamSeq: 9 }, apart]);
 });
 

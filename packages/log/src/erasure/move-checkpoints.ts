@@ -1,6 +1,13 @@
 import type { Msg } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { CHECKPOINTS_STREAM, isFillerSubject, RepriseError } from "@reprise/protocol";
+import {
+  CHECKPOINTS_STREAM,
+  isFillerSubject,
+  RepriseError,
+  type StreamSeq,
+  plus,
+  STREAM_START,
+} from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
@@ -57,7 +64,7 @@ async function moveStretch(target: Target, stretch: TextInterval): Promise<numbe
   const { broker } = target;
   const { atUs, maxAgeUs, lastStreamSeq: end } = await readStreamInfo(broker.main, CHECKPOINTS_STREAM);
   const expiry = { atUs, readAtMs: performance.now(), maxAgeUs };
-  let after = (await findStart(broker, stretch)) - 1;
+  let after = plus(await findStart(broker, stretch), -1);
   let beyond = 0;
   let moved = 0;
   // What is moved comes behind the end, and is not moved again.
@@ -76,12 +83,12 @@ async function moveStretch(target: Target, stretch: TextInterval): Promise<numbe
 }
 
 /** The first place of an interval, less what a file may hold before it. */
-async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInterval): Promise<number> {
-  let start = lastStreamSeq + 1;
+async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInterval): Promise<StreamSeq> {
+  let start = plus(lastStreamSeq, 1);
   let before = 0;
   for (let step = FIRST_STEP; start > 1 && before < FILE_BYTES; step *= 2) {
-    const from = Math.max(1, start - step);
-    for (let after = from - 1; after < start - 1;) {
+    const from = Math.max(plus(STREAM_START, 1), plus(start, -step));
+    for (let after = plus(from, -1); after < start - 1;) {
       const { messages } = await getBatchDirect(reads, CHECKPOINTS_STREAM, {
         ...BATCH,
         afterStreamSeq: after,
@@ -99,7 +106,7 @@ async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInte
 }
 
 /** The next messages behind a place; none where the leader has none either. */
-async function readBehind({ reads, main }: Broker, afterStreamSeq: number): Promise<readonly Msg[]> {
+async function readBehind({ reads, main }: Broker, afterStreamSeq: StreamSeq): Promise<readonly Msg[]> {
   const request = { ...BATCH, afterStreamSeq, subject: ALL };
   const read = await retry(async () => {
     const { messages } = await getBatchDirect(reads, CHECKPOINTS_STREAM, request);

@@ -16,6 +16,9 @@ import {
   peekType,
   streamOf,
   VERDICTS_STREAM,
+  asSeq,
+  asStreamSeq,
+  STREAM_START,
 } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { storeCheckpoint } from "../append/checkpoint.ts";
@@ -60,11 +63,11 @@ function patient(connection: NatsConnection): NatsConnection {
 /** What moderation may append behind an end. */
 function redacted(): EventDraft {
   const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
-  return { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
+  return { type: "moderation.redacted", from_seq: asSeq(1), to_seq: asSeq(1), ...quote };
 }
 
 async function checkpoint({ log }: World, ref: GenerationRef): Promise<void> {
-  const events = await log.leader.readTail(ref, 0);
+  const events = await log.leader.readTail(ref, asStreamSeq(0));
   const snapshot = { events: events.map(({ payload }) => payload), streamSeq: events.at(-1)!.streamSeq };
   await storeCheckpoint({ publish: log.publishCheckpoint, ref, snapshot, maxBytes: 1_000_000 });
 }
@@ -81,14 +84,18 @@ async function countOf({ broker }: World, stream: string, subject: string): Prom
 test("a generation that has ended is taken out of every stream, and is known as one that was", async () => {
   await using world = await openWorld();
   const [ref, other] = [newRef(), newRef()];
-  const verdict = { judged: 1, cleared: 1, decided: 0 };
+  const verdict = { judged: asSeq(1), cleared: asSeq(1), decided: asSeq(0) };
   for (const each of [ref, other]) {
     await appendOne(await writeLog(world.log, each, 3), completed());
     await checkpoint(world, each);
-    await storeVerdict(world.log.publish, each, verdict, { expectedLast: 0 });
-    await publishPresence(world.log.publish, { ref: each, node: parseNodeId("n") }, { readers: 1, seq: 2 });
+    await storeVerdict(world.log.publish, each, verdict, { expectedLast: STREAM_START });
+    await publishPresence(
+      world.log.publish,
+      { ref: each, node: parseNodeId("n") },
+      { readers: 1, seq: asSeq(2) },
+    );
   }
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   await endGeneration(target(world, ref));
   const { ranges: places, end } = await closeGeneration(target(world, ref));
   expect(end).toBe(stored.at(-1)!.streamSeq);
@@ -97,7 +104,7 @@ test("a generation that has ended is taken out of every stream, and is known as 
 
   await purgeGeneration(target(world, ref));
   await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(ERASED);
-  const kept = await world.log.leader.readTail(ref, 0);
+  const kept = await world.log.leader.readTail(ref, asStreamSeq(0));
   expect(kept.map(({ payload }) => peekType(payload))).toEqual(["generation.completed"]);
   expect(await world.log.verdicts.readVerdictFromLeader(ref)).toBeUndefined();
   expect((await readPresence(world.broker.main, ref)).records).toEqual([]);
@@ -136,7 +143,9 @@ test("a worker that has slept through it is fenced, and finds nothing to put bac
   await purgeGeneration(target(world, ref));
   writer.append(delta("late"));
   expect(await writer.settled()).toMatchObject({ kind: "fenced", by: { type: "generation.cancelled" } });
-  const anew = await world.log.publish(logSubject(ref), encodeEvent(0, delta("anew")), { expectedLast: 0 });
+  const anew = await world.log.publish(logSubject(ref), encodeEvent(asSeq(0), delta("anew")), {
+    expectedLast: asStreamSeq(0),
+  });
   expect(anew).toEqual({ kind: "conflict" });
   expect(await countOf(world, streamOf(ref.generation), logSubject(ref))).toBe(1);
 });
@@ -149,7 +158,7 @@ test("nothing that was appended behind the end is left, and there is one end aga
   await appendOne(writer, redacted());
   await endGeneration(target(world, ref));
   await purgeGeneration(target(world, ref));
-  const kept = await world.log.leader.readTail(ref, 0);
+  const kept = await world.log.leader.readTail(ref, asStreamSeq(0));
   expect(kept.map(({ payload }) => decodeEvent(payload))).toMatchObject([
     { seq: 4, type: "generation.cancelled", reason: "erased" },
   ]);
@@ -162,16 +171,16 @@ test("what is purged is what was there when the log was closed, and what comes l
   const writer = await writeLog(world.log, ref, 1);
   await appendOne(writer, completed());
   await appendOne(writer, redacted());
-  const first = await world.log.leader.readTail(ref, 0, 1);
+  const first = await world.log.leader.readTail(ref, asStreamSeq(0), 1);
   const closed = await closeGeneration(target(world, ref));
   const { end } = closed;
   expect(closed.ranges[streamOf(ref.generation)]).toEqual([[first[0]!.streamSeq, end]]);
-  const late = encodeEvent(5, redacted());
+  const late = encodeEvent(asSeq(5), redacted());
   expect(await world.log.publish(logSubject(ref), late, { expectedLast: end! })).toMatchObject({
     kind: "stored",
   });
   await purgeGeneration(target(world, ref), closed);
-  const kept = await world.log.leader.readTail(ref, 0);
+  const kept = await world.log.leader.readTail(ref, asStreamSeq(0));
   expect(kept.map(({ payload }) => peekType(payload))).toEqual([
     "generation.cancelled",
     "moderation.redacted",

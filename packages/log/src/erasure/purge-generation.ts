@@ -20,6 +20,9 @@ import {
   type Transcript,
   VERDICTS_STREAM,
   verdictSubject,
+  type StreamSeq,
+  plus,
+  STREAM_START,
 } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { appendDecision } from "../append/append-decision.ts";
@@ -55,7 +58,7 @@ export interface PurgeTarget {
 }
 
 /** First and last stream sequence, both included, ascending: by the name of the stream. */
-export type StreamRanges = Readonly<Record<string, readonly (readonly [number, number])[]>>;
+export type StreamRanges = Readonly<Record<string, readonly (readonly [StreamSeq, StreamSeq])[]>>;
 
 /** Why an erased generation has ended, if it had not before. */
 const REASON = "erased";
@@ -106,7 +109,7 @@ export interface ClosedGeneration {
   /** All that `purgeGeneration` takes out of the streams that are archived lies there, and the end that it leaves. */
   readonly ranges: StreamRanges;
   /** Where that end lies; undefined when the log has no events. */
-  readonly end: number | undefined;
+  readonly end: StreamSeq | undefined;
 }
 
 /**
@@ -136,14 +139,14 @@ export async function readRanges(
   { reads }: Broker,
   stream: string,
   subject: string,
-): Promise<[number, number][]> {
-  const ranges: [number, number][] = [];
-  const request = { ...BATCH, afterStreamSeq: 0, subject };
+): Promise<[StreamSeq, StreamSeq][]> {
+  const ranges: [StreamSeq, StreamSeq][] = [];
+  const request = { ...BATCH, afterStreamSeq: STREAM_START, subject };
   for await (const { streamSeq } of readAllMessages(reads, stream, request)) add(ranges, streamSeq);
   return ranges;
 }
 
-function add(ranges: [number, number][], streamSeq: number): void {
+function add(ranges: [StreamSeq, StreamSeq][], streamSeq: StreamSeq): void {
   const last = ranges.at(-1);
   if (last && last[1] + 1 === streamSeq) last[1] = streamSeq;
   else ranges.push([streamSeq, streamSeq]);
@@ -178,7 +181,7 @@ export async function purgeGeneration(
 export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boolean> {
   if (!(await isMarked(broker, ref))) return false;
   if (await getLastMessage(broker.main, VERDICTS_STREAM, verdictSubject(ref))) return false;
-  const [first, second] = await log.leader.readTail(ref, 0, 2);
+  const [first, second] = await log.leader.readTail(ref, STREAM_START, 2);
   return !second && (!first || isEnd(first));
 }
 
@@ -186,12 +189,12 @@ export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boole
 async function appendEnd(
   { publish, requestYield, leader }: GenerationLog,
   ref: GenerationRef,
-): Promise<number | undefined> {
+): Promise<StreamSeq | undefined> {
   for (let tries = 0; tries < TRIES; tries++) {
     const last = await leader.readLast(ref);
     if (!last || isEnd(last)) return last?.streamSeq;
     const usage = { input_tokens: null, output_tokens: 0 };
-    const end = encodeEvent(peekSeq(last.payload) + 1, {
+    const end = encodeEvent(plus(peekSeq(last.payload), 1), {
       type: "generation.cancelled",
       reason: REASON,
       usage,
@@ -210,12 +213,12 @@ function isEnd({ payload }: StoredEvent): boolean {
 /** By compare-and-set: the marker records where the checkpoint lay that it replaces. */
 async function mark({ broker, log, ref }: PurgeTarget): Promise<void> {
   const subject = checkpointSubject(ref);
-  const beginning = { afterStreamSeq: 0, subject: logSubject(ref) };
+  const beginning = { afterStreamSeq: STREAM_START, subject: logSubject(ref) };
   const first = await getNextMessage(broker.main, streamOf(ref.generation), beginning);
   for (let tries = 0; tries < TRIES; tries++) {
     const last = await getLastMessage(broker.main, CHECKPOINTS_STREAM, subject);
     const outcome = await log.publishCheckpoint(subject, new Uint8Array(), {
-      expectedLast: last?.streamSeq ?? 0,
+      expectedLast: last?.streamSeq ?? STREAM_START,
       extra: { [HEADER.erased]: encodeTextInterval(first, last) },
     });
     if (outcome.kind === "stored") return;

@@ -1,4 +1,4 @@
-import { streamOf, VERDICTS_STREAM } from "@reprise/protocol";
+import { streamOf, VERDICTS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createLaggingConnection } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { closeGeneration, readRanges } from "./purge-generation.ts";
@@ -15,7 +15,12 @@ test("all ranges of a generation are known before it is purged, though replicas 
   await using world = await openWorld();
   const ref = newRef();
   await appendOne(await writeLog(world.log, ref, 3), completed());
-  await storeVerdict(world.log.publish, ref, { judged: 1, cleared: 1, decided: 0 }, { expectedLast: 0 });
+  await storeVerdict(
+    world.log.publish,
+    ref,
+    { judged: asSeq(1), cleared: asSeq(1), decided: asSeq(0) },
+    { expectedLast: asStreamSeq(0) },
+  );
   const broker = laggingBroker(world, { [streamOf(ref.generation)]: 2, [VERDICTS_STREAM]: 0 });
   expect(await closeGeneration({ broker, log: world.log, ref })).toEqual({
     end: 5,

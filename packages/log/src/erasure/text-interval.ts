@@ -1,4 +1,10 @@
-import { CHECKPOINTS_STREAM, checkpointSubject, type GenerationRef } from "@reprise/protocol";
+import {
+  CHECKPOINTS_STREAM,
+  checkpointSubject,
+  type GenerationRef,
+  type StreamSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { HEADER } from "../nats/header.ts";
@@ -15,7 +21,7 @@ export interface TextInterval {
   readonly sinceUs: number;
   readonly untilUs: number;
   /** Where the last checkpoint lay. */
-  readonly lastStreamSeq: number;
+  readonly lastStreamSeq: StreamSeq;
 }
 
 /** The interval of a marker where there was no text. */
@@ -65,12 +71,15 @@ export async function clearTextIntervals(
 async function readMarker(
   { main }: Broker,
   ref: GenerationRef,
-): Promise<{ stretch: TextInterval; streamSeq: number } | undefined> {
+): Promise<{ stretch: TextInterval; streamSeq: StreamSeq } | undefined> {
   const marker = await getLastMessage(main, CHECKPOINTS_STREAM, checkpointSubject(ref));
   const interval = marker && STRETCH.exec(headerOf(marker, HEADER.erased) ?? "");
   if (!interval) return undefined;
   const [sinceUs = 0, untilUs = 0, lastStreamSeq = 0] = interval.slice(1).map(Number);
-  return { stretch: { sinceUs, untilUs, lastStreamSeq }, streamSeq: marker.streamSeq };
+  return {
+    stretch: { sinceUs, untilUs, lastStreamSeq: asStreamSeq(lastStreamSeq) },
+    streamSeq: marker.streamSeq,
+  };
 }
 
 /** Those that overlap as one: what lies in both is gone through once. */

@@ -1,4 +1,11 @@
-import { encodeEvent, type GenerationRef, logSubject } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type GenerationRef,
+  logSubject,
+  asSeq,
+  asStreamSeq,
+  REQUEST_SEQ,
+} from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   appenderOf,
@@ -30,8 +37,11 @@ function expectHere({ feed: { connection } }: ReturnType<typeof openHub>, ref: G
 
 /** Stores a request as its creator does. */
 async function create(ref: GenerationRef) {
-  const payload = encodeEvent(0, requested(ref));
-  const outcome = await world.log.publish(logSubject(ref), payload, { expectedLast: 0, writer: "creator" });
+  const payload = encodeEvent(asSeq(0), requested(ref));
+  const outcome = await world.log.publish(logSubject(ref), payload, {
+    expectedLast: asStreamSeq(0),
+    writer: "creator",
+  });
   if (outcome.kind !== "stored") throw new Error(outcome.kind);
   return { events: [payload], streamSeq: outcome.streamSeq };
 }
@@ -42,13 +52,13 @@ test("a generation that was expected here is opened without reading its log, wit
   const ref = newRef();
   using listening = expectHere(opened, ref);
   const snapshot = await create(ref);
-  const head = { seq: 0, payload: snapshot.events[0]!, streamSeq: snapshot.streamSeq };
+  const head = { seq: REQUEST_SEQ, payload: snapshot.events[0]!, streamSeq: snapshot.streamSeq };
   const worker = appenderOf(world.log, ref, { head });
   for (const draft of [started(), delta("before")]) await appendOne(worker, draft);
   const reading = follow(await opened.hub.open(ref, { listening, snapshot }));
   listening[Symbol.dispose]();
   for (const draft of [delta("after"), completed()]) await appendOne(worker, draft);
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   expect(await reading).toBe(framesOf(stored.map(({ payload }) => payload)));
   expect([stored.length, opened.hub.stats.repairs, world.errors]).toEqual([5, 0, []]);
 });
@@ -58,13 +68,13 @@ test("what the feed shows in excess before the generation is opened is read from
   const ref = newRef();
   using listening = expectHere(opened, ref);
   const snapshot = await create(ref);
-  const head = { seq: 0, payload: snapshot.events[0]!, streamSeq: snapshot.streamSeq };
+  const head = { seq: REQUEST_SEQ, payload: snapshot.events[0]!, streamSeq: snapshot.streamSeq };
   const worker = appenderOf(world.log, ref, { head });
   for (let i = 0; i < 140; i++) await appendOne(worker, i === 0 ? started() : delta(`${i} `));
   await appendOne(worker, completed());
   await world.broker.main.flush();
   const cache = await opened.hub.open(ref, { listening, snapshot });
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   expect(await follow(cache)).toBe(framesOf(stored.map(({ payload }) => payload)));
   expect([stored.length, opened.hub.stats.repairs, world.errors]).toEqual([142, 1, []]);
 });

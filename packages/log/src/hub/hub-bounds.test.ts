@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../testing/eventually.ts";
 import { openHub } from "../testing/open-hub.ts";
@@ -26,9 +27,9 @@ test("a long cache that is read loses its head when memory runs short, and the l
   cache.listen(() => {});
   await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
   expect(cache.frames.firstSeq).toBeGreaterThan(1);
-  expect(cache.view(1, 1_000)).toBeUndefined();
+  expect(cache.view(asSeq(1), 1_000)).toBeUndefined();
   expect(cache.lastSeq).toBe(201);
-  const { events } = await world.log.reader.readBatch(ref, cache.streamSeqBefore(1));
+  const { events } = await world.log.reader.readBatch(ref, cache.streamSeqBefore(asSeq(1)));
   expect(events.length).toBeGreaterThan(1);
 });
 

@@ -1,4 +1,4 @@
-import { peekSeq } from "@reprise/protocol";
+import { peekSeq, asStreamSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Hub } from "./hub.ts";
@@ -50,7 +50,7 @@ async function finish(appender: Appender, deltas: number): Promise<void> {
 }
 
 async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
-  const stored = await eventually(() => world.log.leader.readTail(ref, 0));
+  const stored = await eventually(() => world.log.leader.readTail(ref, asStreamSeq(0)));
   return framesOf(stored.map(({ payload }) => payload));
 }
 

@@ -5,6 +5,8 @@ import {
   liveVerdictSubject,
   logSubject,
   opsSubject,
+  asStreamSeq,
+  asSeq,
 } from "@reprise/protocol";
 import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -55,7 +57,7 @@ test.each([
     world.broker.main.publish(liveSubject(ref), forged);
     await appendOne(appender, delta("too"));
     await appendOne(appender, completed());
-    const stored = await world.log.leader.readTail(ref, 0);
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
     expect(world.errors).toMatchObject([MALFORMED]);
   },
@@ -64,7 +66,7 @@ test.each([
 test.each([
   ["no JSON", new TextEncoder().encode("forged")],
   ["two lines", INJECTED],
-  ["a place that is taken by none", encodeEvent(7, delta("forged"))],
+  ["a place that is taken by none", encodeEvent(asSeq(7), delta("forged"))],
 ])(
   "a log that holds %s breaks its readers off with a typed error, and lets none begin",
   async (_what, forged) => {
@@ -75,7 +77,7 @@ test.each([
     const cache = await opened.hub.open(ref);
     const read = follow(cache).catch((error: unknown) => error);
     await world.broker.main.request(logSubject(ref), forged);
-    await world.broker.main.request(logSubject(ref), encodeEvent(4, completed()));
+    await world.broker.main.request(logSubject(ref), encodeEvent(asSeq(4), completed()));
     expect(await read).toMatchObject(MALFORMED);
     expect(cache.lastSeq).toBe(2);
     await expect(opened.hub.open(ref)).rejects.toMatchObject(MALFORMED);
@@ -87,18 +89,18 @@ test.each([
   [
     "a live event",
     (world: World, ref: GenerationRef) =>
-      world.broker.main.publish(liveSubject(ref), encodeEvent(900_000, delta("forged"))),
+      world.broker.main.publish(liveSubject(ref), encodeEvent(asSeq(900_000), delta("forged"))),
   ],
   [
     "a late event",
-    (world: World, ref: GenerationRef) => announceEventBehindEnd(world.broker.main, ref, 900_000),
+    (world: World, ref: GenerationRef) => announceEventBehindEnd(world.broker.main, ref, asSeq(900_000)),
   ],
 ])(
   "%s far off, which the log does not have, is told and forgotten, and its readers read on",
   async (_what, forge) => {
     await using world = await openWorld();
     using opened = openHub(world, { probeMs: 600_000 });
-    const onLate = (ref: GenerationRef, seq: number) => opened.hub.expect(ref, seq);
+    const onLate = (ref: GenerationRef, seq: number) => opened.hub.expect(ref, asSeq(seq));
     const late = subscribeEventsBehindEnds(world.broker.main, {
       onLate,
       onError: (error) => world.errors.push(error),
@@ -112,7 +114,7 @@ test.each([
     await appendOne(appender, delta("on"));
     await eventually(() => expect(cache.hasGap).toBe(false));
     await appendOne(appender, completed());
-    const stored = await world.log.leader.readTail(ref, 0);
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));
     expect([cache.failure, world.errors]).toMatchObject([undefined, [{ code: "broker_unavailable" }]]);
     late.unsubscribe();

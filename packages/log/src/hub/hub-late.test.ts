@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import { redacted } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { LogReader } from "../read/log-reader.ts";
@@ -29,7 +30,7 @@ test("a late event that is announced while a lagging replica is read for a new c
   };
   using opened = openHub(world, { reader: { ...world.log.reader, readLog }, probeMs: 600_000 });
   const opening = opened.hub.open(ref);
-  opened.hub.expect(ref, 4);
+  opened.hub.expect(ref, asSeq(4));
   announced.resolve();
   const cache = await opening;
   await eventually(() => expect(cache.lastSeq).toBe(4));

@@ -4,6 +4,8 @@ import {
   type GenerationRef,
   logSubject,
   type Verdict,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -34,13 +36,15 @@ async function begin(
 async function store({ log }: World, ref: GenerationRef, said: Verdict): Promise<void> {
   const stored = await log.verdicts.readVerdict(ref);
   const expectedLast = stored?.streamSeq ?? 0;
-  expect(await storeVerdict(log.publish, ref, said, { expectedLast })).toMatchObject({ kind: "stored" });
+  expect(
+    await storeVerdict(log.publish, ref, said, { expectedLast: asStreamSeq(expectedLast) }),
+  ).toMatchObject({ kind: "stored" });
 }
 
 /** Appends behind an end, where no worker's appender goes. */
 async function annotate({ log }: World, ref: GenerationRef, seq: number, draft: ReturnType<typeof redacted>) {
   const expectedLast = (await log.leader.readLast(ref))!.streamSeq;
-  const outcome = await log.publish(logSubject(ref), encodeEvent(seq, draft), { expectedLast });
+  const outcome = await log.publish(logSubject(ref), encodeEvent(asSeq(seq), draft), { expectedLast });
   expect(outcome.kind).toBe("stored");
 }
 
@@ -179,7 +183,7 @@ test("text that is withdrawn from a log which this node has stopped following is
   const cache = await opened.hub.open(ref);
   expect([shownText(cache), cache.isOver]).toEqual(["ab", true]);
   await annotate(world, ref, 4, redacted(1, 2, "***"));
-  opened.hub.expect(ref, 4);
+  opened.hub.expect(ref, asSeq(4));
   await eventually(() => expect(shownText(cache)).toBe("***"));
   expect(await opened.hub.open(ref)).toBe(cache);
 });

@@ -1,3 +1,4 @@
+import type { Seq } from "@reprise/protocol";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Framing } from "./cache/frame-buffer.ts";
 import type { ModerationLag } from "../moderation/moderation-lead.ts";
@@ -24,7 +25,7 @@ export interface HubOptions {
    * in the log, unless a verdict comes after all. Called for all generations at once when moderation is away, and again, with longer and
    * longer pauses, while it rejects. Default: nothing is done.
    */
-  onModerationTimeout?: (cache: GenerationCache, judged: number) => Promise<void>;
+  onModerationTimeout?: (cache: GenerationCache, judged: Seq) => Promise<void>;
   /** Called with how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */
   onLag?: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;

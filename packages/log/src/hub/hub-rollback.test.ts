@@ -1,4 +1,11 @@
-import { type EventDraft, type GenerationRef, liveSubject, peekSeq } from "@reprise/protocol";
+import {
+  type EventDraft,
+  type GenerationRef,
+  liveSubject,
+  peekSeq,
+  asStreamSeq,
+  asSeq,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Appender } from "../append/appender.ts";
 import { headOf } from "../append/log-head.ts";
@@ -42,7 +49,7 @@ function takeUp(world: Pick<World, "log">, ref: GenerationRef): Promise<Appender
 }
 
 async function stored(world: Pick<World, "log">, ref: GenerationRef): Promise<Uint8Array[]> {
-  return (await world.log.leader.readTail(ref, 0)).map(({ payload }) => payload);
+  return (await world.log.leader.readTail(ref, asStreamSeq(0))).map(({ payload }) => payload);
 }
 
 /** A generation that a reader follows, with events that the broker is about to lose. */
@@ -98,8 +105,8 @@ test.each([1, 4, 5, 20])(
     await appendOne(other, completed());
     const frames = (await follow(again)).replaceAll(/^2-/gm, "1-");
     expect(frames).toBe(framesOf(await stored(direct, ref)));
-    expect(again.hasLost({ attempt: 1, seq: 8 })).toBe(true);
-    expect(again.hasLost({ attempt: 1, seq: 3 })).toBe(false);
+    expect(again.hasLost({ attempt: 1, seq: asSeq(8) })).toBe(true);
+    expect(again.hasLost({ attempt: 1, seq: asSeq(3) })).toBe(false);
   },
 );
 
@@ -159,7 +166,7 @@ test("a replica that lags behind a reader is no loss", async () => {
     return lag-- > 0 ? events.slice(0, -2) : events;
   };
   const readLast: typeof reader.readLast = async (ref) =>
-    lag-- > 0 ? (await reader.readTail(ref, 0)).at(-3) : reader.readLast(ref);
+    lag-- > 0 ? (await reader.readTail(ref, asStreamSeq(0))).at(-3) : reader.readLast(ref);
   using opened = openHub(world, { reader: { ...reader, readTail, readLast }, leader });
   const ref = newRef();
   const writer = await begin(world, ref);

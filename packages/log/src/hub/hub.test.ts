@@ -1,4 +1,4 @@
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationRef, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { eventually } from "../testing/eventually.ts";
 import { follow, framesOf } from "../testing/follow.ts";
@@ -6,7 +6,7 @@ import { openHub } from "../testing/open-hub.ts";
 import { appendOne, completed, delta, newRef, openWorld, type World, writeLog } from "../testing/world.ts";
 
 async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   return framesOf(stored.map(({ payload }) => payload)).replaceAll(/^1-/gm, "0-");
 }
 

@@ -1,4 +1,13 @@
-import { type GenerationRef, logSubject, peekSeq, RepriseError, toRepriseError } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  logSubject,
+  peekSeq,
+  RepriseError,
+  toRepriseError,
+  type Seq,
+  type StreamSeq,
+  NO_SEQ,
+} from "@reprise/protocol";
 import { watchConnection } from "../nats/watch-connection.ts";
 import { Semaphore } from "@reprise/async";
 import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
@@ -91,7 +100,7 @@ export class Hub {
       const latest = Date.now() + MAX_TURN_MS;
       const load = () => this.#load(ref, latest, begun);
       const entry = this.#loads.run(load).finally(() => this.#opening.delete(key));
-      opening = { entry, expectedSeq: -1 };
+      opening = { entry, expectedSeq: NO_SEQ };
       this.#opening.set(key, opening);
     }
     return (await opening.entry).cache;
@@ -113,7 +122,10 @@ export class Hub {
 
   /** Reads the log until the cache has what is stored now. What a replica that lags does not know yet may still be missing. */
   async refresh(cache: GenerationCache): Promise<void> {
-    const events = await this.#options.reader.readTail(cache.ref, cache.lastKnownStreamSeq - 1);
+    const events = await this.#options.reader.readTail(
+      cache.ref,
+      (cache.lastKnownStreamSeq - 1) as StreamSeq,
+    );
     // An event that is known comes first again, unless the log has become another one.
     if (events[0] && events[0].streamSeq !== cache.lastKnownStreamSeq) cache.doubt();
     cache.acceptStored(events);
@@ -126,7 +138,9 @@ export class Hub {
    * @throws RepriseError `broker_unavailable`
    */
   async refreshFromLeader(cache: GenerationCache): Promise<void> {
-    cache.acceptStored(await this.#options.leader.readTail(cache.ref, cache.lastKnownStreamSeq - 1));
+    cache.acceptStored(
+      await this.#options.leader.readTail(cache.ref, (cache.lastKnownStreamSeq - 1) as StreamSeq),
+    );
     this.#changes.add(cache);
   }
 
@@ -134,7 +148,7 @@ export class Hub {
    * Events that are no longer in memory, from `fromSeq` on: one small batch, read from the log.
    * @throws RepriseError `cursor_expired` when the log no longer keeps them, `broker_unavailable`
    */
-  readHistory(cache: GenerationCache, fromSeq: number): Promise<Uint8Array[]> {
+  readHistory(cache: GenerationCache, fromSeq: Seq): Promise<Uint8Array[]> {
     return readHistory(this.#options, cache, fromSeq);
   }
 
@@ -148,7 +162,7 @@ export class Hub {
   }
 
   /** Reads on in a log that this node may not follow any more, because it has ended: it goes on up to an event. */
-  expect(ref: GenerationRef, seq: number): void {
+  expect(ref: GenerationRef, seq: Seq): void {
     const key = logSubject(ref);
     const opening = this.#opening.get(key);
     // The replica that its log is read from may lag.
@@ -157,7 +171,7 @@ export class Hub {
     if (entry) this.#expect(entry, seq);
   }
 
-  #expect(entry: ServedGeneration, seq: number): void {
+  #expect(entry: ServedGeneration, seq: Seq): void {
     entry.cache.expect(seq);
     if (entry.cache.hasGap) this.#repair(entry);
   }
@@ -237,7 +251,7 @@ export class Hub {
     if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(Date.now());
   }
 
-  #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => number): void {
+  #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => StreamSeq): void {
     const judgement = entry.cache.acceptLive(payload, sequence);
     if (judgement === "next") this.#changes.add(entry.cache);
     else if (judgement === "gap") this.#repair(entry);
@@ -291,7 +305,7 @@ export class Hub {
     pace.probed(now);
     try {
       const last = await this.#options.reader.readLast(cache.ref);
-      const seq = last ? peekSeq(last.payload) : -1;
+      const seq = last ? peekSeq(last.payload) : NO_SEQ;
       if (seq > cache.lastSeq) this.#repair(entry);
       else if (seq < cache.lastSeq || !cache.isKnown(last!.payload)) this.#doubt(entry);
     } catch (thrown) {

@@ -1,5 +1,5 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { generationNotFound, type GenerationRef } from "@reprise/protocol";
+import { generationNotFound, type GenerationRef, type StreamSeq } from "@reprise/protocol";
 import { flushConnection } from "../nats/connection.ts";
 import type { Framing } from "./cache/frame-buffer.ts";
 import { type LiveFeedOptions, subscribeLive } from "../read/live-feed.ts";
@@ -45,7 +45,7 @@ export function bufferLiveFeed(
   { connection, onError }: Pick<OpenCacheOptions, "connection" | "onError">,
   ref: GenerationRef,
 ): BufferedFeed {
-  const early: [payload: Uint8Array, sequence: () => number][] = [];
+  const early: [payload: Uint8Array, sequence: () => StreamSeq][] = [];
   let bytes = 0;
   let missed = false;
   let kept = false;

@@ -1,9 +1,10 @@
+import { asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
 
 /** How often a generation is probed while its events come with these gaps, with a check every 500 ms. */
 function probesDuring(gapsMs: readonly number[]): number {
-  const pace = new ProbeSchedule(1_500, 0, 0);
+  const pace = new ProbeSchedule(1_500, asSeq(0), 0);
   let now = 0;
   let probes = 0;
   gapsMs.forEach((gap, i) => {
@@ -14,7 +15,7 @@ function probesDuring(gapsMs: readonly number[]): number {
       probes++;
     }
     now = next;
-    pace.observe(i + 1, now);
+    pace.observe(asSeq(i + 1), now);
   });
   return probes;
 }
@@ -27,37 +28,37 @@ describe("the pace of probes", () => {
   });
 
   test("a fast generation that falls silent is probed after the least wait", () => {
-    const pace = new ProbeSchedule(1_500, 0, 0);
-    for (let i = 1; i <= 50; i++) pace.observe(i, i * 20);
+    const pace = new ProbeSchedule(1_500, asSeq(0), 0);
+    for (let i = 1; i <= 50; i++) pace.observe(asSeq(i), i * 20);
     expect(pace.dueAt).toBe(50 * 20 + 1_500);
   });
 
   test("a probe waits 10 s at most, however slow the generation is and however often it was asked about", () => {
-    const pace = new ProbeSchedule(1_500, 0, 0);
-    pace.observe(1, 60_000);
+    const pace = new ProbeSchedule(1_500, asSeq(0), 0);
+    pace.observe(asSeq(1), 60_000);
     expect(pace.dueAt).toBe(70_000);
     pace.probed(70_000);
     expect(pace.dueAt).toBe(80_000);
   });
 
   test("each probe without news doubles the wait, and an event begins anew", () => {
-    const pace = new ProbeSchedule(1_500, 0, 0);
+    const pace = new ProbeSchedule(1_500, asSeq(0), 0);
     const waits = Array.from({ length: 5 }, () => {
       const now = pace.dueAt;
       pace.probed(now);
       return pace.dueAt - now;
     });
     expect(waits).toEqual([3_000, 6_000, 10_000, 10_000, 10_000]);
-    const fast = new ProbeSchedule(1_500, 0, 0);
-    fast.observe(1, 10);
+    const fast = new ProbeSchedule(1_500, asSeq(0), 0);
+    fast.observe(asSeq(1), 10);
     fast.probed(15);
-    fast.observe(2, 20);
+    fast.observe(asSeq(2), 20);
     expect(fast.dueAt).toBe(1_520);
   });
 
   test("reading the log without finding anything new is no event", () => {
-    const pace = new ProbeSchedule(1_500, 7, 0);
-    pace.observe(7, 1_000);
+    const pace = new ProbeSchedule(1_500, asSeq(7), 0);
+    pace.observe(asSeq(7), 1_000);
     expect(pace.dueAt).toBe(1_500);
   });
 });
@@ -76,7 +77,9 @@ describe("the budget of probes", () => {
   });
 
   test("every generation has a turn in the end", () => {
-    const generations = Array.from({ length: 1_000 }, () => ({ pace: new ProbeSchedule(1_500, 0, 0) }));
+    const generations = Array.from({ length: 1_000 }, () => ({
+      pace: new ProbeSchedule(1_500, asSeq(0), 0),
+    }));
     const asked = new Set<object>();
     for (let now = 0; now <= 8_000; now += 500) {
       for (const generation of dueForProbe(generations, now, 500)) {

@@ -1,3 +1,5 @@
+import type { Seq } from "@reprise/protocol";
+
 /** With so many events' time without one, the next is late enough to ask for it. */
 const GAPS = 3;
 const MAX_WAIT_MS = 10_000;
@@ -12,14 +14,14 @@ const WEIGHT = 0.25;
  */
 export class ProbeSchedule {
   readonly #leastMs: number;
-  #lastSeq: number;
+  #lastSeq: Seq;
   #progressAt: number;
   /** A moving average; undefined until there are two events to lie between. */
   #gapMs: number | undefined;
   #waitMs: number;
   #dueAt: number;
 
-  constructor(leastMs: number, lastSeq: number, now: number) {
+  constructor(leastMs: number, lastSeq: Seq, now: number) {
     this.#leastMs = leastMs;
     this.#lastSeq = lastSeq;
     this.#progressAt = now;
@@ -32,7 +34,7 @@ export class ProbeSchedule {
   }
 
   /** Tells how far the generation has come; without a new event nothing changes. */
-  observe(lastSeq: number, now: number): void {
+  observe(lastSeq: Seq, now: number): void {
     if (lastSeq === this.#lastSeq) return;
     const gap = Math.min(MAX_WAIT_MS, now - this.#progressAt);
     this.#gapMs = this.#gapMs === undefined ? gap : this.#gapMs + (gap - this.#gapMs) * WEIGHT;

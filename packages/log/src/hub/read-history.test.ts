@@ -1,4 +1,4 @@
-import { encodeEvent, RepriseError } from "@reprise/protocol";
+import { encodeEvent, RepriseError, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../read/stored-event.ts";
 import { readHistory } from "./read-history.ts";
@@ -8,11 +8,11 @@ import { GenerationCache } from "./cache/generation-cache.ts";
 
 const REF = newRef();
 const LOG: StoredEvent[] = [requested(REF), started(), ...Array.from({ length: 8 }, () => delta("x"))].map(
-  (draft, seq) => ({ payload: encodeEvent(seq, draft), streamSeq: seq + 1, writer: "w" }),
+  (draft, seq) => ({ payload: encodeEvent(asSeq(seq), draft), streamSeq: asStreamSeq(seq + 1), writer: "w" }),
 );
 const TAIL = new GenerationCache(REF, plainFraming, {
   events: LOG.map(({ payload }) => payload),
-  streamSeq: 10,
+  streamSeq: asStreamSeq(10),
 });
 
 /** Reads with a replica and a leader that have these events of the log, the replica's in batches of two. */
@@ -31,7 +31,7 @@ function readWith(replica: readonly StoredEvent[], leader: readonly StoredEvent[
         Promise.resolve(after(leader, streamSeq).slice(0, most)),
     },
   };
-  return readHistory(sources, TAIL, fromSeq);
+  return readHistory(sources, TAIL, asSeq(fromSeq));
 }
 
 test("events that the cache has let go of come from the log, from the one that is wanted on", async () => {

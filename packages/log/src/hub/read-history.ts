@@ -1,4 +1,4 @@
-import { peekSeq, RepriseError } from "@reprise/protocol";
+import { peekSeq, RepriseError, type Seq } from "@reprise/protocol";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import { isEventAt } from "../read/is-event.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
@@ -18,7 +18,7 @@ interface Sources {
 export async function readHistory(
   { reader, leader }: Sources,
   cache: GenerationCache,
-  fromSeq: number,
+  fromSeq: Seq,
 ): Promise<Uint8Array[]> {
   for (let after = cache.streamSeqBefore(fromSeq); ;) {
     const { events, more } = await reader.readBatch(cache.ref, after);
@@ -27,7 +27,8 @@ export async function readHistory(
       if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
       // Erased, for one, while it was read.
       if (cache.failure) throw cache.failure;
-      if (wanted.some(({ payload }, i) => !isEventAt(fromSeq + i, payload))) throw HUB_FAILURE.malformed;
+      if (wanted.some(({ payload }, i) => !isEventAt((fromSeq + i) as Seq, payload)))
+        throw HUB_FAILURE.malformed;
       return cache.show(wanted.map(({ payload }) => payload));
     }
     after = events.at(-1)?.streamSeq ?? after;

@@ -1,3 +1,4 @@
+import type { Seq } from "@reprise/protocol";
 import type { Subscription } from "@nats-io/transport-node";
 import type { ProbeSchedule } from "./probe-schedule.ts";
 import type { TtlCheck } from "./ttl-check.ts";
@@ -23,6 +24,6 @@ export interface ServedGeneration {
 /** A cache that is being opened. */
 export interface OpeningTail {
   readonly entry: Promise<ServedGeneration>;
-  /** The newest event that its log is known to have; -1 while nothing is known of it. */
-  expectedSeq: number;
+  /** The newest event that its log is known to have; `NO_SEQ` while nothing is known of it. */
+  expectedSeq: Seq;
 }

@@ -1,4 +1,4 @@
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createRef, delta, requested, started } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LeaderReader } from "../read/leader-reader.ts";
@@ -9,8 +9,8 @@ import { verifyCache } from "./verify-cache.ts";
 
 const REF = createRef();
 const LOG = [requested(REF), started(), delta("a"), delta("b")].map((draft, seq): StoredEvent => ({
-  payload: encodeEvent(seq, draft),
-  streamSeq: seq + 1,
+  payload: encodeEvent(asSeq(seq), draft),
+  streamSeq: asStreamSeq(seq + 1),
   writer: "w",
 }));
 const LOST = LOG.slice(0, 2);
@@ -22,7 +22,7 @@ afterEach(() => vi.useRealTimers());
 function doubtedTail(): GenerationCache {
   const cache = new GenerationCache(REF, plainFraming, {
     events: LOG.map(({ payload }) => payload),
-    streamSeq: LOG.length,
+    streamSeq: asStreamSeq(LOG.length),
   });
   cache.doubt();
   return cache;

@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import type { RepriseError } from "@reprise/protocol";
+import type { RepriseError, StreamSeq } from "@reprise/protocol";
 import { HUB_FAILURE } from "./hub-failure.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import { RECHECK_MS } from "../append/rollback.ts";
@@ -17,7 +17,7 @@ export async function verifyCache(
 ): Promise<RepriseError | undefined> {
   for (let opinions = 0; opinions < 2; opinions++) {
     if (opinions > 0) await pause(RECHECK_MS);
-    cache.acceptStored(await leader.readTail(cache.ref, cache.lastKnownStreamSeq - 1));
+    cache.acceptStored(await leader.readTail(cache.ref, (cache.lastKnownStreamSeq - 1) as StreamSeq));
     if (!cache.isDoubted) return undefined;
   }
   // An empty log may be lost or expired, which cannot be told apart here; the next reader gets what is known of it.

@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import { type GenerationRef, jobSubject, RepriseError } from "@reprise/protocol";
+import { type GenerationRef, jobSubject, RepriseError, STREAM_START } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 
 export interface EnqueueOptions {
@@ -26,7 +26,7 @@ export async function enqueueJob(
   const tryOnce = async (attempts: number) => {
     const outcome = await publish(jobSubject(model, ref), payload, {
       messageId: ref.generation,
-      expectedLast: 0,
+      expectedLast: STREAM_START,
     });
     if (outcome.kind === "unavailable") return undefined;
     const wasThere = outcome.kind === "conflict" || outcome.duplicate;

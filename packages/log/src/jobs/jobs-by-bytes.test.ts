@@ -1,4 +1,4 @@
-import { encodeEvent, type EventDraft } from "@reprise/protocol";
+import { encodeEvent, type EventDraft, asSeq } from "@reprise/protocol";
 import { afterEach, expect, test, vi } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
 import { JobMemory } from "./job-memory.ts";
@@ -14,7 +14,7 @@ afterEach(() => void vi.restoreAllMocks());
 async function queueLarge(world: World, model: string): Promise<void> {
   const ref = newRef();
   const draft = { ...requested(ref), request: { model, input: "x".repeat(MIB) } } as EventDraft;
-  await enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(0, draft) });
+  await enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(asSeq(0), draft) });
 }
 
 test("memory that a job of one model gives back is asked for by the other models at once", async () => {

@@ -1,6 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { encodeEvent, jobQueue, JOBS_STREAM } from "@reprise/protocol";
+import { encodeEvent, jobQueue, JOBS_STREAM, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
 import { type Job, pullJobs } from "./pull-jobs.ts";
@@ -37,7 +37,7 @@ test("pull requests that the broker has lost are renewed within seconds, not whe
     onError: (error) => world.errors.push(error),
   });
   const ref = newRef();
-  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(0, requested(ref)) });
+  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(asSeq(0), requested(ref)) });
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));
   await puller.idle();
   puller.stop();
@@ -80,7 +80,7 @@ test("a queue whose consumer the broker has lost is opened again, and its jobs c
   const { consumer } = jobQueue("m");
   await (await jetstreamManager(main)).consumers.delete(JOBS_STREAM, consumer);
   const ref = newRef();
-  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(0, requested(ref)) });
+  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(asSeq(0), requested(ref)) });
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));
   await puller.idle();
   puller.stop();

@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { encodeEvent, type GenerationRef, JOBS_STREAM } from "@reprise/protocol";
+import { encodeEvent, type GenerationRef, JOBS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Broker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
@@ -20,7 +20,9 @@ type Named = Pick<OpenJob, "ref" | "model">;
 async function enqueue(world: World, count: number, model = "org/model-1.5"): Promise<Named[]> {
   const jobs = Array.from({ length: count }, () => ({ model, ref: newRef() }));
   await Promise.all(
-    jobs.map((job) => enqueueJob(world.log.publish, { ...job, payload: encodeEvent(0, requested(job.ref)) })),
+    jobs.map((job) =>
+      enqueueJob(world.log.publish, { ...job, payload: encodeEvent(asSeq(0), requested(job.ref)) }),
+    ),
   );
   return jobs;
 }
@@ -29,7 +31,7 @@ async function enqueue(world: World, count: number, model = "org/model-1.5"): Pr
 async function walk({ main }: Broker): Promise<QueuedJob[]> {
   const jobs: QueuedJob[] = [];
   for (let after = 0, more = true; more;) {
-    const part = await readJobsAfter(main, after);
+    const part = await readJobsAfter(main, asStreamSeq(after));
     jobs.push(...part.jobs);
     ({ more, streamSeq: after } = part);
   }
@@ -62,7 +64,7 @@ test("a walk goes in small batches, on from where the last one ended, and finds 
   await using world = await openWorld();
   const { main } = world.broker;
   const first = await enqueue(world, 300);
-  const begin = await readJobsAfter(main, 0);
+  const begin = await readJobsAfter(main, asStreamSeq(0));
   expect(begin.more).toBe(true);
   expect(begin.jobs.length).toBeLessThan(300);
   const next = await readJobsAfter(main, begin.streamSeq);
@@ -78,9 +80,9 @@ test("a walk goes in small batches, on from where the last one ended, and finds 
 test("an empty queue has nothing to meet, and what is no job is passed over", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
-  expect(await readJobsAfter(main, 0)).toEqual({ jobs: [], streamSeq: 0, more: false });
+  expect(await readJobsAfter(main, asStreamSeq(0))).toEqual({ jobs: [], streamSeq: 0, more: false });
   await world.log.publish("job.a.not.a-job", Buffer.from("{}"), {});
-  expect(await readJobsAfter(main, 0)).toEqual({ jobs: [], streamSeq: 1, more: false });
+  expect(await readJobsAfter(main, asStreamSeq(0))).toEqual({ jobs: [], streamSeq: 1, more: false });
 });
 
 test("a job is met and read with the time at which it was queued, by the clock that the queue's end tells", async () => {
@@ -90,7 +92,7 @@ test("a job is met and read with the time at which it was queued, by the clock t
   const [job] = await enqueue(world, 1);
   const read = await readJob(main, job!);
   const after = await readQueueEnd(main);
-  expect(read).toMatchObject({ ...job, payload: Buffer.from(encodeEvent(0, requested(job!.ref))) });
+  expect(read).toMatchObject({ ...job, payload: Buffer.from(encodeEvent(asSeq(0), requested(job!.ref))) });
   expect(read!.queuedAtMs).toBeGreaterThanOrEqual(before.brokerTimeMs);
   expect(read!.queuedAtMs).toBeLessThanOrEqual(after.brokerTimeMs);
   const [met] = await walk(world.broker);
@@ -146,6 +148,6 @@ test("without a broker the queue can't be read, and the caller is told", async (
   const unavailable = { code: "broker_unavailable" };
   await Promise.all([
     expect(readQueueEnd(world.broker.main)).rejects.toMatchObject(unavailable),
-    expect(readJobsAfter(world.broker.main, 0)).rejects.toMatchObject(unavailable),
+    expect(readJobsAfter(world.broker.main, asStreamSeq(0))).rejects.toMatchObject(unavailable),
   ]);
 });

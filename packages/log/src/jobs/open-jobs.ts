@@ -5,6 +5,9 @@ import {
   JOBS_STREAM,
   JOBS_SUBJECTS,
   parseJobSubject,
+  type StreamSeq,
+  STREAM_START,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { deleteMessage, getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts";
@@ -19,7 +22,7 @@ import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/st
 export interface OpenJob {
   readonly ref: GenerationRef;
   readonly model: string;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
 }
 
 /** A job as it lies in the queue. */
@@ -34,14 +37,14 @@ export interface QueueEnd {
   /** The broker's clock: what its time stamps are to be compared with. Milliseconds since 1970. */
   readonly brokerTimeMs: number;
   /** Where the newest job was stored. */
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
 }
 
 export interface QueuePart {
   /** The next jobs, oldest first. */
   readonly jobs: QueuedJob[];
   /** Where to walk on from. */
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** Whether there were more when the answer was made. */
   readonly more: boolean;
 }
@@ -51,7 +54,7 @@ const BATCH = { subject: JOBS_SUBJECTS, maxMessages: 128, maxBytes: 512 * 1_024 
 /** @throws RepriseError `broker_unavailable` */
 export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd> {
   const { ts, state } = await getStreamInfo(connection, JOBS_STREAM);
-  return { brokerTimeMs: Date.parse(ts), streamSeq: state.last_seq };
+  return { brokerTimeMs: Date.parse(ts), streamSeq: asStreamSeq(state.last_seq) };
 }
 
 /**
@@ -59,7 +62,10 @@ export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd
  * missing; the next call finds them. What lies in the queue under a subject that is no job's is passed over.
  * @throws RepriseError `broker_unavailable`
  */
-export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: number): Promise<QueuePart> {
+export async function readJobsAfter(
+  connection: NatsConnection,
+  afterStreamSeq: StreamSeq,
+): Promise<QueuePart> {
   const { messages, more } = await readStreamBatch(connection, JOBS_STREAM, { ...BATCH, afterStreamSeq });
   const jobs = messages.map(toQueuedJob).filter((job) => job !== undefined);
   return { jobs, streamSeq: messages.at(-1)?.streamSeq ?? afterStreamSeq, more };
@@ -71,7 +77,10 @@ export async function readJobsAfter(connection: NatsConnection, afterStreamSeq: 
  * @throws RepriseError `broker_unavailable`
  */
 export async function* readAllJobs(connection: NatsConnection): AsyncGenerator<QueuedJob> {
-  for await (const message of readAllMessages(connection, JOBS_STREAM, { ...BATCH, afterStreamSeq: 0 })) {
+  for await (const message of readAllMessages(connection, JOBS_STREAM, {
+    ...BATCH,
+    afterStreamSeq: STREAM_START,
+  })) {
     const job = toQueuedJob(message);
     if (job) yield job;
   }

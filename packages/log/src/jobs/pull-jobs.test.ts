@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { encodeEvent, jobQueue, JOBS_STREAM } from "@reprise/protocol";
+import { encodeEvent, jobQueue, JOBS_STREAM, asSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
@@ -13,7 +13,9 @@ const MODEL = "org/model-1.5";
 async function enqueue(world: World, count: number, model = MODEL): Promise<string[]> {
   const refs = Array.from({ length: count }, () => newRef());
   await Promise.all(
-    refs.map((ref) => enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(0, requested(ref)) })),
+    refs.map((ref) =>
+      enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(asSeq(0), requested(ref)) }),
+    ),
   );
   return refs.map(({ generation }) => generation);
 }
@@ -45,7 +47,7 @@ test("a job is handed out as it was queued, and is gone once it is done", async 
   await using world = await openWorld();
   using worker = await work(world, { run: (job) => job.ack() });
   const ref = newRef("acme");
-  const payload = encodeEvent(0, requested(ref));
+  const payload = encodeEvent(asSeq(0), requested(ref));
   expect(await enqueueJob(world.log.publish, { model: MODEL, ref, payload })).toEqual({ duplicate: false });
   await eventually(() => expect(worker.jobs).toHaveLength(1));
   expect(worker.jobs[0]).toMatchObject({ ref, model: MODEL, payload });
@@ -56,7 +58,7 @@ test("a job is handed out as it was queued, and is gone once it is done", async 
 test("a generation that is queued twice is one job", async () => {
   await using world = await openWorld();
   const ref = newRef();
-  const job = { model: MODEL, ref, payload: encodeEvent(0, requested(ref)) };
+  const job = { model: MODEL, ref, payload: encodeEvent(asSeq(0), requested(ref)) };
   const answers = [await enqueueJob(world.log.publish, job), await enqueueJob(world.log.publish, job)];
   expect(answers).toEqual([{ duplicate: false }, { duplicate: true }]);
   expect(await queuedJobs(world)).toBe(1);
@@ -326,7 +328,7 @@ test("a queue's ack wait is that of the worker that pulled last", async () => {
 test("a job that still waits is not queued twice, whenever the second try comes", async () => {
   await using world = await openWorld();
   const ref = newRef();
-  const job = { model: MODEL, ref, payload: encodeEvent(0, requested(ref)) };
+  const job = { model: MODEL, ref, payload: encodeEvent(asSeq(0), requested(ref)) };
   // Without message ids, as if the duplicate window had passed.
   const publish: Publish = (subject, payload, { messageId: _forgotten, ...options }) =>
     world.log.publish(subject, payload, options);
@@ -340,7 +342,7 @@ test("queueing a job rides out a broker that is away for a while", async () => {
   let tries = 0;
   const publish: Publish = async (...call) =>
     ++tries < 4 ? { kind: "unavailable", reason: "no_responders" } : world.log.publish(...call);
-  await enqueueJob(publish, { model: MODEL, ref, payload: encodeEvent(0, requested(ref)) });
+  await enqueueJob(publish, { model: MODEL, ref, payload: encodeEvent(asSeq(0), requested(ref)) });
   expect(tries).toBe(4);
 });
 
@@ -348,7 +350,7 @@ test("without a broker a job is not queued, and the caller is told", async () =>
   await using world = await openWorld();
   await world.server.stop();
   const ref = newRef();
-  const job = { model: MODEL, ref, payload: encodeEvent(0, requested(ref)), budgetMs: 200 };
+  const job = { model: MODEL, ref, payload: encodeEvent(asSeq(0), requested(ref)), budgetMs: 200 };
   await expect(enqueueJob(world.log.publish, job)).rejects.toMatchObject({
     code: "broker_unavailable",
     retryable: true,

@@ -1,4 +1,11 @@
-import { leaseSubject, leaseSubjects, LEASES_STREAM, memberSubject } from "@reprise/protocol";
+import {
+  leaseSubject,
+  leaseSubjects,
+  LEASES_STREAM,
+  memberSubject,
+  type StreamSeq,
+  STREAM_START,
+} from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { readStreamMessages } from "../nats/stream-messages.ts";
 import { type LeaseRecord, planLeases } from "./plan-leases.ts";
@@ -44,7 +51,7 @@ export function holdLeases(options: LeasesOptions): Leases {
   const forfeited = new Map<string, number>();
   let running: Promise<void> | undefined;
 
-  const say = (subject: string, word: object, expectedLast?: number) =>
+  const say = (subject: string, word: object, expectedLast?: StreamSeq) =>
     publish(
       subject,
       new TextEncoder().encode(JSON.stringify(word)),
@@ -52,7 +59,7 @@ export function holdLeases(options: LeasesOptions): Leases {
     );
   const read = async (): Promise<LeaseRecord[]> => {
     const places = await readStreamMessages(broker.reads, LEASES_STREAM, {
-      afterStreamSeq: 0,
+      afterStreamSeq: STREAM_START,
       maxMessages: MAX_WORDS,
       maxBytes: MAX_BYTES,
       subject: leaseSubjects(group),
@@ -64,7 +71,7 @@ export function holdLeases(options: LeasesOptions): Leases {
       holder: (JSON.parse(Buffer.from(payload).toString()) as { holder: string }).holder,
     }));
   };
-  const take = async (name: string, after: number) => {
+  const take = async (name: string, after: StreamSeq) => {
     const outcome = await say(leaseSubject(group, name), { holder }, after);
     return outcome.kind === "stored";
   };

@@ -1,4 +1,4 @@
-import { leaseSubject, memberSubject } from "@reprise/protocol";
+import { leaseSubject, memberSubject, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { type LeaseRecord, planLeases } from "./plan-leases.ts";
 
@@ -11,7 +11,7 @@ let streamSeq = 0;
 const member = (holder: string, ageS = 0): LeaseRecord => ({
   subject: memberSubject(group, holder),
   holder,
-  streamSeq: ++streamSeq,
+  streamSeq: asStreamSeq(++streamSeq),
   storedAtUs: NOW - ageS * SECOND,
 });
 const lease = (name: string, holder: string, ageS = 0): LeaseRecord => ({

@@ -1,17 +1,17 @@
-import { leaseSubject, memberSubject } from "@reprise/protocol";
+import { leaseSubject, memberSubject, type StreamSeq, STREAM_START } from "@reprise/protocol";
 
 /** The last record under one subject: a member, or the holder of a piece of work. An empty holder is none. */
 export interface LeaseRecord {
   readonly subject: string;
   readonly holder: string;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   readonly storedAtUs: number;
 }
 
-/** A piece of work, and the stream sequence of its last record, which the next one has to follow. 0 where there is none. */
+/** A piece of work, and the stream sequence of its last record, which the next one has to follow; `STREAM_START` where there is none. */
 export interface LeaseAction {
   readonly name: string;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
 }
 
 export interface LeasePlan {
@@ -46,7 +46,7 @@ export function planLeases({ words, names, holder, held, group }: LeaseState): L
   const lost: LeaseAction[] = [];
   for (const name of names) {
     const word = bySubject.get(leaseSubject(group, name));
-    const step = { name, streamSeq: word?.streamSeq ?? 0 };
+    const step = { name, streamSeq: word?.streamSeq ?? STREAM_START };
     const isMine = isLive(word) && word!.holder === holder;
     if (held.has(name) && (isMine || !isLive(word))) mine.push(step);
     else if (held.has(name)) lost.push(step);

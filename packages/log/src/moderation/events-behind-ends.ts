@@ -5,6 +5,8 @@ import {
   lateEventSubject,
   parseLateEventSubject,
   RepriseError,
+  type Seq,
+  asSeq,
 } from "@reprise/protocol";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
@@ -15,13 +17,13 @@ import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
  */
 
 /** Tells all nodes that a log goes on up to an event behind its end. The event is stored. */
-export function announceEventBehindEnd(connection: NatsConnection, ref: GenerationRef, seq: number): void {
+export function announceEventBehindEnd(connection: NatsConnection, ref: GenerationRef, seq: Seq): void {
   connection.publish(lateEventSubject(ref), `${seq}`);
 }
 
 export interface EventsBehindEndsOptions {
   /** Called for each announcement, inside the connection's read loop: it has to be short. */
-  onLate: (ref: GenerationRef, seq: number) => void;
+  onLate: (ref: GenerationRef, seq: Seq) => void;
   /** Called with what `onLate` throws, and for messages that are no announcement. */
   onError: (error: unknown) => void;
 }
@@ -39,7 +41,7 @@ export function subscribeEventsBehindEnds(
         "protocol_violation",
         `A late event has no seq: ${JSON.stringify(text.slice(0, 20))}.`,
       );
-    onLate(ref, Number(text));
+    onLate(ref, asSeq(Number(text)));
   };
   return subscribeGuarded(connection, LATE_EVENT_SUBJECTS, { onMessage, onError });
 }

@@ -1,3 +1,5 @@
+import { type Seq, REQUEST_SEQ, plus } from "@reprise/protocol";
+
 /** How far readers were ahead of moderation when it caught up with them. */
 export interface ModerationLag {
   /** For how long the oldest text that was judged now had been there. */
@@ -17,13 +19,13 @@ export class ModerationLead {
   /** Of the events from `#firstSeq` on: how long all text up to each is, and when it came. NaN: it has no text, or its arrival was not observed. */
   #ends: number[] = [];
   #cameAt: number[] = [];
-  #firstSeq = 0;
+  #firstSeq: Seq = REQUEST_SEQ;
   /** How long the text before them is. */
   #before = 0;
-  #judged = 0;
-  #shown = 0;
+  #judged: Seq = REQUEST_SEQ;
+  #shown: Seq = REQUEST_SEQ;
   /** The furthest that any verdict has judged, of this log or one that the store has lost. */
-  #measured = 0;
+  #measured: Seq = REQUEST_SEQ;
 
   /** @param most in UTF-16 code units, as everything here that counts characters; infinite where there is no limit */
   constructor(most: number) {
@@ -31,7 +33,7 @@ export class ModerationLead {
   }
 
   /** Takes the next event. Events that are left out have no text. */
-  took(seq: number, textLength: number, cameAt: number): void {
+  took(seq: Seq, textLength: number, cameAt: number): void {
     while (this.#lastSeq < seq - 1) this.#push(0, Number.NaN);
     this.#push(textLength, textLength > 0 ? cameAt : Number.NaN);
     this.#show();
@@ -42,7 +44,7 @@ export class ModerationLead {
    * @param shownSeq up to where readers could see by now
    * @returns undefined where no text is judged that was not before
    */
-  judged(seq: number, now: number, shownSeq: number): ModerationLag | undefined {
+  judged(seq: Seq, now: number, shownSeq: Seq): ModerationLag | undefined {
     const lag = this.#lag(seq, now, shownSeq);
     this.#measured = Math.max(this.#measured, seq);
     this.#judged = Math.max(this.#judged, seq);
@@ -52,20 +54,20 @@ export class ModerationLead {
   }
 
   /** What was judged was another log from an event on. What was shown of that stays shown. */
-  forget(judged: number): void {
+  forget(judged: Seq): void {
     this.#judged = Math.min(this.#judged, judged);
   }
 
   /** The last event that may be shown. */
-  shownSeq(lastSeq: number): number {
+  shownSeq(lastSeq: Seq): Seq {
     return this.#shown < this.#lastSeq ? Math.min(this.#shown, lastSeq) : lastSeq;
   }
 
-  get #lastSeq(): number {
-    return this.#firstSeq + this.#ends.length - 1;
+  get #lastSeq(): Seq {
+    return plus(this.#firstSeq, this.#ends.length - 1);
   }
 
-  #lag(seq: number, now: number, shownSeq: number): ModerationLag | undefined {
+  #lag(seq: Seq, now: number, shownSeq: Seq): ModerationLag | undefined {
     const [from, to] = [this.#measured + 1, Math.min(seq, this.#lastSeq)];
     for (let at = from; at <= to; at++) {
       const cameAt = this.#cameAt[at - this.#firstSeq] ?? Number.NaN;
@@ -84,11 +86,11 @@ export class ModerationLead {
   #show(): void {
     const most = this.#endOf(this.#judged) + this.#most;
     this.#shown = Math.max(this.#shown, Math.min(this.#judged, this.#lastSeq));
-    while (this.#shown < this.#lastSeq && this.#endOf(this.#shown + 1) <= most) this.#shown++;
+    while (this.#shown < this.#lastSeq && this.#endOf(plus(this.#shown, 1)) <= most) this.#shown++;
   }
 
   /** How long the text up to an event is. */
-  #endOf(seq: number): number {
+  #endOf(seq: Seq): number {
     const index = Math.min(seq, this.#lastSeq) - this.#firstSeq;
     return index < 0 ? this.#before : this.#ends[index]!;
   }
@@ -99,6 +101,6 @@ export class ModerationLead {
     this.#before = this.#ends[done - 1]!;
     this.#ends = this.#ends.slice(done);
     this.#cameAt = this.#cameAt.slice(done);
-    this.#firstSeq += done;
+    this.#firstSeq = plus(this.#firstSeq, done);
   }
 }

@@ -1,3 +1,5 @@
+import type { Seq } from "@reprise/protocol";
+
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
 
@@ -19,7 +21,7 @@ export class ModerationTimeout {
   }
 
   /** To be told now and then how far a log is judged. Returns whether it is to be reported now. */
-  observe(now: number, judged: number, isUnjudged: boolean): boolean {
+  observe(now: number, judged: Seq, isUnjudged: boolean): boolean {
     if (!isUnjudged) this.#since = undefined;
     else if (this.#since === undefined || judged > this.#judged) this.#since = now;
     if (judged > this.#judged) {
@@ -38,7 +40,7 @@ export class ModerationTimeout {
   }
 
   /** It was reported for this place. */
-  reported(judged: number): void {
+  reported(judged: Seq): void {
     this.#reported = Math.max(this.#reported, judged);
   }
 }

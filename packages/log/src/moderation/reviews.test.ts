@@ -1,4 +1,4 @@
-import { reviewIdOf, reviewSubject } from "@reprise/protocol";
+import { reviewIdOf, reviewSubject, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {
   decodeReviewRecord,
@@ -16,8 +16,8 @@ const NOW_MS = Date.parse("2026-11-21T12:00:00.000Z");
 const record = (afterNowMs = 3_600_000): ReviewRecord => ({
   rule: "weapons",
   category: "violence",
-  from_seq: 3,
-  to_seq: 5,
+  from_seq: asSeq(3),
+  to_seq: asSeq(5),
   channel: "0",
   created_at: new Date(NOW_MS).toISOString(),
   expires_at: new Date(NOW_MS + afterNowMs).toISOString(),
@@ -30,8 +30,8 @@ async function list({ log }: World, count: number, { tenant = "acme", afterNowMs
   const names: string[] = [];
   for (let seq = 1; seq <= count; seq++) {
     const ref = newRef(tenant);
-    expect(await listReview(log.publish, ref, reviewIdOf(seq), record(afterNowMs))).toBe(true);
-    names.push(`${ref.generation}.${reviewIdOf(seq)}`);
+    expect(await listReview(log.publish, ref, reviewIdOf(asSeq(seq)), record(afterNowMs))).toBe(true);
+    names.push(`${ref.generation}.${reviewIdOf(asSeq(seq))}`);
   }
   return names;
 }

@@ -7,6 +7,9 @@ import {
   reviewSubject,
   type TenantId,
   tenantReviewSubjects,
+  type StreamSeq,
+  type Seq,
+  STREAM_START,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 import { purgeSubject } from "../nats/stream-api.ts";
@@ -21,8 +24,8 @@ import { readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts"
 export interface ReviewRecord {
   readonly rule: string;
   readonly category: string;
-  readonly from_seq: number;
-  readonly to_seq: number;
+  readonly from_seq: Seq;
+  readonly to_seq: Seq;
   readonly channel: string;
   /** Both RFC 3339, UTC. */
   readonly created_at: string;
@@ -34,14 +37,14 @@ export interface ListedReview {
   readonly reviewId: string;
   readonly record: ReviewRecord;
   /** Its place in the list. */
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
 }
 
 export interface ReviewsPage {
   /** In the order in which they were listed. */
   readonly reviews: readonly ListedReview[];
   /** What the next page is `after`. */
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** Whether there were more when the answer was made. */
   readonly more: boolean;
 }
@@ -60,7 +63,7 @@ export async function listReview(
   record: ReviewRecord,
 ): Promise<boolean> {
   const payload = new TextEncoder().encode(JSON.stringify(record));
-  const { kind } = await publish(reviewSubject(ref, reviewId), payload, { expectedLast: 0 });
+  const { kind } = await publish(reviewSubject(ref, reviewId), payload, { expectedLast: STREAM_START });
   return kind !== "unavailable";
 }
 
@@ -79,13 +82,13 @@ export async function removeReview(
 /**
  * A page of one tenant's reviews, at most 128. A replica answers, so the newest may be missing. What is no record is passed over, so
  * a page may hold fewer than there are.
- * @param after the `streamSeq` of the page before; 0 for the first
+ * @param after the `streamSeq` of the page before; default `STREAM_START`
  * @throws RepriseError `broker_unavailable`
  */
 export function readReviews(
   connection: NatsConnection,
   tenant: TenantId,
-  { limit = BATCH_REVIEWS, after = 0 }: { limit?: number; after?: number } = {},
+  { limit = BATCH_REVIEWS, after = STREAM_START }: { limit?: number; after?: StreamSeq } = {},
 ): Promise<ReviewsPage> {
   return readPage(connection, tenantReviewSubjects(tenant), Math.min(limit, BATCH_REVIEWS), after);
 }
@@ -100,7 +103,7 @@ export async function readExpiredReviews(
   { nowMs, most = BATCH_REVIEWS }: { nowMs: number; most?: number },
 ): Promise<ListedReview[]> {
   const expired: ListedReview[] = [];
-  for (let after = 0, more = true; more && expired.length < most;) {
+  for (let after = STREAM_START, more = true; more && expired.length < most;) {
     const page = await readPage(connection, REVIEWS_SUBJECTS, BATCH_REVIEWS, after);
     expired.push(...page.reviews.filter(({ record }) => Date.parse(record.expires_at) <= nowMs));
     ({ streamSeq: after, more } = page);
@@ -112,7 +115,7 @@ async function readPage(
   connection: NatsConnection,
   subject: string,
   maxMessages: number,
-  afterStreamSeq: number,
+  afterStreamSeq: StreamSeq,
 ): Promise<ReviewsPage> {
   const request = { afterStreamSeq, subject, maxMessages, maxBytes: BATCH_BYTES };
   const { messages, more } = await readStreamBatch(connection, REVIEWS_STREAM, request);
@@ -155,6 +158,6 @@ function isTime(value: unknown): value is string {
   return isText(value) && !Number.isNaN(Date.parse(value));
 }
 
-function isSeq(value: unknown): value is number {
+function isSeq(value: unknown): value is Seq {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

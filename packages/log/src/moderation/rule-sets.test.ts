@@ -1,4 +1,10 @@
-import { type ModerationRule, parseTenantId, ruleSetId, ruleSetSubject } from "@reprise/protocol";
+import {
+  type ModerationRule,
+  parseTenantId,
+  ruleSetId,
+  ruleSetSubject,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import { createRuleSetStore, firstRuleSetAt, readRuleSet } from "./rule-sets.ts";
@@ -12,7 +18,7 @@ const RULES: ModerationRule[] = [
   { set: "cards", action: "redact" },
   { name: "names", terms: ["Iris", "Söderberg"], action: "flag" },
 ];
-const STORED: PublishOutcome = { kind: "stored", streamSeq: 1, duplicate: false };
+const STORED: PublishOutcome = { kind: "stored", streamSeq: asStreamSeq(1), duplicate: false };
 
 /** A store whose n-th publish ends as `outcomeOf(n)` says. */
 function createStore(outcomeOf: (call: number) => PublishOutcome | Error = () => STORED) {

@@ -1,5 +1,5 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { toRepriseError, type Verdict } from "@reprise/protocol";
+import { toRepriseError, type Verdict, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { flushConnection } from "../nats/connection.ts";
 import { ModerationTimeout } from "./moderation-timeout.ts";
 import type { ModerationLag } from "./moderation-lead.ts";
@@ -15,7 +15,7 @@ export interface VerdictWatchOptions {
    * Called when no verdict has gone beyond `judged` during the policy's time; again, with longer and longer pauses, when it rejects. By
    * then a verdict may have come.
    */
-  onModerationTimeout: (cache: GenerationCache, judged: number) => Promise<void>;
+  onModerationTimeout: (cache: GenerationCache, judged: Seq) => Promise<void>;
   /** Called with how far the cache's readers were ahead, whenever more is judged. */
   onLag: (lag: ModerationLag) => void;
   onError: (error: unknown) => void;
@@ -71,7 +71,7 @@ export class VerdictWatch {
   /** To be called a few times a second. Reads what is stored while something is held: less and less often, until anything moves. */
   sweep(now: number, everyMs: number): void {
     const { lastSeq, shownSeq, visibility } = this.#cache;
-    const judged = visibility?.judged ?? 0;
+    const judged = visibility?.judged ?? REQUEST_SEQ;
     const isLate = this.#lateness.observe(now, judged, visibility?.isUnjudged(lastSeq) ?? false);
     const progress = shownSeq + judged;
     if (progress !== this.#progress || shownSeq === lastSeq) {
@@ -94,7 +94,7 @@ export class VerdictWatch {
   }
 
   /** The live feed may have lost verdicts, so the stored one is read before a timeout is reported. */
-  async #report(judged: number): Promise<void> {
+  async #report(judged: Seq): Promise<void> {
     const isRead = await this.#read();
     if (!isRead || !this.#live) return;
     try {

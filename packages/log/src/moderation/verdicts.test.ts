@@ -1,10 +1,14 @@
-import type { Verdict } from "@reprise/protocol";
+import { type Verdict, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld } from "../testing/world.ts";
 import { publishLiveVerdict, storeVerdict, subscribeVerdicts } from "./verdicts.ts";
 
-const verdict = (judged: number): Verdict => ({ judged, cleared: judged, decided: 0 });
+const verdict = (judged: number): Verdict => ({
+  judged: asSeq(judged),
+  cleared: asSeq(judged),
+  decided: asSeq(0),
+});
 
 test("stores a verdict unless another one was stored first; it is read at any replica and at the leader", async () => {
   await using world = await openWorld();
@@ -12,8 +16,12 @@ test("stores a verdict unless another one was stored first; it is read at any re
   const ref = newRef();
   expect(await verdicts.readVerdict(ref)).toBeUndefined();
   expect(await verdicts.readVerdictFromLeader(ref)).toBeUndefined();
-  expect(await storeVerdict(publish, ref, verdict(1), { expectedLast: 0 })).toMatchObject({ kind: "stored" });
-  expect(await storeVerdict(publish, ref, verdict(2), { expectedLast: 0 })).toEqual({ kind: "conflict" });
+  expect(await storeVerdict(publish, ref, verdict(1), { expectedLast: asStreamSeq(0) })).toMatchObject({
+    kind: "stored",
+  });
+  expect(await storeVerdict(publish, ref, verdict(2), { expectedLast: asStreamSeq(0) })).toEqual({
+    kind: "conflict",
+  });
   const stored = { verdict: verdict(1), streamSeq: 1 };
   expect([await verdicts.readVerdict(ref), await verdicts.readVerdictFromLeader(ref)]).toEqual([
     stored,
@@ -32,7 +40,7 @@ test("verdicts reach their generation's subscribers, stored or not", async () =>
   });
   publishLiveVerdict(broker.main, other, verdict(9));
   publishLiveVerdict(broker.main, ref, verdict(1));
-  await storeVerdict(log.publish, ref, verdict(2), { expectedLast: 0 });
+  await storeVerdict(log.publish, ref, verdict(2), { expectedLast: asStreamSeq(0) });
   await eventually(() => expect(heard).toEqual([verdict(1), verdict(2)]));
   expect(errors).toEqual([]);
 });

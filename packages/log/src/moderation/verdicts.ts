@@ -8,6 +8,7 @@ import {
   type Verdict,
   VERDICTS_STREAM,
   verdictSubject,
+  type StreamSeq,
 } from "@reprise/protocol";
 import { getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
 import { isAnsweredCopy, isStoredCopy } from "../access/is-copy.ts";
@@ -33,7 +34,7 @@ export function storeVerdict(
   publish: Publish,
   ref: GenerationRef,
   verdict: Verdict,
-  { expectedLast }: { expectedLast: number },
+  { expectedLast }: { expectedLast: StreamSeq },
 ): Promise<PublishOutcome> {
   return publish(verdictSubject(ref), encodeVerdict(verdict), { expectedLast });
 }
@@ -41,7 +42,7 @@ export function storeVerdict(
 /** A verdict, and the stream sequence that the next one expects to be the last. */
 export interface StoredVerdict {
   readonly verdict: Verdict;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
 }
 
 /**
@@ -78,7 +79,7 @@ function copied(): RepriseError {
 }
 
 /** @throws RepriseError `protocol_violation` for what no version of moderation has written */
-function toStored(payload: Uint8Array, streamSeq: number): StoredVerdict {
+function toStored(payload: Uint8Array, streamSeq: StreamSeq): StoredVerdict {
   const verdict = decodeVerdict(payload);
   if (!verdict) throw new RepriseError("protocol_violation", "The stored verdict cannot be decoded.");
   return { verdict, streamSeq };

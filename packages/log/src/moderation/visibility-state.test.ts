@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import {
   INITIAL,
@@ -15,30 +16,45 @@ import {
 const LAST_SEQ = 24;
 
 const started = (attempt: number, nonce: string, seq: number) =>
-  ({ seq, type: "generation.started", attempt, nonce, worker: "w", model: "sim" }) as const;
+  ({ seq: asSeq(seq), type: "generation.started", attempt, nonce, worker: "w", model: "sim" }) as const;
 
 const unavailable = (answer: string, seq: number, judged_seq: number) =>
-  ({ seq, type: "moderation.unavailable", answer: answer as "fail_open", judged_seq }) as const;
+  ({
+    seq: asSeq(seq),
+    type: "moderation.unavailable",
+    answer: answer as "fail_open",
+    judged_seq: asSeq(judged_seq),
+  }) as const;
 
 const said = (attempt: number, nonce: string | undefined, judged: number, decided: number) => {
-  return { judged, cleared: judged - 1, decided, attempt, nonce };
+  return {
+    judged: asSeq(judged),
+    cleared: asSeq(judged - 1),
+    decided: asSeq(decided),
+    attempt,
+    nonce,
+  };
 };
 
 const verdict = (...args: Parameters<typeof said>): VisibilityInput => {
-  return { type: "verdict", verdict: said(...args), lastSeq: LAST_SEQ };
+  return { type: "verdict", verdict: said(...args), lastSeq: asSeq(LAST_SEQ) };
 };
 
 /** Three attempts, of which verdicts have seen two. */
 const settled: VisibilityState = {
   ...INITIAL,
-  judged: 15,
-  settledJudged: 15,
-  settledCleared: 14,
+  judged: asSeq(15),
+  settledJudged: asSeq(15),
+  settledCleared: asSeq(14),
   attempt: 2,
   nonce: "b",
   started: [started(1, "a", 1), started(2, "b", 10), started(3, "c", 20)],
 };
-const waiting = { ...settled, judged: 17, waiting: { judged: 17, cleared: 16, decided: 25 } };
+const waiting = {
+  ...settled,
+  judged: asSeq(17),
+  waiting: { judged: asSeq(17), cleared: asSeq(16), decided: asSeq(25) },
+};
 const ahead = { ...settled, ahead: said(5, "e", 50, 0) };
 const STATES = { settled, waiting, ahead, both: { ...waiting, ahead: ahead.ahead } };
 
@@ -56,14 +72,14 @@ const INPUTS = {
   "verdict: newer": verdict(3, "c", 22, 0),
   "verdict: newer, says less": verdict(3, "c", 12, 0),
   "verdict: newer, its decision is missing": verdict(3, "c", 22, 26),
-  "reached: before the decision": { type: "reached", lastSeq: 24 },
-  "reached: the decision": { type: "reached", lastSeq: 25 },
+  "reached: before the decision": { type: "reached", lastSeq: asSeq(24) },
+  "reached: the decision": { type: "reached", lastSeq: asSeq(25) },
   "started: before the one that is ahead": started(4, "d", 25),
   "started: the one that is ahead": started(5, "e", 25),
   "started: one with the number of the one that is ahead": started(5, "x", 25),
   "started: one that is seen": started(2, "b", 12),
   "started: one with the number of the last one seen": started(2, "x", 25),
-  ended: { type: "ended", seq: 25 },
+  ended: { type: "ended", seq: asSeq(25) },
   unavailable: unavailable("fail_closed", 25, 17),
 } as const satisfies Record<string, VisibilityInput>;
 
@@ -215,7 +231,12 @@ test.each<[Standing, number | undefined, string | undefined]>([
 
 /** The record of moderation's absence has seq 6, and says that events up to 3 were judged. */
 const recorded = (answer: string, judged = 3): VisibilityState => {
-  return { ...INITIAL, judged, settledJudged: judged, unavailable: unavailable(answer, 6, 3) };
+  return {
+    ...INITIAL,
+    judged: asSeq(judged),
+    settledJudged: asSeq(judged),
+    unavailable: unavailable(answer, 6, 3),
+  };
 };
 const PHASES: Record<Phase, VisibilityState> = {
   judging: INITIAL,
@@ -223,7 +244,11 @@ const PHASES: Record<Phase, VisibilityState> = {
   closed: recorded("fail_closed"),
 };
 const judgedTo = (judged: number, decided = 0): VisibilityInput => {
-  return { type: "verdict", verdict: { judged, cleared: judged, decided }, lastSeq: 9 };
+  return {
+    type: "verdict",
+    verdict: { judged: asSeq(judged), cleared: asSeq(judged), decided: asSeq(decided) },
+    lastSeq: asSeq(9),
+  };
 };
 const PHASE_INPUTS = {
   "fail_open is recorded": unavailable("fail_open", 8, 3),
@@ -234,10 +259,10 @@ const PHASE_INPUTS = {
   "more is judged than the record says": judgedTo(4),
   "more is judged, and waits for its decision": judgedTo(8, 10),
   "the record is settled": judgedTo(6),
-  "a verdict is ahead": { type: "verdict", verdict: said(1, "a", 50, 0), lastSeq: 9 },
+  "a verdict is ahead": { type: "verdict", verdict: said(1, "a", 50, 0), lastSeq: asSeq(9) },
   "an attempt begins": started(1, "a", 7),
-  "the end is reached": { type: "ended", seq: 7 },
-  "the cache goes on": { type: "reached", lastSeq: 7 },
+  "the end is reached": { type: "ended", seq: asSeq(7) },
+  "the cache goes on": { type: "reached", lastSeq: asSeq(7) },
 } as const satisfies Record<string, VisibilityInput>;
 
 const PHASE_TABLE: Record<keyof typeof PHASE_INPUTS, Record<Phase, Phase>> = {
@@ -264,7 +289,7 @@ describe.each(names(PHASE_TABLE))("when %s", (input) => {
 });
 
 test("the first end stays the end", () => {
-  const ended = { ...settled, endSeq: 9 };
+  const ended = { ...settled, endSeq: asSeq(9) };
   expect(next(ended, INPUTS.ended).state.endSeq).toBe(9);
 });
 

@@ -1,4 +1,4 @@
-import type { KnownEvent, Verdict } from "@reprise/protocol";
+import { type KnownEvent, type Verdict, type Seq, plus, REQUEST_SEQ } from "@reprise/protocol";
 
 /*
  * What verdicts allow readers of one moderated log to see: a pure state machine. `Visibility` holds its state and carries out its effects.
@@ -46,10 +46,10 @@ type Watermarks = Pick<Verdict, "judged" | "cleared" | "decided">;
 
 export interface VisibilityState {
   /** The furthest `judged` of any verdict that counts. */
-  readonly judged: number;
+  readonly judged: Seq;
   /** The same of verdicts whose decisions are in the cache: only these show anything. */
-  readonly settledJudged: number;
-  readonly settledCleared: number;
+  readonly settledJudged: Seq;
+  readonly settledCleared: Seq;
   /** Verdicts that count, merged, until their last decision is in the cache. */
   readonly waiting: Watermarks | undefined;
   /** Of an attempt that the cache does not have: it will come, or the store has lost it. */
@@ -59,24 +59,24 @@ export interface VisibilityState {
   readonly nonce: string | undefined;
   /** The attempts in the cache. */
   readonly started: readonly StartedEvent[];
-  readonly endSeq: number | undefined;
+  readonly endSeq: Seq | undefined;
   readonly unavailable: UnavailableEvent | undefined;
 }
 
 export type VisibilityInput =
-  | { readonly type: "verdict"; readonly verdict: Verdict; readonly lastSeq: number }
+  | { readonly type: "verdict"; readonly verdict: Verdict; readonly lastSeq: Seq }
   /** The cache ends with this event now. */
-  | { readonly type: "reached"; readonly lastSeq: number }
-  | { readonly type: "ended"; readonly seq: number }
+  | { readonly type: "reached"; readonly lastSeq: Seq }
+  | { readonly type: "ended"; readonly seq: Seq }
   | StartedEvent
   | UnavailableEvent;
 
 /** For the measure of how far readers are ahead of moderation. */
 export type VisibilityEffect =
   /** Everything up to it is judged, and settled. */
-  | { readonly type: "judged"; readonly seq: number }
+  | { readonly type: "judged"; readonly seq: Seq }
   /** Nothing behind it counts as judged. */
-  | { readonly type: "forget"; readonly toSeq: number };
+  | { readonly type: "forget"; readonly toSeq: Seq };
 
 export interface Transition {
   readonly state: VisibilityState;
@@ -84,9 +84,9 @@ export interface Transition {
 }
 
 export const INITIAL: VisibilityState = {
-  judged: 0,
-  settledJudged: 0,
-  settledCleared: 0,
+  judged: REQUEST_SEQ,
+  settledJudged: REQUEST_SEQ,
+  settledCleared: REQUEST_SEQ,
   waiting: undefined,
   ahead: undefined,
   attempt: 0,
@@ -121,7 +121,7 @@ export function phaseOf({ unavailable, judged }: VisibilityState): Phase {
 }
 
 /** Whether the cache, which ends with this event, has the decision that a verdict waits for. */
-export function isWaitOver({ waiting }: VisibilityState, lastSeq: number): boolean {
+export function isWaitOver({ waiting }: VisibilityState, lastSeq: Seq): boolean {
   return waiting !== undefined && waiting.decided <= lastSeq;
 }
 
@@ -139,7 +139,7 @@ export function standingOf(state: VisibilityState, { attempt, nonce }: Verdict):
   return seen < state.attempt ? "outdated" : "newer";
 }
 
-function takeVerdict(state: VisibilityState, verdict: Verdict, lastSeq: number): Transition {
+function takeVerdict(state: VisibilityState, verdict: Verdict, lastSeq: Seq): Transition {
   const standing = standingOf(state, verdict);
   switch (standing) {
     case "ahead": {
@@ -152,7 +152,7 @@ function takeVerdict(state: VisibilityState, verdict: Verdict, lastSeq: number):
     case "outdated":
       return { state, effects: NO_EFFECTS };
     case "newer": {
-      const forgotten = forget(state, 0);
+      const forgotten = forget(state, REQUEST_SEQ);
       const { attempt = Number.POSITIVE_INFINITY, nonce } = verdict;
       return after(forgotten, raise({ ...forgotten.state, attempt, nonce }, verdict, lastSeq));
     }
@@ -163,7 +163,7 @@ function takeVerdict(state: VisibilityState, verdict: Verdict, lastSeq: number):
   }
 }
 
-function raise(state: VisibilityState, verdict: Verdict, lastSeq: number): Transition {
+function raise(state: VisibilityState, verdict: Verdict, lastSeq: Seq): Transition {
   const seen = upToNextAttempt(state, verdict);
   const raised = { ...state, judged: Math.max(state.judged, seen.judged) };
   if (seen.decided <= lastSeq) return settle(raised, seen);
@@ -176,7 +176,7 @@ function raise(state: VisibilityState, verdict: Verdict, lastSeq: number): Trans
 function upToNextAttempt({ started, attempt }: VisibilityState, verdict: Watermarks): Watermarks {
   const following = started.find((one) => one.attempt > attempt);
   if (!following || verdict.judged < following.seq) return verdict;
-  const to = following.seq - 1;
+  const to = plus(following.seq, -1);
   return { judged: to, cleared: Math.min(verdict.cleared, to), decided: Math.min(verdict.decided, to) };
 }
 
@@ -202,14 +202,14 @@ function start(state: VisibilityState, event: StartedEvent): Transition {
   const isOther = state.nonce !== undefined && state.nonce !== event.nonce;
   const attempt = state.attempt === event.attempt && isOther ? state.attempt - 1 : state.attempt;
   const begun: Transition = { state: { ...state, started, attempt }, effects: NO_EFFECTS };
-  const kept = attempt < event.attempt ? forget(begun.state, event.seq - 1) : begun;
+  const kept = attempt < event.attempt ? forget(begun.state, plus(event.seq, -1)) : begun;
   const { ahead } = state;
   if (!ahead) return kept;
   return after(kept, takeVerdict({ ...kept.state, ahead: undefined }, ahead, event.seq));
 }
 
 /** @param toSeq up to it what was said may still count */
-function forget(state: VisibilityState, toSeq: number): Transition {
+function forget(state: VisibilityState, toSeq: Seq): Transition {
   const forgotten = {
     ...state,
     judged: Math.min(state.judged, toSeq),

@@ -10,6 +10,9 @@ import {
   textIn,
   textOf,
   type Verdict,
+  type Seq,
+  plus,
+  BEYOND_LOG,
 } from "@reprise/protocol";
 import { type ModerationLag, ModerationLead } from "./moderation-lead.ts";
 import { INITIAL, isWaitOver, next, phaseOf, type VisibilityInput } from "./visibility-state.ts";
@@ -46,12 +49,12 @@ export class Visibility {
   }
 
   /** Every event up to it is judged, as far as this node knows. */
-  get judged(): number {
+  get judged(): Seq {
     return this.#state.judged;
   }
 
   /** What was decided about every event up to it is in the cache. */
-  get settled(): number {
+  get settled(): Seq {
     return this.#state.settledJudged;
   }
 
@@ -61,28 +64,28 @@ export class Visibility {
   }
 
   /** Whether there are unjudged events, and readers have not been told that moderation is unavailable. */
-  isUnjudged(lastSeq: number): boolean {
+  isUnjudged(lastSeq: Seq): boolean {
     return this.#state.judged < lastSeq && phaseOf(this.#state) === "judging";
   }
 
   /** The last event that readers may be sent. */
-  shownSeq(lastSeq: number): number {
+  shownSeq(lastSeq: Seq): Seq {
     const { settledCleared, settledJudged, endSeq, unavailable } = this.#state;
     const phase = phaseOf(this.#state);
     if (phase === "open") return lastSeq;
     if (!this.#lead) return Math.min(lastSeq, settledCleared);
-    const heldFrom = Math.max(endSeq ?? Number.POSITIVE_INFINITY, settledJudged + 1);
-    const closedBehind = phase === "closed" && unavailable ? unavailable.seq : Number.POSITIVE_INFINITY;
-    return this.#lead.shownSeq(Math.min(lastSeq, heldFrom - 1, closedBehind));
+    const heldFrom = Math.max(endSeq ?? BEYOND_LOG, plus(settledJudged, 1));
+    const closedBehind = phase === "closed" && unavailable ? unavailable.seq : BEYOND_LOG;
+    return this.#lead.shownSeq(Math.min(lastSeq, plus(heldFrom, -1), closedBehind));
   }
 
   /** @param lastSeq the last event of the cache */
-  accept(verdict: Verdict, lastSeq: number): void {
+  accept(verdict: Verdict, lastSeq: Seq): void {
     this.#step({ type: "verdict", verdict, lastSeq });
   }
 
   /** Tells of an event that the cache has taken. `decode` parses it. */
-  took(seq: number, type: string, decode: () => KnownEvent | UnknownEvent): void {
+  took(seq: Seq, type: string, decode: () => KnownEvent | UnknownEvent): void {
     if (isTerminal(type)) this.#step({ type: "ended", seq });
     else if (type === "generation.started" || type === "moderation.unavailable") {
       const event = decode();
@@ -91,7 +94,7 @@ export class Visibility {
   }
 
   /** The cache ends with this event now: acts upon what waited for decisions up to it. */
-  reached(lastSeq: number, type: string, payload: Uint8Array): void {
+  reached(lastSeq: Seq, type: string, payload: Uint8Array): void {
     if (this.#lead) {
       const textLength = hasText(type) ? lengthOf(decodeEvent(payload)) : 0;
       this.#lead.took(lastSeq, textLength, this.onLag ? performance.now() : Number.NaN);
@@ -101,7 +104,7 @@ export class Visibility {
 
   #step(input: VisibilityInput): void {
     /** Up to where readers could see until now. */
-    const shownSeq = this.shownSeq(Number.POSITIVE_INFINITY);
+    const shownSeq = this.shownSeq(BEYOND_LOG);
     const { state, effects } = next(this.#state, input);
     this.#state = state;
     for (const effect of effects) {

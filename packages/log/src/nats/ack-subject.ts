@@ -1,8 +1,9 @@
+import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
 /** What the subject that acknowledges a message says about its delivery. */
 export interface DeliveryInfo {
   /** How often the broker has handed out the message, this time included. */
   readonly deliveries: number;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** The number of this delivery among all of the consumer. */
   readonly deliverySeq: number;
   readonly storedAtMs: number;
@@ -19,7 +20,7 @@ export function readAckSubject(subject: string): DeliveryInfo {
   const at = tokens.length > V1_TOKENS ? DELIVERIES + LONGER_BY : DELIVERIES;
   return {
     deliveries: Number(tokens[at]),
-    streamSeq: Number(tokens[at + 1]),
+    streamSeq: asStreamSeq(Number(tokens[at + 1])),
     deliverySeq: Number(tokens[at + 2]),
     storedAtMs: Number(tokens[at + 3]) / 1_000_000,
   };

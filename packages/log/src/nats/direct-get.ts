@@ -1,3 +1,4 @@
+import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { directGet, directGetLast } from "../access/api-subject.ts";
 import { HEADER } from "./header.ts";
@@ -11,7 +12,7 @@ import { streamUnavailable } from "./stream-api.ts";
  */
 
 export interface BatchRequest {
-  readonly afterStreamSeq: number;
+  readonly afterStreamSeq: StreamSeq;
   /** What to select; may have wildcards. */
   readonly subject: string;
   readonly maxMessages: number;
@@ -90,9 +91,9 @@ interface BatchAnswer {
   readonly end: Msg;
 }
 
-/** Where a message that was read directly lies in its stream. */
-export function streamSeqOf({ headers }: Msg): number {
-  return Number(headers?.get(HEADER.sequence));
+/** Where a message that was read directly, or republished, lies in its stream. */
+export function streamSeqOf({ headers }: Msg): StreamSeq {
+  return asStreamSeq(Number(headers?.get(HEADER.sequence)));
 }
 
 /** 0 for a message. */

@@ -1,5 +1,5 @@
 import { headers, type Msg } from "@nats-io/transport-node";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import { JETSTREAM_ERROR } from "./jetstream-errors.ts";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
@@ -9,7 +9,7 @@ import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
  * from its leader tells whether the message is stored.
  */
 export type PublishOutcome =
-  | { kind: "stored"; streamSeq: number; duplicate: boolean }
+  | { kind: "stored"; streamSeq: StreamSeq; duplicate: boolean }
   /** The subject's last message is not the expected one (10071), or an earlier publish to it is still in flight (10164). */
   | { kind: "conflict" }
   /** No answer, no leader, or no connection. */
@@ -17,7 +17,7 @@ export type PublishOutcome =
 
 export interface PublishOptions {
   /** Compare-and-set: store only if this is the stream sequence of the subject's last message; 0 for "no message yet". */
-  expectedLast?: number;
+  expectedLast?: StreamSeq;
   /** The appender's name, stored with the message. */
   writer?: string;
   /** Store at most once within the stream's duplicate window. */
@@ -89,5 +89,5 @@ function readAnswer(reply: Msg): PublishOutcome {
   }
   return seq === undefined
     ? { kind: "unavailable", reason: "broker_error", detail: "an answer without a sequence" }
-    : { kind: "stored", streamSeq: seq, duplicate };
+    : { kind: "stored", streamSeq: asStreamSeq(seq), duplicate };
 }

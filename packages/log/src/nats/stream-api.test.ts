@@ -1,4 +1,4 @@
-import { CHECKPOINTS_STREAM, checkpointSubject } from "@reprise/protocol";
+import { CHECKPOINTS_STREAM, checkpointSubject, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { newRef, openWorld } from "../testing/world.ts";
 import { getBatchDirect, getLastDirect, streamSeqOf } from "./direct-get.ts";
@@ -15,7 +15,7 @@ import {
 } from "./stream-api.ts";
 import { watchConnection } from "./watch-connection.ts";
 
-const BATCH = { afterStreamSeq: 0, maxMessages: 10, maxBytes: 1_000_000 };
+const BATCH = { afterStreamSeq: asStreamSeq(0), maxMessages: 10, maxBytes: 1_000_000 };
 
 test("reads a message with its header by place, by subject and from the place before it", async () => {
   await using world = await openWorld();
@@ -27,8 +27,10 @@ test("reads a message with its header by place, by subject and from the place be
   expect(found).toMatchObject({ subject, streamSeq: 1, payload: Buffer.from("text") });
   expect(headerOf(found!, HEADER.checkpointStreamSeq)).toBe("7");
   expect(headerOf(found!, HEADER.erased)).toBeUndefined();
-  expect(await getMessage(main, CHECKPOINTS_STREAM, 1)).toEqual(found);
-  expect(await getNextMessage(main, CHECKPOINTS_STREAM, { afterStreamSeq: 0, subject })).toEqual(found);
+  expect(await getMessage(main, CHECKPOINTS_STREAM, asStreamSeq(1))).toEqual(found);
+  expect(await getNextMessage(main, CHECKPOINTS_STREAM, { afterStreamSeq: asStreamSeq(0), subject })).toEqual(
+    found,
+  );
 });
 
 test("a message that is not there is undefined for every read, and deleting or purging it succeeds", async () => {
@@ -36,15 +38,17 @@ test("a message that is not there is undefined for every read, and deleting or p
   const { main } = world.broker;
   const subject = checkpointSubject(newRef());
   expect(await getLastMessage(main, CHECKPOINTS_STREAM, subject)).toBeUndefined();
-  expect(await getMessage(main, CHECKPOINTS_STREAM, 1)).toBeUndefined();
-  expect(await getNextMessage(main, CHECKPOINTS_STREAM, { afterStreamSeq: 0, subject })).toBeUndefined();
+  expect(await getMessage(main, CHECKPOINTS_STREAM, asStreamSeq(1))).toBeUndefined();
+  expect(
+    await getNextMessage(main, CHECKPOINTS_STREAM, { afterStreamSeq: asStreamSeq(0), subject }),
+  ).toBeUndefined();
   expect(await getLastDirect(main, CHECKPOINTS_STREAM, subject)).toBeUndefined();
   expect(await getBatchDirect(main, CHECKPOINTS_STREAM, { ...BATCH, subject })).toEqual({
     messages: [],
     more: false,
   });
   await purgeSubject(main, CHECKPOINTS_STREAM, subject);
-  await deleteMessage(main, CHECKPOINTS_STREAM, 1);
+  await deleteMessage(main, CHECKPOINTS_STREAM, asStreamSeq(1));
 });
 
 test("a stream that does not exist is a refusal by its name, and has no responders for direct gets", async () => {
@@ -54,7 +58,7 @@ test("a stream that does not exist is a refusal by its name, and has no responde
     getStreamInfo(main, "NONE"),
     getLastMessage(main, "NONE", "a"),
     purgeSubject(main, "NONE", "a"),
-    deleteMessage(main, "NONE", 1),
+    deleteMessage(main, "NONE", asStreamSeq(1)),
   ];
   for (const call of calls) {
     const error: unknown = await call.catch((refused: unknown) => refused);

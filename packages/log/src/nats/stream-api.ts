@@ -1,6 +1,6 @@
 import { type ApiError, JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { RepriseError } from "@reprise/protocol";
+import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import { type StreamCall, streamCall } from "../access/api-subject.ts";
 import { isNoMessage } from "./jetstream-errors.ts";
 import { inboxOf } from "./reply-inbox.ts";
@@ -17,7 +17,7 @@ type Answer<T> = T & { readonly error?: ApiError };
 
 /** A message as its stream's leader has it. */
 export interface StoredMessage {
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   readonly subject: string;
   /** When the broker stored it, by the broker's clock. RFC 3339. */
   readonly time: string;
@@ -42,7 +42,7 @@ const TIMEOUT_MS = 5_000;
 export function getMessage(
   connection: NatsConnection,
   stream: string,
-  streamSeq: number,
+  streamSeq: StreamSeq,
 ): Promise<StoredMessage | undefined> {
   return select(connection, stream, { seq: streamSeq });
 }
@@ -64,7 +64,7 @@ export function getLastMessage(
 export function getNextMessage(
   connection: NatsConnection,
   stream: string,
-  { afterStreamSeq, subject }: { readonly afterStreamSeq: number; readonly subject: string },
+  { afterStreamSeq, subject }: { readonly afterStreamSeq: StreamSeq; readonly subject: string },
   timeoutMs?: number,
 ): Promise<StoredMessage | undefined> {
   return select(connection, stream, { seq: afterStreamSeq + 1, next_by_subj: subject }, timeoutMs);
@@ -91,7 +91,7 @@ export async function purgeSubject(
   connection: NatsConnection,
   stream: string,
   subject: string,
-  beforeStreamSeq?: number,
+  beforeStreamSeq?: StreamSeq,
 ): Promise<void> {
   const request = { filter: subject, ...(beforeStreamSeq !== undefined && { seq: beforeStreamSeq }) };
   accepted(stream, await ask(connection, stream, "PURGE", request));
@@ -101,7 +101,7 @@ export async function purgeSubject(
 export async function deleteMessage(
   connection: NatsConnection,
   stream: string,
-  streamSeq: number,
+  streamSeq: StreamSeq,
 ): Promise<void> {
   const answer = await ask(connection, stream, "MSG.DELETE", { seq: streamSeq, no_erase: true });
   if (answer.error?.err_code === undefined || !isNoMessage(answer.error.err_code)) accepted(stream, answer);
@@ -117,7 +117,7 @@ async function select(
   if (answer.error && isNoMessage(answer.error.err_code)) return undefined;
   const { seq, subject, time, data = "", hdrs = "" } = accepted(stream, answer).message;
   const headers = Buffer.from(hdrs, "base64").toString("latin1");
-  return { streamSeq: seq, subject, time, payload: decodeBase64(data), headers };
+  return { streamSeq: asStreamSeq(seq), subject, time, payload: decodeBase64(data), headers };
 }
 
 interface MessageAnswer {

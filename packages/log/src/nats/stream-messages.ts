@@ -1,3 +1,4 @@
+import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { type BatchRequest, getBatchDirect, streamSeqOf } from "./direct-get.ts";
 import { HEADER } from "./header.ts";
@@ -5,7 +6,7 @@ import { getLastMessage, getMessage, getNextMessage, getStreamInfo } from "./str
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** Microseconds since 1970, by the broker's clock. */
   readonly storedAtUs: number;
   readonly subject: string;
@@ -18,8 +19,8 @@ export interface StreamInfo {
   /** When it was made: what has its name and another time is another stream. RFC 3339. */
   readonly created: string;
   /** The oldest message that is kept; one more than `lastStreamSeq` when there is none. */
-  readonly firstStreamSeq: number;
-  readonly lastStreamSeq: number;
+  readonly firstStreamSeq: StreamSeq;
+  readonly lastStreamSeq: StreamSeq;
   /** How many messages there are. */
   readonly messages: number;
   /** When its leader said so, by its clock, microseconds since 1970: what lies behind `lastStreamSeq` was stored later. */
@@ -96,8 +97,8 @@ export async function readStreamInfo(connection: NatsConnection, stream: string)
   const { created, ts, config, state } = await getStreamInfo(connection, stream);
   return {
     created,
-    firstStreamSeq: state.first_seq,
-    lastStreamSeq: state.last_seq,
+    firstStreamSeq: asStreamSeq(state.first_seq),
+    lastStreamSeq: asStreamSeq(state.last_seq),
     messages: state.messages,
     atUs: toMicroseconds(ts),
     // The broker's 0 is no limit.
@@ -112,7 +113,7 @@ export async function readStreamInfo(connection: NatsConnection, stream: string)
 export async function readStoredAtUs(
   connection: NatsConnection,
   stream: string,
-  streamSeq: number,
+  streamSeq: StreamSeq,
 ): Promise<number | undefined> {
   const message = await getMessage(connection, stream, streamSeq);
   return message && toMicroseconds(message.time);

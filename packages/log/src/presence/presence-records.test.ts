@@ -1,4 +1,4 @@
-import { parseNodeId, READERS_STREAM, readerSubject } from "@reprise/protocol";
+import { parseNodeId, READERS_STREAM, readerSubject, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { readQueueEnd } from "../jobs/open-jobs.ts";
 import { decodePresenceRecord, publishPresence, readPresence } from "./presence-records.ts";
@@ -14,10 +14,14 @@ test("reads each node's last presence record of a generation, with the broker's 
   const [ref, other] = [newRef(), newRef()];
   const [a, b] = NODES;
   const { brokerTimeMs: before } = await readQueueEnd(main);
-  await publishPresence(publish, { ref, node: a }, { readers: 1, seq: 0 });
-  await publishPresence(publish, { ref, node: a }, { readers: 2, seq: 7, held: { fromSeq: 8, toSeq: 9 } });
-  await publishPresence(publish, { ref, node: b }, { readers: 0, seq: 3 });
-  await publishPresence(publish, { ref: other, node: b }, { readers: 9, seq: 9 });
+  await publishPresence(publish, { ref, node: a }, { readers: 1, seq: asSeq(0) });
+  await publishPresence(
+    publish,
+    { ref, node: a },
+    { readers: 2, seq: asSeq(7), held: { fromSeq: asSeq(8), toSeq: asSeq(9) } },
+  );
+  await publishPresence(publish, { ref, node: b }, { readers: 0, seq: asSeq(3) });
+  await publishPresence(publish, { ref: other, node: b }, { readers: 9, seq: asSeq(9) });
   const { records, brokerTimeMs } = await readPresence(main, ref);
   expect(records.toSorted((x, y) => x.seq - y.seq)).toEqual([
     { node: b, readers: 0, seq: 3, atMs: expect.any(Number) as number },
@@ -62,5 +66,5 @@ test("reading presence without a broker fails with broker_unavailable", async ()
   const read = readPresence(world.broker.main, newRef());
   await expect(read).rejects.toMatchObject({ code: "broker_unavailable" });
   const node = { ref: newRef(), node: NODES[0] };
-  expect(await publishPresence(world.log.publish, node, { readers: 1, seq: 0 })).toBe(false);
+  expect(await publishPresence(world.log.publish, node, { readers: 1, seq: asSeq(0) })).toBe(false);
 });

@@ -7,6 +7,7 @@ import {
   readerSubjects,
   READERS_STREAM,
   type SeqRange,
+  type Seq,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
@@ -24,7 +25,7 @@ export interface PresenceRecord {
   /** How many read at this node now. */
   readonly readers: number;
   /** The last event that the connection of the furthest one has taken; 0 for none. */
-  readonly seq: number;
+  readonly seq: Seq;
   /** What the log has that none of them may be shown yet: moderation holds it. Said where the generation waits for its readers. */
   readonly held?: SeqRange;
 }
@@ -38,8 +39,8 @@ export interface NodePresence extends PresenceRecord {
 /** `held` is from the first event to the last. */
 interface StoredRecord {
   readonly readers: number;
-  readonly seq: number;
-  readonly held?: readonly [number, number];
+  readonly seq: Seq;
+  readonly held?: readonly [Seq, Seq];
 }
 
 /** @returns whether it is stored; without an answer it may be */
@@ -58,13 +59,17 @@ export async function publishPresence(
 export function decodePresenceRecord(payload: Uint8Array): PresenceRecord | undefined {
   try {
     const { readers, seq, held } = JSON.parse(new TextDecoder().decode(payload)) as Partial<StoredRecord>;
-    if (!isCount(readers) || !isCount(seq)) return undefined;
+    if (!isCount(readers) || !isSeq(seq)) return undefined;
     if (held === undefined) return { readers, seq };
     const [fromSeq, toSeq] = held;
-    return isCount(fromSeq) && isCount(toSeq) ? { readers, seq, held: { fromSeq, toSeq } } : undefined;
+    return isSeq(fromSeq) && isSeq(toSeq) ? { readers, seq, held: { fromSeq, toSeq } } : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isSeq(value: unknown): value is Seq {
+  return isCount(value);
 }
 
 function isCount(value: unknown): value is number {

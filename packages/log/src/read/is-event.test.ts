@@ -1,4 +1,4 @@
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asSeq } from "@reprise/protocol";
 import { completed, delta, redacted, started } from "@reprise/testkit";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -16,12 +16,12 @@ test.each([
   completed(),
   redacted(1),
 ])("%j is an event at its place, and at no other", (draft) => {
-  expect(isEventAt(3, encodeEvent(3, draft))).toBe(true);
-  expect(isEventAt(4, encodeEvent(3, draft))).toBe(false);
+  expect(isEventAt(asSeq(3), encodeEvent(asSeq(3), draft))).toBe(true);
+  expect(isEventAt(asSeq(4), encodeEvent(asSeq(3), draft))).toBe(false);
 });
 
 test("an event of a later version's type is one", () => {
-  expect(isEventAt(3, bytes('{"seq":3,"type":"output.image","url":"x"}'))).toBe(true);
+  expect(isEventAt(asSeq(3), bytes('{"seq":3,"type":"output.image","url":"x"}'))).toBe(true);
 });
 
 test.each([
@@ -31,7 +31,7 @@ test.each([
   '{"seq":3,"type":"moderation.reviewed","review_id":"r","decision":"escalate","reviewer":"p"}',
   '{"seq":3,"type":"moderation.unavailable","answer":"fail_slow","judged_seq":2}',
 ])("%s, with what a later version adds, is one", (text) => {
-  expect(isEventAt(3, bytes(text))).toBe(true);
+  expect(isEventAt(asSeq(3), bytes(text))).toBe(true);
 });
 
 test.each(["", "Two words", "a\u2028b", "x".repeat(65), 7, null, ["stop"]])(
@@ -39,7 +39,7 @@ test.each(["", "Two words", "a\u2028b", "x".repeat(65), 7, null, ["stop"]])(
   (reason) => {
     const usage = { input_tokens: 1, output_tokens: 1 };
     const event = { seq: 3, type: "generation.completed", finish_reason: reason, usage };
-    expect(isEventAt(3, bytes(JSON.stringify(event)))).toBe(false);
+    expect(isEventAt(asSeq(3), bytes(JSON.stringify(event)))).toBe(false);
   },
 );
 
@@ -66,12 +66,12 @@ test.each([
   '{"seq":3,"type":"generation.started","attempt":0,"worker":"w","model":"m"}',
   '{"seq":3,"type":"generation.completed"}',
   '{"type":"output.delta","seq":3,"text":"x"}',
-])("%j is none", (text) => expect(isEventAt(3, bytes(text))).toBe(false));
+])("%j is none", (text) => expect(isEventAt(asSeq(3), bytes(text))).toBe(false));
 
 test("bytes that are not UTF-8 are none", () => {
   const payload = bytes(`${prefix}x"}`);
   payload[prefix.length] = 0xff;
-  expect(isEventAt(3, payload)).toBe(false);
+  expect(isEventAt(asSeq(3), payload)).toBe(false);
 });
 
 test("the scan of plain deltas agrees with a parser, for any text and any changed byte", () => {
@@ -91,12 +91,12 @@ test("the scan of plain deltas agrees with a parser, for any text and any change
       fc.nat(),
       fc.integer({ min: 0, max: 255 }),
       (text, at, byte) => {
-        const payload = encodeEvent(3, delta(text));
-        expect(isEventAt(3, payload)).toBe(true);
+        const payload = encodeEvent(asSeq(3), delta(text));
+        expect(isEventAt(asSeq(3), payload)).toBe(true);
         // What comes before the text is compared byte by byte.
         const place = prefix.length + (at % (payload.length - prefix.length));
         payload[place] = byte;
-        expect(isEventAt(3, payload)).toBe(isDelta(payload));
+        expect(isEventAt(asSeq(3), payload)).toBe(isDelta(payload));
       },
     ),
     { numRuns: 2_000 },

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { decodeEvent, eventSchema, isKnownEvent, peekSeq, peekType } from "@reprise/protocol";
+import { decodeEvent, eventSchema, isKnownEvent, peekSeq, peekType, type Seq } from "@reprise/protocol";
 
 const encoder = new TextEncoder();
 const DELTA_TEXT = encoder.encode('"type":"output.delta","text":"');
@@ -26,7 +26,7 @@ const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'))
  *
  * Nearly all events are deltas with nothing but text and a number: those are scanned, which makes no garbage. All others are parsed.
  */
-export function isEventAt(seq: number, payload: Uint8Array): boolean {
+export function isEventAt(seq: Seq, payload: Uint8Array): boolean {
   if (peekSeq(payload) !== seq) return false;
   // No reader is sent the request, which may be large: it is checked where it is parsed.
   if (seq === 0) return peekType(payload) === "generation.requested";

@@ -1,5 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { type GenerationRef, logSubject, shardOf, streamOf } from "@reprise/protocol";
+import { type GenerationRef, logSubject, shardOf, streamOf, type StreamSeq } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import type { StoredEvent } from "./stored-event.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
@@ -14,7 +14,7 @@ export interface LeaderReader {
    * What is stored after a stream sequence, oldest first, all of it or so many events.
    * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s
    */
-  readTail(ref: GenerationRef, afterStreamSeq: number, most?: number): Promise<StoredEvent[]>;
+  readTail(ref: GenerationRef, afterStreamSeq: StreamSeq, most?: number): Promise<StoredEvent[]>;
   /**
    * The last event, or undefined for a log that has none.
    * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s

@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { type GenerationRef, liveSubject } from "@reprise/protocol";
-import { HEADER } from "../nats/header.ts";
+import { type GenerationRef, liveSubject, type StreamSeq } from "@reprise/protocol";
+import { streamSeqOf } from "../nats/direct-get.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 export interface LiveFeedOptions {
@@ -8,7 +8,7 @@ export interface LiveFeedOptions {
    * Called for each event that the broker republishes, inside the connection's read loop: it has to be short. `payload` is a
    * view that is valid during the call; `sequence` reads the stream sequence, which costs parsing headers.
    */
-  onEvent: (payload: Uint8Array, sequence: () => number) => void;
+  onEvent: (payload: Uint8Array, sequence: () => StreamSeq) => void;
   /** Called with what `onEvent` throws. */
   onError: (error: unknown) => void;
 }
@@ -20,6 +20,6 @@ export function subscribeLive(
   { onEvent, onError }: LiveFeedOptions,
 ): Subscription {
   // Whether headers are parsed is for `onEvent` to say.
-  const onMessage = (msg: Msg) => onEvent(msg.data, () => Number(msg.headers?.get(HEADER.sequence)));
+  const onMessage = (msg: Msg) => onEvent(msg.data, () => streamSeqOf(msg));
   return subscribeGuarded(connection, liveSubject(ref), { onMessage, onError });
 }

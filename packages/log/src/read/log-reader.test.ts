@@ -1,5 +1,13 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { checkpointSubject, encodeEvent, parseGenerationId, peekSeq, RepriseError } from "@reprise/protocol";
+import {
+  checkpointSubject,
+  encodeEvent,
+  parseGenerationId,
+  peekSeq,
+  RepriseError,
+  asStreamSeq,
+  asSeq,
+} from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "../append/checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
@@ -24,7 +32,7 @@ import {
 } from "../testing/world.ts";
 import type { GenerationRef } from "@reprise/protocol";
 
-const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
+const EMPTY: LogSnapshot = { events: [], streamSeq: asStreamSeq(0) };
 
 function textsOf(payloads: readonly Uint8Array[]): string[] {
   return payloads.map((payload) => Buffer.from(payload).toString());
@@ -50,7 +58,7 @@ async function checkpointUpTo(
   seq: number,
   known?: readonly StoredEvent[],
 ): Promise<void> {
-  const stored = (known ?? (await world.log.leader.readTail(ref, 0))).slice(0, seq + 1);
+  const stored = (known ?? (await world.log.leader.readTail(ref, asStreamSeq(0)))).slice(0, seq + 1);
   const payloads = stored.map(({ payload }) => payload);
   await putCheckpoint(world, ref, encodeCheckpoint(payloads), `${stored.at(-1)!.streamSeq}`);
 }
@@ -128,8 +136,8 @@ describe("reading a whole log", () => {
     await using world = await openWorld();
     const ref = newRef();
     const { head } = await writeLog(world.log, ref, 20);
-    const first = encodeEvent(0, requested(ref));
-    const stored = await world.log.leader.readTail(ref, 0);
+    const first = encodeEvent(asSeq(0), requested(ref));
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     // As events that expire before a checkpoint that was written late would leave it: it claims to end where event 9 lies, but holds event 0 only.
     await putCheckpoint(world, ref, encodeCheckpoint([first]), `${stored[9]!.streamSeq}`);
     const { events, streamSeq } = await world.log.reader.readLog(ref);
@@ -143,7 +151,7 @@ describe("reading a whole log", () => {
     const writer = await writeLog(world.log, ref, 10);
     await world.server.snapshotStore();
     for (let i = 0; i < 10; i++) await appendOne(writer, delta("lost "));
-    const stored = await world.log.leader.readTail(ref, 0);
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     await world.server.restoreStore();
     await eventually(() => checkpointUpTo(world, ref, 20, stored));
     const { reader } = world.log;
@@ -163,10 +171,10 @@ describe("reading a whole log", () => {
     const ref = newRef();
     await writeLog(world.log, ref, 5);
     // The replica, here the only server, does not have the checkpoint's last event yet; the leader does.
-    const stored = await world.log.leader.readTail(ref, 0);
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     const unseen = {
-      payload: encodeEvent(6, delta("6 ")),
-      streamSeq: stored.at(-1)!.streamSeq + 1,
+      payload: encodeEvent(asSeq(6), delta("6 ")),
+      streamSeq: asStreamSeq(stored.at(-1)!.streamSeq + 1),
       writer: "w",
     };
     await checkpointUpTo(world, ref, 6, [...stored, unseen]);
@@ -184,7 +192,7 @@ describe("reading a log in parts", () => {
     await using world = await openWorld();
     const ref = newRef();
     await writeLog(world.log, ref, 300);
-    const stored = await world.log.leader.readTail(ref, 0);
+    const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     for (const after of [0, 1, 63, 64, 65, 200, 299, 300]) {
       const from = stored[after]!.streamSeq;
       const tail = await world.log.reader.readTail(ref, from);
@@ -196,7 +204,7 @@ describe("reading a log in parts", () => {
     await using world = await openWorld();
     const ref = newRef();
     await writeLog(world.log, ref, 99);
-    const first = await world.log.reader.readBatch(ref, 0);
+    const first = await world.log.reader.readBatch(ref, asStreamSeq(0));
     const second = await world.log.reader.readBatch(ref, first.events.at(-1)!.streamSeq);
     expect([first.events.length, first.more, second.events.length, second.more]).toEqual([
       64,
@@ -211,9 +219,9 @@ describe("reading a log in parts", () => {
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 1);
     for (let i = 0; i < 5; i++) await appendOne(appender, delta("x".repeat(600_000)));
-    expect((await world.log.reader.readTail(ref, 0)).map(({ payload }) => peekSeq(payload))).toEqual(
-      denseSeqs(7),
-    );
+    expect(
+      (await world.log.reader.readTail(ref, asStreamSeq(0))).map(({ payload }) => peekSeq(payload)),
+    ).toEqual(denseSeqs(7));
   });
 
   test("logs that are written at once, by several tenants, never mix", async () => {
@@ -242,7 +250,7 @@ describe("reading a log in parts", () => {
     const last = await world.log.reader.readLast(ref);
     expect([peekSeq(last!.payload), last!.streamSeq]).toEqual([30, head.streamSeq]);
     expect(await world.log.reader.readLast(newRef())).toBeUndefined();
-    expect(await world.log.reader.readTail(newRef(), 0)).toEqual([]);
+    expect(await world.log.reader.readTail(newRef(), asStreamSeq(0))).toEqual([]);
   });
 
   test("the leader and a replica tell the same", async () => {
@@ -251,8 +259,8 @@ describe("reading a log in parts", () => {
     await writeLog(world.log, ref, 70);
     const comparable = (events: Awaited<ReturnType<typeof world.log.reader.readTail>>) =>
       events.map(({ payload, streamSeq, writer }) => [Buffer.from(payload).toString(), streamSeq, writer]);
-    expect(comparable(await world.log.reader.readTail(ref, 0))).toEqual(
-      comparable(await world.log.leader.readTail(ref, 0)),
+    expect(comparable(await world.log.reader.readTail(ref, asStreamSeq(0)))).toEqual(
+      comparable(await world.log.leader.readTail(ref, asStreamSeq(0))),
     );
   });
 });
@@ -262,9 +270,9 @@ describe("a generation whose stream does not exist", () => {
     await using world = await openWorld();
     const ref = { ...newRef(), generation: parseGenerationId(`gen_999_${"0".repeat(26)}`) };
     expect(await world.log.reader.readLog(ref)).toEqual({ events: [], streamSeq: 0 });
-    expect(await world.log.reader.readTail(ref, 0)).toEqual([]);
+    expect(await world.log.reader.readTail(ref, asStreamSeq(0))).toEqual([]);
     expect(await world.log.reader.readLast(ref)).toBeUndefined();
-    expect(await world.log.leader.readTail(ref, 0)).toEqual([]);
+    expect(await world.log.leader.readTail(ref, asStreamSeq(0))).toEqual([]);
   });
 });
 
@@ -287,7 +295,7 @@ describe("reading from a cluster of which one server hangs", () => {
     await writeLog(world.log, ref, 3);
     const { reader } = world.log;
     const server = hangRequests(world.broker.reads);
-    for (const read of [() => reader.readLast(ref), () => reader.readTail(ref, 0)]) {
+    for (const read of [() => reader.readLast(ref), () => reader.readTail(ref, asStreamSeq(0))]) {
       server.hangs = 2;
       expect(await read()).toBeDefined();
       server.hangs = 3;
@@ -305,7 +313,7 @@ describe("reading without a broker", () => {
     for (const read of [
       () => world.log.reader.readLog(ref),
       () => world.log.reader.readLast(ref),
-      () => world.log.leader.readTail(ref, 0),
+      () => world.log.leader.readTail(ref, asStreamSeq(0)),
     ]) {
       await expect(read()).rejects.toMatchObject({ code: "broker_unavailable", retryable: true });
     }

@@ -7,6 +7,9 @@ import {
   RepriseError,
   shardOf,
   streamOf,
+  type StreamSeq,
+  plus,
+  STREAM_START,
 } from "@reprise/protocol";
 import { decodeCheckpoint } from "../append/checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
@@ -39,9 +42,9 @@ export interface LogReader {
    */
   readFirst(ref: GenerationRef): Promise<StoredEvent | undefined>;
   /** What is stored after a stream sequence, oldest first. */
-  readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]>;
+  readTail(ref: GenerationRef, afterStreamSeq: StreamSeq): Promise<StoredEvent[]>;
   /** One small batch of it; `more` says whether another would find more. */
-  readBatch(ref: GenerationRef, afterStreamSeq: number): Promise<{ events: StoredEvent[]; more: boolean }>;
+  readBatch(ref: GenerationRef, afterStreamSeq: StreamSeq): Promise<{ events: StoredEvent[]; more: boolean }>;
   /** The last event, or undefined for a generation that has none. */
   readLast(ref: GenerationRef): Promise<StoredEvent | undefined>;
 }
@@ -69,10 +72,10 @@ export function createLogReader(
     const checkpoint = found && decodeCheckpoint(found.data, found.headers?.get(HEADER.checkpointStreamSeq));
     const tail = checkpoint && (await readAfterHead({ readTail }, ref, headOf(checkpoint)));
     if (tail) return join(checkpoint, tail);
-    const log = await readTail(ref, 0);
+    const log = await readTail(ref, STREAM_START);
     if (checkpoint && (await isAtLeader(ref, headOf(checkpoint), log))) return checkpoint;
     // A replica that lags knows nothing of a new generation: only the leader can tell that there is none.
-    const events = log.length > 0 ? log : await leader.readTail(ref, 0);
+    const events = log.length > 0 ? log : await leader.readTail(ref, STREAM_START);
     if (events.length === 0 && found) throw generationExpired();
     return join(EMPTY, events);
   }
@@ -87,7 +90,7 @@ export function createLogReader(
     shown: readonly StoredEvent[],
   ): Promise<boolean> {
     try {
-      const [event] = await leader.readTail(ref, head.streamSeq - 1, 1);
+      const [event] = await leader.readTail(ref, plus(head.streamSeq, -1), 1);
       return isHead(event, head);
     } catch (error) {
       if (shown.length > 0) return false;
@@ -108,16 +111,16 @@ export function createLogReader(
   /** Without a leader an event that a replica has is used; only the leader can tell that there is none. */
   async function readOldest(ref: GenerationRef): Promise<StoredEvent | undefined> {
     try {
-      const [oldest] = await leader.readTail(ref, 0, 1);
+      const [oldest] = await leader.readTail(ref, STREAM_START, 1);
       return oldest;
     } catch (error) {
-      const [oldest] = (await readBatch(ref, 0)).events;
+      const [oldest] = (await readBatch(ref, STREAM_START)).events;
       if (oldest) return oldest;
       throw error;
     }
   }
 
-  async function readTail(ref: GenerationRef, afterStreamSeq: number): Promise<StoredEvent[]> {
+  async function readTail(ref: GenerationRef, afterStreamSeq: StreamSeq): Promise<StoredEvent[]> {
     const all: StoredEvent[] = [];
     for (let after = afterStreamSeq, more = true; more;) {
       const batch = await readBatch(ref, after);
@@ -130,7 +133,7 @@ export function createLogReader(
 
   async function readBatch(
     ref: GenerationRef,
-    afterStreamSeq: number,
+    afterStreamSeq: StreamSeq,
   ): Promise<{ events: StoredEvent[]; more: boolean }> {
     if (!isInShard(ref)) return { events: [], more: false };
     const stream = streamOf(ref.generation);
@@ -169,7 +172,7 @@ export function createLogReader(
   return { readLog, readFirst, readTail, readBatch, readLast };
 }
 
-const EMPTY: LogSnapshot = { events: [], streamSeq: 0 };
+const EMPTY: LogSnapshot = { events: [], streamSeq: STREAM_START };
 
 function join({ events, streamSeq }: LogSnapshot, tail: readonly StoredEvent[]): LogSnapshot {
   return {

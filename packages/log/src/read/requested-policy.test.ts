@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, encodeEvent } from "@reprise/protocol";
+import { DEFAULT_POLICY, encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createRef, delta, MODERATION, moderatedPolicy, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { GenerationCache } from "../hub/cache/generation-cache.ts";
@@ -7,7 +7,7 @@ import { readPolicy } from "./requested-policy.ts";
 
 /** seq 0 of a node of any version. */
 function written(policy: unknown): Uint8Array {
-  return encodeEvent(0, requested(createRef(), {}, policy as typeof DEFAULT_POLICY));
+  return encodeEvent(asSeq(0), requested(createRef(), {}, policy as typeof DEFAULT_POLICY));
 }
 
 const UNREADABLE: [string, unknown][] = [
@@ -29,8 +29,8 @@ test.each(UNREADABLE)("a policy with %s of a later version is refused, not guess
 });
 
 test.each(UNREADABLE)("a log whose policy has %s of a later version is not served", (_what, policy) => {
-  const events = [written(policy), encodeEvent(1, delta("SECRET"))];
-  expect(() => new GenerationCache(createRef(), plainFraming, { events, streamSeq: 2 })).toThrow(
+  const events = [written(policy), encodeEvent(asSeq(1), delta("SECRET"))];
+  expect(() => new GenerationCache(createRef(), plainFraming, { events, streamSeq: asStreamSeq(2) })).toThrow(
     expect.objectContaining({ code: "policy_unsupported" }),
   );
 });

@@ -1,7 +1,9 @@
+import type { StreamSeq } from "@reprise/protocol";
+
 /** One event as it lies in the log. `payload` is the reader's own copy. */
 export interface StoredEvent {
   readonly payload: Uint8Array;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** The appender that wrote it; "" when unknown, as for events that came out of a checkpoint. */
   readonly writer: string;
 }
@@ -10,5 +12,5 @@ export interface StoredEvent {
 export interface LogSnapshot {
   readonly events: Uint8Array[];
   /** The stream sequence of the last event; 0 when there is none. */
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
 }

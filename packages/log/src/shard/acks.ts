@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { DeliverySeqs } from "./deliveries.ts";
@@ -27,7 +28,7 @@ export class ShardAcks {
     this.#numbers.add(from);
   }
 
-  acknowledge(upTo: number): void {
+  acknowledge(upTo: StreamSeq): void {
     this.#numbers.forgetBelow(upTo);
     this.#publish(this.#subject(upTo), "");
   }
@@ -38,11 +39,11 @@ export class ShardAcks {
   }
 
   /** Acknowledges once more. Returns whether the broker has heard it, within 2 s. */
-  async flush(upTo: number): Promise<boolean> {
+  async flush(upTo: StreamSeq): Promise<boolean> {
     return typeof (await inboxOf(this.#connection).ask(this.#subject(upTo), "", FLUSH_MS)) !== "string";
   }
 
-  #subject(upTo: number): string {
+  #subject(upTo: StreamSeq): string {
     return `${this.#prefix}.${upTo}.${this.#numbers.at(upTo)}.0.0`;
   }
 

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { EventEmitter } from "node:events";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -49,8 +50,8 @@ test("a replica that lags late in a long read is waited for as long as one that 
   await readBackfill({
     broker: brokerOf(4, [longBatch, () => [], () => [3, 4]]),
     shard: 0,
-    afterStreamSeq: 0,
-    upToStreamSeq: 4,
+    afterStreamSeq: asStreamSeq(0),
+    upToStreamSeq: asStreamSeq(4),
     signal: new AbortController().signal,
     onMessage: ({ streamSeq }) => places.push(streamSeq),
   });

@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import { generationsStream, shardSubjects } from "@reprise/protocol";
+import { generationsStream, shardSubjects, type StreamSeq } from "@reprise/protocol";
 import type { Msg } from "@nats-io/transport-node";
 import type { Broker } from "../nats/connection.ts";
 import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
@@ -16,8 +16,8 @@ export interface BackfilledMessage extends Pick<DeliveryInfo, "streamSeq" | "sto
 export interface BackfillOptions {
   broker: Broker;
   shard: number;
-  afterStreamSeq: number;
-  upToStreamSeq: number;
+  afterStreamSeq: StreamSeq;
+  upToStreamSeq: StreamSeq;
   signal: AbortSignal;
   onMessage: (stored: BackfilledMessage) => void;
 }

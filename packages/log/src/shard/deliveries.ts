@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import type { ConsumerPosition } from "./state.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { ConsumerPosition } from "./state.ts";
  */
 export class DeliverySeqs {
   /** From each of these on, the number is the place plus `ahead`. */
-  #runs: { fromStreamSeq: number; ahead: number }[] = [];
+  #runs: { fromStreamSeq: StreamSeq; ahead: number }[] = [];
 
   add({ streamSeq, deliverySeq }: ConsumerPosition): void {
     const ahead = deliverySeq - streamSeq;
@@ -14,13 +15,13 @@ export class DeliverySeqs {
   }
 
   /** The number that stands for all up to this place. */
-  at(streamSeq: number): number {
+  at(streamSeq: StreamSeq): number {
     const run = this.#runs.findLast(({ fromStreamSeq }) => fromStreamSeq <= streamSeq);
     return streamSeq + (run?.ahead ?? 0);
   }
 
   /** No place below this one is asked for any more. */
-  forgetBelow(streamSeq: number): void {
+  forgetBelow(streamSeq: StreamSeq): void {
     const current = this.#runs.findLastIndex(({ fromStreamSeq }) => fromStreamSeq <= streamSeq);
     if (current > 0) this.#runs.splice(0, current);
   }

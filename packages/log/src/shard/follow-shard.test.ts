@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { type GenerationRef, generationsStream, streamOf } from "@reprise/protocol";
+import { type GenerationRef, generationsStream, streamOf, asStreamSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { fillStream, streamsWithTextOf } from "../erasure/fill-stream.ts";
@@ -54,7 +54,7 @@ test("a follower sees the events of all logs of its shard, in order, once, as th
   const late = await write(world, 500);
   await eventually(() => expect(auditor.events.length).toBeGreaterThanOrEqual(503));
   expect(auditor.seen()).toEqual(from(1, 503));
-  const stored = await world.log.leader.readTail(late, 0);
+  const stored = await world.log.leader.readTail(late, asStreamSeq(0));
   expect(auditor.events.slice(3).map(({ payload }) => Buffer.from(payload).toString())).toEqual(
     stored.map(({ payload }) => Buffer.from(payload).toString()),
   );
@@ -80,8 +80,8 @@ test("a follower that comes back begins behind what was acknowledged last", asyn
   await write(world, 10);
   await using first = await follow(world);
   await eventually(() => expect(first.seen()).toEqual(from(1, 10)));
-  first.follower.ack(7);
-  first.follower.ack(5);
+  first.follower.ack(asStreamSeq(7));
+  first.follower.ack(asStreamSeq(5));
   await first.follower.close();
   await using second = await follow(world);
   await eventually(() => expect(second.seen()).toEqual(from(8, 10)));
@@ -111,7 +111,7 @@ test("of two followers one is fed, and the other takes over behind the last ackn
   await write(world, 10);
   await eventually(() => expect(first.seen()).toEqual(from(1, 20)));
   expect(second.seen()).toEqual([]);
-  first.follower.ack(16);
+  first.follower.ack(asStreamSeq(16));
   await first.follower.close();
   await eventually(() => expect(second.seen()).toEqual(from(17, 20)));
   await write(world, 3);
@@ -125,7 +125,7 @@ test("a follower that dies is replaced within seconds, though nothing new is sto
   await using first = await follow(world, { broker });
   await write(world, 10);
   await eventually(() => expect(first.seen()).toEqual(from(1, 10)));
-  first.follower.ack(4);
+  first.follower.ack(asStreamSeq(4));
   await broker.main.flush();
   await using second = await follow(world);
   await broker.close();
@@ -156,7 +156,7 @@ test("a follower goes on where it was after the broker was killed", async () => 
   await using auditor = await follow(world);
   await write(world, 10);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 10)));
-  auditor.follower.ack(10);
+  auditor.follower.ack(asStreamSeq(10));
   await world.broker.main.flush();
   await world.server.kill("SIGKILL");
   await world.server.restart();
@@ -170,7 +170,7 @@ test("a follower whose consumer was deleted makes a new one behind what it has a
   await using auditor = await follow(world);
   await write(world, 10);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 10)));
-  auditor.follower.ack(10);
+  auditor.follower.ack(asStreamSeq(10));
   await (await jetstreamManager(world.broker.main)).consumers.delete(generationsStream(SHARD), NAME);
   await write(world, 5);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 15)));
@@ -184,7 +184,7 @@ test("a follower that was stopped sees nothing more, and can still acknowledge",
   await eventually(() => expect(first.seen()).toEqual(from(1, 10)));
   await first.follower.stop();
   await write(world, 5);
-  first.follower.ack(9);
+  first.follower.ack(asStreamSeq(9));
   await first.follower.close();
   await using second = await follow(world);
   await eventually(() => expect(second.seen()).toEqual(from(10, 15)));
@@ -205,7 +205,7 @@ test("a follower is told which events have expired before any follower was hande
   await write(world, 4);
   const first = await follow(world, keep);
   await eventually(() => expect(told).toEqual(["1", "2", "3", "4"]));
-  first.follower.ack(3);
+  first.follower.ack(asStreamSeq(3));
   await first.follower.close();
   await write(world, 6);
   const isExpired = async () => {

@@ -1,6 +1,12 @@
 import type { Msg } from "@nats-io/transport-node";
 import { pause, retry } from "@reprise/async";
-import { type GenerationRef, generationsStream, isFillerSubject, parseLogSubject } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  generationsStream,
+  isFillerSubject,
+  parseLogSubject,
+  type StreamSeq,
+} from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { consumerCall } from "../access/api-subject.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
@@ -23,7 +29,7 @@ export interface ShardEvent {
   readonly ref: GenerationRef;
   /** A copy of its own. */
   readonly payload: Uint8Array;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** When the broker stored it, by the broker's clock: milliseconds since 1970, with a fraction. */
   readonly storedAtMs: number;
 }
@@ -41,14 +47,14 @@ export interface ShardFollowerOptions {
    * Called with ranges of the stream whose events are gone, expired as a rule, before any follower was handed them: in order with the
    * events. What expires after it was handed out counts as acknowledged for the broker.
    */
-  onGap?: (firstStreamSeq: number, lastStreamSeq: number) => void;
+  onGap?: (firstStreamSeq: StreamSeq, lastStreamSeq: StreamSeq) => void;
   /** Called with what `onEvents` and `onGap` throw, and what the broker answers that it should not. */
   onError: (error: unknown) => void;
 }
 
 export interface ShardFollower {
   /** All events up to this one are dealt with: the next follower begins behind it. Never goes back. */
-  ack(streamSeq: number): void;
+  ack(streamSeq: StreamSeq): void;
   /** No event comes after this. Acknowledging is still possible. */
   stop(): Promise<void>;
   /** Stops, waits up to 2 s until the broker has heard the last acknowledgement, and lets another follower take over at once. */
@@ -117,7 +123,7 @@ class Follower implements ShardFollower {
     onUncertain();
   }
 
-  ack(streamSeq: number): void {
+  ack(streamSeq: StreamSeq): void {
     this.#take({ kind: "ack", streamSeq });
   }
 
@@ -230,12 +236,12 @@ class Follower implements ShardFollower {
     }
   }
 
-  async #read(range: { afterStreamSeq: number; upToStreamSeq: number }): Promise<void> {
+  async #read(range: { afterStreamSeq: StreamSeq; upToStreamSeq: StreamSeq }): Promise<void> {
     const isFilled = this.#canRead ? await this.#backfill(range) : await this.#pause(DOWN_PAUSE_MS);
     if (!this.#ended.signal.aborted) this.#take({ kind: isFilled ? "filled" : "not_filled" });
   }
 
-  async #backfill(range: { afterStreamSeq: number; upToStreamSeq: number }): Promise<boolean> {
+  async #backfill(range: { afterStreamSeq: StreamSeq; upToStreamSeq: StreamSeq }): Promise<boolean> {
     const { broker, shard, onError } = this.#options;
     try {
       await readBackfill({

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -15,10 +16,14 @@ type Effect = FollowerEffect<string>;
 type Row = readonly [what: string, state: State, input: Input, after: State, effects: Effect[]];
 
 /** Deliveries are numbered 100 above their places. */
-const at = (streamSeq: number) => ({ streamSeq, deliverySeq: streamSeq + 100 });
+const at = (streamSeq: number) => ({ streamSeq: asStreamSeq(streamSeq), deliverySeq: streamSeq + 100 });
 const delivery = (streamSeq: number) => ({ ...at(streamSeq), event: `event ${streamSeq}` });
 const delivered = (streamSeq: number): Input => ({ kind: "delivered", delivery: delivery(streamSeq) });
-const stored = (streamSeq: number): Input => ({ kind: "stored", streamSeq, event: `event ${streamSeq}` });
+const stored = (streamSeq: number): Input => ({
+  kind: "stored",
+  streamSeq: asStreamSeq(streamSeq),
+  event: `event ${streamSeq}`,
+});
 const answered = (consumer: Partial<ShardConsumerState> = {}): Input => ({
   kind: "answered",
   ownPinId: "own",
@@ -35,7 +40,7 @@ const UNCERTAIN: Input = { kind: "uncertain" };
 const FILLED: Input = { kind: "filled" };
 const NOT_FILLED: Input = { kind: "not_filled" };
 const STOP: Input = { kind: "stop" };
-const ack = (streamSeq: number): Input => ({ kind: "ack", streamSeq });
+const ack = (streamSeq: number): Input => ({ kind: "ack", streamSeq: asStreamSeq(streamSeq) });
 
 /** Of places in the order in which they came. */
 function held(...places: number[]): Extract<State, { phase: "asking" }>["held"] {
@@ -45,11 +50,11 @@ function held(...places: number[]): Extract<State, { phase: "asking" }>["held"] 
     : { newest: delivery(newest), before: held(...places.slice(0, -1)) };
 }
 
-const progress = { last: 10, acknowledged: 7 };
+const progress = { last: asStreamSeq(10), acknowledged: asStreamSeq(7) };
 const settling = { ...progress, held: undefined, isUncertain: false };
 const live: State = { ...progress, phase: "live" };
 const asking: State = { ...settling, phase: "asking" };
-const filling: State = { ...settling, phase: "filling", fillTo: 20, handedOut: 20 };
+const filling: State = { ...settling, phase: "filling", fillTo: asStreamSeq(20), handedOut: asStreamSeq(20) };
 const stopped: State = { ...progress, phase: "stopped" };
 
 const passed = (streamSeq: number): Effect => ({
@@ -59,23 +64,27 @@ const passed = (streamSeq: number): Effect => ({
 });
 const read = (afterStreamSeq: number, upToStreamSeq: number): Effect => ({
   kind: "read",
-  afterStreamSeq,
-  upToStreamSeq,
+  afterStreamSeq: asStreamSeq(afterStreamSeq),
+  upToStreamSeq: asStreamSeq(upToStreamSeq),
 });
-const gap = (first: number, last: number): Effect => ({ kind: "gap", first, last });
+const gap = (first: number, last: number): Effect => ({
+  kind: "gap",
+  first: asStreamSeq(first),
+  last: asStreamSeq(last),
+});
 const found = (streamSeq: number): Effect => ({ kind: "pass", event: `event ${streamSeq}` });
 const ASK: Effect = { kind: "ask" };
 const REPEAT_ACK: Effect = { kind: "repeat_ack" };
 
 const ROWS: readonly Row[] = [
-  ["live passes on what is next", live, delivered(11), { ...live, last: 11 }, [passed(11)]],
+  ["live passes on what is next", live, delivered(11), { ...live, last: asStreamSeq(11) }, [passed(11)]],
   ["live drops what it has passed on", live, delivered(8), live, []],
   ["live repeats the acknowledgement of what comes again", live, delivered(7), live, [REPEAT_ACK]],
   [
     "live holds what comes behind a gap, and reads the gap",
     live,
     delivered(13),
-    { ...filling, held: held(13), fillTo: 12, handedOut: 10 },
+    { ...filling, held: held(13), fillTo: asStreamSeq(12), handedOut: asStreamSeq(10) },
     [read(10, 12)],
   ],
   ["live asks when it is uncertain", live, UNCERTAIN, asking, [ASK]],
@@ -83,13 +92,19 @@ const ROWS: readonly Row[] = [
   ["live expects nothing to be read", live, stored(11), live, []],
   ["live expects no end of a read", live, FILLED, live, []],
   ["live expects no failure of a read", live, NOT_FILLED, live, []],
-  ["live acknowledges", live, ack(9), { ...live, acknowledged: 9 }, [{ kind: "acknowledge", upTo: 9 }]],
+  [
+    "live acknowledges",
+    live,
+    ack(9),
+    { ...live, acknowledged: asStreamSeq(9) },
+    [{ kind: "acknowledge", upTo: asStreamSeq(9) }],
+  ],
   [
     "live acknowledges no further than it has passed on",
     live,
     ack(99),
-    { ...live, acknowledged: 10 },
-    [{ kind: "acknowledge", upTo: 10 }],
+    { ...live, acknowledged: asStreamSeq(10) },
+    [{ kind: "acknowledge", upTo: asStreamSeq(10) }],
   ],
   ["live never takes an acknowledgement back", live, ack(6), live, []],
   ["live stops", live, STOP, stopped, []],
@@ -129,7 +144,7 @@ const ROWS: readonly Row[] = [
     "asking passes on what it holds, and reads up to the first gap",
     { ...asking, held: held(11, 12, 15, 16) },
     answered({ delivered: at(20) }),
-    { ...filling, last: 12, held: held(15, 16), fillTo: 14 },
+    { ...filling, last: asStreamSeq(12), held: held(15, 16), fillTo: asStreamSeq(14) },
     [passed(11), passed(12), read(12, 14)],
   ],
   [
@@ -143,14 +158,14 @@ const ROWS: readonly Row[] = [
     "asking begins behind what another follower has acknowledged, whose deliveries are counted anew",
     asking,
     answered({ delivered: at(18), acknowledged: at(15), pinId: "other" }),
-    { ...live, last: 15 },
+    { ...live, last: asStreamSeq(15) },
     [{ kind: "recount", from: at(15) }],
   ],
   [
     "asking goes back with a stream that has lost its end",
     asking,
     answered({ delivered: at(6), acknowledged: at(5), pending: 2, pinId: "other" }),
-    { phase: "live", last: 5, acknowledged: 5 },
+    { phase: "live", last: asStreamSeq(5), acknowledged: asStreamSeq(5) },
     [{ kind: "recount", from: at(5) }],
   ],
   [
@@ -188,20 +203,26 @@ const ROWS: readonly Row[] = [
     "asking acknowledges",
     { ...asking, isUncertain: true, held: held(11) },
     ack(8),
-    { ...asking, isUncertain: true, held: held(11), acknowledged: 8 },
-    [{ kind: "acknowledge", upTo: 8 }],
+    { ...asking, isUncertain: true, held: held(11), acknowledged: asStreamSeq(8) },
+    [{ kind: "acknowledge", upTo: asStreamSeq(8) }],
   ],
   ["asking stops", { ...asking, held: held(11) }, STOP, stopped, []],
 
   ["filling holds what is handed out", filling, delivered(11), { ...filling, held: held(11) }, []],
   ["filling remembers to ask", filling, UNCERTAIN, { ...filling, isUncertain: true }, []],
   ["filling expects no answer", filling, answered(), filling, []],
-  ["filling passes on what it reads", filling, stored(11), { ...filling, last: 11 }, [found(11)]],
+  [
+    "filling passes on what it reads",
+    filling,
+    stored(11),
+    { ...filling, last: asStreamSeq(11) },
+    [found(11)],
+  ],
   [
     "filling reports what is gone before what it reads",
     filling,
     stored(14),
-    { ...filling, last: 14 },
+    { ...filling, last: asStreamSeq(14) },
     [gap(11, 13), found(14)],
   ],
   ["filling drops what it has passed on", filling, stored(10), filling, []],
@@ -209,64 +230,64 @@ const ROWS: readonly Row[] = [
     "filling reports the rest of the range as gone when all that is left of it is read",
     filling,
     FILLED,
-    { ...live, last: 20 },
+    { ...live, last: asStreamSeq(20) },
     [gap(11, 20)],
   ],
   [
     "filling becomes live when the range is read",
-    { ...filling, last: 20 },
+    { ...filling, last: asStreamSeq(20) },
     FILLED,
-    { ...live, last: 20 },
+    { ...live, last: asStreamSeq(20) },
     [],
   ],
   [
     "filling passes on what it holds when the range is read, and drops what was in it",
-    { ...filling, last: 20, held: held(19, 20, 21) },
+    { ...filling, last: asStreamSeq(20), held: held(19, 20, 21) },
     FILLED,
-    { ...live, last: 21 },
+    { ...live, last: asStreamSeq(21) },
     [passed(21)],
   ],
   [
     "filling reads the next gap",
-    { ...filling, last: 20, held: held(21, 25) },
+    { ...filling, last: asStreamSeq(20), held: held(21, 25) },
     FILLED,
-    { ...filling, last: 21, held: held(25), fillTo: 24 },
+    { ...filling, last: asStreamSeq(21), held: held(25), fillTo: asStreamSeq(24) },
     [passed(21), read(21, 24)],
   ],
   [
     "filling reads what the consumer has handed out, when nothing is held",
-    { ...filling, last: 12, fillTo: 12 },
+    { ...filling, last: asStreamSeq(12), fillTo: asStreamSeq(12) },
     FILLED,
-    { ...filling, last: 12, fillTo: 20 },
+    { ...filling, last: asStreamSeq(12), fillTo: asStreamSeq(20) },
     [read(12, 20)],
   ],
   [
     "filling asks when it has become uncertain, before anything that it holds is passed on",
     { ...filling, held: held(21), isUncertain: true },
     FILLED,
-    { ...asking, last: 20, held: held(21) },
+    { ...asking, last: asStreamSeq(20), held: held(21) },
     [gap(11, 20), ASK],
   ],
   [
     "filling reads again what is still missing after a failure",
-    { ...filling, last: 14 },
+    { ...filling, last: asStreamSeq(14) },
     NOT_FILLED,
-    { ...filling, last: 14 },
+    { ...filling, last: asStreamSeq(14) },
     [read(14, 20)],
   ],
   [
     "filling asks after a failure when it has become uncertain",
-    { ...filling, last: 14, isUncertain: true },
+    { ...filling, last: asStreamSeq(14), isUncertain: true },
     NOT_FILLED,
-    { ...asking, last: 14 },
+    { ...asking, last: asStreamSeq(14) },
     [ASK],
   ],
   [
     "filling acknowledges",
     filling,
     ack(10),
-    { ...filling, acknowledged: 10 },
-    [{ kind: "acknowledge", upTo: 10 }],
+    { ...filling, acknowledged: asStreamSeq(10) },
+    [{ kind: "acknowledge", upTo: asStreamSeq(10) }],
   ],
   ["filling stops", filling, STOP, stopped, []],
 
@@ -280,8 +301,8 @@ const ROWS: readonly Row[] = [
     "stopped acknowledges",
     stopped,
     ack(9),
-    { ...stopped, acknowledged: 9 },
-    [{ kind: "acknowledge", upTo: 9 }],
+    { ...stopped, acknowledged: asStreamSeq(9) },
+    [{ kind: "acknowledge", upTo: asStreamSeq(9) }],
   ],
   ["stopped stays stopped", stopped, STOP, stopped, []],
 ];

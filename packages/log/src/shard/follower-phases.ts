@@ -1,3 +1,4 @@
+import { type StreamSeq, plus, STREAM_START } from "@reprise/protocol";
 import type { ConsumerPosition, ShardConsumerState } from "./state.ts";
 
 /*
@@ -28,9 +29,9 @@ export interface Delivery<Event> extends ConsumerPosition {
 
 interface Progress {
   /** All events up to here were passed on, or are dealt with. */
-  readonly last: number;
-  /** All events up to here were acknowledged; 0 for none. */
-  readonly acknowledged: number;
+  readonly last: StreamSeq;
+  /** All events up to here were acknowledged; `STREAM_START` for none. */
+  readonly acknowledged: StreamSeq;
 }
 
 interface Settling<Event> extends Progress {
@@ -54,9 +55,9 @@ export type FollowerState<Event> =
   /** Reads from the stream what was not handed out to this follower. */
   | (Settling<Event> & {
       readonly phase: "filling";
-      readonly fillTo: number;
+      readonly fillTo: StreamSeq;
       /** Up to here the consumer had handed out to this follower, when it was asked last. */
-      readonly handedOut: number;
+      readonly handedOut: StreamSeq;
     })
   | (Progress & { readonly phase: "stopped" });
 
@@ -72,22 +73,22 @@ export type FollowerInput<Event> =
       readonly consumer: ShardConsumerState;
       readonly ownPinId: string | undefined;
     }
-  | { readonly kind: "stored"; readonly streamSeq: number; readonly event: Event }
+  | { readonly kind: "stored"; readonly streamSeq: StreamSeq; readonly event: Event }
   /** All that is left of the range was `stored`. */
   | { readonly kind: "filled" }
   /** The read has failed, or could not begin. */
   | { readonly kind: "not_filled" }
-  | { readonly kind: "ack"; readonly streamSeq: number }
+  | { readonly kind: "ack"; readonly streamSeq: StreamSeq }
   | { readonly kind: "stop" };
 
 export type FollowerEffect<Event> =
   /** `delivered` where a delivery brought it, and not a read of the stream. */
   | { readonly kind: "pass"; readonly event: Event; readonly delivered?: ConsumerPosition }
   /** Nothing is there any more between these places. */
-  | { readonly kind: "gap"; readonly first: number; readonly last: number }
+  | { readonly kind: "gap"; readonly first: StreamSeq; readonly last: StreamSeq }
   | { readonly kind: "ask" }
-  | { readonly kind: "read"; readonly afterStreamSeq: number; readonly upToStreamSeq: number }
-  | { readonly kind: "acknowledge"; readonly upTo: number }
+  | { readonly kind: "read"; readonly afterStreamSeq: StreamSeq; readonly upToStreamSeq: StreamSeq }
+  | { readonly kind: "acknowledge"; readonly upTo: StreamSeq }
   /** The broker has not heard the last acknowledgement. */
   | { readonly kind: "repeat_ack" }
   /** The consumer counts its deliveries anew. */
@@ -100,7 +101,11 @@ export interface FollowerStep<Event> {
   readonly effects: readonly FollowerEffect<Event>[];
 }
 
-export const BEGINNING: FollowerState<never> = { phase: "live", last: 0, acknowledged: 0 };
+export const BEGINNING: FollowerState<never> = {
+  phase: "live",
+  last: STREAM_START,
+  acknowledged: STREAM_START,
+};
 
 const NO_EFFECTS: readonly never[] = [];
 const ASK = { kind: "ask" } as const;
@@ -133,7 +138,7 @@ function step<Event>(
   return { state, effects };
 }
 
-function acknowledge<Event>(state: FollowerState<Event>, streamSeq: number): FollowerStep<Event> {
+function acknowledge<Event>(state: FollowerState<Event>, streamSeq: StreamSeq): FollowerStep<Event> {
   const upTo = Math.min(streamSeq, state.last);
   if (upTo <= state.acknowledged) return step(state);
   return step({ ...state, acknowledged: upTo }, [{ kind: "acknowledge", upTo }]);
@@ -170,7 +175,7 @@ function fill<Event>(state: Filling<Event>, input: FollowerInput<Event>): Follow
       const { streamSeq, event } = input;
       if (streamSeq <= last) return step(state);
       return step({ ...state, last: streamSeq }, [
-        ...gapBetween(last, streamSeq - 1),
+        ...gapBetween(last, plus(streamSeq, -1)),
         { kind: "pass", event },
       ]);
     }
@@ -183,8 +188,8 @@ function fill<Event>(state: Filling<Event>, input: FollowerInput<Event>): Follow
   }
 }
 
-function gapBetween(last: number, upTo: number): FollowerEffect<never>[] {
-  return upTo > last ? [{ kind: "gap", first: last + 1, last: upTo }] : [];
+function gapBetween(last: StreamSeq, upTo: StreamSeq): FollowerEffect<never>[] {
+  return upTo > last ? [{ kind: "gap", first: plus(last, 1), last: upTo }] : [];
 }
 
 function ask<Event>(
@@ -215,16 +220,20 @@ function learn<Event>(
     const { streamSeq, deliverySeq } = acknowledged;
     effects.push({
       kind: "give_back",
-      position: { streamSeq: streamSeq + 1, deliverySeq: deliverySeq + 1 },
+      position: { streamSeq: plus(streamSeq, 1), deliverySeq: deliverySeq + 1 },
     });
   } else if (ownAcknowledged > acknowledged.streamSeq) effects.push(REPEAT_ACK);
   const isFed = pinId !== undefined && pinId === ownPinId;
-  return settle({ ...state, last, acknowledged: ownAcknowledged }, isFed ? delivered.streamSeq : 0, effects);
+  return settle(
+    { ...state, last, acknowledged: ownAcknowledged },
+    isFed ? delivered.streamSeq : STREAM_START,
+    effects,
+  );
 }
 
 function settle<Event>(
   state: Settling<Event>,
-  handedOut: number,
+  handedOut: StreamSeq,
   before: readonly FollowerEffect<Event>[],
 ): FollowerStep<Event> {
   const { acknowledged, isUncertain } = state;
@@ -241,7 +250,7 @@ function settle<Event>(
       last = Math.max(last, streamSeq);
       continue;
     }
-    if (held === undefined) fillTo = streamSeq - 1;
+    if (held === undefined) fillTo = plus(streamSeq, -1);
     held = { newest: delivery, before: held };
   }
   if (fillTo <= last) return step({ phase: "live", last, acknowledged }, effects);

@@ -6,7 +6,7 @@ import {
   jetstreamManager,
 } from "@nats-io/jetstream";
 import { nanos, type NatsConnection } from "@nats-io/transport-node";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import { isRefusal } from "../nats/jetstream-errors.ts";
 
 /** All followers of a name are in one group, of which one at a time is fed. */
@@ -19,11 +19,11 @@ const MAX_ACK_PENDING = 50_000;
 const TIMEOUT_MS = 2_000;
 
 /** Where a consumer that does not exist yet begins: behind a place in the stream, or with the first event of a time or later. */
-export type ConsumerStart = { readonly afterStreamSeq: number } | { readonly time: Date } | "beginning";
+export type ConsumerStart = { readonly afterStreamSeq: StreamSeq } | { readonly time: Date } | "beginning";
 
 /** A place in a stream, and the number of the delivery that reached it. */
 export interface ConsumerPosition {
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   readonly deliverySeq: number;
 }
 
@@ -98,7 +98,7 @@ interface Pinning {
 function toState(info: ConsumerInfo & Pinning): ShardConsumerState {
   const { delivered, ack_floor, num_ack_pending, num_pending, priority_groups } = info;
   const toDelivered = ({ stream_seq, consumer_seq }: ConsumerInfo["delivered"]): ConsumerPosition => ({
-    streamSeq: stream_seq,
+    streamSeq: asStreamSeq(stream_seq),
     deliverySeq: consumer_seq,
   });
   return {

@@ -1,4 +1,10 @@
-import type { EffectiveModeration, EventDraft, GenerationRef, Verdict } from "@reprise/protocol";
+import {
+  type EffectiveModeration,
+  type EventDraft,
+  type GenerationRef,
+  type Verdict,
+  asSeq,
+} from "@reprise/protocol";
 import { moderatedPolicy, requested } from "@reprise/testkit";
 
 export { halted, MODERATION, redacted } from "@reprise/testkit";
@@ -14,12 +20,12 @@ export function moderatedRequest(
 export const unavailable = (answer: "fail_open" | "fail_closed", judged_seq: number): EventDraft => ({
   type: "moderation.unavailable",
   answer,
-  judged_seq,
+  judged_seq: asSeq(judged_seq),
 });
 
 /** Everything up to an event is judged and, unless told otherwise, cleared. */
 export const verdict = (judged: number, { cleared = judged, decided = 0 } = {}): Verdict => ({
-  judged,
-  cleared,
-  decided,
+  judged: asSeq(judged),
+  cleared: asSeq(cleared),
+  decided: asSeq(decided),
 });

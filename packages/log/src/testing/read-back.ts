@@ -1,4 +1,10 @@
-import { decodeEvent, type GenerationRef, type KnownEvent, type UnknownEvent } from "@reprise/protocol";
+import {
+  decodeEvent,
+  type GenerationRef,
+  type KnownEvent,
+  type UnknownEvent,
+  asStreamSeq,
+} from "@reprise/protocol";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { eventually } from "./eventually.ts";
 
@@ -7,7 +13,7 @@ export async function readBack(
   log: GenerationLog,
   ref: GenerationRef,
 ): Promise<(KnownEvent | UnknownEvent)[]> {
-  const events = await eventually(() => log.leader.readTail(ref, 0));
+  const events = await eventually(() => log.leader.readTail(ref, asStreamSeq(0)));
   return events.map(({ payload }) => decodeEvent(payload));
 }
 

@@ -1,4 +1,4 @@
-import { decodeEvent, type KnownEvent } from "@reprise/protocol";
+import { decodeEvent, type KnownEvent, asSeq } from "@reprise/protocol";
 import type { GenerationCache } from "../hub/cache/generation-cache.ts";
 import { plainFraming } from "./plain-framing.ts";
 
@@ -6,7 +6,7 @@ import { plainFraming } from "./plain-framing.ts";
 export function shownEvents(cache: GenerationCache): KnownEvent[] {
   const events: KnownEvent[] = [];
   for (let seq = 1; ;) {
-    const view = cache.view(seq, 0);
+    const view = cache.view(asSeq(seq), 0);
     if (!view) return events;
     events.push(decodeEvent(plainFraming.payloadOf(view.bytes)) as KnownEvent);
     seq = view.next;

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -47,7 +48,7 @@ const REFUSED = { code: "broker_incompatible", param: "REPRISE_SHARDS" };
 /** Resolves when a process has announced itself. */
 const spoken = ({ main }: Broker) =>
   eventually(async () => {
-    const announcement = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
+    const announcement = { afterStreamSeq: asStreamSeq(0), subject: "lease.shards.member.*" };
     expect(await getNextMessage(main, "LEASES", announcement)).toBeDefined();
   });
 
@@ -131,7 +132,7 @@ test("the number outlives the retention time, also while no process runs, and on
   }
   await using broker = await connectBroker({ url: server.url, name: "test" });
   await jetstream(broker.main).publish("lease.shards.member.dead", JSON.stringify({ shards: 3 }));
-  const dead = { afterStreamSeq: 0, subject: "lease.shards.member.*" };
+  const dead = { afterStreamSeq: asStreamSeq(0), subject: "lease.shards.member.*" };
   await eventually(async () => expect(await getNextMessage(broker.main, "LEASES", dead)).toBeUndefined());
   expect(await readShardCount(broker.main)).toBe(3);
 });

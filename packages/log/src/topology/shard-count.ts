@@ -1,6 +1,14 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { LEASE_GROUPS, LEASES_STREAM, leaseSubject, memberSubject, RepriseError } from "@reprise/protocol";
+import {
+  LEASE_GROUPS,
+  LEASES_STREAM,
+  leaseSubject,
+  memberSubject,
+  RepriseError,
+  STREAM_START,
+  type StreamSeq,
+} from "@reprise/protocol";
 import { SET_UP } from "../access/forbidden.ts";
 import { HEADER } from "../nats/header.ts";
 import { createPublish } from "../nats/publisher.ts";
@@ -72,12 +80,12 @@ export async function agreeOnShards(
   const known = kept?.shards ?? (await countExisting());
   if (shards < known) throw fewer(known, shards);
   if (shards > known && known > 0) await assertAlone(connection, shards, silenceMs);
-  const seq = await writeCount(connection, shards, kept?.seq ?? 0);
+  const streamSeq = await writeCount(connection, shards, kept?.streamSeq ?? STREAM_START);
   if (known === 0 || shards === known) return;
   try {
     await assertAlone(connection, shards, silenceMs);
   } catch (error) {
-    await writeCount(connection, known, seq);
+    await writeCount(connection, known, streamSeq);
     throw error;
   }
 }
@@ -109,8 +117,8 @@ async function assertAlone(connection: NatsConnection, shards: number, silenceMs
   if (first.size === 0) return;
   const areGone = async () => {
     const others = await readOthers(connection, shards);
-    for (const [subject, { seq, shards: theirs }] of others)
-      if (first.get(subject)?.seq !== seq) throw running(theirs, shards);
+    for (const [subject, { streamSeq, shards: theirs }] of others)
+      if (first.get(subject)?.streamSeq !== streamSeq) throw running(theirs, shards);
     return others.size === 0 ? true : undefined;
   };
   // The last look comes when the time is up.
@@ -121,20 +129,20 @@ async function assertAlone(connection: NatsConnection, shards: number, silenceMs
 async function readOthers(
   connection: NatsConnection,
   shards: number,
-): Promise<Map<string, ShardAnnouncement & { seq: number }>> {
-  const others = new Map<string, ShardAnnouncement & { seq: number }>();
-  for (let after = 0; ;) {
+): Promise<Map<string, ShardAnnouncement & { streamSeq: StreamSeq }>> {
+  const others = new Map<string, ShardAnnouncement & { streamSeq: StreamSeq }>();
+  for (let after = STREAM_START; ;) {
     const place = { afterStreamSeq: after, subject: SHARD_MEMBER_SUBJECTS };
     const message = await getNextMessage(connection, LEASES_STREAM, place);
     if (!message) return others;
     after = message.streamSeq;
     const theirs = decodeAnnouncement(message);
-    if (theirs !== 0 && theirs !== shards) others.set(message.subject, { seq: after, shards: theirs });
+    if (theirs !== 0 && theirs !== shards) others.set(message.subject, { streamSeq: after, shards: theirs });
   }
 }
 
 interface KeptCount extends ShardAnnouncement {
-  readonly seq: number;
+  readonly streamSeq: StreamSeq;
   readonly isForEver: boolean;
 }
 
@@ -142,11 +150,15 @@ async function readCount(connection: NatsConnection): Promise<KeptCount | undefi
   const message = await getLastMessage(connection, LEASES_STREAM, SHARD_COUNT_SUBJECT);
   if (!message) return undefined;
   const isForEver = headerOf(message, HEADER.ttl) === FOR_EVER;
-  return { shards: decodeAnnouncement(message), seq: message.streamSeq, isForEver };
+  return { shards: decodeAnnouncement(message), streamSeq: message.streamSeq, isForEver };
 }
 
 /** @returns the message's stream sequence */
-async function writeCount(connection: NatsConnection, shards: number, expectedLast: number): Promise<number> {
+async function writeCount(
+  connection: NatsConnection,
+  shards: number,
+  expectedLast: StreamSeq,
+): Promise<StreamSeq> {
   const publish = createPublish(inboxOf(connection));
   const outcome = await publish(SHARD_COUNT_SUBJECT, encodeShardAnnouncement(shards), {
     expectedLast,

@@ -1,4 +1,4 @@
-import { encodeEvent, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
+import { encodeEvent, parseGenerationId, parseTenantId, RepriseError, asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { enqueueJob } from "../jobs/enqueue-job.ts";
 import { pullJobs } from "../jobs/pull-jobs.ts";
@@ -54,7 +54,7 @@ describe("what varies in a subject", () => {
     );
     for (const model of models) {
       const ref = newRef();
-      await enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(0, requested(ref)) });
+      await enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(asSeq(0), requested(ref)) });
     }
     await eventually(() =>
       expect(got.toSorted()).toEqual(models.map((model) => `${model}: ${model}`).toSorted()),
@@ -68,7 +68,7 @@ describe("what varies in a subject", () => {
     async (model) => {
       await using world = await openWorld();
       const ref = newRef();
-      const job = { model, ref, payload: encodeEvent(0, requested(ref)) };
+      const job = { model, ref, payload: encodeEvent(asSeq(0), requested(ref)) };
       await expect(enqueueJob(world.log.publish, job)).rejects.toMatchObject({ code: "invalid_request" });
     },
   );

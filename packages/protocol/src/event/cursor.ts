@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
 /**
@@ -9,11 +10,11 @@ export interface Cursor {
   readonly attempt: number;
   /** As the attempt's `generation.started` has it. */
   readonly nonce?: string | undefined;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 /** The position before the first event that readers see. */
-export const START: Cursor = { attempt: 0, seq: 0 };
+export const START: Cursor = { attempt: 0, seq: 0 as Seq };
 
 /** 24 random bits: it is compared with what one other attempt has, on the rare day on which there is one. */
 export const NONCE = /^[0-9a-f]{6}$/;
@@ -36,5 +37,5 @@ export function parseCursor(value: unknown, param = "after"): Cursor {
       param,
     });
   const [, attempt, nonce, seq] = match;
-  return { attempt: Number(attempt), nonce, seq: Number(seq) };
+  return { attempt: Number(attempt), nonce, seq: Number(seq) as Seq };
 }

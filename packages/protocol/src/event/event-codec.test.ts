@@ -1,3 +1,4 @@
+import { asSeq } from "../seq.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyEvent, EVENT_EXAMPLES } from "./event.fixture.ts";
@@ -38,7 +39,7 @@ describe("an encoded event", () => {
 
   it("takes the seq that it is given, not one that the draft still has from elsewhere, and stays in order", () => {
     const draft: EventDraft = { text: "a", type: "output.delta", seq: 99 } as EventDraft;
-    expect(text.decode(encodeEvent(7, draft))).toBe('{"seq":7,"type":"output.delta","text":"a"}');
+    expect(text.decode(encodeEvent(asSeq(7), draft))).toBe('{"seq":7,"type":"output.delta","text":"a"}');
   });
 });
 

@@ -1,3 +1,4 @@
+import { type Seq, NO_SEQ } from "../seq.ts";
 import type { EventDraft, EventType, KnownEvent, TerminalType, UnknownEvent } from "./event.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
@@ -10,7 +11,7 @@ const looseDecoder = new TextDecoder();
  * part of the contract, because `peekSeq` and `peekType` read it without parsing. A draft made from an event that already
  * had a place gets the new one.
  */
-export function encodeEvent(seq: number, draft: EventDraft): Uint8Array {
+export function encodeEvent(seq: Seq, draft: EventDraft): Uint8Array {
   const head = { seq, type: draft.type };
   return encoder.encode(JSON.stringify({ ...head, ...draft, seq }));
 }
@@ -33,11 +34,11 @@ export function decodeEvent(payload: Uint8Array | string): KnownEvent | UnknownE
 }
 
 /**
- * The `seq` of an encoded event, or -1 when the bytes do not begin like one. Reads at most 23 bytes, so up to 15 digits,
+ * The `seq` of an encoded event, or `NO_SEQ` when the bytes do not begin like one. Reads at most 23 bytes, so up to 15 digits,
  * and makes no garbage.
  */
-export function peekSeq(payload: Uint8Array): number {
-  if (!holdsAt(payload, 0, SEQ_PREFIX)) return -1;
+export function peekSeq(payload: Uint8Array): Seq {
+  if (!holdsAt(payload, 0, SEQ_PREFIX)) return NO_SEQ;
   let seq = 0;
   let at = SEQ_PREFIX.length;
   for (; at < SEQ_PREFIX.length + MAX_SEQ_DIGITS; at++) {
@@ -45,7 +46,7 @@ export function peekSeq(payload: Uint8Array): number {
     if (!(digit >= 0 && digit <= 9)) break;
     seq = seq * 10 + digit;
   }
-  return at > SEQ_PREFIX.length && payload[at] === COMMA ? seq : -1;
+  return at > SEQ_PREFIX.length && payload[at] === COMMA ? (seq as Seq) : NO_SEQ;
 }
 
 /** The `type` of an encoded event, or "" when the bytes do not begin like one. Makes no garbage for `output.delta`. */

@@ -1,3 +1,4 @@
+import { asSeq, REQUEST_SEQ } from "../seq.ts";
 import * as fc from "fast-check";
 import type { KnownEvent } from "./event.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
@@ -8,7 +9,7 @@ const usage = { input_tokens: 3, output_tokens: 5 };
 /** One event of every type with every field, in an order that a log could have. */
 export const EVENT_EXAMPLES: readonly KnownEvent[] = [
   {
-    seq: 0,
+    seq: REQUEST_SEQ,
     type: "generation.requested",
     tenant: "acme",
     generation: `gen_0_${"0".repeat(26)}`,
@@ -19,7 +20,7 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
   },
   {
-    seq: 1,
+    seq: asSeq(1),
     type: "generation.started",
     attempt: 2,
     worker: "w1",
@@ -28,19 +29,27 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     input_tokens: 3,
     reason: "handover",
   },
-  { seq: 2, type: "reasoning.delta", text: "hm", tokens: 1, input_tokens: 3 },
-  { seq: 3, type: "output.delta", text: "Hello", output: 0, tokens: 2, input_tokens: 3 },
-  { seq: 4, type: "output.rewind", to_seq: 1, reason: "worker_lost" },
-  { seq: 5, type: "attempt.ended", attempt: 2, reason: "handover" },
-  { seq: 6, type: "tool.call", call_id: "call_1", name: "look_up", arguments: '{"word":"log"}' },
-  { seq: 7, type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
-  { seq: 8, type: "moderation.redacted", from_seq: 3, to_seq: 3, replacement: "…", channel: "0", ...FOUND },
-  { seq: 9, type: "moderation.halted", from_seq: 6, replacement: "", ...FOUND },
+  { seq: asSeq(2), type: "reasoning.delta", text: "hm", tokens: 1, input_tokens: 3 },
+  { seq: asSeq(3), type: "output.delta", text: "Hello", output: 0, tokens: 2, input_tokens: 3 },
+  { seq: asSeq(4), type: "output.rewind", to_seq: asSeq(1), reason: "worker_lost" },
+  { seq: asSeq(5), type: "attempt.ended", attempt: 2, reason: "handover" },
+  { seq: asSeq(6), type: "tool.call", call_id: "call_1", name: "look_up", arguments: '{"word":"log"}' },
+  { seq: asSeq(7), type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
   {
-    seq: 10,
+    seq: asSeq(8),
+    type: "moderation.redacted",
+    from_seq: asSeq(3),
+    to_seq: asSeq(3),
+    replacement: "…",
+    channel: "0",
+    ...FOUND,
+  },
+  { seq: asSeq(9), type: "moderation.halted", from_seq: asSeq(6), replacement: "", ...FOUND },
+  {
+    seq: asSeq(10),
     type: "moderation.review",
-    from_seq: 6,
-    to_seq: 6,
+    from_seq: asSeq(6),
+    to_seq: asSeq(6),
     from_offset: 9,
     to_offset: 12,
     channel: "tool",
@@ -48,25 +57,30 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     ...FOUND,
   },
   {
-    seq: 11,
+    seq: asSeq(11),
     type: "moderation.reviewed",
     review_id: "rev_10",
     decision: "edit",
     reviewer: "ann",
     replacement: "{}",
   },
-  { seq: 12, type: "moderation.unavailable", answer: "fail_open", judged_seq: 5 },
-  { seq: 13, type: "generation.completed", finish_reason: "stop", usage },
+  { seq: asSeq(12), type: "moderation.unavailable", answer: "fail_open", judged_seq: asSeq(5) },
+  { seq: asSeq(13), type: "generation.completed", finish_reason: "stop", usage },
   {
-    seq: 14,
+    seq: asSeq(14),
     type: "generation.failed",
     error: { code: "worker_lost", message: "No worker left.", retryable: true },
     usage,
   },
-  { seq: 15, type: "generation.cancelled", reason: "asked", usage: { input_tokens: null, output_tokens: 0 } },
+  {
+    seq: asSeq(15),
+    type: "generation.cancelled",
+    reason: "asked",
+    usage: { input_tokens: null, output_tokens: 0 },
+  },
 ];
 
-const anySeq = fc.integer({ min: 1, max: 999_999_999_999_999 });
+const anySeq = fc.integer({ min: 1, max: 999_999_999_999_999 }).map(asSeq);
 const anyText = fc.string({ unit: "binary" });
 
 /** Any event that readers see whose content is free text, at any place in a log. */

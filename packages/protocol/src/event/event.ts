@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import * as z from "zod";
 import { jsonValueSchema } from "../json-object.ts";
 import { NONCE } from "./cursor.ts";
@@ -10,7 +11,7 @@ import { generationRequestSchema, LIMITS } from "../request/request.ts";
  * and starts at 0. A field that may be absent has its default said beside it.
  */
 
-const seq = z.int().min(0);
+const seq = z.int().min(0).brand<"Seq">();
 const count = z.int().min(0);
 
 /** As names are written. Anything else in the place of a name is text, which readers would be shown without a judgement. */
@@ -45,7 +46,7 @@ export type ReviewDecision = (typeof REVIEW_DECISIONS)[number];
 
 /** seq 0: the request itself. It never leaves the platform except to auditors and workers. */
 const requested = z.object({
-  seq: z.literal(0),
+  seq: z.literal(0).brand<"Seq">(),
   type: z.literal("generation.requested"),
   tenant: z.string(),
   generation: z.string(),
@@ -258,7 +259,7 @@ export type UnknownType = "a type of a later version" & { readonly [unknown]: tr
 
 /** What a reader may meet: an event of a later version has a type that this one does not know, and is passed on as it is. */
 export interface UnknownEvent {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly type: UnknownType;
   readonly [field: string]: unknown;
 }

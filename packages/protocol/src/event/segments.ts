@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { firstWhere } from "../first-where.ts";
 import type { OutputItem } from "./output-item.ts";
@@ -6,7 +7,7 @@ import { NAME_CHANNEL, type WithdrawnText } from "./withdrawn-text.ts";
 
 /** A part of the output and the event that it came with. */
 interface Segment {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly item: OutputItem;
 }
 
@@ -55,17 +56,17 @@ export class Segments {
   }
 
   /** The `seq` of the last tool's answer; 0 without one. */
-  get turnSeq(): number {
-    return this.#list.findLast(({ item }) => item.type === "tool_result")?.seq ?? 0;
+  get turnSeq(): Seq {
+    return this.#list.findLast(({ item }) => item.type === "tool_result")?.seq ?? (0 as Seq);
   }
 
-  add(seq: number, item: OutputItem): void {
+  add(seq: Seq, item: OutputItem): void {
     this.#list.push({ seq, item: this.#shown(seq, item) });
   }
 
   /** @returns what does not count any more */
-  rewind(toSeq: number): OutputItem[] {
-    const from = this.#indexOf(toSeq + 1);
+  rewind(toSeq: Seq): OutputItem[] {
+    const from = this.#indexOf((toSeq + 1) as Seq);
     this.#rejoin(from);
     return this.#list.splice(from).map(({ item }) => item);
   }
@@ -85,11 +86,11 @@ export class Segments {
   }
 
   /** Where the first segment lies that came with this event or a later one. */
-  #indexOf(seq: number): number {
+  #indexOf(seq: Seq): number {
     return firstWhere(this.#list, (segment) => segment.seq >= seq);
   }
 
-  #shown(seq: number, item: OutputItem): OutputItem {
+  #shown(seq: Seq, item: OutputItem): OutputItem {
     if (!this.#withdrawals || item.type === "tool_result") return item;
     const text = this.#withdrawals.replacementOf(seq, item.type === "text" ? "0" : "tool");
     if (item.type === "text") return text === undefined ? item : { ...item, text };

@@ -1,3 +1,4 @@
+import { asSeq } from "../seq.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EVENT_EXAMPLES } from "./event.fixture.ts";
@@ -155,13 +156,13 @@ function place(draft: { type: string; back?: number; [field: string]: unknown },
 }
 
 function started(seq: number, attempt: number): LogEvent {
-  return { seq, type: "generation.started", attempt, worker: "w", model: "sim" };
+  return { seq: asSeq(seq), type: "generation.started", attempt, worker: "w", model: "sim" };
 }
 
 function delta(seq: number, text: string): LogEvent {
-  return { seq, type: "output.delta", text };
+  return { seq: asSeq(seq), type: "output.delta", text };
 }
 
 function completed(seq: number): LogEvent {
-  return { seq, type: "generation.completed", finish_reason: "stop", usage: finalUsage };
+  return { seq: asSeq(seq), type: "generation.completed", finish_reason: "stop", usage: finalUsage };
 }

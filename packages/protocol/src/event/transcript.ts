@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import { type Cursor, START } from "./cursor.ts";
 import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
@@ -44,7 +45,7 @@ export class Transcript {
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
   #pendingCalls = new Set<string>();
-  readonly #callSeqs = new Map<string, number>();
+  readonly #callSeqs = new Map<string, Seq>();
   #shownSeq = 0;
   #inputTokens: number | null = null;
   #outputTokens = 0;
@@ -101,7 +102,7 @@ export class Transcript {
   }
 
   /** The `seq` of the call with this id, under the same conditions. */
-  callSeq(callId: string): number | undefined {
+  callSeq(callId: string): Seq | undefined {
     return this.#callSeqs.get(callId);
   }
 
@@ -111,7 +112,7 @@ export class Transcript {
   }
 
   /** The `seq` of the last tool's answer, behind which an engine begins anew; 0 without one. */
-  get turnSeq(): number {
+  get turnSeq(): Seq {
     return this.#segments.turnSeq;
   }
 
@@ -211,7 +212,7 @@ export class Transcript {
     this.#pendingCalls.clear();
   }
 
-  #rewind(toSeq: number): void {
+  #rewind(toSeq: Seq): void {
     for (const item of this.#segments.rewind(toSeq)) {
       if (item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
     }

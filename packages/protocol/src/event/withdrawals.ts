@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent } from "./event-codec.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
@@ -50,12 +51,12 @@ export class Withdrawals extends WithdrawnText {
   }
 
   /** The last redaction of a channel's text at a place. */
-  redactionAt(seq: number, channel: string): Withdrawal | undefined {
+  redactionAt(seq: Seq, channel: string): Withdrawal | undefined {
     return this.ranges.get(channel)?.at(seq);
   }
 
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
-  project(seq: number, payload: Uint8Array): Uint8Array {
+  project(seq: Seq, payload: Uint8Array): Uint8Array {
     if (seq < this.lowest) return payload;
     const event = decodeEvent(payload);
     if (event.type === "moderation.redacted" || event.type === "moderation.halted") {

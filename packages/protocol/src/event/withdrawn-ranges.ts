@@ -1,15 +1,16 @@
+import type { Seq } from "../seq.ts";
 import { firstWhere } from "../first-where.ts";
 
 /** Events of one log, from the first to the last, both included. */
 export interface SeqRange {
-  readonly fromSeq: number;
-  readonly toSeq: number;
+  readonly fromSeq: Seq;
+  readonly toSeq: Seq;
 }
 
 /** What an event says of moderation's withdrawals: a range of text that was replaced, or the end of all text. */
 export interface Withdrawal extends SeqRange {
   /** The event that says so. */
-  readonly seq: number;
+  readonly seq: Seq;
   /** Undefined for a halt, which takes the text of every channel. */
   readonly channel: string | undefined;
   readonly replacement: string;
@@ -35,13 +36,13 @@ export class WithdrawnRanges {
     const [from, to] = this.#touching(by);
     const [first, last] = [this.#pieces[from], this.#pieces[to - 1]];
     const pieces: Piece[] = [{ fromSeq, toSeq, by }];
-    if (from < to && first!.fromSeq < fromSeq) pieces.unshift({ ...first!, toSeq: fromSeq - 1 });
-    if (from < to && last!.toSeq > toSeq) pieces.push({ ...last!, fromSeq: toSeq + 1 });
+    if (from < to && first!.fromSeq < fromSeq) pieces.unshift({ ...first!, toSeq: (fromSeq - 1) as Seq });
+    if (from < to && last!.toSeq > toSeq) pieces.push({ ...last!, fromSeq: (toSeq + 1) as Seq });
     this.#pieces.splice(from, to - from, ...pieces);
   }
 
   /** The last withdrawal that covers a place; undefined where none does. */
-  at(seq: number): Withdrawal | undefined {
+  at(seq: Seq): Withdrawal | undefined {
     const piece = this.#pieces[this.#endingFrom(seq)];
     return piece && piece.fromSeq <= seq ? piece.by : undefined;
   }
@@ -63,7 +64,7 @@ export class WithdrawnRanges {
   }
 
   /** The index of the first piece that ends at a place or behind it. */
-  #endingFrom(seq: number): number {
+  #endingFrom(seq: Seq): number {
     return firstWhere(this.#pieces, ({ toSeq }) => toSeq >= seq);
   }
 }

@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { firstWhere } from "../first-where.ts";
 import { type SeqRange, type Withdrawal, WithdrawnRanges } from "./withdrawn-ranges.ts";
@@ -38,17 +39,17 @@ export class WithdrawnText {
     if (channel === undefined) this.#halts.push(withdrawal);
     else this.#rangesOf(channel).lay(withdrawal);
     const changed: SeqRange[] = [{ fromSeq, toSeq }];
-    const [from, to] = [this.#toldFrom(fromSeq), this.#toldFrom(toSeq + 1)];
+    const [from, to] = [this.#toldFrom(fromSeq), this.#toldFrom((toSeq + 1) as Seq)];
     for (const { seq, channel: other } of this.#told.slice(from, to)) {
       const isAlike = channel === other || channel === undefined || other === undefined;
       if (isAlike && seq > toSeq) changed.push({ fromSeq: seq, toSeq: seq });
     }
-    this.#told.splice(this.#toldFrom(fromSeq + 1), 0, withdrawal);
+    this.#told.splice(this.#toldFrom((fromSeq + 1) as Seq), 0, withdrawal);
     return changed;
   }
 
   /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
-  replacementOf(seq: number, channel: string): string | undefined {
+  replacementOf(seq: Seq, channel: string): string | undefined {
     if (seq < this.lowest) return undefined;
     const found = this.lastAt(seq, channel);
     if (!found) return undefined;
@@ -58,7 +59,7 @@ export class WithdrawnText {
   }
 
   /** The last withdrawal that takes the text of a channel at a place. @param channel undefined for that which a halt replaces */
-  protected lastAt(seq: number, channel: string | undefined): Withdrawal | undefined {
+  protected lastAt(seq: Seq, channel: string | undefined): Withdrawal | undefined {
     const channels = channel === undefined ? this.#channelsOfHalts() : [channel];
     let last = this.#halts.findLast(({ fromSeq }) => fromSeq <= seq);
     for (const name of channels) {
@@ -84,7 +85,7 @@ export class WithdrawnText {
   }
 
   /** The index of the first withdrawal that begins at a place or behind it. */
-  #toldFrom(seq: number): number {
+  #toldFrom(seq: Seq): number {
     return firstWhere(this.#told, ({ fromSeq }) => fromSeq >= seq);
   }
 }
@@ -98,7 +99,7 @@ function toWithdrawal(event: KnownEvent | UnknownEvent): Withdrawal | undefined 
   }
   if (event.type === "moderation.halted") {
     const { seq, from_seq: fromSeq, replacement, rule, category } = event;
-    const toSeq = Number.POSITIVE_INFINITY;
+    const toSeq = Number.POSITIVE_INFINITY as Seq;
     return { seq, fromSeq, toSeq, channel: undefined, replacement, rule, category };
   }
   return undefined;

@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import * as z from "zod";
 import { isGenerationId, isTenantId, type GenerationId, type TenantId } from "../id.ts";
 
@@ -81,15 +82,15 @@ export interface AuditRecord extends AuditSummary {
   /** Where it lies in the tenant's tree: leaf hashes, hex. */
   readonly segments: readonly {
     readonly leaf: string;
-    readonly first_seq: number;
-    readonly last_seq: number;
+    readonly first_seq: Seq;
+    readonly last_seq: Seq;
   }[];
 }
 
 export const auditEventsRequestSchema = z.object({
   tenant,
   generation,
-  from_seq: z.int().min(0),
+  from_seq: z.int().min(0).brand<"Seq">(),
   max_bytes: z.int().min(1).max(524_288),
   /** Text as it was generated, and seq 0 too. Else as a reader that comes now would see it. */
   original: z.boolean().default(false),

@@ -1,3 +1,4 @@
+import { asSeq } from "../seq.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyRef } from "../arbitraries.fixture.ts";
@@ -10,8 +11,8 @@ const MARK = {
   protocol: "sse",
   address: "private",
   by: "ann",
-  from_seq: 1,
-  seq: 0,
+  from_seq: asSeq(1),
+  seq: asSeq(0),
   started_at: AT,
 } as const;
 
@@ -21,7 +22,9 @@ const RECORDS: readonly OpsRecord[] = [
     kind: "delivered",
     at: AT,
     node: "n",
-    readers: [{ ...MARK, seq: 9, known_seq: 3, ended_at: AT, withdrawn: [[5, 4]] }],
+    readers: [
+      { ...MARK, seq: asSeq(9), known_seq: asSeq(3), ended_at: AT, withdrawn: [[asSeq(5), asSeq(4)]] },
+    ],
   },
   { kind: "access", at: AT, by: "ann", call: "search", address: "public", query: { model: "sim" } },
   { kind: "erased", at: AT, erasure: "era_1" },

@@ -16,7 +16,7 @@ export type AddressClass = (typeof ADDRESS_CLASSES)[number];
 export const READER_PROTOCOLS = ["sse", "page", "snapshot"] as const;
 export type ReaderProtocol = (typeof READER_PROTOCOLS)[number];
 
-const seq = z.int().min(0);
+const seq = z.int().min(0).brand<"Seq">();
 
 const readerMarkSchema = z.object({
   /** Of one connection; two of the same client have two. `rdr_` and 16 characters. */

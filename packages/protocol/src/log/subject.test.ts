@@ -1,3 +1,4 @@
+import { asSeq } from "../seq.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyModelName, anyRef } from "../arbitraries.fixture.ts";
@@ -41,7 +42,7 @@ describe("subjects", () => {
           jobSubject(model, ref),
           verdictSubject(ref),
           liveVerdictSubject(ref),
-          reviewSubject(ref, reviewIdOf(7)),
+          reviewSubject(ref, reviewIdOf(asSeq(7))),
           yieldSubject(ref),
           ruleSetSubject(ref.tenant, RULE_SET),
         ].map((subject) => subject.split("."));
@@ -149,7 +150,7 @@ describe("the subject of a log, a reader or a review", () => {
         expect(parseLogSubject(logSubject(ref))).toEqual(ref);
         expect(parseYieldSubject(yieldSubject(ref))).toEqual(ref);
         expect(parseReaderSubject(readerSubject(ref, node))).toEqual({ ...ref, node });
-        const reviewId = reviewIdOf(seq);
+        const reviewId = reviewIdOf(asSeq(seq));
         expect(parseReviewSubject(reviewSubject(ref, reviewId))).toEqual({ ref, reviewId });
       }),
     );

@@ -1,3 +1,4 @@
+import type { Seq } from "../seq.ts";
 import {
   assertShard,
   type GenerationId,
@@ -276,7 +277,7 @@ export function parseLogSubject(subject: string): GenerationRef {
 const REVIEW_ID = /^rev_[0-9]{1,9}$/;
 
 /** A review's id is of its generation alone: the event that asks for it has this seq. */
-export function reviewIdOf(seq: number): string {
+export function reviewIdOf(seq: Seq): string {
   return `rev_${seq}`;
 }
 

@@ -1,15 +1,16 @@
+import { asSeq } from "../seq.ts";
 import { describe, expect, it } from "vitest";
 import { decodeVerdict, encodeVerdict, type Verdict } from "./verdict.ts";
 
 const bytes = new TextEncoder();
-const live: Verdict = { judged: 9, cleared: 7, decided: 4 };
+const live: Verdict = { judged: asSeq(9), cleared: asSeq(7), decided: asSeq(4) };
 const stored: Verdict = {
   ...live,
-  spans: [{ from_seq: 1, to_seq: 9, rule_set: "a".repeat(26) }],
-  findings: [{ rule: "cards", category: "cards", action: "redact", from_seq: 3, to_seq: 4 }],
+  spans: [{ from_seq: asSeq(1), to_seq: asSeq(9), rule_set: "a".repeat(26) }],
+  findings: [{ rule: "cards", category: "cards", action: "redact", from_seq: asSeq(3), to_seq: asSeq(4) }],
   finding_count: 1,
-  classified: 5,
-  unjudged: [{ from_seq: 6, to_seq: 8, classifier: "guard" }],
+  classified: asSeq(5),
+  unjudged: [{ from_seq: asSeq(6), to_seq: asSeq(8), classifier: "guard" }],
 };
 
 describe("a verdict", () => {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { MODERATION_ACTIONS } from "../request/moderation-policy.ts";
 
-const seq = z.int().min(0);
+const seq = z.int().min(0).brand<"Seq">();
 
 /** Consecutive events that were judged by the same rules. */
 const spanSchema = z.object({
@@ -36,7 +36,7 @@ export const verdictSchema = z.object({
    * The attempt that wrote the last event judged: a verdict says nothing of events of later attempts, which may have taken the place of
    * events that the store has lost. Default: it says something of all.
    */
-  attempt: seq.optional(),
+  attempt: z.int().min(0).optional(),
   /** That attempt's, which tells it from a lost one with the same number. */
   nonce: z.string().optional(),
   /** Which rules have judged which events. Only in what is stored. */

@@ -1,3 +1,4 @@
+import { asSeq } from "../seq.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeCursor } from "../event/cursor.ts";
@@ -23,8 +24,10 @@ describe("an event framed for SSE", () => {
         fc.array(fc.boolean()),
         (texts, cuts, beats) => {
           const sent = texts.map((text, i) => {
-            const payload = new TextDecoder().decode(encodeEvent(i + 1, { type: "output.delta", text }));
-            return { id: encodeCursor({ attempt: 1, seq: i + 1 }), event: "message", data: payload };
+            const payload = new TextDecoder().decode(
+              encodeEvent(asSeq(i + 1), { type: "output.delta", text }),
+            );
+            return { id: encodeCursor({ attempt: 1, seq: asSeq(i + 1) }), event: "message", data: payload };
           });
           const frames = sent.map(
             ({ id, data }, i) => (beats[i] ? SSE_HEARTBEAT : "") + encodeSseFrame(id, data),

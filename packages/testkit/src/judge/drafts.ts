@@ -8,6 +8,7 @@ import {
   type GenerationRef,
   type GenerationRequest,
   parseTenantId,
+  asSeq,
 } from "@reprise/protocol";
 
 /* A generation, and what its log may hold where a test does not care about the details. */
@@ -72,8 +73,8 @@ export const redacted = (
   replacement = MODERATION.replacement,
 ): EventDraft => ({
   type: "moderation.redacted",
-  from_seq,
-  to_seq,
+  from_seq: asSeq(from_seq),
+  to_seq: asSeq(to_seq),
   replacement,
   rule: "terms",
   category: "terms",
@@ -81,7 +82,7 @@ export const redacted = (
 
 export const halted = (from_seq: number): EventDraft => ({
   type: "moderation.halted",
-  from_seq,
+  from_seq: asSeq(from_seq),
   replacement: "[halted]",
   rule: "terms",
   category: "terms",

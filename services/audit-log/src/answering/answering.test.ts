@@ -9,6 +9,7 @@ import {
   encodeEvent,
   type GenerationRef,
   type DeliveryMark,
+  asSeq,
 } from "@reprise/protocol";
 import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
@@ -98,7 +99,7 @@ describe("a call to the audit log", () => {
     expect(lines[1]).toContain(`"text":"[redacted]"`);
     const original = await world.ask("events", { ...ref, from_seq: 2, max_bytes: 10_000, original: true });
     expect(original.text.split("\n")[0]!.split(" ").slice(2).join(" ")).toBe(
-      Buffer.from(encodeEvent(2, delta("a"))).toString(),
+      Buffer.from(encodeEvent(asSeq(2), delta("a"))).toString(),
     );
   });
 
@@ -111,13 +112,13 @@ describe("a call to the audit log", () => {
       protocol: "sse",
       address: "public",
       by: "key",
-      from_seq: 1,
-      seq,
+      from_seq: asSeq(1),
+      seq: asSeq(seq),
       started_at: "2026-11-21T12:00:00.000Z",
     });
     const at = "2026-11-21T12:00:01.000Z";
     const access = { kind: "access", at, by: "auditor", call: "replay" } as const;
-    const verdict = { judged: 5, cleared: 5, decided: 4 };
+    const verdict = { judged: asSeq(5), cleared: asSeq(5), decided: asSeq(4) };
     filled.log(ref, said(ref).slice(0, 3), NOON_US);
     filled.verdict(ref, verdict);
     for (const seq of [1, 3]) filled.ops(ref, { kind: "delivered", at, node: "n1", readers: [mark(seq)] });

@@ -1,10 +1,11 @@
+import { asStreamSeq, asSeq } from "@reprise/protocol";
 import { describe, expect, it } from "vitest";
 import { toEventsPage } from "./events-page.ts";
 import type { ShownEvent } from "./shown-events.ts";
 
 const event = (seq: number, text = "é"): ShownEvent => ({
-  seq,
-  streamSeq: seq,
+  seq: asSeq(seq),
+  streamSeq: asStreamSeq(seq),
   storedAtUs: 1_999 + seq,
   payload: Buffer.from(`{"text":"${text}"}`),
   cursor: `1-${seq}`,

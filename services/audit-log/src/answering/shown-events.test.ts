@@ -1,5 +1,12 @@
 import { type Framing, GenerationCache } from "@reprise/log";
-import { encodeEvent, type EventDraft, type GenerationRef, type Verdict } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  type Verdict,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { completed, createRef, delta, moderatedPolicy, redacted, requested, started } from "@reprise/testkit";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -27,11 +34,11 @@ interface Moderated {
 
 /** What a node's cache shows to a reader that comes when everything is there. */
 function shownByTail({ ref, drafts, verdict }: Moderated): string[] {
-  const events = drafts.map((draft, seq) => encodeEvent(seq, draft));
-  const cache = new GenerationCache(ref, framing, { events, streamSeq: events.length });
+  const events = drafts.map((draft, seq) => encodeEvent(asSeq(seq), draft));
+  const cache = new GenerationCache(ref, framing, { events, streamSeq: asStreamSeq(events.length) });
   if (verdict) cache.acceptVerdict(verdict);
   const lines: string[] = [];
-  for (let seq = 1, view = cache.view(seq, 1e6); view; view = cache.view(seq, 1e6)) {
+  for (let seq = 1, view = cache.view(asSeq(seq), 1e6); view; view = cache.view(asSeq(seq), 1e6)) {
     lines.push(...view.bytes.toString().split("\n").slice(0, -1));
     seq = view.next;
   }
@@ -54,7 +61,11 @@ const anyModerated: fc.Arbitrary<Moderated> = fc
     ];
     for (const [kind, a, b] of steps) drafts.push(draftOf(kind, a, b, drafts.length));
     if (isEnded) drafts.push(completed());
-    const verdict = judged && { judged: judged[0] + judged[1], cleared: judged[0], decided: judged[2] };
+    const verdict = judged && {
+      judged: asSeq(judged[0] + judged[1]),
+      cleared: asSeq(judged[0]),
+      decided: asSeq(judged[2]),
+    };
     return { ref, drafts, verdict };
   });
 
@@ -66,7 +77,7 @@ function draftOf(kind: number, a: number, b: number, seq: number): EventDraft {
     return {
       type: "moderation.unavailable",
       answer: b % 2 === 0 ? "fail_open" : "fail_closed",
-      judged_seq: from,
+      judged_seq: asSeq(from),
     };
   return delta(`${seq} `);
 }
@@ -115,7 +126,7 @@ describe("an archived log", () => {
     await filled.commit();
     const shown = await Array.fromAsync(shownEvents(filled.reader, ref, { original: true }));
     expect(shown.map(({ payload }) => Buffer.from(payload))).toEqual(
-      drafts.map((draft, seq) => Buffer.from(encodeEvent(seq, draft))),
+      drafts.map((draft, seq) => Buffer.from(encodeEvent(asSeq(seq), draft))),
     );
     expect(shown.map(({ cursor }) => cursor)).toEqual(["0-0", "1-1", "1-2", "1-3"]);
   });

@@ -1,6 +1,6 @@
 import type { ArchiveReader, LogEvent, LogLayout, LogOutline, PlacedSegment } from "@reprise/archive";
 import { holdingModeration, readPolicy, Visibility } from "@reprise/log";
-import { type GenerationRef, peekType } from "@reprise/protocol";
+import { type GenerationRef, peekType, type Seq, REQUEST_SEQ, FIRST_SEQ, plus } from "@reprise/protocol";
 
 /** An event with the cursor that every reader gets with it. */
 export interface ShownEvent extends LogEvent {
@@ -9,7 +9,7 @@ export interface ShownEvent extends LogEvent {
 
 export interface ShownEventsOptions {
   /** The first event. Default: the first that there is to show. */
-  fromSeq?: number | undefined;
+  fromSeq?: Seq | undefined;
   /** Text as it was generated, and seq 0, instead of what a reader that comes now is shown. */
   original: boolean;
   /** What `logOf` has said already. */
@@ -26,7 +26,7 @@ type Log = LogLayout<PlacedSegment>;
 export async function* shownEvents(
   reader: ArchiveReader,
   ref: GenerationRef,
-  { fromSeq = 0, original, layout: known }: ShownEventsOptions,
+  { fromSeq = REQUEST_SEQ, original, layout: known }: ShownEventsOptions,
 ): AsyncGenerator<ShownEvent> {
   const layout = known ?? (await reader.logOf(ref));
   const outline = await reader.outlineOf(ref, layout);
@@ -37,7 +37,7 @@ export async function* shownEvents(
   }
   const withdrawals = outline.withdrawals();
   const shownSeq = await shownSeqOf(reader, ref, layout, outline);
-  for await (const event of reader.events(ref, { fromSeq: Math.max(1, fromSeq), layout })) {
+  for await (const event of reader.events(ref, { fromSeq: Math.max(FIRST_SEQ, fromSeq), layout })) {
     if (event.seq > shownSeq) return;
     const payload = withdrawals.project(event.seq, event.payload);
     yield { ...event, payload, cursor: outline.cursorAt(event.seq) };
@@ -50,7 +50,7 @@ async function shownSeqOf(
   ref: GenerationRef,
   layout: Log,
   { lastSeq, notable }: LogOutline,
-): Promise<number> {
+): Promise<Seq> {
   if (layout.stretches[0]?.fromSeq !== 0) return lastSeq;
   const { value: requested } = await reader.events(ref, { layout }).next();
   const moderation = holdingModeration(requested && readPolicy(requested.payload));
@@ -60,7 +60,10 @@ async function shownSeqOf(
   const verdict = await reader.verdictOf(ref);
   if (verdict) visibility.accept(verdict, lastSeq);
   if (moderation.mode === "retract" && moderation.max_lead_characters !== undefined) {
-    for await (const { seq, payload } of reader.events(ref, { fromSeq: visibility.settled + 1, layout })) {
+    for await (const { seq, payload } of reader.events(ref, {
+      fromSeq: plus(visibility.settled, 1),
+      layout,
+    })) {
       visibility.reached(seq, peekType(payload), payload);
       if (visibility.shownSeq(seq) < seq) break;
     }

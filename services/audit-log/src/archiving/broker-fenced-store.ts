@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { assertObjectKey, type BlobStore } from "@reprise/archive";
 import { type Broker, type Publish, readLastMessage } from "@reprise/log";
-import { COMMITS_STREAM, commitSubject, RepriseError } from "@reprise/protocol";
+import { COMMITS_STREAM, commitSubject, RepriseError, STREAM_START } from "@reprise/protocol";
 
 export interface BrokerFence {
   readonly broker: Pick<Broker, "main">;
@@ -29,7 +29,10 @@ export function createBrokerFencedStore(store: BlobStore, fence: BrokerFence): B
     const subject = commitSubject(fence.archive, assertObjectKey(key));
     const { claim, aside } = toClaim(bytes);
     if (aside !== undefined) await store.put(aside, bytes);
-    const outcome = await fence.publish(subject, claim, { expectedLast: 0, timeoutMs: TIMEOUT_MS });
+    const outcome = await fence.publish(subject, claim, {
+      expectedLast: STREAM_START,
+      timeoutMs: TIMEOUT_MS,
+    });
     if (outcome.kind === "unavailable") throw unavailable(`does not say who may create ${key}`);
     // What the broker has forgotten since, the store knows.
     let there = await store.get(key);

@@ -1,12 +1,15 @@
+import { asStreamSeq, plus, type StreamSeq } from "@reprise/protocol";
 import type { StreamRange } from "@reprise/archive";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { countSeqs, mergeRanges, toRanges, subtractRanges } from "./ranges.ts";
 
-const places = fc.uniqueArray(fc.nat(60));
+const places = fc.uniqueArray(fc.nat(60).map(asStreamSeq));
 
-function spread(ranges: readonly StreamRange[]): number[] {
-  return ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
+function spread(ranges: readonly StreamRange[]): StreamSeq[] {
+  return ranges.flatMap(([first, last]) =>
+    Array.from({ length: last - first + 1 }, (_, i) => plus(first, i)),
+  );
 }
 
 test("ranges hold the same places, in order, and no two ranges touch", () => {
@@ -23,10 +26,10 @@ test("ranges hold the same places, in order, and no two ranges touch", () => {
 test("ranges that overlap are joined", () => {
   expect(
     mergeRanges([
-      [5, 9],
-      [1, 2],
-      [7, 8],
-      [3, 3],
+      [asStreamSeq(5), asStreamSeq(9)],
+      [asStreamSeq(1), asStreamSeq(2)],
+      [asStreamSeq(7), asStreamSeq(8)],
+      [asStreamSeq(3), asStreamSeq(3)],
     ]),
   ).toEqual([
     [1, 3],

@@ -1,7 +1,8 @@
+import { type StreamSeq, plus } from "@reprise/protocol";
 import type { StreamRange } from "@reprise/archive";
 
 /** Places as ranges, ascending, neighbours joined. */
-export function toRanges(places: Iterable<number>): StreamRange[] {
+export function toRanges(places: Iterable<StreamSeq>): StreamRange[] {
   return mergeRanges([...places].map((place) => [place, place]));
 }
 
@@ -24,8 +25,8 @@ export function subtractRanges(ranges: readonly StreamRange[], taken: readonly S
     let from = first;
     while (t < taken.length && taken[t]![1] < from) t++;
     for (let i = t; i < taken.length && taken[i]![0] <= last; i++) {
-      if (taken[i]![0] > from) left.push([from, taken[i]![0] - 1]);
-      from = Math.max(from, taken[i]![1] + 1);
+      if (taken[i]![0] > from) left.push([from, plus(taken[i]![0], -1)]);
+      from = Math.max(from, plus(taken[i]![1], 1));
     }
     if (from <= last) left.push([from, last]);
   }

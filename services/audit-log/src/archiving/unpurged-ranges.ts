@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import type { ArchiveState, TenantDraft } from "@reprise/archive";
 import { erasuresIn } from "../lifecycle/erasure/erasures.ts";
 import { requestDraft } from "../lifecycle/erasure/request-draft.ts";
@@ -12,14 +13,14 @@ import { toRanges } from "./ranges.ts";
 export class UnpurgedRanges {
   readonly #stream: Pick<Batch, "stream" | "created">;
   /** By tenant and erasure. */
-  readonly #places = new Map<string, { tenant: string; erasure: string; places: number[] }>();
+  readonly #places = new Map<string, { tenant: string; erasure: string; places: StreamSeq[] }>();
 
   constructor(stream: Pick<Batch, "stream" | "created">) {
     this.#stream = stream;
   }
 
   /** @param erasure its id */
-  add(tenant: string, erasure: string, places: readonly number[]): void {
+  add(tenant: string, erasure: string, places: readonly StreamSeq[]): void {
     const key = `${tenant} ${erasure}`;
     const known = this.#places.get(key) ?? { tenant, erasure, places: [] };
     known.places.push(...places);

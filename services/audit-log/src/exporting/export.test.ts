@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asSeq } from "@reprise/protocol";
 import { completed, createRef, createTempDir, delta, redacted, requested, started } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
@@ -67,7 +67,7 @@ describe("an export", () => {
     await exportTo(filled, path, "ndjson", true);
     const text = await readFile(path, "utf8");
     expect(text.split("\n")).toHaveLength(5);
-    expect(text).toContain(Buffer.from(encodeEvent(2, delta("a"))).toString());
+    expect(text).toContain(Buffer.from(encodeEvent(asSeq(2), delta("a"))).toString());
   });
 
   it("names the generations of which events are missing, and has nothing of them", async () => {
@@ -90,7 +90,7 @@ describe("an export", () => {
     await using dir = await createTempDir("export");
     const path = join(dir.path, "a.ndjson");
     const failed = writeExport(path, "ndjson", async (file) => {
-      await file.write({ tenant: "t", generation: "g", seq: 1, atUs: 0, event: "{}" });
+      await file.write({ tenant: "t", generation: "g", seq: asSeq(1), atUs: 0, event: "{}" });
       throw new Error("broke off");
     });
     await expect(failed).rejects.toThrow("broke off");

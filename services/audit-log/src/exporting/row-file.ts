@@ -1,8 +1,10 @@
+import type { Seq } from "@reprise/protocol";
+
 /** One event of an export. */
 export interface ExportRow {
   readonly tenant: string;
   readonly generation: string;
-  readonly seq: number;
+  readonly seq: Seq;
   /** When the broker stored it, microseconds since 1970. */
   readonly atUs: number;
   /** JSON. */

@@ -15,13 +15,13 @@ import {
   showMessage,
   splitHashes,
 } from "@reprise/archive";
-import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { type GenerationRef, RepriseError, type Seq } from "@reprise/protocol";
 
 export interface ProveOptions {
   archive: Archive;
   reader: ArchiveReader;
   ref: GenerationRef;
-  seq: number;
+  seq: Seq;
   /** With it the proof shows the event too, and nothing that opens what is sealed. */
   reveal?: Pick<Keyring, "open"> | undefined;
 }
@@ -64,7 +64,7 @@ export async function proveEvent({ archive, reader, ref, seq, reveal }: ProveOpt
 
 async function showEvent(
   segment: Segment,
-  seq: number,
+  seq: Seq,
   keyring: Pick<Keyring, "open">,
 ): Promise<NonNullable<SegmentProof["event"]>> {
   const { tenant, generation, kid, first_seq, nonce } = segment.header;

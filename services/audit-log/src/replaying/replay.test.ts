@@ -1,4 +1,4 @@
-import type { DeliveryMark } from "@reprise/protocol";
+import { type DeliveryMark, asSeq } from "@reprise/protocol";
 import { completed, createRef, delta, redacted, requested, started } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { openFilledArchive } from "../testing/filled-archive.ts";
@@ -11,10 +11,10 @@ const mark: DeliveryMark = {
   protocol: "sse",
   address: "public",
   by: "key",
-  from_seq: 1,
-  seq: 4,
+  from_seq: asSeq(1),
+  seq: asSeq(4),
   started_at: "2026-11-21T12:00:00.000Z",
-  withdrawn: [[4, 2]],
+  withdrawn: [[asSeq(4), asSeq(2)]],
 };
 
 async function openWorld() {

@@ -13,7 +13,7 @@ import {
   type Segment,
   type SegmentDraft,
 } from "@reprise/archive";
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 
@@ -28,9 +28,9 @@ const key: DataKey = { kid: "kid_1", key: new Uint8Array(32), commitment: commit
 function segmentOf(generation: string, index: number): Segment {
   const firstSeq = index * EVENTS;
   const messages = Array.from({ length: EVENTS }, (_, i) => ({
-    streamSeq: 1 + firstSeq + i,
+    streamSeq: asStreamSeq(1 + firstSeq + i),
     storedAtUs: STARTED_AT_US + (firstSeq + i) * 1_000,
-    payload: encodeEvent(firstSeq + i, { type: "output.delta", text: "x".repeat(i) }),
+    payload: encodeEvent(asSeq(firstSeq + i), { type: "output.delta", text: "x".repeat(i) }),
   }));
   const draft: SegmentDraft = {
     v: 1,
@@ -39,11 +39,11 @@ function segmentOf(generation: string, index: number): Segment {
     kind: "log",
     stream: "GENERATIONS_0",
     epoch: 0,
-    first_stream_seq: 1 + firstSeq,
-    last_stream_seq: firstSeq + EVENTS,
+    first_stream_seq: asStreamSeq(1 + firstSeq),
+    last_stream_seq: asStreamSeq(firstSeq + EVENTS),
     events: EVENTS,
-    first_seq: firstSeq,
-    last_seq: firstSeq + EVENTS - 1,
+    first_seq: asSeq(firstSeq),
+    last_seq: asSeq(firstSeq + EVENTS - 1),
     first_at: STARTED_AT_US + firstSeq * 1_000,
     last_at: STARTED_AT_US + (firstSeq + EVENTS - 1) * 1_000,
     ...(index === 0 && { model: "größer/模型", tags: ["0123456789abcdef", "fedcba9876543210"] }),

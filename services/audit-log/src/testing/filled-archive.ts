@@ -24,6 +24,8 @@ import {
   type Verdict,
   verdictSubject,
   VERDICTS_STREAM,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
@@ -75,10 +77,13 @@ export async function openFilledArchive(): Promise<FilledArchive> {
   const put = (stream: string, subject: string, storedAtUs: number, payload: Uint8Array) => {
     const streamSeq = (lasts.get(stream) ?? 0) + 1;
     lasts.set(stream, streamSeq);
-    waiting.set(stream, [...(waiting.get(stream) ?? []), { streamSeq, storedAtUs, subject, payload }]);
+    waiting.set(stream, [
+      ...(waiting.get(stream) ?? []),
+      { streamSeq: asStreamSeq(streamSeq), storedAtUs, subject, payload },
+    ]);
   };
   const event: FilledArchive["event"] = (ref, seq, draft, storedAtUs) =>
-    put(streamOf(ref.generation), logSubject(ref), storedAtUs, encodeEvent(seq, draft));
+    put(streamOf(ref.generation), logSubject(ref), storedAtUs, encodeEvent(asSeq(seq), draft));
 
   return {
     dir,

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BlobStore, type Keyring, openSegment, readSegmentFile } from "@reprise/archive";
@@ -24,7 +25,7 @@ export async function streamsWith({ main, reads }: Broker, text: string): Promis
   const found: string[] = [];
   for (const stream of streams) {
     for (let after = 0; ;) {
-      const batch = { afterStreamSeq: after, maxMessages: 500, maxBytes: 4_000_000 };
+      const batch = { afterStreamSeq: asStreamSeq(after), maxMessages: 500, maxBytes: 4_000_000 };
       const messages = await readStreamMessages(reads, stream, batch).catch(() => []);
       if (messages.length === 0) break;
       after = messages.at(-1)!.streamSeq;

@@ -1,6 +1,6 @@
 import { type BlobStore, openArchive, openKeyring } from "@reprise/archive";
 import { type Broker, createGenerationLog, openBroker, type Publish } from "@reprise/log";
-import { encodeEvent, type GenerationRef, logSubject, streamOf } from "@reprise/protocol";
+import { encodeEvent, type GenerationRef, logSubject, streamOf, asSeq } from "@reprise/protocol";
 import { createRef, startTestBroker } from "@reprise/testkit";
 import { expect } from "vitest";
 import { readWholeArchive } from "./read-archive.ts";
@@ -49,7 +49,7 @@ export async function openWrittenLogs(tenants: readonly string[], generations: n
       for (let i = 0; i < rounds; i++) {
         for (const [ref, payloads] of stored) {
           const seq = payloads.length;
-          const payload = encodeEvent(seq, { type: "output.delta", text: `${ref.tenant} ${seq}` });
+          const payload = encodeEvent(asSeq(seq), { type: "output.delta", text: `${ref.tenant} ${seq}` });
           const outcome = await log.publish(logSubject(ref), payload, { timeoutMs: PATIENCE_MS });
           if (outcome.kind !== "stored") throw new Error(outcome.kind);
           payloads.push(Buffer.from(payload).toString());

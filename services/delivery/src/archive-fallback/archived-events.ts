@@ -1,5 +1,5 @@
 import type { ArchivedEvents, AuditClient } from "@reprise/log";
-import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { type GenerationRef, RepriseError, type Seq } from "@reprise/protocol";
 
 /** One generation in the archive. */
 export interface ArchivedLog {
@@ -15,7 +15,7 @@ export interface ArchivedLog {
  */
 export async function readArchived(
   { audit, ref, original }: ArchivedLog,
-  fromSeq: number,
+  fromSeq: Seq,
   maxBytes: number,
 ): Promise<ArchivedEvents> {
   const page = await audit.events({ ...ref, from_seq: fromSeq, max_bytes: maxBytes, original });

@@ -1,4 +1,4 @@
-import { decodeEvent, type Generation, START, Transcript } from "@reprise/protocol";
+import { decodeEvent, type Generation, START, Transcript, REQUEST_SEQ } from "@reprise/protocol";
 import { toGeneration } from "../domain/to-generation.ts";
 import { toRequested } from "../domain/to-requested.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
@@ -9,7 +9,7 @@ import { Replay } from "./replay.ts";
  * @throws RepriseError as `Replay.open`
  */
 export async function readArchivedGeneration(log: ArchivedLog): Promise<Generation> {
-  const { events } = await readArchived({ ...log, original: true }, 0, 1);
+  const { events } = await readArchived({ ...log, original: true }, REQUEST_SEQ, 1);
   const replay = await Replay.open(log, { cursor: START, param: "after", withRequest: false });
   const transcript = new Transcript({ original: log.original });
   for (let page = await replay.next(); page.length > 0; page = await replay.next())

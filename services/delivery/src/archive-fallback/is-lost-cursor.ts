@@ -1,5 +1,5 @@
 import { Attempts } from "@reprise/log";
-import { type Cursor, decodeEvent, peekType } from "@reprise/protocol";
+import { type Cursor, decodeEvent, peekType, FIRST_SEQ, plus } from "@reprise/protocol";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 
 const PAGE_BYTES = 256 * 1_024;
@@ -10,14 +10,14 @@ const PAGE_BYTES = 256 * 1_024;
  */
 export async function isLostCursor(log: ArchivedLog, cursor: Cursor): Promise<boolean> {
   const attempts = new Attempts();
-  for (let from = 1, more = true; more && from <= cursor.seq;) {
+  for (let from = FIRST_SEQ, more = true; more && from <= cursor.seq;) {
     const page = await readArchived(log, from, PAGE_BYTES);
     for (const { payload } of page.events) {
       if (peekType(payload) !== "generation.started") continue;
       attempts.add(decodeEvent(payload));
     }
     if (attempts.hasIssued(cursor)) return true;
-    from += page.events.length;
+    from = plus(from, page.events.length);
     ({ more } = page);
   }
   return false;

@@ -1,6 +1,15 @@
 import { retry } from "@reprise/async";
 import type { ArchivedEvent } from "@reprise/log";
-import { encodeCursor, isTerminal, peekType, RepriseError, START } from "@reprise/protocol";
+import {
+  encodeCursor,
+  isTerminal,
+  peekType,
+  RepriseError,
+  START,
+  type Seq,
+  FIRST_SEQ,
+  plus,
+} from "@reprise/protocol";
 import { lostCursor, type ResumePoint, foreignCursor } from "../domain/resume-cursor.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 import { isLostCursor } from "./is-lost-cursor.ts";
@@ -23,14 +32,14 @@ const RETRY_AFTER_MS = 5_000;
  */
 export class Replay {
   readonly #log: ArchivedLog;
-  #nextSeq: number;
+  #nextSeq: Seq;
   #more = true;
   /** Read already, and not handed out yet. */
   #page: readonly ArchivedEvent[] = [];
   /** Whether the last event read that is none of moderation's is the log's end; undefined while there was none. */
   #isEnd: boolean | undefined;
 
-  private constructor(log: ArchivedLog, fromSeq: number) {
+  private constructor(log: ArchivedLog, fromSeq: Seq) {
     this.#log = log;
     this.#nextSeq = fromSeq;
   }
@@ -42,7 +51,7 @@ export class Replay {
    *   (any more); `cursor_expired` where the archive has a hole; what `AuditClient` throws
    */
   static async open(log: ArchivedLog, { cursor, param, withRequest }: ReplayStart): Promise<Replay> {
-    const replay = new Replay(log, cursor.seq === 0 && !withRequest ? 1 : cursor.seq);
+    const replay = new Replay(log, cursor.seq === 0 && !withRequest ? FIRST_SEQ : cursor.seq);
     if (encodeCursor(cursor) === encodeCursor(START)) {
       await replay.#read();
       return replay;
@@ -75,7 +84,7 @@ export class Replay {
   /** Whether the log's end is among the events up to here: there will be nothing behind a replay that is exhausted then. */
   async hasEnded(): Promise<boolean> {
     // Only moderation appends behind the end. For a reader that resumes among those, the end lies further back.
-    for (let seq = this.#nextSeq - 1; this.#isEnd === undefined && seq > 0; seq--) {
+    for (let seq = plus(this.#nextSeq, -1); this.#isEnd === undefined && seq > 0; seq--) {
       const { events } = await readArchived(this.#log, seq, 1);
       this.#note(events.slice(0, 1));
     }
@@ -86,7 +95,7 @@ export class Replay {
     const { events, more } = await readArchived(this.#log, this.#nextSeq, PAGE_BYTES);
     this.#note(events);
     this.#page = events;
-    this.#nextSeq += events.length;
+    this.#nextSeq = plus(this.#nextSeq, events.length);
     this.#more = more;
   }
 

@@ -13,6 +13,7 @@ import {
   RepriseError,
   type ToolResult,
   type Transcript,
+  type Seq,
 } from "@reprise/protocol";
 import { createCurrentReader } from "./current-reader.ts";
 import { type ReadSources, showAfter, SHOWN_MS } from "./shown-generation.ts";
@@ -60,7 +61,7 @@ async function openHeld({ log, hub }: ReadSources, ref: GenerationRef): Promise<
 interface Answer {
   readonly refusal: RepriseError | undefined;
   /** The call's own, where readers may not see it. */
-  readonly unshownSeq: number | undefined;
+  readonly unshownSeq: Seq | undefined;
   readonly decision: Decision;
 }
 
@@ -70,14 +71,14 @@ async function tryAnswer(
   { call_id, output }: ToolResult,
 ): Promise<Answer> {
   let refusal: RepriseError | undefined;
-  let unshownSeq: number | undefined;
+  let unshownSeq: Seq | undefined;
   const decision = await appendDecision({
     ...log,
     ref,
     writer: createWriterName(),
     decide(current) {
-      const seq = current.callSeq(call_id) ?? 0;
-      unshownSeq = held && seq > held.shownSeq ? seq : undefined;
+      const seq = current.callSeq(call_id);
+      unshownSeq = held && seq !== undefined && seq > held.shownSeq ? seq : undefined;
       refusal = unshownSeq === undefined ? refusalOf(current, call_id) : notWaiting(call_id);
       return refusal ? undefined : { type: "tool.result", call_id, output };
     },

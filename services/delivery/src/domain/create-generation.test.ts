@@ -1,5 +1,12 @@
 import { createRuleSetStore, type GenerationLog } from "@reprise/log";
-import { encodeEvent, type EventDraft, logSubject, parseTenantId } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type EventDraft,
+  logSubject,
+  parseTenantId,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { requested } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
@@ -46,9 +53,9 @@ test("a seq 0 that a faster worker writes is taken when the live feed shows it, 
         if (reads === 2)
           await log.publish(
             logSubject(ref),
-            encodeEvent(0, { ...requested(ref), request: REQUEST } as EventDraft),
+            encodeEvent(asSeq(0), { ...requested(ref), request: REQUEST } as EventDraft),
             {
-              expectedLast: 0,
+              expectedLast: asStreamSeq(0),
             },
           );
         return undefined;

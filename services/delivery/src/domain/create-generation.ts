@@ -21,6 +21,7 @@ import {
   type RequestedEvent,
   tightenPolicy,
   type TenantId,
+  REQUEST_SEQ,
 } from "@reprise/protocol";
 import { prepareModeration } from "../review/prepare-moderation.ts";
 import { toRequested } from "./to-requested.ts";
@@ -159,7 +160,7 @@ function encodeRequested(
     ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
     ...(traceparent !== undefined && { traceparent }),
   };
-  const payload = encodeEvent(0, draft);
+  const payload = encodeEvent(REQUEST_SEQ, draft);
   if (payload.length > LIMITS.eventBytes) {
     throw new RepriseError(
       "invalid_request",
@@ -167,7 +168,7 @@ function encodeRequested(
       { param: "body" },
     );
   }
-  return { requested: { seq: 0, ...draft }, payload };
+  return { requested: { seq: REQUEST_SEQ, ...draft }, payload };
 }
 
 /** Neither has a blank: what one owner's key gives, no other's does. */

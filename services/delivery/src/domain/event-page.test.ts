@@ -1,5 +1,5 @@
 import { type Hub, GenerationCache } from "@reprise/log";
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
@@ -10,9 +10,9 @@ const REF = createRef();
 const NO_HUB = {} as Hub;
 
 function newTail(events = 1): GenerationCache {
-  const payloads = Array.from({ length: events }, (_, i) => encodeEvent(i, delta(`${i}`)));
+  const payloads = Array.from({ length: events }, (_, i) => encodeEvent(asSeq(i), delta(`${i}`)));
   payloads[0] = Buffer.from('{"seq":0,"type":"generation.requested"}');
-  return new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: events });
+  return new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: asStreamSeq(events) });
 }
 
 describe("a page that waits", () => {
@@ -22,7 +22,7 @@ describe("a page that waits", () => {
     const page = readEventPage({
       hub: NO_HUB,
       cache,
-      fromSeq: 1,
+      fromSeq: asSeq(1),
       limit: 10,
       waitMs: 30_000,
       signal: gone.signal,
@@ -36,8 +36,8 @@ describe("a page that waits", () => {
   test("leaves none behind when an event comes, and has it", async () => {
     const cache = newTail();
     const signal = new AbortController().signal;
-    const page = readEventPage({ hub: NO_HUB, cache, fromSeq: 1, limit: 10, waitMs: 30_000, signal });
-    cache.acceptLive(encodeEvent(1, delta("é")), () => 2);
+    const page = readEventPage({ hub: NO_HUB, cache, fromSeq: asSeq(1), limit: 10, waitMs: 30_000, signal });
+    cache.acceptLive(encodeEvent(asSeq(1), delta("é")), () => asStreamSeq(2));
     cache.notify(() => {});
     expect((await page).json).toBe(
       '{"object":"list","events":[{"seq":1,"type":"output.delta","text":"é"}],"cursor":"0-1","ended":false}',
@@ -50,7 +50,7 @@ describe("a page that waits", () => {
     const page = readEventPage({
       hub: NO_HUB,
       cache,
-      fromSeq: 1,
+      fromSeq: asSeq(1),
       limit: 10,
       waitMs: 30_000,
       signal: AbortSignal.abort(),
@@ -61,10 +61,10 @@ describe("a page that waits", () => {
 
 test("a page holds at most a mebibyte, but always an event", async () => {
   const big = "x".repeat(700_000);
-  const payloads = [newTailEvent(0), ...[1, 2, 3].map((seq) => encodeEvent(seq, delta(big)))];
-  const cache = new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: 4 });
+  const payloads = [newTailEvent(0), ...[1, 2, 3].map((seq) => encodeEvent(asSeq(seq), delta(big)))];
+  const cache = new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: asStreamSeq(4) });
   const signal = new AbortController().signal;
-  const page = await readEventPage({ hub: NO_HUB, cache, fromSeq: 2, limit: 10, waitMs: 0, signal });
+  const page = await readEventPage({ hub: NO_HUB, cache, fromSeq: asSeq(2), limit: 10, waitMs: 0, signal });
   expect(page.lastSeq).toBe(2);
   expect(JSON.parse(page.json)).toMatchObject({ cursor: "0-2", events: [{ seq: 2 }] });
 });

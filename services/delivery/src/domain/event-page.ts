@@ -1,3 +1,4 @@
+import { type Seq, plus } from "@reprise/protocol";
 import type { Hub, GenerationCache } from "@reprise/log";
 import { waitForCache } from "./wait-for-cache.ts";
 
@@ -5,7 +6,7 @@ export interface PageOptions {
   hub: Hub;
   cache: GenerationCache;
   /** The first event wanted. */
-  fromSeq: number;
+  fromSeq: Seq;
   /** The most events, 1 to 1,000. */
   limit: number;
   /** How long to wait for the first event when there is none yet, in milliseconds. */
@@ -18,7 +19,7 @@ export interface PageOptions {
 export interface EventPageJson {
   readonly json: string;
   /** The last event in it; one less than the first one wanted when it is empty. */
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
 }
 
 /** The most bytes of payloads in a page; one event always fits. */
@@ -42,7 +43,7 @@ export async function readEventPage({
   const isBehind = fromSeq < cache.frames.firstSeq && fromSeq <= cache.shownSeq;
   const payloads = isBehind ? await hub.readHistory(cache, fromSeq) : fromMemory(cache, fromSeq, limit);
   const page = payloads.slice(0, limit);
-  const lastSeq = fromSeq + page.length - 1;
+  const lastSeq = plus(fromSeq, page.length - 1);
   const ended = cache.isOver && lastSeq >= cache.lastSeq;
   return { json: encodeEventPage(page, { cursor: cache.cursorAt(lastSeq), ended }), lastSeq };
 }
@@ -56,7 +57,7 @@ export function encodeEventPage(
   return `{"object":"list","events":[${events}],"cursor":"${cursor}","ended":${ended}}`;
 }
 
-function fromMemory(cache: GenerationCache, fromSeq: number, limit: number): Uint8Array[] {
+function fromMemory(cache: GenerationCache, fromSeq: Seq, limit: number): Uint8Array[] {
   const payloads: Uint8Array[] = [];
   let bytes = 0;
   for (let seq = fromSeq; payloads.length < limit; seq++) {

@@ -6,7 +6,7 @@ import {
   type Publish,
   readStreamMessages,
 } from "@reprise/log";
-import { decodeOpsRecord, type OpsRecord, OPS_STREAM, opsSubject } from "@reprise/protocol";
+import { decodeOpsRecord, type OpsRecord, OPS_STREAM, opsSubject, asStreamSeq } from "@reprise/protocol";
 import { createRef, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { recordOps } from "./record-ops.ts";
@@ -33,7 +33,7 @@ async function openWorld(): Promise<World> {
 
 async function stored({ broker }: World) {
   const messages = await readStreamMessages(broker.reads, OPS_STREAM, {
-    afterStreamSeq: 0,
+    afterStreamSeq: asStreamSeq(0),
     maxMessages: 100,
     maxBytes: 100_000,
   });

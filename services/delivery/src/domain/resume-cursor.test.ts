@@ -8,6 +8,8 @@ import {
   parseCursor,
   parseTenantId,
   RepriseError,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
@@ -30,17 +32,18 @@ const DRAFTS: EventDraft[] = [
   { type: "output.delta", text: "b" },
 ];
 const LOG: StoredEvent[] = DRAFTS.map((draft, seq) => ({
-  payload: encodeEvent(seq, draft),
-  streamSeq: seq + 1,
+  payload: encodeEvent(asSeq(seq), draft),
+  streamSeq: asStreamSeq(seq + 1),
   writer: "w",
 }));
 
 /** A node whose replica has only the first two events, for as long as one asks. */
 function lagging(refreshFromLeader: (cache: GenerationCache) => Promise<void>) {
   const events = LOG.slice(0, 2).map(({ payload }) => payload);
-  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: 2 });
+  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(2) });
   const hub = { refresh: () => Promise.resolve(), refreshFromLeader } as Partial<Hub> as Hub;
-  const resume = (seq: number) => resumeFrom(hub, cache, { cursor: { attempt: 1, seq }, param: "after" });
+  const resume = (seq: number) =>
+    resumeFrom(hub, cache, { cursor: { attempt: 1, seq: asSeq(seq) }, param: "after" });
   return { resume };
 }
 
@@ -61,12 +64,12 @@ describe("in a log that lost events and was taken up again", () => {
     { type: "generation.started", attempt: 2, worker: "w", model: "sim", reason: "log_lost" },
     { type: "output.delta", text: "b" },
   ] as EventDraft[];
-  const events = taken.map((draft, seq) => encodeEvent(seq, draft));
+  const events = taken.map((draft, seq) => encodeEvent(asSeq(seq), draft));
   const resume = (attempt: number, seq: number) => {
-    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: events.length });
+    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(events.length) });
     const still = () => Promise.resolve();
     const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
-    return resumeFrom(hub, cache, { cursor: { attempt, seq }, param: "after" });
+    return resumeFrom(hub, cache, { cursor: { attempt, seq: asSeq(seq) }, param: "after" });
   };
 
   test("a cursor of an event that is lost is told so, wherever the log is now", async () => {
@@ -98,9 +101,9 @@ describe("in a log that lost an attempt, whose number another one got that knew 
     { type: "output.delta", text: "b" },
     { type: "output.delta", text: "c" },
   ] as EventDraft[];
-  const events = taken.map((draft, seq) => encodeEvent(seq, draft));
+  const events = taken.map((draft, seq) => encodeEvent(asSeq(seq), draft));
   const resume = (cursor: string) => {
-    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: events.length });
+    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(events.length) });
     const still = () => Promise.resolve();
     const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
     return resumeFrom(hub, cache, { cursor: parseCursor(cursor), param: "after" });

@@ -1,6 +1,6 @@
 import { retry } from "@reprise/async";
 import type { Hub, GenerationCache } from "@reprise/log";
-import { type Cursor, parseCursor, RepriseError, START } from "@reprise/protocol";
+import { type Cursor, parseCursor, RepriseError, START, type Seq, plus } from "@reprise/protocol";
 
 /** Where a reader wants to go on, and what it said so with. */
 export interface ResumePoint {
@@ -31,12 +31,12 @@ export async function resumeFrom(
   hub: Hub,
   cache: GenerationCache,
   { cursor, param }: ResumePoint,
-): Promise<number> {
+): Promise<Seq> {
   if (!cache.beginsWhole) throw expired();
   if (cache.hasLost(cursor)) throw lostCursor(param);
   if (cursor.seq > cache.lastSeq) await hub.refresh(cache);
   if (cursor.seq > cache.lastSeq) await catchUp(hub, cache, cursor);
-  if (cache.has(cursor)) return cursor.seq + 1;
+  if (cache.has(cursor)) return plus(cursor.seq, 1);
   throw cache.hasIssued(cursor) ? lostCursor(param) : foreignCursor(param);
 }
 
@@ -63,7 +63,7 @@ async function catchUp(hub: Hub, cache: GenerationCache, cursor: Cursor): Promis
  * the event, the log is asked for it.
  * @throws RepriseError `cursor_expired`, `broker_unavailable`
  */
-export async function assertKept(hub: Hub, cache: GenerationCache, seq: number): Promise<void> {
+export async function assertKept(hub: Hub, cache: GenerationCache, seq: Seq): Promise<void> {
   if (seq < cache.frames.firstSeq) await hub.readHistory(cache, seq);
 }
 

@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import { Hub } from "@reprise/log";
 import { expect, test } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
@@ -24,14 +25,14 @@ test("a cancel is answered with the end, and at once, though a person has to let
   const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
   await append(worker, started(), delta("a "), delta("doubt"));
   const expires = "2026-11-22T10:00:00.000Z";
-  const range = { from_seq: 3, to_seq: 3, rule: "terms", category: "terms" };
+  const range = { from_seq: asSeq(3), to_seq: asSeq(3), rule: "terms", category: "terms" };
   await decide(platform, ref, {
     type: "moderation.review",
     review_id: "rev_4",
     ...range,
     expires_at: expires,
   });
-  await judge(platform, ref, 4, { cleared: 2 });
+  await judge(platform, ref, 4, { cleared: asSeq(2) });
   using hub = openHub(platform);
   const cancelled = await cancelGeneration({ log: platform.log, hub, shownMs: 600_000 }, ref, "asked");
   const shown = {
@@ -40,7 +41,7 @@ test("a cancel is answered with the end, and at once, though a person has to let
     reviews: [{ id: `${ref.generation}.rev_4`, expires_at: expires }],
   };
   expect(cancelled).toMatchObject({ ...shown, status: "cancelled", settled: false });
-  await judge(platform, ref, 5, { cleared: 2 });
+  await judge(platform, ref, 5, { cleared: asSeq(2) });
   const read = () => readGeneration({ log: platform.log, hub }, ref);
   expect(await read()).toMatchObject({ ...shown, status: "cancelled", settled: false });
 

@@ -5,6 +5,8 @@ import {
   type KnownEvent,
   type RequestedEvent,
   Transcript,
+  asSeq,
+  REQUEST_SEQ,
 } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { toGeneration } from "./to-generation.ts";
@@ -13,7 +15,7 @@ const DOCUMENT = readFileSync(new URL("../../../../PROTOCOL.md", import.meta.url
 const id = createGenerationId(new Uint8Array(17), 1);
 
 const requested: RequestedEvent = {
-  seq: 0,
+  seq: REQUEST_SEQ,
   type: "generation.requested",
   tenant: "acme",
   generation: id,
@@ -32,8 +34,8 @@ test("a generation is settled when it has ended, readers may have all of it, and
   const review = {
     type: "moderation.review",
     review_id: "rev_3",
-    from_seq: 1,
-    to_seq: 1,
+    from_seq: asSeq(1),
+    to_seq: asSeq(1),
     rule: "terms",
     category: "terms",
     expires_at: "2026-11-21T03:00:00.000Z",
@@ -47,16 +49,22 @@ test("a generation is settled when it has ended, readers may have all of it, and
     shown.apply(event);
     return toGeneration(id, requested, log, shown);
   };
-  const started = { seq: 1, type: "generation.started", attempt: 1, worker: "w", model: "sim" } as const;
+  const started = {
+    seq: asSeq(1),
+    type: "generation.started",
+    attempt: 1,
+    worker: "w",
+    model: "sim",
+  } as const;
   const cancelled = {
-    seq: 2,
+    seq: asSeq(2),
     type: "generation.cancelled",
     reason: "requested",
     usage: { input_tokens: null, output_tokens: 0 },
   } as const;
-  const asked = { seq: 3, ...review };
+  const asked = { seq: asSeq(3), ...review };
   const answered = {
-    seq: 4,
+    seq: asSeq(4),
     type: "moderation.reviewed",
     review_id: review.review_id,
     decision: "approve",
@@ -77,12 +85,12 @@ test("a generation is settled when it has ended, readers may have all of it, and
 test("a generation shows the calls that wait, as its log has them, and none that do not", () => {
   const transcript = new Transcript();
   const call = { call_id: "a", name: "look_up", arguments: "{}" };
-  transcript.apply({ seq: 1, type: "generation.started", attempt: 1, worker: "w", model: "sim" });
-  transcript.apply({ seq: 2, type: "tool.call", ...call });
+  transcript.apply({ seq: asSeq(1), type: "generation.started", attempt: 1, worker: "w", model: "sim" });
+  transcript.apply({ seq: asSeq(2), type: "tool.call", ...call });
   expect(toGeneration(id, requested, transcript)).toMatchObject({
     status: "awaiting_tool",
     tool_calls: [call],
   });
-  transcript.apply({ seq: 3, type: "tool.result", call_id: "a", output: 1 });
+  transcript.apply({ seq: asSeq(3), type: "tool.result", call_id: "a", output: 1 });
   expect(toGeneration(id, requested, transcript)).toMatchObject({ status: "in_progress", tool_calls: [] });
 });

@@ -1,7 +1,9 @@
+import type { Seq } from "@reprise/protocol";
+
 /** How far a connection has come. Read by timers and never told with an event, so it has to be cheap. */
 export interface Position {
   /** The last event that the connection has taken; one less than the first while there is none. */
-  readonly takenSeq: number;
+  readonly takenSeq: Seq;
   /** The last event that was handed to the connection, taken or not. */
-  readonly sentSeq: number;
+  readonly sentSeq: Seq;
 }

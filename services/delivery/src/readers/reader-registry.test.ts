@@ -1,6 +1,14 @@
+import {
+  asSeq,
+  asStreamSeq,
+  DEFAULT_POLICY,
+  encodeEvent,
+  parseNodeId,
+  parseTenantId,
+  RepriseError,
+} from "@reprise/protocol";
 import { GenerationCache, type Publish } from "@reprise/log";
 import { decodePresenceRecord } from "@reprise/log/testing";
-import { DEFAULT_POLICY, encodeEvent, parseNodeId, parseTenantId, RepriseError } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Principal } from "@reprise/tenancy";
@@ -19,7 +27,7 @@ function openRegistry({ whyRefused = never } = {}) {
   const announced: unknown[] = [];
   const publish: Publish = async (_subject, payload) => {
     announced.push(decodePresenceRecord(payload));
-    return { kind: "stored", streamSeq: announced.length, duplicate: false };
+    return { kind: "stored", streamSeq: asStreamSeq(announced.length), duplicate: false };
   };
   const node = parseNodeId("node");
   const onError = (error: unknown) => expect.unreachable(String(error));
@@ -67,10 +75,10 @@ test("a reader that enters during a drain is not announced", async () => {
   const { registry, announced } = openRegistry();
   const ref = createRef();
   const policy = { ...DEFAULT_POLICY, on_disconnect: { cancel_after: 1_000 } };
-  const events = [encodeEvent(0, requested(ref, {}, policy))];
-  const cache = new GenerationCache(ref, httpSseFraming, { events, streamSeq: 1 });
+  const events = [encodeEvent(asSeq(0), requested(ref, {}, policy))];
+  const cache = new GenerationCache(ref, httpSseFraming, { events, streamSeq: asStreamSeq(1) });
   registry.drain();
-  const presence = presentReader(cache, { takenSeq: 0 });
+  const presence = presentReader(cache, { takenSeq: asSeq(0) });
   expect(presence).toBeDefined();
   registry.enter({ ref, presence })();
   await registry.close();

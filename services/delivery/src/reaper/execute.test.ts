@@ -1,5 +1,5 @@
 import { type QueuedJob, readJob } from "@reprise/log";
-import { DEFAULT_POLICY, type GenerationRef } from "@reprise/protocol";
+import { DEFAULT_POLICY, type GenerationRef, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {
   append,
@@ -81,7 +81,7 @@ test("only the job that was met is deleted, not one that was queued anew, and a 
   const { ref } = await createGeneration(platform);
   const watched = await watchedOf(platform, ref);
   const options = { log: platform.log, broker: platform.broker, leaseMs: LEASE_MS, onEnded: () => {} };
-  const other = { ...watched, job: { ...watched.job, streamSeq: watched.job.streamSeq + 1 } };
+  const other = { ...watched, job: { ...watched.job, streamSeq: asStreamSeq(watched.job.streamSeq + 1) } };
   const looked: Observation = { atMs: watched.queuedAtMs, phase: "absent" };
   expect(await execute({ kind: "delete" }, other, looked, options)).toMatchObject({ phase: "gone" });
   expect(await readJob(platform.broker.main, watched.job)).toBeDefined();

@@ -7,7 +7,7 @@ import {
   isExpiredOrErased,
   readJob,
 } from "@reprise/log";
-import { logSubject, peekSeq, RepriseError } from "@reprise/protocol";
+import { logSubject, peekSeq, RepriseError, STREAM_START } from "@reprise/protocol";
 import { toTerminalEvent } from "./terminal-event.ts";
 import { type Effect, type Observation, type ReapReason, reasonToEnd, type WatchedJob } from "./plan.ts";
 
@@ -54,7 +54,7 @@ async function restore(
   if (queued?.streamSeq !== job.streamSeq) return { ...looked, phase: "gone" };
   if (peekSeq(queued.payload) !== 0) return { ...looked, phase: "ended" };
   const outcome = await log.publish(logSubject(job.ref), queued.payload, {
-    expectedLast: 0,
+    expectedLast: STREAM_START,
     writer: createWriterName(),
   });
   if (outcome.kind !== "unavailable") return { ...looked, phase: "queued" };

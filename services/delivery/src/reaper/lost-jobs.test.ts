@@ -6,6 +6,8 @@ import {
   logSubject,
   parseTenantId,
   tightenPolicy,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createLogger } from "@reprise/service";
 import { expect, test } from "vitest";
@@ -29,14 +31,14 @@ const TENANT = parseTenantId("acme");
 /** A log whose job the store has lost, with a worker that died with it. */
 async function writeJobless({ log }: Platform, end: boolean): Promise<GenerationRef> {
   const ref = { tenant: TENANT, generation: createGenerationId(Buffer.alloc(17, Number(end)), 1) };
-  const payload = encodeEvent(0, {
+  const payload = encodeEvent(asSeq(0), {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
     request: REQUEST,
     policy: tightenPolicy({}, {}),
   });
-  await log.publish(logSubject(ref), payload, { expectedLast: 0, writer: createWriterName() });
+  await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), writer: createWriterName() });
   await append(await openWorker(log, ref), started(), delta("a"), ...(end ? [completed()] : []));
   return ref;
 }

@@ -1,6 +1,6 @@
 import { pause, waitAtMost } from "@reprise/async";
 import { type Broker, enqueueJob, type GenerationLog, readJob, type GenerationCache } from "@reprise/log";
-import { isTerminal, peekSeq, peekType, toRepriseError } from "@reprise/protocol";
+import { isTerminal, peekSeq, peekType, toRepriseError, type Seq, STREAM_START } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { toRequested } from "../domain/to-requested.ts";
 
@@ -16,7 +16,7 @@ export interface LostJobsOptions {
 
 /** What this node knows of a generation that does not go on. */
 interface Silence {
-  readonly seq: number;
+  readonly seq: Seq;
   checkAtMs: number;
 }
 
@@ -103,7 +103,7 @@ async function requeueLostJob(
   { broker, log }: Pick<LostJobsOptions, "broker" | "log">,
   { ref, lastKnownStreamSeq }: GenerationCache,
 ): Promise<boolean> {
-  const [first] = await log.leader.readTail(ref, 0, 1);
+  const [first] = await log.leader.readTail(ref, STREAM_START, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;
   const { model } = toRequested(first.payload).request;
   if (await readJob(broker.bulk, { ref, model })) return false;

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, createGenerationId, parseTenantId } from "@reprise/protocol";
+import { DEFAULT_POLICY, createGenerationId, parseTenantId, asStreamSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -16,7 +16,7 @@ const QUEUED_MS = 1_000_000;
 const JOB = {
   ref: { tenant: parseTenantId("acme"), generation: createGenerationId(Buffer.alloc(17, 1), 1) },
   model: "sim",
-  streamSeq: 7,
+  streamSeq: asStreamSeq(7),
   queuedAtMs: QUEUED_MS,
 };
 

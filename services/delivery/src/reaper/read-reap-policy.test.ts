@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, encodeEvent } from "@reprise/protocol";
+import { DEFAULT_POLICY, encodeEvent, asSeq } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { readReapPolicy } from "./read-reap-policy.ts";
@@ -8,7 +8,7 @@ const { queue, total } = DEFAULT_POLICY.timeouts;
 const COMPLETE = { after_ms: 5, answer: "complete" };
 
 function written(policy: unknown): Uint8Array {
-  return encodeEvent(0, requested(createRef(), {}, policy as typeof DEFAULT_POLICY));
+  return encodeEvent(asSeq(0), requested(createRef(), {}, policy as typeof DEFAULT_POLICY));
 }
 
 test.each([

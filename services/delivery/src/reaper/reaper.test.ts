@@ -10,6 +10,8 @@ import {
   parseNodeId,
   tightenPolicy,
   type Policy,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createLogger } from "@reprise/service";
 import { createRef, openSseReader } from "@reprise/testkit";
@@ -40,8 +42,11 @@ const queueTimeout = (after_ms: number, answer?: "complete" | "fail"): Policy =>
 /** A generation that is written before its job is queued: no reaper meets it sooner than the test lets one, however slow the machine is. */
 async function write({ log }: Platform, policy: Policy, ...drafts: readonly EventDraft[]) {
   const ref = createRef();
-  const payload = encodeEvent(0, requestedOf(ref, policy));
-  const stored = await log.publish(logSubject(ref), payload, { expectedLast: 0, writer: createWriterName() });
+  const payload = encodeEvent(asSeq(0), requestedOf(ref, policy));
+  const stored = await log.publish(logSubject(ref), payload, {
+    expectedLast: asStreamSeq(0),
+    writer: createWriterName(),
+  });
   expect(stored.kind).toBe("stored");
   const worker = await openWorker(log, ref);
   await append(worker, ...drafts);
@@ -54,7 +59,7 @@ const countNodes = async ({ broker }: Platform, ref: GenerationRef) =>
   (await readPresence(broker.main, ref)).records.length;
 
 async function eventsOf({ log }: Platform, ref: GenerationRef) {
-  const events = await log.leader.readTail(ref, 0);
+  const events = await log.leader.readTail(ref, asStreamSeq(0));
   return events.map(({ payload }) => JSON.parse(Buffer.from(payload).toString()) as { type: string });
 }
 
@@ -108,7 +113,7 @@ describe("a generation that no worker takes", () => {
     await using platform = await openPlatform();
     const { ref } = await create(platform, {});
     const orphan = besides(ref);
-    const payload = encodeEvent(0, requestedOf(orphan, queueTimeout(300)));
+    const payload = encodeEvent(asSeq(0), requestedOf(orphan, queueTimeout(300)));
     await enqueueJob(platform.log.publish, { model: "sim", ref: orphan, payload });
     expect(await ended(platform, orphan)).toMatchObject({ error: { code: "queue_timeout" } });
     expect((await eventsOf(platform, orphan)).map(({ type }) => type)).toEqual([
@@ -152,7 +157,7 @@ test("a generation ends though the broker has lost its job, and given the job's 
   await manager.streams.add(config);
   await broker.main.reconnect();
   const second = besides(first);
-  const payload = encodeEvent(0, requestedOf(second, queueTimeout(3_000)));
+  const payload = encodeEvent(asSeq(0), requestedOf(second, queueTimeout(3_000)));
   await enqueueJob(log.publish, { model: REQUEST.model, ref: second, payload });
   await expect.poll(() => endsOf(platform, second)).toEqual(["generation.failed"]);
   await expect.poll(() => endsOf(platform, first)).toEqual(["generation.failed"]);
@@ -231,7 +236,7 @@ describe("a generation whose policy ends it without readers", () => {
     const { ref, worker } = await create(platform, policy);
     await append(worker, started());
     const node = parseNodeId("dead");
-    await publishPresence(platform.log.publish, { ref, node }, { readers: 3, seq: 1 });
+    await publishPresence(platform.log.publish, { ref, node }, { readers: 3, seq: asSeq(1) });
     expect(await ended(platform, ref)).toMatchObject({ status: "cancelled" });
   });
 
@@ -261,7 +266,7 @@ describe("a generation whose policy ends it without readers", () => {
     const briefly: Policy = { on_disconnect: { cancel_after: 1_500 } };
     const { ref, path, worker, queue } = await write(platform, briefly, started());
     const node = parseNodeId("elsewhere");
-    const say = () => publishPresence(platform.log.publish, { ref, node }, { readers: 1, seq: 0 });
+    const say = () => publishPresence(platform.log.publish, { ref, node }, { readers: 1, seq: asSeq(0) });
     await say();
     await queue();
     // That this one ends proves that the reaper knows of the others.

@@ -10,7 +10,13 @@ import {
   readQueueEnd,
   watchConnection,
 } from "@reprise/log";
-import { type GenerationRef, jobSubject, toRepriseError } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  jobSubject,
+  STREAM_START,
+  type StreamSeq,
+  toRepriseError,
+} from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { execute } from "./execute.ts";
 import { ObservationWindow } from "./observation-window.ts";
@@ -60,7 +66,7 @@ export class Reaper {
   readonly #watched = new Map<string, WatchedJob>();
   readonly #closed = new AbortController();
   #sweeping: Promise<void>;
-  #walkedTo = 0;
+  #walkedTo = STREAM_START;
   #walksAnew = false;
   #asksWhoReads = false;
   #isAway = false;
@@ -113,11 +119,11 @@ export class Reaper {
   }
 
   /** Meets the jobs that have come since. */
-  async #walk(endSeq: number, nowMs: number): Promise<void> {
-    if (this.#walksAnew || endSeq < this.#walkedTo) this.#walkedTo = 0;
+  async #walk(endStreamSeq: StreamSeq, nowMs: number): Promise<void> {
+    if (this.#walksAnew || endStreamSeq < this.#walkedTo) this.#walkedTo = STREAM_START;
     this.#walksAnew = false;
     for (
-      let met = 0, more = this.#walkedTo < endSeq;
+      let met = 0, more = this.#walkedTo < endStreamSeq;
       more && met < MAX_MET && this.#watched.size < MAX_WATCHED && !this.#closed.signal.aborted;
     ) {
       const part = await readJobsAfter(this.#options.broker.bulk, this.#walkedTo);

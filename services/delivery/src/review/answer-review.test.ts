@@ -1,4 +1,4 @@
-import type { EventDraft } from "@reprise/protocol";
+import { type EventDraft, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { lagging } from "../testing/lagging.ts";
 import { append, createGeneration, delta, openPlatform, started } from "../testing/platform.ts";
@@ -7,8 +7,8 @@ import { answerReview } from "./answer-review.ts";
 const review: EventDraft = {
   type: "moderation.review",
   review_id: "rev_3",
-  from_seq: 2,
-  to_seq: 2,
+  from_seq: asSeq(2),
+  to_seq: asSeq(2),
   rule: "r",
   category: "c",
   expires_at: "2026-11-21T13:00:00.000Z",

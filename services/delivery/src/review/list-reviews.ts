@@ -5,7 +5,14 @@ import {
   type ListedReview,
   readReviews,
 } from "@reprise/log";
-import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  RepriseError,
+  type TenantId,
+  type StreamSeq,
+  STREAM_START,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { decodeAll, historyOf, type Review, toReview } from "./review.ts";
 import { passageOf, type ReviewPassage } from "./review-passage.ts";
 
@@ -69,8 +76,8 @@ async function readLogIfKept({ reader }: GenerationLog, ref: GenerationRef): Pro
   }
 }
 
-function parseListCursor(cursor: string | undefined): number {
-  if (cursor === undefined || cursor === "") return 0;
-  if (/^[1-9][0-9]{0,14}$/.test(cursor)) return Number(cursor);
+function parseListCursor(cursor: string | undefined): StreamSeq {
+  if (cursor === undefined || cursor === "") return STREAM_START;
+  if (/^[1-9][0-9]{0,14}$/.test(cursor)) return asStreamSeq(Number(cursor));
   throw new RepriseError("cursor_invalid", "This cursor is of no list of reviews.", { param: "after" });
 }

@@ -1,5 +1,12 @@
 import { type GenerationLog, headOf } from "@reprise/log";
-import { generationNotFound, type GenerationId, type GenerationRef, type Verdict } from "@reprise/protocol";
+import {
+  generationNotFound,
+  type GenerationId,
+  type GenerationRef,
+  type Verdict,
+  type Seq,
+  REQUEST_SEQ,
+} from "@reprise/protocol";
 import { toRequested } from "../domain/to-requested.ts";
 
 /** What moderation has judged, and what it has found; never the text. */
@@ -10,7 +17,7 @@ export interface Moderation extends Omit<Required<Verdict>, "decided" | "classif
   /** The rules that the generation was created with; null where nothing is judged. */
   readonly rule_set: string | null;
   /** The log's last event, for comparison with `judged`. */
-  readonly last_seq: number;
+  readonly last_seq: Seq;
 }
 
 /**
@@ -23,8 +30,8 @@ export async function readModeration(log: GenerationLog, ref: GenerationRef): Pr
   if (!first) throw generationNotFound();
   const { moderation } = toRequested(first).policy;
   const {
-    judged = 0,
-    cleared = 0,
+    judged = REQUEST_SEQ,
+    cleared = REQUEST_SEQ,
     spans = [],
     findings = [],
     finding_count = 0,

@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import { readPolicy, type GenerationCache } from "@reprise/log";
 import { expect, test } from "vitest";
 import { moderatedBody } from "../testing/moderation.ts";
@@ -11,10 +12,12 @@ test("records a moderation timeout once for each place, when many nodes notice i
   await append(worker, started(), delta("a"));
   const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
   const tailAt = (judged: number) => ({ ref, policy, visibility: { judged } }) as unknown as GenerationCache;
-  const first = await Promise.all([1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged), judged)));
+  const first = await Promise.all(
+    [1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged), asSeq(judged))),
+  );
   expect(first.filter((answer) => answer !== undefined)).toEqual(["fail_closed"]);
-  expect(await recordUnjudged(log, tailAt(0), 0)).toBeUndefined();
-  expect(await recordUnjudged(log, tailAt(2), 2)).toBe("fail_closed");
+  expect(await recordUnjudged(log, tailAt(0), asSeq(0))).toBeUndefined();
+  expect(await recordUnjudged(log, tailAt(2), asSeq(2))).toBe("fail_closed");
   expect((await log.reader.readLog(ref)).events).toHaveLength(5);
 });
 
@@ -31,8 +34,8 @@ test("records no moderation timeout when a verdict comes while it is being recor
     },
   };
   const cache = { ref, policy, visibility } as unknown as GenerationCache;
-  expect(await recordUnjudged(log, cache, 0)).toBeUndefined();
-  expect(await recordUnjudged(log, cache, 1)).toBeUndefined();
+  expect(await recordUnjudged(log, cache, asSeq(0))).toBeUndefined();
+  expect(await recordUnjudged(log, cache, asSeq(1))).toBeUndefined();
   expect(asked).toBeGreaterThan(2);
   expect((await log.reader.readLog(ref)).events).toHaveLength(3);
 });

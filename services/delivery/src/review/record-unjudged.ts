@@ -1,3 +1,4 @@
+import type { Seq } from "@reprise/protocol";
 import { appendDecision, createWriterName, type GenerationLog, type GenerationCache } from "@reprise/log";
 
 /**
@@ -10,7 +11,7 @@ import { appendDecision, createWriterName, type GenerationLog, type GenerationCa
 export async function recordUnjudged(
   log: GenerationLog,
   { ref, policy, visibility, failure }: GenerationCache,
-  judged: number,
+  judged: Seq,
 ): Promise<"fail_open" | "fail_closed" | undefined> {
   const answer = policy?.moderation?.on_unavailable.answer;
   if (!answer || !visibility) return undefined;

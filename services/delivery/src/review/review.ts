@@ -9,6 +9,7 @@ import {
   type ReviewDecision,
   type TenantId,
   type UnknownEvent,
+  type Seq,
 } from "@reprise/protocol";
 
 export type ReviewEvent = Extract<KnownEvent, { type: "moderation.review" }>;
@@ -23,8 +24,8 @@ export interface Review {
   readonly rule: string;
   readonly category: string;
   readonly channel: string;
-  readonly from_seq: number;
-  readonly to_seq: number;
+  readonly from_seq: Seq;
+  readonly to_seq: Seq;
   /** Where in the text of these events the match begins and ends, in UTF-16 code units. Absent of those that ask about all of it. */
   readonly from_offset?: number;
   readonly to_offset?: number;

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type Generation, parseGenerationId, parseTenantId } from "@reprise/protocol";
+import { DEFAULT_POLICY, type Generation, parseGenerationId, parseTenantId, asSeq } from "@reprise/protocol";
 import { openSseReader, withSeed } from "@reprise/testkit";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
@@ -221,7 +221,7 @@ test("a generation shows its text, usage and end as its log has them", async () 
     worker,
     started(),
     delta("Hel"),
-    { type: "output.rewind", to_seq: 1, reason: "restart" },
+    { type: "output.rewind", to_seq: asSeq(1), reason: "restart" },
     delta("Hey"),
   );
   const during = await call(`${platform.node.url}${path}`);

@@ -1,5 +1,5 @@
 import type { GenerationCache, NewLog } from "@reprise/log";
-import { encodeCursor, type GenerationRef, LIMITS, parseWith } from "@reprise/protocol";
+import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -85,7 +85,7 @@ async function sendLivePage(
   if (reply.raw.destroyed) gone.abort();
   reply.raw.on("close", () => gone.abort());
   const signal = AbortSignal.any([context.draining, gone.signal]);
-  const waiting = presentReader(cache, { takenSeq: fromSeq - 1 });
+  const waiting = presentReader(cache, { takenSeq: plus(fromSeq, -1) });
   const leave = context.readers.enter({ ref, presence: waiting });
   const { json, lastSeq } = await readEventPage({
     hub: context.hub,

@@ -6,6 +6,8 @@ import {
   type GenerationRef,
   logSubject,
   parseTenantId,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { moderatedPolicy, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -23,7 +25,9 @@ async function writeNewerLog({ log }: Platform): Promise<GenerationRef> {
   const drafts: EventDraft[] = [requested(ref, REQUEST, policy), started(), delta(SECRET), toolCall("a")];
   let expectedLast = 0;
   for (const [seq, draft] of drafts.entries()) {
-    const outcome = await log.publish(logSubject(ref), encodeEvent(seq, draft), { expectedLast });
+    const outcome = await log.publish(logSubject(ref), encodeEvent(asSeq(seq), draft), {
+      expectedLast: asStreamSeq(expectedLast),
+    });
     if (outcome.kind === "stored") expectedLast = outcome.streamSeq;
   }
   return ref;

@@ -1,5 +1,12 @@
 import { listReview, type ReviewRecord, storeVerdict } from "@reprise/log";
-import { type EventDraft, type GenerationRef, reviewIdOf, type Verdict } from "@reprise/protocol";
+import {
+  type EventDraft,
+  type GenerationRef,
+  reviewIdOf,
+  type Verdict,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import {
   append,
@@ -14,7 +21,7 @@ import {
   started,
 } from "../testing/platform.ts";
 
-const RANGE = { from_seq: 3, to_seq: 4, rule: "weapons", category: "violence" } as const;
+const RANGE = { from_seq: asSeq(3), to_seq: asSeq(4), rule: "weapons", category: "violence" } as const;
 /** "bomb", in "the bomb ". */
 const OFFSETS = { from_offset: 4, to_offset: 8 } as const;
 const EXPIRES_AT = "2026-11-21T13:00:00.000Z";
@@ -27,7 +34,7 @@ const RECORD: ReviewRecord = {
 
 const reviewDraft = (seq: number): EventDraft => ({
   type: "moderation.review",
-  review_id: reviewIdOf(seq),
+  review_id: reviewIdOf(asSeq(seq)),
   ...RANGE,
   ...OFFSETS,
   expires_at: EXPIRES_AT,
@@ -41,8 +48,8 @@ async function ask(platform: Platform, { reviews = 1, key }: { reviews?: number;
   const ids: string[] = [];
   for (let seq = 6; seq < 6 + reviews; seq++) {
     await append(worker, reviewDraft(seq));
-    await listReview(platform.log.publish, ref, reviewIdOf(seq), RECORD);
-    ids.push(`${ref.generation}.${reviewIdOf(seq)}`);
+    await listReview(platform.log.publish, ref, reviewIdOf(asSeq(seq)), RECORD);
+    ids.push(`${ref.generation}.${reviewIdOf(asSeq(seq))}`);
   }
   return { ...generation, ids, id: ids[0]! };
 }
@@ -297,14 +304,14 @@ describe("what moderation has judged", () => {
     const about = { object: "moderation", generation: ref.generation, mode: "gate", rule_set, last_seq: 2 };
     expect((await read(platform, path)).json).toEqual({ ...about, ...nothing });
     const verdict: Verdict = {
-      judged: 2,
-      cleared: 1,
-      decided: 0,
-      spans: [{ from_seq: 1, to_seq: 2, rule_set: "0".repeat(26) }],
-      findings: [{ rule: "cards", category: "card", action: "flag", from_seq: 2, to_seq: 2 }],
+      judged: asSeq(2),
+      cleared: asSeq(1),
+      decided: asSeq(0),
+      spans: [{ from_seq: asSeq(1), to_seq: asSeq(2), rule_set: "0".repeat(26) }],
+      findings: [{ rule: "cards", category: "card", action: "flag", from_seq: asSeq(2), to_seq: asSeq(2) }],
       finding_count: 1,
     };
-    await storeVerdict(platform.log.publish, ref, verdict, { expectedLast: 0 });
+    await storeVerdict(platform.log.publish, ref, verdict, { expectedLast: asStreamSeq(0) });
     const { decided: _, ...told } = verdict;
     const { json, headers } = await read(platform, path);
     expect([headers.get("cache-control"), json]).toEqual(["no-store", { ...about, ...nothing, ...told }]);

@@ -1,4 +1,4 @@
-import { encodeEvent, logSubject } from "@reprise/protocol";
+import { encodeEvent, logSubject, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { append, call, createGeneration, delta, KEYS, openPlatform, started } from "../testing/platform.ts";
 
@@ -74,9 +74,9 @@ test("an event that the log refused to store is shown to no reader", async () =>
   await append(worker, started());
   const wait = { headers: { accept: "application/json" } };
   const waiting = call(`${platform.node.url}${path}/events?after=1-1&wait=10000`, wait);
-  const stale = encodeEvent(2, delta("never stored"));
+  const stale = encodeEvent(asSeq(2), delta("never stored"));
   const outcome = await platform.log.publish(logSubject(ref), stale, {
-    expectedLast: 1_000_000,
+    expectedLast: asStreamSeq(1_000_000),
     writer: "w",
   });
   expect(outcome.kind).toBe("conflict");

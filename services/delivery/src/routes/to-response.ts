@@ -1,4 +1,4 @@
-import { type Generation, type GenerationRef, parseCursor } from "@reprise/protocol";
+import { type Generation, type GenerationRef, parseCursor, FIRST_SEQ } from "@reprise/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
@@ -33,5 +33,5 @@ export function recordSnapshot(
 ): void {
   const caller = callerOf(request, context.authentication.principalOf(request));
   const { seq: lastSeq } = parseCursor(generation.cursor);
-  recordFullResponse(context, reply, { ref, caller, protocol: "snapshot", fromSeq: 1, lastSeq });
+  recordFullResponse(context, reply, { ref, caller, protocol: "snapshot", fromSeq: FIRST_SEQ, lastSeq });
 }

@@ -1,4 +1,4 @@
-import { type Generation, LIMITS } from "@reprise/protocol";
+import { type Generation, LIMITS, asSeq } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import {
@@ -37,7 +37,7 @@ describe("a tool's answer", () => {
     const { worker, ref, path } = await createGeneration(platform, { body });
     const url = `${platform.node.url}${path}`;
     await append(worker, started(), delta("a text that a person is to see"), toolCall("call_1"));
-    await judge(platform, ref, 3, { cleared: 1 });
+    await judge(platform, ref, 3, { cleared: asSeq(1) });
     expect(codesOf([await answer(url, "call_1")])).toEqual([[404, "tool_call_not_found"]]);
     expect((await platform.log.reader.readLog(ref)).events).toHaveLength(4);
     await judge(platform, ref, 3);

@@ -9,6 +9,7 @@ import {
   type OpsRecord,
   parseOpsSubject,
   streamOf,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { type FakeAuditLog, startFakeAuditLog } from "./fake-audit-log.ts";
 import { type NodeOptions, openPlatform, type Platform } from "./platform.ts";
@@ -56,7 +57,12 @@ export interface Access {
 
 /** The recorded accesses, in their order. */
 export async function readAccesses({ broker }: Platform): Promise<Access[]> {
-  const batch = { afterStreamSeq: 0, maxMessages: 1_000, maxBytes: 1_000_000, subject: "ops.*.access.*" };
+  const batch = {
+    afterStreamSeq: asStreamSeq(0),
+    maxMessages: 1_000,
+    maxBytes: 1_000_000,
+    subject: "ops.*.access.*",
+  };
   const messages = await readStreamMessages(broker.reads, OPS_STREAM, batch);
   return messages.map(({ subject, payload }) => {
     const { tenant, generation } = parseOpsSubject(subject);

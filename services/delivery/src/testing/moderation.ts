@@ -1,5 +1,12 @@
 import { appendDecision, createWriterName, storeVerdict } from "@reprise/log";
-import type { EventDraft, GenerationRef, ModerationPolicy, Verdict } from "@reprise/protocol";
+import {
+  type EventDraft,
+  type GenerationRef,
+  type ModerationPolicy,
+  type Verdict,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { expect } from "vitest";
 import { type Platform, REQUEST } from "./platform.ts";
 
@@ -13,10 +20,15 @@ export async function judge(
   { log }: Platform,
   ref: GenerationRef,
   judged: number,
-  { cleared = judged, decided = 0 }: Partial<Verdict> = {},
+  { cleared = asSeq(judged), decided = asSeq(0) }: Partial<Verdict> = {},
 ): Promise<void> {
   const expectedLast = (await log.verdicts.readVerdictFromLeader(ref))?.streamSeq ?? 0;
-  const outcome = await storeVerdict(log.publish, ref, { judged, cleared, decided }, { expectedLast });
+  const outcome = await storeVerdict(
+    log.publish,
+    ref,
+    { judged: asSeq(judged), cleared, decided },
+    { expectedLast: asStreamSeq(expectedLast) },
+  );
   expect(outcome.kind).toBe("stored");
 }
 

@@ -15,6 +15,7 @@ import {
   type GenerationRef,
   parseGenerationId,
   parseTenantId,
+  asSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import {
@@ -296,7 +297,7 @@ export async function append(worker: Appender, ...drafts: readonly EventDraft[])
 
 export const rewind = (to_seq: number): EventDraft => ({
   type: "output.rewind",
-  to_seq,
+  to_seq: asSeq(to_seq),
   reason: "worker_lost",
 });
 

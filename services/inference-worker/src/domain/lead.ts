@@ -1,11 +1,11 @@
-import type { SeqRange } from "@reprise/protocol";
+import { type SeqRange, type Seq, plus } from "@reprise/protocol";
 
 /** What one node of delivery says about a generation's readers. */
 export interface NodePosition {
   /** How many there are. */
   readonly readers: number;
   /** The last event that the furthest of them was sent. */
-  readonly seq: number;
+  readonly seq: Seq;
   /** What they may not be shown yet. */
   readonly held?: SeqRange;
 }
@@ -36,7 +36,7 @@ export class Lead {
   }
 
   /** An event is stored; each once, in the order of the log. */
-  stored(seq: number, tokens: number): void {
+  stored(seq: Seq, tokens: number): void {
     this.#tokensUpTo[seq] = (this.#tokensUpTo[seq - 1] ?? 0) + tokens;
   }
 
@@ -58,11 +58,11 @@ export class Lead {
   #unread({ seq, held }: NodePosition): number {
     const unread = this.#said - this.#upTo(seq);
     if (!held) return unread;
-    const heldBehind = Math.max(held.fromSeq - 1, seq);
+    const heldBehind = Math.max(plus(held.fromSeq, -1), seq);
     return unread - Math.max(0, this.#upTo(held.toSeq) - this.#upTo(heldBehind));
   }
 
-  #upTo(seq: number): number {
+  #upTo(seq: Seq): number {
     return this.#tokensUpTo[Math.min(seq, this.#tokensUpTo.length - 1)]!;
   }
 }

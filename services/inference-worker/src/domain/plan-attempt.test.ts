@@ -1,4 +1,10 @@
-import { DEFAULT_POLICY, type EffectivePolicy, type EventDraft, type KnownEvent } from "@reprise/protocol";
+import {
+  DEFAULT_POLICY,
+  type EffectivePolicy,
+  type EventDraft,
+  type KnownEvent,
+  asSeq,
+} from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { NO_PREFIX, type Seam } from "../engines/engine.ts";
 import type { EngineChoice } from "../model-queues.ts";
@@ -27,7 +33,7 @@ const call = (id: string): EventDraft => ({
   arguments: "{}",
 });
 const result = (id: string): EventDraft => ({ type: "tool.result", call_id: id, output: "42" });
-const rewind: EventDraft = { type: "output.rewind", to_seq: 0, reason: "worker_lost" };
+const rewind: EventDraft = { type: "output.rewind", to_seq: asSeq(0), reason: "worker_lost" };
 const LOST = { kind: "fail", error: { code: "worker_lost", retryable: true } };
 const TAKEOVER = { kind: "begin", reason: "worker_lost", engine: "primary", rewindTo: undefined };
 

@@ -4,6 +4,7 @@ import {
   type OutputItem,
   RepriseError,
   type TakeoverReason,
+  type Seq,
 } from "@reprise/protocol";
 import { NO_PREFIX, type Prefix, type Seam } from "../engines/engine.ts";
 import { type EngineChoice, engineOf, type ServedModel } from "../model-queues.ts";
@@ -17,7 +18,7 @@ export interface AttemptPlan {
   readonly reason: TakeoverReason | undefined;
   readonly engine: EngineChoice;
   /** What came behind this event is to be withdrawn first, because the engine can't go on behind it. */
-  readonly rewindTo: number | undefined;
+  readonly rewindTo: Seq | undefined;
 }
 
 /** What a worker does with a generation, given what its log says. */

@@ -8,6 +8,7 @@ import {
   parseWorkerId,
   textOf,
   Withdrawals,
+  asSeq,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -47,7 +48,7 @@ function fold(events: readonly KnownEvent[]): RunTranscript {
 /** What is put back behind the first `kept` events of a log. */
 function restore(log: readonly EventDraft[], kept: number) {
   const drafts = planLogRecovery({
-    held: log.map((draft, seq) => encodeEvent(seq, draft)),
+    held: log.map((draft, seq) => encodeEvent(asSeq(seq), draft)),
     kept,
     worker,
     nonce,
@@ -144,7 +145,7 @@ const anyModeratedLog = fc
     }
     if (halt === null) return log;
     const from_seq = 1 + (halt % log.length);
-    log.push({ type: "moderation.halted", from_seq, replacement: "[halted]", ...found });
+    log.push({ type: "moderation.halted", from_seq: asSeq(from_seq), replacement: "[halted]", ...found });
     for (let i = 0; i < slipped; i++) say();
     return log;
   });
@@ -165,8 +166,8 @@ test("a lost review is not asked again with numbers that mean something else now
   const review: EventDraft = {
     type: "moderation.review",
     review_id: "rev_3",
-    from_seq: 2,
-    to_seq: 2,
+    from_seq: asSeq(2),
+    to_seq: asSeq(2),
     expires_at: "2026-11-21T01:00:00Z",
     ...found,
   };
@@ -218,7 +219,13 @@ test("the fallback that has spoken goes on speaking", () => {
 
 test("a redaction is put back for what is left of its range, and never for none of it", () => {
   const log = [requested, started(1), delta("a "), delta("b "), delta("c ")];
-  log.push({ type: "moderation.redacted", from_seq: 3, to_seq: 4, replacement: "***", ...found });
+  log.push({
+    type: "moderation.redacted",
+    from_seq: asSeq(3),
+    to_seq: asSeq(4),
+    replacement: "***",
+    ...found,
+  });
   const rangesOf = (kept: number) =>
     restore(log, kept).drafts.flatMap((draft) =>
       draft.type === "moderation.redacted" ? [[draft.from_seq, draft.to_seq]] : [],

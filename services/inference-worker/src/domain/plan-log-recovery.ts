@@ -6,6 +6,9 @@ import {
   type OutputItem,
   Withdrawals,
   type WorkerId,
+  type Seq,
+  asSeq,
+  REQUEST_SEQ,
 } from "@reprise/protocol";
 import { RunTranscript } from "./run-transcript.ts";
 
@@ -55,7 +58,7 @@ export function planLogRecovery({ held, kept, worker, nonce }: RecoveryInput): E
   ];
   return [
     ...drafts,
-    ...lost.flatMap((event) => toHalt(event, kept, kept + drafts.length)),
+    ...lost.flatMap((event) => toHalt(event, kept, asSeq(kept + drafts.length))),
     { type: "attempt.ended", attempt, reason: "handover" },
   ];
 }
@@ -65,14 +68,14 @@ function toShown(held: readonly Uint8Array[]): KnownEvent[] {
   const withdrawals = new Withdrawals();
   for (const payload of held) withdrawals.apply(decodeEvent(payload));
   return held
-    .map((payload, seq) => decodeEvent(withdrawals.project(seq, payload)))
+    .map((payload, seq) => decodeEvent(withdrawals.project(asSeq(seq), payload)))
     .filter((event) => isKnownEvent(event));
 }
 
 /** A lost redaction of what is left: its replacement stands in its first event. */
 function toRedaction(event: KnownEvent, kept: number): EventDraft[] {
   if (event.type !== "moderation.redacted" || event.from_seq >= kept) return [];
-  return [withoutSeq({ ...event, to_seq: Math.min(event.to_seq, kept - 1) })];
+  return [withoutSeq({ ...event, to_seq: Math.min(event.to_seq, asSeq(kept - 1)) })];
 }
 
 /**
@@ -80,7 +83,7 @@ function toRedaction(event: KnownEvent, kept: number): EventDraft[] {
  * all is told again the former takes that too: rather too much than too little.
  * @param seq of the halt in its new place
  */
-function toHalt(event: KnownEvent, kept: number, seq: number): EventDraft[] {
+function toHalt(event: KnownEvent, kept: number, seq: Seq): EventDraft[] {
   if (event.type !== "moderation.halted") return [];
   return [withoutSeq(event.from_seq < kept ? event : { ...event, from_seq: seq, replacement: "" })];
 }
@@ -94,7 +97,7 @@ function retold({ output, reasoningTokens, turnReasoned }: RunTranscript): Event
     reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
   const told = output.map(toDraft);
   return [
-    { type: "output.rewind", to_seq: 0, reason: "log_lost" },
+    { type: "output.rewind", to_seq: REQUEST_SEQ, reason: "log_lost" },
     ...(turnReasoned ? [...told, ...reasoning] : [...reasoning, ...told]),
   ];
 }

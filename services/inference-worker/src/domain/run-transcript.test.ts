@@ -1,4 +1,4 @@
-import type { EventDraft, KnownEvent } from "@reprise/protocol";
+import { type EventDraft, type KnownEvent, asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { answered, called, delta, started } from "../testing/drafts.ts";
 import { RunTranscript } from "./run-transcript.ts";
@@ -12,7 +12,7 @@ const counted = (text: string, tokens: number, inputTokens: number): EventDraft 
 const reasoning = (tokens: number): EventDraft => ({ type: "reasoning.delta", text: "Hm.", tokens });
 const rewind = (toSeq: number): EventDraft => ({
   type: "output.rewind",
-  to_seq: toSeq,
+  to_seq: asSeq(toSeq),
   reason: "worker_lost",
 });
 
@@ -47,7 +47,7 @@ describe("reasoning", () => {
 
   test("is counted once, however often its event comes", () => {
     const transcript = fold(started(1), reasoning(2));
-    transcript.apply({ seq: 2, type: "reasoning.delta", text: "Hm.", tokens: 2 });
+    transcript.apply({ seq: asSeq(2), type: "reasoning.delta", text: "Hm.", tokens: 2 });
     expect(transcript.reasoningTokens).toBe(2);
   });
 });

@@ -1,9 +1,9 @@
-import { isKnownEvent, type KnownEvent, Transcript, type UnknownEvent } from "@reprise/protocol";
+import { isKnownEvent, type KnownEvent, Transcript, type UnknownEvent, type Seq } from "@reprise/protocol";
 
 /** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and how tokens were counted. */
 export class RunTranscript extends Transcript {
   /** Of reasoning that counts: where it came, and how many tokens it is. */
-  #reasoning: { readonly seq: number; readonly tokens: number }[] = [];
+  #reasoning: { readonly seq: Seq; readonly tokens: number }[] = [];
   /** The last delta that had the engine's own count. */
   #countedSeq = 0;
 

@@ -1,4 +1,4 @@
-import { LIMITS, Transcript } from "@reprise/protocol";
+import { LIMITS, Transcript, asSeq } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ToolCallEvent } from "../engines/engine.ts";
@@ -15,7 +15,7 @@ const call = (callId?: string): ToolCallEvent => ({
 function behind(ids: readonly string[]): Transcript {
   const transcript = new Transcript();
   for (const [i, id] of ids.entries()) {
-    transcript.apply({ seq: i + 1, type: "tool.call", call_id: id, name: "look_up", arguments: "{}" });
+    transcript.apply({ seq: asSeq(i + 1), type: "tool.call", call_id: id, name: "look_up", arguments: "{}" });
   }
   return transcript;
 }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type GenerationLog, type Job, publishPresence, type StoredEvent } from "@reprise/log";
-import { type GenerationRef, parseNodeId } from "@reprise/protocol";
+import { type GenerationRef, parseNodeId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { answered, delta, started } from "../testing/drafts.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
@@ -103,7 +103,8 @@ test("a request is held by nothing but its checkpoint and its engine while reade
   Object.assign(job, { payload: undefined });
   await world.until(ref, (events) => events.length === 2);
   const node = parseNodeId("node-1");
-  const say = (readers: number) => publishPresence(world.log.publish, { ref, node }, { readers, seq: 1 });
+  const say = (readers: number) =>
+    publishPresence(world.log.publish, { ref, node }, { readers, seq: asSeq(1) });
   await say(1);
   begin();
   await world.until(ref, (events) => textOf(events) === "xx");

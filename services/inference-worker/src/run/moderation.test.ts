@@ -3,6 +3,7 @@ import {
   type EffectiveModeration,
   type EffectivePolicy,
   type EventDraft,
+  asSeq,
 } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
@@ -13,8 +14,13 @@ import { openWorld, transcriptOf, typesOf } from "../testing/world.ts";
 /* What moderation appends, live or before a worker has come. */
 
 const found = { rule: "terms", category: "terms" };
-const range = { from_seq: 2, to_seq: 2, ...found };
-const HALTED: EventDraft = { type: "moderation.halted", from_seq: 2, replacement: "[stopped]", ...found };
+const range = { from_seq: asSeq(2), to_seq: asSeq(2), ...found };
+const HALTED: EventDraft = {
+  type: "moderation.halted",
+  from_seq: asSeq(2),
+  replacement: "[stopped]",
+  ...found,
+};
 const REDACTED: EventDraft = { type: "moderation.redacted", replacement: "[redacted]", ...range };
 const ASKED: EventDraft = {
   type: "moderation.review",
@@ -36,7 +42,7 @@ const GATE: EffectiveModeration = {
   review: { answer: "redact", after_ms: 60_000 },
 };
 const ANNOTATIONS: EventDraft[] = [
-  { type: "moderation.unavailable", answer: "fail_open", judged_seq: 1 },
+  { type: "moderation.unavailable", answer: "fail_open", judged_seq: asSeq(1) },
   ASKED,
   { type: "moderation.reviewed", review_id: "rev_4", decision: "edit", reviewer: "ann", replacement: "" },
   REDACTED,

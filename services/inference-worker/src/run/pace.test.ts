@@ -1,5 +1,5 @@
 import { publishPresence } from "@reprise/log";
-import { DEFAULT_POLICY, type KnownEvent, parseNodeId } from "@reprise/protocol";
+import { DEFAULT_POLICY, type KnownEvent, parseNodeId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { openWorld } from "../testing/world.ts";
@@ -31,7 +31,7 @@ test("an engine stays within the lead over the furthest reader, and ends once th
   await world.startWorker(engine);
   await world.until(ref, (events) => events.length === 2);
   const say = (readers: number, seq: number) =>
-    publishPresence(world.log.publish, { ref, node }, { readers, seq });
+    publishPresence(world.log.publish, { ref, node }, { readers, seq: asSeq(seq) });
   await say(1, 1);
   begin();
   // One token more than the lead is asked for, and then none: the reader goes on only once the log holds them all.
@@ -50,10 +50,10 @@ test("an engine is held up neither without readers nor by a reader that has left
   const ref = await world.submit(paced);
   await world.startWorker(engine);
   await world.until(ref, (events) => events.length === 2);
-  await publishPresence(world.log.publish, { ref, node }, { readers: 1, seq: 1 });
+  await publishPresence(world.log.publish, { ref, node }, { readers: 1, seq: asSeq(1) });
   begin();
   await world.until(ref, (events) => textLength(events) === LEAD + 1);
-  await publishPresence(world.log.publish, { ref, node }, { readers: 0, seq: 1 });
+  await publishPresence(world.log.publish, { ref, node }, { readers: 0, seq: asSeq(1) });
   expect(textLength(await world.untilEnded(ref))).toBe(TOKENS);
 });
 
@@ -63,7 +63,7 @@ test("a generation that is held up can be cancelled", async () => {
   const ref = await world.submit(paced);
   const worker = await world.startWorker(engine);
   await world.until(ref, (events) => events.length === 2);
-  await publishPresence(world.log.publish, { ref, node }, { readers: 1, seq: 1 });
+  await publishPresence(world.log.publish, { ref, node }, { readers: 1, seq: asSeq(1) });
   begin();
   await world.until(ref, (events) => textLength(events) === LEAD + 1);
   await world.append(ref, {

@@ -1,5 +1,5 @@
 import type { GenerationLog } from "@reprise/log";
-import { type EventDraft, peekSeq, RepriseError } from "@reprise/protocol";
+import { type EventDraft, peekSeq, RepriseError, asStreamSeq } from "@reprise/protocol";
 import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
@@ -247,7 +247,7 @@ test("all that readers are told live comes from the broker's store: a worker say
   await world.startWorker(createSimEngine());
   const ref = await world.submit({ options: { tokens: 30, tokens_per_second: 1_000 } });
   await world.untilEnded(ref);
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   // The broker tells of what it has stored a moment later.
   await expect.poll(() => told.length).toBe(stored.length);
   await world.broker.main.flush();

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type EventDraft, RepriseError, type Usage } from "@reprise/protocol";
+import { DEFAULT_POLICY, type EventDraft, RepriseError, type Usage, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent, GenerateOptions } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
@@ -70,7 +70,7 @@ const COURSES: Record<string, Course> = {
       started(1),
       delta("Once ", 5),
       started(2, "worker_lost"),
-      { type: "output.rewind", to_seq: 0, reason: "worker_lost" },
+      { type: "output.rewind", to_seq: asSeq(0), reason: "worker_lost" },
       delta("Anew ", 2),
       attemptEnded(2, "handover"),
     ],

@@ -29,6 +29,8 @@ import {
   parseWorkerId,
   type RequestedEvent,
   Transcript,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
@@ -221,14 +223,15 @@ async function submit(
   { options, policy, request, history = [], requested = true }: Submission,
 ): Promise<GenerationRef> {
   const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
-  const payload = encodeEvent(0, {
+  const payload = encodeEvent(asSeq(0), {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
     request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
     policy: { ...DEFAULT_POLICY, ...policy },
   });
-  if (requested) await log.publish(logSubject(ref), payload, { expectedLast: 0, timeoutMs: 60_000 });
+  if (requested)
+    await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), timeoutMs: 60_000 });
   await appendAll(log, ref, history);
   await enqueueJob(log.publish, { model: MODEL, ref, payload });
   return ref;
@@ -240,7 +243,10 @@ async function appendAll(
   drafts: readonly EventDraft[],
 ): Promise<void> {
   const tail = await readWhole(log, ref);
-  const head = headOf({ events: tail.map(({ payload }) => payload), streamSeq: tail.at(-1)?.streamSeq ?? 0 });
+  const head = headOf({
+    events: tail.map(({ payload }) => payload),
+    streamSeq: tail.at(-1)?.streamSeq ?? asStreamSeq(0),
+  });
   const appender = new Appender({ ...log, ref, head, writer: randomUUID(), isFence: () => false });
   for (const draft of drafts) {
     appender.append(draft);
@@ -250,7 +256,7 @@ async function appendAll(
 
 /** A leader has two seconds to answer, which are over soon on a busy machine: then it is asked again. */
 function readWhole(log: GenerationLog, ref: GenerationRef): Promise<StoredEvent[]> {
-  return vi.waitFor(() => log.leader.readTail(ref, 0), { timeout: 60_000 });
+  return vi.waitFor(() => log.leader.readTail(ref, asStreamSeq(0)), { timeout: 60_000 });
 }
 
 /** Checks now, and again whenever the log has grown, until there is something to return. */

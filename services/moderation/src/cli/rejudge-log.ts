@@ -15,6 +15,12 @@ import {
   logSubject,
   peekSeq,
   RepriseError,
+  type Seq,
+  STREAM_START,
+  plus,
+  REQUEST_SEQ,
+  FIRST_SEQ,
+  type Verdict,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { type Rejudgement, rejudge } from "../domain/rejudge.ts";
@@ -32,7 +38,7 @@ const ATTEMPTS = { maxAttempts: 20, pauseMs: 10, maxPauseMs: 500 };
 export interface RejudgeOptions {
   readonly ruleSet: RuleSet;
   /** Called with the last event that was appended, once it is stored. Undefined: nothing is appended. */
-  readonly apply: ((ref: GenerationRef, lastSeq: number) => void) | undefined;
+  readonly apply: ((ref: GenerationRef, lastSeq: Seq) => void) | undefined;
 }
 
 /**
@@ -73,18 +79,18 @@ async function appendAll(
   log: GenerationLog,
   ref: GenerationRef,
   { snapshot, decisions }: { snapshot: LogSnapshot; decisions: readonly EventDraft[] },
-): Promise<{ stored: number; last: number }> {
+): Promise<{ stored: number; last: Seq }> {
   let expectedLast = snapshot.streamSeq;
   const lastRead = peekSeq(snapshot.events.at(-1)!);
   const writer = createWriterName();
   for (const [stored, draft] of decisions.entries()) {
-    const payload = encodeEvent(lastRead + stored + 1, draft);
+    const payload = encodeEvent(plus(lastRead, stored + 1), draft);
     const outcome = await log.publish(logSubject(ref), payload, { expectedLast, writer });
     if (outcome.kind === "conflict") log.requestYield(ref);
-    if (outcome.kind !== "stored") return { stored, last: lastRead + stored };
+    if (outcome.kind !== "stored") return { stored, last: plus(lastRead, stored) };
     expectedLast = outcome.streamSeq;
   }
-  return { stored: decisions.length, last: lastRead + decisions.length };
+  return { stored: decisions.length, last: plus(lastRead, decisions.length) };
 }
 
 /** The verdict keeps what it said, and adds that these rules have judged everything. */
@@ -95,10 +101,16 @@ async function recordSpan(
 ): Promise<void> {
   const isStored = await retry(async () => {
     const present = await log.verdicts.readVerdictFromLeader(ref);
-    const said = present?.verdict ?? { judged: 0, cleared: 0, decided: 0 };
-    const span = { from_seq: 1, to_seq: result.judged, ...by };
+    const said: Verdict = present?.verdict ?? {
+      judged: REQUEST_SEQ,
+      cleared: REQUEST_SEQ,
+      decided: REQUEST_SEQ,
+    };
+    const span = { from_seq: FIRST_SEQ, to_seq: result.judged, ...by };
     const verdict = { ...said, spans: [...(said.spans ?? []), span] };
-    const outcome = await storeVerdict(log.publish, ref, verdict, { expectedLast: present?.streamSeq ?? 0 });
+    const outcome = await storeVerdict(log.publish, ref, verdict, {
+      expectedLast: present?.streamSeq ?? STREAM_START,
+    });
     return outcome.kind === "stored" ? true : undefined;
   }, ATTEMPTS);
   if (!isStored)

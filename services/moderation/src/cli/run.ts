@@ -12,6 +12,7 @@ import {
   parseWith,
   RepriseError,
   ruleSetId,
+  type Seq,
 } from "@reprise/protocol";
 import { assertRules, compileRuleSet } from "@reprise/rules";
 import { checkCoverage } from "./check-coverage.ts";
@@ -70,7 +71,7 @@ export async function runCli(
 }
 
 /** Never the text, nor what stands in its place: that quotes what is around it. */
-function describe(draft: { type: string; rule?: string; from_seq?: number; to_seq?: number }): string {
+function describe(draft: { type: string; rule?: string; from_seq?: Seq; to_seq?: Seq }): string {
   const { type, rule, from_seq: from, to_seq: to } = draft;
   return `${type} by ${rule}, events ${from}${to === undefined ? " on" : ` to ${to}`}`;
 }

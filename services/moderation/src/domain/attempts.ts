@@ -1,10 +1,10 @@
-import { decodeEvent, eventSchema, peekType, type Verdict } from "@reprise/protocol";
+import { decodeEvent, eventSchema, peekType, type Verdict, type Seq } from "@reprise/protocol";
 
 /** An attempt, and its first event. */
 export interface JudgedAttempt {
   readonly attempt: number;
   readonly nonce: string | undefined;
-  readonly fromSeq: number;
+  readonly fromSeq: Seq;
 }
 
 /** The attempt that an event begins; undefined for every other event. */

@@ -1,9 +1,9 @@
-import type { JudgedBy, JudgedSpan } from "@reprise/protocol";
+import { type JudgedBy, type JudgedSpan, type Seq, plus, FIRST_SEQ } from "@reprise/protocol";
 
 /** Adds the events up to `judged` that were not judged before, as judged by these rules. */
-export function addSpan(spans: readonly JudgedSpan[], judged: number, by: JudgedBy): JudgedSpan[] {
+export function addSpan(spans: readonly JudgedSpan[], judged: Seq, by: JudgedBy): JudgedSpan[] {
   const last = spans.at(-1);
-  const fromSeq = last ? last.to_seq + 1 : 1;
+  const fromSeq = last ? plus(last.to_seq, 1) : FIRST_SEQ;
   if (judged < fromSeq) return [...spans];
   if (last && last.rule_set === by.rule_set && last.built_in === by.built_in)
     return [...spans.slice(0, -1), { ...last, to_seq: judged }];
@@ -11,22 +11,19 @@ export function addSpan(spans: readonly JudgedSpan[], judged: number, by: Judged
 }
 
 /** Without what was said of events from a place on: others have taken theirs. */
-export function clipSpans(spans: readonly JudgedSpan[], fromSeq: number): JudgedSpan[] {
+export function clipSpans(spans: readonly JudgedSpan[], fromSeq: Seq): JudgedSpan[] {
   return spans
     .filter((span) => span.from_seq < fromSeq)
-    .map((span) => ({ ...span, to_seq: Math.min(span.to_seq, fromSeq - 1) }));
+    .map((span) => ({ ...span, to_seq: Math.min(span.to_seq, plus(fromSeq, -1)) }));
 }
 
 /** Which events up to `lastSeq` were not judged: empty where every event was. */
-export function uncovered(
-  spans: readonly JudgedSpan[],
-  lastSeq: number,
-): { from_seq: number; to_seq: number }[] {
-  const gaps: { from_seq: number; to_seq: number }[] = [];
-  let next = 1;
+export function uncovered(spans: readonly JudgedSpan[], lastSeq: Seq): { from_seq: Seq; to_seq: Seq }[] {
+  const gaps: { from_seq: Seq; to_seq: Seq }[] = [];
+  let next = FIRST_SEQ;
   for (const { from_seq, to_seq } of spans.toSorted((a, b) => a.from_seq - b.from_seq)) {
-    if (from_seq > next) gaps.push({ from_seq: next, to_seq: from_seq - 1 });
-    next = Math.max(next, to_seq + 1);
+    if (from_seq > next) gaps.push({ from_seq: next, to_seq: plus(from_seq, -1) });
+    next = Math.max(next, plus(to_seq, 1));
   }
   if (next <= lastSeq) gaps.push({ from_seq: next, to_seq: lastSeq });
   return gaps;

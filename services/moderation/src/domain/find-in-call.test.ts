@@ -1,4 +1,4 @@
-import { decodeEvent, encodeEvent, type KnownEvent, Transcript, Withdrawals } from "@reprise/protocol";
+import { decodeEvent, encodeEvent, type KnownEvent, Transcript, Withdrawals, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { delta, GATE, JudgedLog } from "../testing/log-of.ts";
 import { wordRules } from "../testing/word-rules.ts";
@@ -57,10 +57,10 @@ test("a halt leaves neither arguments nor names behind it", () => {
 
 test("the name of one of the request's functions is the client's", () => {
   const functions = new Set(["secret"]);
-  expect(findInCall({ ...call("secret"), seq: 2 }, { ruleSet: RULES, functions })).toEqual([]);
+  expect(findInCall({ ...call("secret"), seq: asSeq(2) }, { ruleSet: RULES, functions })).toEqual([]);
   const judge = new Judge({ moderation: GATE, ruleSet: RULES });
   const request = { model: "sim", input: "Hi", tools: [{ name: "secret" }] };
   judge.fold({ seq: 0, type: "generation.requested", request } as KnownEvent);
-  judge.fold({ ...call("secret"), seq: 1 });
+  judge.fold({ ...call("secret"), seq: asSeq(1) });
   expect([judge.findings.count, judge.cleared]).toEqual([0, 1]);
 });

@@ -1,4 +1,4 @@
-import { encodeEvent, type EventDraft, Withdrawals } from "@reprise/protocol";
+import { encodeEvent, type EventDraft, Withdrawals, asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { compileRuleSet } from "@reprise/rules";
 import { expect, test } from "vitest";
@@ -152,7 +152,7 @@ test("text before a rewind goes on behind it", () => {
   log.append(
     delta("sec"),
     delta("ond hush"),
-    { type: "output.rewind", to_seq: 2, reason: "worker_lost" },
+    { type: "output.rewind", to_seq: asSeq(2), reason: "worker_lost" },
     delta("ret"),
   );
   expect(log.shown().text).toBe("***");
@@ -194,7 +194,14 @@ test.each([
 test("what only a classifier found stays withdrawn when a later match lies in the same events", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("nasty "), delta("words se"));
-  log.judge.report({ rule: "c", category: "hate", action: "redact", channel: "0", fromSeq: 2, toSeq: 3 });
+  log.judge.report({
+    rule: "c",
+    category: "hate",
+    action: "redact",
+    channel: "0",
+    fromSeq: asSeq(2),
+    toSeq: asSeq(3),
+  });
   log.settle();
   log.restart();
   log.append(delta("cret on"));
@@ -274,12 +281,12 @@ test("what an early decision has left standing is sent to no reader once a later
 test("what was told of rewound text together with kept text is told anew, without it", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("a se"), delta("cret"), delta(" hus"), delta("h and se"));
-  log.append({ type: "output.rewind", to_seq: 5, reason: "worker_lost" });
+  log.append({ type: "output.rewind", to_seq: asSeq(5), reason: "worker_lost" });
   log.append(delta("cret plans"), COMPLETED);
   expect(log.shown().text).toBe("a *** ***cret plans");
   const late = new JudgedLog(RULES);
   for (const text of ["a secret hu", "sh se"]) late.store(delta(text));
-  late.store({ type: "output.rewind", to_seq: 2, reason: "worker_lost" });
+  late.store({ type: "output.rewind", to_seq: asSeq(2), reason: "worker_lost" });
   late.append(delta("cret plans"), COMPLETED);
   expect(late.shown().text).toBe("a *** ***cret plans");
 });
@@ -288,7 +295,13 @@ test("a match that a rewind has cut in two does not bring back what was withdraw
   const log = new JudgedLog(RULES);
   log.append(delta("her name"), delta(" is x, sec"), delta("urity"));
   const said = { rule: "guard", category: "guard" };
-  log.append({ type: "moderation.redacted", from_seq: 2, to_seq: 4, replacement: "[name]", ...said });
-  log.append({ type: "output.rewind", to_seq: 3, reason: "retry" }, delta("ret"));
+  log.append({
+    type: "moderation.redacted",
+    from_seq: asSeq(2),
+    to_seq: asSeq(4),
+    replacement: "[name]",
+    ...said,
+  });
+  log.append({ type: "output.rewind", to_seq: asSeq(3), reason: "retry" }, delta("ret"));
   expect(log.shown().text).not.toMatch(/her name|is x/);
 });

@@ -8,6 +8,11 @@ import {
   textOf,
   type UnknownEvent,
   Withdrawals,
+  type Seq,
+  NO_SEQ,
+  REQUEST_SEQ,
+  BEYOND_LOG,
+  plus,
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import type { ChannelText } from "./text/channel-text.ts";
@@ -47,16 +52,16 @@ export class Judge {
   readonly reviews = new Reviews();
   readonly findings = new Findings();
   #wanted: PendingDecision[] = [];
-  #judged = -1;
-  #cleared = -1;
-  #decided = 0;
-  #endSeq: number | undefined;
-  #attempt: JudgedAttempt = { attempt: 0, nonce: undefined, fromSeq: 0 };
-  #haltedFrom = Number.POSITIVE_INFINITY;
+  #judged = NO_SEQ;
+  #cleared = NO_SEQ;
+  #decided: Seq = REQUEST_SEQ;
+  #endSeq: Seq | undefined;
+  #attempt: JudgedAttempt = { attempt: 0, nonce: undefined, fromSeq: REQUEST_SEQ };
+  #haltedFrom = BEYOND_LOG;
   /** Those of the request: their names are not the model's words. */
   #functions: ReadonlySet<string> = new Set();
   /** The first event that a classifier may still speak about. */
-  keepFromSeq = Number.POSITIVE_INFINITY;
+  keepFromSeq = BEYOND_LOG;
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -64,12 +69,12 @@ export class Judge {
   }
 
   /** The last event folded. */
-  get judged(): number {
+  get judged(): Seq {
     return this.#judged;
   }
 
   /** The last event of the log that withdraws something. */
-  get decided(): number {
+  get decided(): Seq {
     return this.#decided;
   }
 
@@ -83,13 +88,13 @@ export class Judge {
   }
 
   /** Where the generation has ended; decisions may follow. */
-  get endSeq(): number | undefined {
+  get endSeq(): Seq | undefined {
     return this.#endSeq;
   }
 
   /** Whether the log says that the generation was stopped. */
   get halted(): boolean {
-    return this.#haltedFrom !== Number.POSITIVE_INFINITY;
+    return this.#haltedFrom !== BEYOND_LOG;
   }
 
   /** Characters that are held because they may become part of a match. */
@@ -103,13 +108,13 @@ export class Judge {
    * The last event that may be shown. Where a match reaches back into text that was settled, what was cleared stays so, and nothing behind it is
    * until the match is decided.
    */
-  get cleared(): number {
-    this.#cleared = Math.max(this.#cleared, this.#firstHeld() - 1);
+  get cleared(): Seq {
+    this.#cleared = Math.max(this.#cleared, plus(this.#firstHeld(), -1));
     return this.#cleared;
   }
 
-  #firstHeld(): number {
-    let first = this.#judged + 1;
+  #firstHeld(): Seq {
+    let first = plus(this.#judged, 1);
     const hold = (range: SeqRange, channel: string) => {
       // Of events that were withdrawn together the first one tells what is left of all.
       first = Math.min(first, this.#withdrawals.widened(range, channel).fromSeq);
@@ -164,7 +169,7 @@ export class Judge {
     const state = {
       withdrawals: this.#withdrawals,
       reviews: this.reviews,
-      nextSeq: this.#judged + 1,
+      nextSeq: plus(this.#judged, 1),
       nowMs,
     };
     return wanted && draftDecision(wanted, { ...state, moderation: this.#options.moderation });
@@ -269,14 +274,14 @@ export class Judge {
   }
 
   /** Text that was rewound is behind us: what half matched there is released, and the rules go on behind what is kept. */
-  #rewind(toSeq: number, kept: readonly KeptText[]): void {
+  #rewind(toSeq: Seq, kept: readonly KeptText[]): void {
     this.#foundIn(this.#channels.end());
     for (const { old, next } of this.#channels.rewind(toSeq, kept)) {
       this.#wanted = splitAtRewind(this.#wanted, { old, kept: next, toSeq, withdrawals: this.#withdrawals });
     }
   }
 
-  #end(seq: number): void {
+  #end(seq: Seq): void {
     this.#foundIn(this.#channels.end());
     this.#endSeq ??= seq;
   }

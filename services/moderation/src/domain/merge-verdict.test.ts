@@ -1,40 +1,46 @@
-import type { Verdict } from "@reprise/protocol";
+import { type Verdict, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { type JudgedSoFar, mergeVerdict } from "./merge-verdict.ts";
 
 const BY = { rule_set: "new" };
 const OLD = { rule_set: "old" };
 
-const finding = (rule: string) => ({ rule, category: "c", action: "flag" as const, from_seq: 1, to_seq: 1 });
-const gap = (seq: number, classifier = "guard") => ({ from_seq: seq, to_seq: seq, classifier });
+const finding = (rule: string) => ({
+  rule,
+  category: "c",
+  action: "flag" as const,
+  from_seq: asSeq(1),
+  to_seq: asSeq(1),
+});
+const gap = (seq: number, classifier = "guard") => ({ from_seq: asSeq(seq), to_seq: asSeq(seq), classifier });
 
 const now = (of: Partial<JudgedSoFar> = {}): JudgedSoFar => ({
-  judged: 5,
-  cleared: 4,
-  decided: 3,
-  attempt: { attempt: 1, nonce: "00000a", fromSeq: 1 },
+  judged: asSeq(5),
+  cleared: asSeq(4),
+  decided: asSeq(3),
+  attempt: { attempt: 1, nonce: "00000a", fromSeq: asSeq(1) },
   findings: [finding("now")],
   findingCount: 1,
-  classified: 2,
+  classified: asSeq(2),
   unjudged: [],
   ...of,
 });
 
 const stored: Verdict = {
-  judged: 9,
-  cleared: 8,
-  decided: 7,
+  judged: asSeq(9),
+  cleared: asSeq(8),
+  decided: asSeq(7),
   attempt: 1,
   nonce: "00000a",
-  spans: [{ from_seq: 1, to_seq: 9, ...OLD }],
+  spans: [{ from_seq: asSeq(1), to_seq: asSeq(9), ...OLD }],
   findings: [finding("a"), finding("b")],
   finding_count: 2,
-  classified: 6,
+  classified: asSeq(6),
   unjudged: [gap(1)],
 };
 
 test("the first verdict says what is judged", () => {
-  expect(mergeVerdict(undefined, now({ classified: 0 }), BY)).toEqual({
+  expect(mergeVerdict(undefined, now({ classified: asSeq(0) }), BY)).toEqual({
     judged: 5,
     cleared: 4,
     decided: 3,
@@ -52,13 +58,13 @@ test("a verdict never says less than the stored one", () => {
 
 test("a verdict says more than the stored one where more is known", () => {
   const more = now({
-    judged: 12,
-    cleared: 11,
-    decided: 10,
-    attempt: { attempt: 2, nonce: "00000b", fromSeq: 10 },
+    judged: asSeq(12),
+    cleared: asSeq(11),
+    decided: asSeq(10),
+    attempt: { attempt: 2, nonce: "00000b", fromSeq: asSeq(10) },
     findings: [finding("c"), finding("d")],
     findingCount: 5,
-    classified: 8,
+    classified: asSeq(8),
     unjudged: [gap(1), gap(1, "other"), gap(2)],
   });
   expect(mergeVerdict(stored, more, BY)).toEqual({
@@ -84,7 +90,7 @@ test("a stored verdict of a later attempt keeps its nonce", () => {
 });
 
 test("of a stored verdict on events that are lost only the rules that judged the earlier ones stay", () => {
-  const attempt = { attempt: 2, nonce: "00000b", fromSeq: 4 };
+  const attempt = { attempt: 2, nonce: "00000b", fromSeq: asSeq(4) };
   expect(mergeVerdict(stored, now({ attempt }), BY)).toEqual({
     judged: 5,
     cleared: 4,

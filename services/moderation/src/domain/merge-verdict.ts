@@ -1,4 +1,4 @@
-import type { Finding, JudgedBy, Verdict } from "@reprise/protocol";
+import { type Finding, type JudgedBy, type Verdict, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { isOfLost, type JudgedAttempt } from "./attempts.ts";
 import { addSpan, clipSpans } from "./coverage.ts";
 
@@ -7,7 +7,7 @@ export interface JudgedSoFar extends Pick<Verdict, "judged" | "cleared" | "decid
   readonly attempt: JudgedAttempt;
   readonly findings: readonly Finding[];
   readonly findingCount: number;
-  readonly classified: number;
+  readonly classified: Seq;
   readonly unjudged: NonNullable<Verdict["unjudged"]>;
 }
 
@@ -21,15 +21,15 @@ export function mergeVerdict(stored: Verdict | undefined, now: JudgedSoFar, by: 
     stored && isOfLost(stored, now.attempt) ? discardVerdict(stored, now.attempt.fromSeq) : stored;
   const { attempt: attemptBefore = 0, findings: findingsBefore = [], spans = [] } = before ?? {};
   return {
-    judged: Math.max(judged, before?.judged ?? 0),
-    cleared: Math.max(cleared, before?.cleared ?? 0),
-    decided: Math.max(decided, before?.decided ?? 0),
+    judged: Math.max(judged, before?.judged ?? REQUEST_SEQ),
+    cleared: Math.max(cleared, before?.cleared ?? REQUEST_SEQ),
+    decided: Math.max(decided, before?.decided ?? REQUEST_SEQ),
     attempt: Math.max(attempt, attemptBefore),
     nonce: attemptBefore > attempt ? before?.nonce : nonce,
     spans: addSpan(spans, judged, by),
     findings: findings.length >= findingsBefore.length ? [...findings] : findingsBefore,
     finding_count: Math.max(findingCount, before?.finding_count ?? 0),
-    ...(classified > 0 && { classified: Math.max(classified, before?.classified ?? 0) }),
+    ...(classified > 0 && { classified: Math.max(classified, before?.classified ?? REQUEST_SEQ) }),
     ...toUnjudged([...(before?.unjudged ?? []), ...unjudged]),
   };
 }
@@ -39,8 +39,13 @@ export function mergeVerdict(stored: Verdict | undefined, now: JudgedSoFar, by: 
  * withdrawn of them may be lost as well. Only which rules have judged those stays known.
  * @param fromSeq where the log has something else than what was judged
  */
-export function discardVerdict(stored: Verdict | undefined, fromSeq: number): Verdict {
-  return { judged: 0, cleared: 0, decided: 0, spans: clipSpans(stored?.spans ?? [], fromSeq) };
+export function discardVerdict(stored: Verdict | undefined, fromSeq: Seq): Verdict {
+  return {
+    judged: REQUEST_SEQ,
+    cleared: REQUEST_SEQ,
+    decided: REQUEST_SEQ,
+    spans: clipSpans(stored?.spans ?? [], fromSeq),
+  };
 }
 
 /** Windows that no classifier has judged stay unjudged in later verdicts too: the first of them, each once. */

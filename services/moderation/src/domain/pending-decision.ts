@@ -5,6 +5,8 @@ import {
   reviewIdOf,
   type SeqRange,
   type Withdrawals,
+  type Seq,
+  plus,
 } from "@reprise/protocol";
 import type { ChannelText } from "./text/channel-text.ts";
 import type { Reviews } from "./reviews.ts";
@@ -34,7 +36,7 @@ interface DraftOptions {
   readonly moderation: EffectiveModeration;
   readonly withdrawals: Withdrawals;
   readonly reviews: Reviews;
-  readonly nextSeq: number;
+  readonly nextSeq: Seq;
   readonly nowMs: number;
 }
 
@@ -58,7 +60,7 @@ export function splitAtRewind(
     kept,
     toSeq,
     withdrawals,
-  }: { old: ChannelText; kept: ChannelText; toSeq: number; withdrawals: Withdrawals },
+  }: { old: ChannelText; kept: ChannelText; toSeq: Seq; withdrawals: Withdrawals },
 ): PendingDecision[] {
   const all = wanted.flatMap((one) => {
     const { range } = one;
@@ -140,5 +142,5 @@ function nextPart(wanted: PendingDecision, withdrawals: Withdrawals): SeqRange {
   const wide =
     parts.find((part) => channel.masked(part) !== channel.shown(part, withdrawals)) ?? parts.at(-1)!;
   const isLong = wide.toSeq - wide.fromSeq >= LONGEST_WIDENED && wide.fromSeq < range.fromSeq;
-  return isLong ? { fromSeq: wide.fromSeq, toSeq: range.fromSeq - 1 } : wide;
+  return isLong ? { fromSeq: wide.fromSeq, toSeq: plus(range.fromSeq, -1) } : wide;
 }

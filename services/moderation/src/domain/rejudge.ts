@@ -1,10 +1,17 @@
-import { decodeEvent, type EffectiveModeration, type EventDraft, type Finding } from "@reprise/protocol";
+import {
+  decodeEvent,
+  type EffectiveModeration,
+  type EventDraft,
+  type Finding,
+  type Seq,
+  plus,
+} from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./judge.ts";
 import { keptTexts } from "./text/kept-texts.ts";
 
 export interface Rejudgement {
-  readonly judged: number;
+  readonly judged: Seq;
   readonly findings: readonly Finding[];
   readonly findingCount: number;
   /** What the log would get, in order. */
@@ -25,7 +32,7 @@ export function rejudge(
   const decisions: EventDraft[] = [];
   for (let draft = judge.nextDecision(nowMs); draft; draft = judge.nextDecision(nowMs)) {
     decisions.push(draft);
-    judge.fold({ ...draft, seq: judge.judged + 1 });
+    judge.fold({ ...draft, seq: plus(judge.judged, 1) });
   }
   return { judged, findings: judge.findings.first, findingCount: judge.findings.count, decisions };
 }

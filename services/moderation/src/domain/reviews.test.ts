@@ -1,4 +1,4 @@
-import { channelOf, textOf } from "@reprise/protocol";
+import { asSeq, channelOf, textOf } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { delta, JudgedLog, reasoning } from "../testing/log-of.ts";
 import { wordRules } from "../testing/word-rules.ts";
@@ -8,8 +8,8 @@ const ANSWER = { type: "moderation.reviewed", review_id: "rev_3", reviewer: "ann
 const ASKED = {
   type: "moderation.review",
   review_id: "rev_3",
-  from_seq: 2,
-  to_seq: 2,
+  from_seq: asSeq(2),
+  to_seq: asSeq(2),
   rule: "doubt",
   category: "word",
   expires_at: "2026-11-22T10:00:00Z",

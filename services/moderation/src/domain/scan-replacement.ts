@@ -1,4 +1,4 @@
-import type { EffectiveModeration } from "@reprise/protocol";
+import { type EffectiveModeration, REQUEST_SEQ } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText } from "./text/channel-text.ts";
 
@@ -8,7 +8,7 @@ export function scanReplacement(
   { moderation, ruleSet }: { moderation: EffectiveModeration; ruleSet: RuleSet },
 ): { text: string; found: RuleFinding[] } {
   const text = new ChannelText("", ruleSet.createScanner());
-  const found = [...text.push(0, rest), ...text.end()].filter(({ action }) => action === "redact");
+  const found = [...text.push(REQUEST_SEQ, rest), ...text.end()].filter(({ action }) => action === "redact");
   for (const { from, to } of found) text.mask({ from, to, replacement: moderation.replacement });
-  return { text: text.masked({ fromSeq: 0, toSeq: 0 }), found };
+  return { text: text.masked({ fromSeq: REQUEST_SEQ, toSeq: REQUEST_SEQ }), found };
 }

@@ -1,4 +1,4 @@
-import type { EventDraft, KnownEvent } from "@reprise/protocol";
+import { type EventDraft, type KnownEvent, asSeq } from "@reprise/protocol";
 import { compileRuleSet } from "@reprise/rules";
 import { expect, test } from "vitest";
 import { ClassifierRuns } from "./classifier-runs.ts";
@@ -8,7 +8,7 @@ function foldAll(drafts: readonly EventDraft[]): string[] {
   const asked: string[] = [];
   const late = new ClassifierRuns({
     ruleSet: compileRuleSet("classified", [{ classifier: "guard" }]),
-    classifiedBefore: 0,
+    classifiedBefore: asSeq(0),
     async classify(_rule, { text }) {
       asked.push(text);
       return { kind: "judged" };

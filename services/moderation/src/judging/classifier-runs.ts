@@ -5,6 +5,9 @@ import {
   type UnknownEvent,
   type RequestedEvent,
   type Verdict,
+  type Seq,
+  BEYOND_LOG,
+  plus,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import type { ClassifierFinding } from "../domain/pending-decision.ts";
@@ -20,7 +23,7 @@ export type ClassifyWindow = (
 interface LateVerdictsOptions {
   readonly ruleSet: RuleSet;
   /** What an earlier process is done with. */
-  readonly classifiedBefore: number;
+  readonly classifiedBefore: Seq;
   readonly classify: ClassifyWindow;
   readonly onFinding: (finding: ClassifierFinding) => void;
   /** Called when a window is done with, after its findings. */
@@ -46,7 +49,7 @@ export class ClassifierRuns {
   readonly #stop = new AbortController();
   #prompt = "";
   #unjudged: NonNullable<Verdict["unjudged"]> = [];
-  #closed: number;
+  #closed: Seq;
 
   constructor(options: LateVerdictsOptions) {
     this.#options = options;
@@ -54,10 +57,11 @@ export class ClassifierRuns {
   }
 
   /** Every window up to this event is done with. */
-  get classified(): number {
+  get classified(): Seq {
     let last = this.#closed;
-    for (const { window } of this.#running) last = Math.min(last, window.toSeq - 1);
-    for (const { uncutSeq = last + 1 } of this.#windows.values()) last = Math.min(last, uncutSeq - 1);
+    for (const { window } of this.#running) last = Math.min(last, plus(window.toSeq, -1));
+    for (const { uncutSeq = plus(last, 1) } of this.#windows.values())
+      last = Math.min(last, plus(uncutSeq, -1));
     return last;
   }
 
@@ -67,8 +71,8 @@ export class ClassifierRuns {
   }
 
   /** The first event that a classifier may still speak about. */
-  get keepFromSeq(): number {
-    let first = Number.POSITIVE_INFINITY;
+  get keepFromSeq(): Seq {
+    let first = BEYOND_LOG;
     for (const { window } of this.#running) first = Math.min(first, window.fromSeq);
     for (const { nextFromSeq = first } of this.#windows.values()) first = Math.min(first, nextFromSeq);
     return first;

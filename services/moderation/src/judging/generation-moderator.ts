@@ -17,6 +17,10 @@ import {
   RepriseError,
   toRepriseError,
   type Verdict,
+  plus,
+  STREAM_START,
+  REQUEST_SEQ,
+  type StreamSeq,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "../domain/judge.ts";
@@ -60,7 +64,7 @@ export class GenerationModerator {
   readonly #closed = new AbortController();
   #judge: Judge;
   #classifierRuns: ClassifierRuns;
-  #streamSeq = 0;
+  #streamSeq = STREAM_START;
   #queue: LogEvent[] = [];
   #busy = false;
   #folded: Folded = "complete";
@@ -113,12 +117,12 @@ export class GenerationModerator {
   }
 
   /** The first event of the stream that no stored verdict covers; undefined when all are covered. */
-  get unstoredFrom(): number | undefined {
+  get unstoredFrom(): StreamSeq | undefined {
     if (this.isClosed) return undefined;
-    const missing = this.#folded === "complete" ? undefined : this.#streamSeq + 1;
+    const missing = this.#folded === "complete" ? undefined : plus(this.#streamSeq, 1);
     const places = [this.#parts.writer.unstoredFrom, this.#listings.from, this.#queue[0]?.streamSeq, missing];
-    const known = places.filter((place) => place !== undefined);
-    return known.length === 0 ? undefined : Math.min(...known);
+    const [first, ...others] = places.filter((place) => place !== undefined);
+    return first === undefined ? undefined : Math.min(first, ...others);
   }
 
   /** Characters that are held because they may become part of a match. */
@@ -196,7 +200,7 @@ export class GenerationModerator {
   #createClassifierRuns(): ClassifierRuns {
     return new ClassifierRuns({
       ruleSet: this.#parts.ruleSet,
-      classifiedBefore: this.#parts.writer.stored?.classified ?? 0,
+      classifiedBefore: this.#parts.writer.stored?.classified ?? REQUEST_SEQ,
       classify: this.#parts.context.classify,
       onFinding: (finding) => this.#judge.report(finding),
       onDone: () => this.flush(),
@@ -205,7 +209,7 @@ export class GenerationModerator {
 
   #replay({ events, streamSeq }: LogSnapshot): Judge {
     const { moderation, ruleSet, writer } = this.#parts;
-    const { judged = 0, findings = [], finding_count: count = 0 } = writer.stored ?? {};
+    const { judged = REQUEST_SEQ, findings = [], finding_count: count = 0 } = writer.stored ?? {};
     const judge = new Judge({ moderation, ruleSet });
     for (const payload of events) {
       const event = decodeEvent(payload);
@@ -255,7 +259,7 @@ export class GenerationModerator {
     const { context, ref } = this.#parts;
     this.#folded = "behind";
     if (!draft) return endHalted(context.log, ref);
-    const payload = encodeEvent(this.#judge.judged + 1, draft);
+    const payload = encodeEvent(plus(this.#judge.judged, 1), draft);
     const outcome = await context.log.publish(logSubject(ref), payload, {
       expectedLast: this.#streamSeq,
       writer: this.#writerName,
@@ -296,7 +300,7 @@ export class GenerationModerator {
     const { context, ref, moderation, writer } = this.#parts;
     const { judged, cleared, decided, endSeq, attempt, findings } = this.#judge;
     // The end waits for the classifiers' results, also while decisions are made behind it.
-    const most = endSeq !== undefined && !this.#classifierRuns.isIdle ? endSeq - 1 : judged;
+    const most = endSeq !== undefined && !this.#classifierRuns.isIdle ? plus(endSeq, -1) : judged;
     const marks = { judged: most, cleared: Math.min(cleared, most), decided };
     const { nonce } = attempt;
     if (this.#announced && isSame(this.#announced, { ...marks, nonce })) return;

@@ -5,6 +5,9 @@ import {
   RepriseError,
   reviewSubject,
   verdictSubject,
+  asStreamSeq,
+  asSeq,
+  STREAM_START,
 } from "@reprise/protocol";
 import { type GenerationLog, storeVerdict } from "@reprise/log";
 import { expect, test } from "vitest";
@@ -54,7 +57,7 @@ function judge(
 }
 
 async function eventsOf(world: World, { ref }: Written): Promise<IncomingEvent[]> {
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   return stored.map(({ payload, streamSeq }) => ({ ref, payload, streamSeq }));
 }
 
@@ -192,10 +195,23 @@ test.each([
     const another = { ...STARTED, attempt: 2, nonce: "00000b" };
     const window = { type: "output.delta", text: "Nasty words.", tokens: 200 } as const;
     await written.append(STARTED, window, another, delta("More."), COMPLETED);
-    const lost = { rule: "guard", category: "lost", action: "flag", from_seq: 4, to_seq: 4 } as const;
-    const ofLost = { judged: 4, cleared: 4, decided: 0, attempt: 2, nonce: "00000a", classified: 4 };
+    const lost = {
+      rule: "guard",
+      category: "lost",
+      action: "flag",
+      from_seq: asSeq(4),
+      to_seq: asSeq(4),
+    } as const;
+    const ofLost = {
+      judged: asSeq(4),
+      cleared: asSeq(4),
+      decided: asSeq(0),
+      attempt: 2,
+      nonce: "00000a",
+      classified: asSeq(4),
+    };
     const stored = { ...ofLost, findings: [lost, lost, lost], finding_count: 3 };
-    await storeVerdict(world.log.publish, written.ref, stored, { expectedLast: 0 });
+    await storeVerdict(world.log.publish, written.ref, stored, { expectedLast: STREAM_START });
     const classify: ClassifyWindow = async (_rule, { text }) => ({ kind: "judged", category: text });
     using judged = judge(world, { rules, classify });
     judged.judging.take((await eventsOf(world, written)).slice(from));
@@ -218,7 +234,7 @@ test.each([
     using judged = judge(world);
     const begun = attempts.map((attempt) => ({ ...STARTED, attempt, nonce: `00000${attempt}` }));
     const lost = [...begun, delta("all "), delta("this "), delta("is lost")].map((draft, at) => {
-      return { ref, payload: encodeEvent(at + 2, draft), streamSeq: 900 + at };
+      return { ref, payload: encodeEvent(asSeq(at + 2), draft), streamSeq: asStreamSeq(900 + at) };
     });
     judged.judging.take([...(await eventsOf(world, written)), ...lost]);
     await world.until(ref, judgedUpTo(lost.length + 1));

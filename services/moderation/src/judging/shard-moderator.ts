@@ -8,6 +8,9 @@ import {
   peekSeq,
   peekType,
   toRepriseError,
+  type StreamSeq,
+  plus,
+  STREAM_START,
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { GenerationModerator } from "./generation-moderator.ts";
@@ -20,7 +23,7 @@ export interface IncomingEvent extends LogEvent {
 interface Entry {
   readonly ref: GenerationRef;
   /** The event that it was taken up with: until its log is read, nothing behind it is settled. */
-  readonly fromStreamSeq: number;
+  readonly fromStreamSeq: StreamSeq;
   judged: GenerationModerator | undefined;
   /** What has come while the log was read. */
   readonly waiting: LogEvent[];
@@ -49,7 +52,7 @@ export class ShardModerator {
   readonly #unmoderated = new Set<GenerationId>();
   readonly #loads = new Semaphore(LOADS);
   readonly #closed = new AbortController();
-  #lastStreamSeq = 0;
+  #lastStreamSeq = STREAM_START;
 
   constructor(context: ModeratorContext) {
     this.#context = context;
@@ -102,12 +105,12 @@ export class ShardModerator {
   }
 
   /** The last place of the stream up to which every verdict is stored. */
-  get settledStreamSeq(): number {
-    let first = this.#lastStreamSeq + 1;
+  get settledStreamSeq(): StreamSeq {
+    let first = plus(this.#lastStreamSeq, 1);
     for (const { judged, fromStreamSeq } of this.#entries.values()) {
       first = Math.min(first, judged ? (judged.unstoredFrom ?? first) : fromStreamSeq);
     }
-    return first - 1;
+    return plus(first, -1);
   }
 
   /** Stores what waits for it, and lets go of what is done. */

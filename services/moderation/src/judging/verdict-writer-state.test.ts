@@ -1,3 +1,4 @@
+import { asSeq, asStreamSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import {
   initialState,
@@ -15,13 +16,13 @@ const BY = { rule_set: "rules" };
 const update = (judged: number, of: Partial<VerdictUpdate> = {}): WriterInput => ({
   type: "update",
   update: {
-    judged,
-    cleared: judged,
-    decided: 0,
-    attempt: { attempt: 1, nonce: "00000a", fromSeq: 1 },
+    judged: asSeq(judged),
+    cleared: asSeq(judged),
+    decided: asSeq(0),
+    attempt: { attempt: 1, nonce: "00000a", fromSeq: asSeq(1) },
     findings: [],
     findingCount: 0,
-    classified: 0,
+    classified: asSeq(0),
     unjudged: [],
     isComplete: true,
     isUrgent: false,
@@ -32,18 +33,24 @@ const update = (judged: number, of: Partial<VerdictUpdate> = {}): WriterInput =>
 const after = (state: WriterState, ...inputs: WriterInput[]) =>
   inputs.reduce((from, input) => next(from, input).state, state);
 
-const verdict = (judged: number) => ({ judged, cleared: judged, decided: 0, attempt: 1, nonce: "00000a" });
+const verdict = (judged: number) => ({
+  judged: asSeq(judged),
+  cleared: asSeq(judged),
+  decided: asSeq(0),
+  attempt: 1,
+  nonce: "00000a",
+});
 const REFUSED: WriterInput = { type: "refused", present: undefined };
 
 /** 10 is stored, at place 3 of VERDICTS; the events at the places 100, 200 and so on of the log are judged since, up to 20, 30 and so on. */
-const stored = initialState(BY, { verdict: verdict(10), streamSeq: 3 });
-const updated = after(stored, { type: "folded", streamSeq: 100 }, update(20));
+const stored = initialState(BY, { verdict: verdict(10), streamSeq: asStreamSeq(3) });
+const updated = after(stored, { type: "folded", streamSeq: asStreamSeq(100) }, update(20));
 const storing = after(updated, { type: "store" });
-const overtaken = after(storing, { type: "folded", streamSeq: 200 }, update(30));
+const overtaken = after(storing, { type: "folded", streamSeq: asStreamSeq(200) }, update(30));
 
 const STATES = {
   stored,
-  "stored, with an event folded": after(stored, { type: "folded", streamSeq: 100 }),
+  "stored, with an event folded": after(stored, { type: "folded", streamSeq: asStreamSeq(100) }),
   updated,
   storing,
   "storing for the third time": after(storing, REFUSED, REFUSED),
@@ -52,16 +59,19 @@ const STATES = {
 };
 
 const INPUTS = {
-  folded: { type: "folded", streamSeq: 300 },
+  folded: { type: "folded", streamSeq: asStreamSeq(300) },
   update: update(40),
   "update, urgent": update(40, { isUrgent: true }),
   "update, with more to follow": update(40, { isComplete: false }),
   store: { type: "store" },
-  stored: { type: "stored", streamSeq: 4 },
+  stored: { type: "stored", streamSeq: asStreamSeq(4) },
   refused: REFUSED,
-  "refused for another verdict": { type: "refused", present: { verdict: verdict(15), streamSeq: 9 } },
+  "refused for another verdict": {
+    type: "refused",
+    present: { verdict: verdict(15), streamSeq: asStreamSeq(9) },
+  },
   failed: { type: "failed" },
-  discard: { type: "discard", fromSeq: 6 },
+  discard: { type: "discard", fromSeq: asSeq(6) },
 } as const satisfies Record<string, WriterInput>;
 
 const UNREACHABLE = "throws";
@@ -191,12 +201,15 @@ test("an update is due once 64 events were folded since a verdict was published"
   const fold = (state: WriterState, count: number) =>
     after(
       state,
-      ...Array.from({ length: count }, (_, i): WriterInput => ({ type: "folded", streamSeq: 400 + i })),
+      ...Array.from({ length: count }, (_, i): WriterInput => ({
+        type: "folded",
+        streamSeq: asStreamSeq(400 + i),
+      })),
     );
   expect(next(fold(stored, 63), update(40)).effect).toBeUndefined();
   const published = next(fold(stored, 64), update(40));
   expect(published.effect).toMatchObject({ verdict: { judged: 40 }, expectedLast: 3 });
-  const later = after(published.state, { type: "stored", streamSeq: 4 });
+  const later = after(published.state, { type: "stored", streamSeq: asStreamSeq(4) });
   expect(next(fold(later, 63), update(50)).effect).toBeUndefined();
   expect(next(fold(later, 64), update(50)).effect).toMatchObject({
     verdict: { judged: 50 },
@@ -205,26 +218,30 @@ test("an update is due once 64 events were folded since a verdict was published"
 });
 
 test("a generation without a stored verdict begins behind place 0", () => {
-  const none = after(initialState(BY, undefined), { type: "folded", streamSeq: 100 }, update(20));
+  const none = after(
+    initialState(BY, undefined),
+    { type: "folded", streamSeq: asStreamSeq(100) },
+    update(20),
+  );
   expect(next(none, { type: "store" }).effect).toMatchObject({ verdict: { judged: 20 }, expectedLast: 0 });
 });
 
 test("a refused update is merged with what another replica has stored", () => {
-  const present = { verdict: { ...verdict(25), decided: 7 }, streamSeq: 9 };
+  const present = { verdict: { ...verdict(25), decided: asSeq(7) }, streamSeq: asStreamSeq(9) };
   const { effect } = next(storing, { type: "refused", present });
   expect(effect?.verdict).toMatchObject({ judged: 25, decided: 7, attempt: 1 });
 });
 
 test("nothing is settled before the verdict that covers it is stored, whichever way it goes", () => {
   const first = (state: WriterState) => unstoredFrom(state);
-  const folded = after(overtaken, { type: "folded", streamSeq: 300 });
+  const folded = after(overtaken, { type: "folded", streamSeq: asStreamSeq(300) });
   expect(first(folded)).toBe(100);
-  const once = after(folded, { type: "stored", streamSeq: 4 });
+  const once = after(folded, { type: "stored", streamSeq: asStreamSeq(4) });
   expect([first(once), first(after(folded, { type: "failed" }))]).toEqual([200, 100]);
-  const twice = after(once, { type: "store" }, { type: "stored", streamSeq: 5 });
+  const twice = after(once, { type: "store" }, { type: "stored", streamSeq: asStreamSeq(5) });
   expect(first(twice)).toBe(300);
   expect(
-    first(after(twice, update(50), { type: "store" }, { type: "stored", streamSeq: 6 })),
+    first(after(twice, update(50), { type: "store" }, { type: "stored", streamSeq: asStreamSeq(6) })),
   ).toBeUndefined();
 });
 
@@ -233,7 +250,7 @@ test("an update that covers no new event gives back nothing of the events that a
     stored,
     update(10),
     { type: "store" },
-    { type: "folded", streamSeq: 200 },
+    { type: "folded", streamSeq: asStreamSeq(200) },
     update(20),
   );
   expect(unstoredFrom(after(classified, { type: "failed" }))).toBe(200);

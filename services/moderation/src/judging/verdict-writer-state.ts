@@ -1,5 +1,5 @@
 import type { StoredVerdict } from "@reprise/log";
-import type { JudgedBy, Verdict } from "@reprise/protocol";
+import { type JudgedBy, type Verdict, type StreamSeq, type Seq, STREAM_START } from "@reprise/protocol";
 import { discardVerdict, type JudgedSoFar, mergeVerdict } from "../domain/merge-verdict.ts";
 
 /*
@@ -36,20 +36,20 @@ interface OnItsWay {
   readonly verdict: Verdict;
   readonly attempts: number;
   /** The stream sequence of the first event that it covers and the stored verdict does not. */
-  readonly from: number | undefined;
+  readonly from: StreamSeq | undefined;
 }
 
 export interface WriterState {
   readonly judgedBy: JudgedBy;
-  /** What is stored, and not discarded, and its place in the stream; 0 for none. */
+  /** What is stored, and not discarded, and its place in the stream; `STREAM_START` for none. */
   readonly stored: Verdict | undefined;
-  readonly streamSeq: number;
+  readonly streamSeq: StreamSeq;
   /** The newest update, unless it is on its way or stored. */
   readonly update: VerdictUpdate | undefined;
   readonly onItsWay: OnItsWay | undefined;
   /** The stream sequences of the first event that no update covers, and of the first that an update covers that waits. */
-  readonly foldedFrom: number | undefined;
-  readonly updatedFrom: number | undefined;
+  readonly foldedFrom: StreamSeq | undefined;
+  readonly updatedFrom: StreamSeq | undefined;
   /** Events that were folded since a verdict was published. */
   readonly foldedCount: number;
 }
@@ -58,21 +58,21 @@ type WriterPhase = "stored" | "updated" | "storing" | "overtaken";
 
 export type WriterInput =
   /** An event at this place of the stream is judged. */
-  | { readonly type: "folded"; readonly streamSeq: number }
+  | { readonly type: "folded"; readonly streamSeq: StreamSeq }
   | { readonly type: "update"; readonly update: VerdictUpdate }
   | { readonly type: "store" }
-  | { readonly type: "stored"; readonly streamSeq: number }
+  | { readonly type: "stored"; readonly streamSeq: StreamSeq }
   /** Another verdict is stored, or no answer came. @property present what is stored, if it could be read */
   | { readonly type: "refused"; readonly present: StoredVerdict | undefined }
   /** The client does not send it. */
   | { readonly type: "failed" }
   /** The log has another event than the one that was judged, from this one on. */
-  | { readonly type: "discard"; readonly fromSeq: number };
+  | { readonly type: "discard"; readonly fromSeq: Seq };
 
 /** Publish this verdict behind the one with this stream sequence. */
 export interface PublishVerdict {
   readonly verdict: Verdict;
-  readonly expectedLast: number;
+  readonly expectedLast: StreamSeq;
 }
 
 export interface Transition {
@@ -87,7 +87,7 @@ export function initialState(judgedBy: JudgedBy, present: StoredVerdict | undefi
   return {
     judgedBy,
     stored: present?.verdict,
-    streamSeq: present?.streamSeq ?? 0,
+    streamSeq: present?.streamSeq ?? STREAM_START,
     update: undefined,
     onItsWay: undefined,
     foldedFrom: undefined,
@@ -101,7 +101,7 @@ export function phaseOf({ update, onItsWay }: WriterState): WriterPhase {
   return update ? "updated" : "stored";
 }
 
-export function unstoredFrom({ onItsWay, updatedFrom, foldedFrom }: WriterState): number | undefined {
+export function unstoredFrom({ onItsWay, updatedFrom, foldedFrom }: WriterState): StreamSeq | undefined {
   return onItsWay?.from ?? updatedFrom ?? foldedFrom;
 }
 

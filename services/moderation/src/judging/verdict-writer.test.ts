@@ -1,5 +1,5 @@
 import type { GenerationLog, Publish } from "@reprise/log";
-import { createGenerationId, encodeEvent, parseTenantId } from "@reprise/protocol";
+import { createGenerationId, encodeEvent, parseTenantId, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { STARTED } from "../testing/log-of.ts";
 import { VerdictWriter } from "./verdict-writer.ts";
@@ -7,13 +7,13 @@ import type { VerdictUpdate } from "./verdict-writer-state.ts";
 
 const REF = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
 const HALT: VerdictUpdate = {
-  judged: 3,
-  cleared: 2,
-  decided: 3,
-  attempt: { attempt: 1, nonce: "00000a", fromSeq: 1 },
+  judged: asSeq(3),
+  cleared: asSeq(2),
+  decided: asSeq(3),
+  attempt: { attempt: 1, nonce: "00000a", fromSeq: asSeq(1) },
   findings: [],
   findingCount: 0,
-  classified: 0,
+  classified: asSeq(0),
   unjudged: [],
   isComplete: true,
   isUrgent: true,
@@ -22,10 +22,10 @@ const HALT: VerdictUpdate = {
 test("a verdict that the client does not send counts as not stored, is no end of the process, and is tried again", async () => {
   const tooLarge = new Error("larger than the broker takes now");
   const publish = vi.fn<Publish>().mockRejectedValueOnce(tooLarge).mockRejectedValueOnce(tooLarge);
-  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  publish.mockResolvedValue({ kind: "stored", streamSeq: asStreamSeq(1), duplicate: false });
   const log = { publish, verdicts: { readVerdictFromLeader: async () => undefined } };
   const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
-  writer.folded(7);
+  writer.folded(asStreamSeq(7));
   writer.update(HALT);
   await expect(writer.store()).rejects.toBe(tooLarge);
   expect([writer.unstoredFrom, writer.stored]).toEqual([7, undefined]);
@@ -39,11 +39,11 @@ test("a verdict that is refused three times, while what is stored can't be read,
   const readVerdictFromLeader = vi.fn().mockResolvedValueOnce(undefined).mockRejectedValue(new Error("away"));
   const log = { publish, verdicts: { readVerdictFromLeader } };
   const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
-  writer.folded(7);
+  writer.folded(asStreamSeq(7));
   writer.update(HALT);
   await writer.store();
   expect([publish.mock.calls.length, writer.unstoredFrom]).toEqual([3, 7]);
-  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  publish.mockResolvedValue({ kind: "stored", streamSeq: asStreamSeq(1), duplicate: false });
   await writer.store();
   expect([publish.mock.calls.length, writer.unstoredFrom]).toEqual([4, undefined]);
 });
@@ -53,18 +53,20 @@ test("a stored verdict counts for a log whose leader has the attempt that it nam
   const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
   const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
   const started = { ...STARTED, nonce: "00000a" };
-  const events = [encodeEvent(1, started)];
+  const events = [encodeEvent(asSeq(1), started)];
   expect(writer.isAheadOf(events)).toBe(false);
   writer.discardLostOf(events);
   expect(writer.stored).toBe(verdict);
 });
 
 test("what was stored of an attempt that the broker has lost does not count for the one that has got its number", async () => {
-  const publish = vi.fn<Publish>().mockResolvedValue({ kind: "stored", streamSeq: 2, duplicate: false });
+  const publish = vi
+    .fn<Publish>()
+    .mockResolvedValue({ kind: "stored", streamSeq: asStreamSeq(2), duplicate: false });
   const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "0000ff" };
   const log = { publish, verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
   const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
-  writer.folded(7);
+  writer.folded(asStreamSeq(7));
   writer.update(HALT);
   await writer.store();
   expect(writer.stored).toMatchObject({ judged: 3, cleared: 2, attempt: 1, nonce: "00000a" });
@@ -77,7 +79,7 @@ test("discards a stored verdict of an attempt that the leader does not have, and
   const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
   const events = [1, 2].map((attempt) => {
     const started = { ...STARTED, attempt, nonce: "00000a" };
-    return encodeEvent(10 * attempt, started);
+    return encodeEvent(asSeq(10 * attempt), started);
   });
   expect([writer.isAheadOf(events), writer.discardLost(events)]).toEqual([true, false]);
   writer.discardLostOf(events);
@@ -102,7 +104,7 @@ test.each([
     const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
     const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
     const started = { ...STARTED, attempt, nonce: "00000a" };
-    expect(writer.discardLost([encodeEvent(seq, started)])).toBe(isLost);
+    expect(writer.discardLost([encodeEvent(asSeq(seq), started)])).toBe(isLost);
     expect(writer.stored?.judged).toBe(isLost ? 0 : 90);
   },
 );

@@ -1,5 +1,11 @@
 import { type GenerationLog, storeVerdict } from "@reprise/log";
-import type { GenerationRef, JudgedBy, Verdict } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  type JudgedBy,
+  type Verdict,
+  type StreamSeq,
+  REQUEST_SEQ,
+} from "@reprise/protocol";
 import { isOfLost, lastStartedBy, startedBy } from "../domain/attempts.ts";
 import {
   initialState,
@@ -39,7 +45,7 @@ export class VerdictWriter {
   }
 
   /** The stream sequence of the first event that is folded and not in what is stored. */
-  get unstoredFrom(): number | undefined {
+  get unstoredFrom(): StreamSeq | undefined {
     return unstoredFrom(this.#state);
   }
 
@@ -65,11 +71,11 @@ export class VerdictWriter {
   /** As `discardLost`, for a log as its leader has it, whole: an attempt that it does not have is lost. */
   discardLostOf(events: readonly Uint8Array[]): void {
     if (this.discardLost(events) || !this.isAheadOf(events)) return;
-    this.#step({ type: "discard", fromSeq: lastStartedBy(events)?.fromSeq ?? 0 });
+    this.#step({ type: "discard", fromSeq: lastStartedBy(events)?.fromSeq ?? REQUEST_SEQ });
   }
 
   /** Tells of an event that is folded and lies at this place of the stream. */
-  folded(streamSeq: number): void {
+  folded(streamSeq: StreamSeq): void {
     this.#step({ type: "folded", streamSeq });
   }
 

@@ -1,5 +1,5 @@
 import type { Publish } from "@reprise/log";
-import { createGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
+import { createGenerationId, parseTenantId, RepriseError, asStreamSeq, asSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import type { ModeratorContext } from "../judging/moderator-context.ts";
 import { retryListing } from "./retry-listing.ts";
@@ -11,8 +11,8 @@ const REVIEW = {
   rule: "words",
   category: "terms",
   channelName: "0",
-  fromSeq: 2,
-  toSeq: 3,
+  fromSeq: asSeq(2),
+  toSeq: asSeq(3),
   expiresAtMs: 1_000_000,
   offsets: undefined,
   place: undefined,
@@ -21,7 +21,7 @@ const REVIEW = {
 test("a review that can't be listed now is told of, and tried again until it is listed", async () => {
   const isAway = new RepriseError("broker_unavailable", "The broker does not answer.");
   const publish = vi.fn<Publish>().mockRejectedValueOnce(isAway);
-  publish.mockResolvedValue({ kind: "stored", streamSeq: 1, duplicate: false });
+  publish.mockResolvedValue({ kind: "stored", streamSeq: asStreamSeq(1), duplicate: false });
   const errors: unknown[] = [];
   const context = { log: { publish }, onError: (error: unknown) => errors.push(error) };
   const { signal } = new AbortController();

@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import type { Review } from "../domain/reviews.ts";
 import { retryListing, type RetryListingOptions } from "./retry-listing.ts";
 
@@ -10,19 +11,20 @@ interface ReviewListingsOptions extends RetryListingOptions {
 export class ReviewListings {
   readonly #options: ReviewListingsOptions;
   /** By review: where the log was when it was found. */
-  readonly #places = new Map<string, number>();
+  readonly #places = new Map<string, StreamSeq>();
 
   constructor(options: ReviewListingsOptions) {
     this.#options = options;
   }
 
   /** The first place of the log at which a review is not listed yet. It must not be settled: no other process would list that review. */
-  get from(): number | undefined {
-    return this.#places.size === 0 ? undefined : Math.min(...this.#places.values());
+  get from(): StreamSeq | undefined {
+    const [first, ...others] = this.#places.values();
+    return first === undefined ? undefined : Math.min(first, ...others);
   }
 
   /** @param streamSeq where the log was when the review was found */
-  list(review: Review, streamSeq: number): void {
+  list(review: Review, streamSeq: StreamSeq): void {
     const { reviewId } = review;
     if (this.#places.has(reviewId)) return;
     this.#places.set(reviewId, streamSeq);

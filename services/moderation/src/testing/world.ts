@@ -22,6 +22,7 @@ import {
   parseTenantId,
   tightenPolicy,
   type Verdict,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
@@ -71,7 +72,7 @@ export async function openWorld(): Promise<World> {
     const appender = new Appender({
       ...log,
       ref,
-      head: headOf({ events: [], streamSeq: 0 }),
+      head: headOf({ events: [], streamSeq: asStreamSeq(0) }),
       writer: createWriterName(),
       isFence: () => false,
     });
@@ -92,7 +93,7 @@ export async function openWorld(): Promise<World> {
     return { ref, append };
   };
   const read = async (ref: GenerationRef) =>
-    (await patiently(() => log.leader.readTail(ref, 0))).map(
+    (await patiently(() => log.leader.readTail(ref, asStreamSeq(0)))).map(
       ({ payload }) => decodeEvent(payload) as KnownEvent,
     );
 

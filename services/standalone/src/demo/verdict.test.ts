@@ -1,7 +1,8 @@
+import { asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { addedLatency, compareReaders } from "./verdict.ts";
 
-const event = (seq: number, text = `{"seq":${seq}}`) => ({ seq, text });
+const event = (seq: number, text = `{"seq":${seq}}`) => ({ seq: asSeq(seq), text });
 const LOG = [1, 2, 3, 4].map((seq) => event(seq));
 const FLAWLESS = { lost: 0, repeated: 0, reordered: 0, identical: true };
 

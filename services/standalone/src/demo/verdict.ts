@@ -1,3 +1,5 @@
+import type { Seq } from "@reprise/protocol";
+
 /** What a reader got, event by event, beside what it should have got. */
 export interface Verdict {
   lost: number;
@@ -7,7 +9,7 @@ export interface Verdict {
 }
 
 interface Numbered {
-  readonly seq: number;
+  readonly seq: Seq;
   /** The event as JSON text. */
   readonly text: string;
 }

@@ -17,6 +17,9 @@ import {
   type GenerationRef,
   logSubject,
   parseTenantId,
+  FIRST_SEQ,
+  type Seq,
+  asSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { createTempDir } from "@reprise/testkit";
@@ -117,7 +120,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
   for (let i = 0; i < REPLAYS; i++) {
     const ref = refs[(i * 7_919) % refs.length]!;
     const askedAt = performance.now();
-    await reader.events(ref, { fromSeq: 1 })[Symbol.asyncIterator]().next();
+    await reader.events(ref, { fromSeq: FIRST_SEQ })[Symbol.asyncIterator]().next();
     starts.push(performance.now() - askedAt);
   }
   return {
@@ -143,7 +146,9 @@ async function fill(broker: Broker, events: number, signal: AbortSignal): Promis
   let pending: Promise<void>[] = [];
   let stored = 0;
   const publish = async (ref: GenerationRef, stream: number, seq: number) => {
-    const outcome = await log.publish(logSubject(ref), toPayload(ref, stream, seq), { timeoutMs: 30_000 });
+    const outcome = await log.publish(logSubject(ref), toPayload(ref, stream, asSeq(seq)), {
+      timeoutMs: 30_000,
+    });
     if (outcome.kind !== "stored") throw new Error(`An event was not stored: ${outcome.kind}.`);
   };
   const side = 100;
@@ -167,7 +172,7 @@ async function fill(broker: Broker, events: number, signal: AbortSignal): Promis
   return refs;
 }
 
-function toPayload(ref: GenerationRef, stream: number, seq: number): Uint8Array {
+function toPayload(ref: GenerationRef, stream: number, seq: Seq): Uint8Array {
   if (seq > 0) return encodeEvent(seq, { type: "output.delta", text: proseToken(stream, seq) });
   const request = { model: "sim", input: "hello", metadata: { team: `${stream % 7}` } };
   const created_at = new Date(0).toISOString();

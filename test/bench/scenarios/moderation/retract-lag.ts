@@ -1,6 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Broker, connectBroker, createGenerationLog, type StoredEvent } from "@reprise/log";
-import { decodeEvent, type GenerationRef, type KnownEvent, streamOf, textOf } from "@reprise/protocol";
+import {
+  decodeEvent,
+  type GenerationRef,
+  type KnownEvent,
+  streamOf,
+  textOf,
+  STREAM_START,
+} from "@reprise/protocol";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import { startModerated } from "../../targets/reprise/moderated-target.ts";
 import { countPlanted } from "../../targets/reprise/moderation-load.ts";
@@ -49,7 +56,7 @@ export async function runRetractLag({ settings, quick, signal, say }: RunContext
   const lags: Lag[] = [];
   for (let at = 0; at < target.refs.length; at += READ_AT_ONCE) {
     const batch = target.refs.slice(at, at + READ_AT_ONCE);
-    const read = batch.map(async (ref) => lagsOf(broker, ref, await log.reader.readTail(ref, 0)));
+    const read = batch.map(async (ref) => lagsOf(broker, ref, await log.reader.readTail(ref, STREAM_START)));
     lags.push(...(await Promise.all(read)).flat());
   }
   return {

@@ -20,6 +20,8 @@ import {
   parseWorkerId,
   peekSeq,
   type TenantId,
+  REQUEST_SEQ,
+  STREAM_START,
 } from "@reprise/protocol";
 
 export interface GenerationOptions {
@@ -54,7 +56,7 @@ export async function openGeneration({
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
   const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
-  const requested = encodeEvent(0, {
+  const requested = encodeEvent(REQUEST_SEQ, {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
@@ -62,7 +64,7 @@ export async function openGeneration({
     policy: { ...DEFAULT_POLICY, moderation },
   });
   const first = await log.publish(logSubject(ref), requested, {
-    expectedLast: 0,
+    expectedLast: STREAM_START,
     writer: createWriterName(),
   });
   if (first.kind !== "stored") throw new Error(`The first event was not stored: ${first.kind}.`);

@@ -229,7 +229,7 @@ function judgeShown(
   if (disorder >= 0) blame("reordered", `seq ${seen[disorder]!.seq} where ${disorder + 1} should be`);
   const kept = seen.findIndex(({ seq, payload }) => payloads[seq] !== payload);
   const lost = kept < 0 ? [] : seen.slice(kept);
-  const old = new Map(told.map(({ event, payload }) => [event.seq, payload]));
+  const old = new Map<number, string>(told.map(({ event, payload }) => [event.seq, payload]));
   const mixed = lost.find(({ seq, payload }) => (old.get(seq) ?? payload) !== payload);
   if (mixed) blame("unknown", `seq ${mixed.seq} is no lost event, behind lost ones from ${lost[0]!.seq} on`);
   if (end.type === "refused") {

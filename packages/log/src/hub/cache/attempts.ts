@@ -1,10 +1,10 @@
-import type { Cursor, KnownEvent, UnknownEvent } from "@reprise/protocol";
+import type { Cursor, KnownEvent, UnknownEvent, Seq } from "@reprise/protocol";
 
 /** An attempt, and whether the store had lost events before it. */
 interface Attempt {
   readonly attempt: number;
   readonly nonce: string | undefined;
-  readonly fromSeq: number;
+  readonly fromSeq: Seq;
   readonly afterLoss: boolean;
 }
 
@@ -20,12 +20,12 @@ export class Attempts {
   }
 
   /** The cursor of the newest event. */
-  newest(seq: number): Cursor {
+  newest(seq: Seq): Cursor {
     return toCursor(this.#attempts.at(-1), seq);
   }
 
   /** The cursor of an event, given that there is one. */
-  at(seq: number): Cursor {
+  at(seq: Seq): Cursor {
     return toCursor(
       this.#attempts.findLast(({ fromSeq }) => fromSeq <= seq),
       seq,
@@ -60,6 +60,6 @@ export class Attempts {
   }
 }
 
-function toCursor(attempt: Attempt | undefined, seq: number): Cursor {
+function toCursor(attempt: Attempt | undefined, seq: Seq): Cursor {
   return { attempt: attempt?.attempt ?? 0, nonce: attempt?.nonce, seq };
 }

@@ -1,4 +1,4 @@
-import { decodeEvent, encodeEvent, type EventDraft, Transcript } from "@reprise/protocol";
+import { decodeEvent, encodeEvent, type EventDraft, Transcript, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { plainFraming } from "../../testing/plain-framing.ts";
 import { eventually } from "../../testing/eventually.ts";
@@ -18,8 +18,8 @@ import { GenerationCache } from "./generation-cache.ts";
 const REF = newRef();
 const redacted: EventDraft = {
   type: "moderation.redacted",
-  from_seq: 2,
-  to_seq: 2,
+  from_seq: asSeq(2),
+  to_seq: asSeq(2),
   replacement: "[withdrawn]",
   rule: "terms",
   category: "terms",
@@ -31,17 +31,17 @@ const LOG = [
   redacted,
   delta("more"),
   completed(),
-].map((draft, seq) => encodeEvent(seq, draft));
+].map((draft, seq) => encodeEvent(asSeq(seq), draft));
 
 test("the transcript of a cache is that of its log at every length, and each event is decoded once", () => {
   const payloadOf = vi.fn<typeof plainFraming.payloadOf>((frame) => plainFraming.payloadOf(frame));
   const cache = new GenerationCache(
     REF,
     { ...plainFraming, payloadOf },
-    { events: LOG.slice(0, 2), streamSeq: 1 },
+    { events: LOG.slice(0, 2), streamSeq: asStreamSeq(1) },
   );
   for (let seq = 2; seq < LOG.length; seq++) {
-    cache.acceptLive(LOG[seq]!, () => seq);
+    cache.acceptLive(LOG[seq]!, () => asStreamSeq(seq));
     payloadOf.mockClear();
     const folded = new Transcript();
     for (const payload of LOG.slice(0, seq + 1)) folded.apply(decodeEvent(payload));
@@ -57,7 +57,10 @@ test("the transcript of a cache is that of its log at every length, and each eve
 });
 
 test("what was folded counts as the cache's memory, and goes before its events do", () => {
-  const cache = new GenerationCache(REF, plainFraming, { events: LOG.slice(0, 30), streamSeq: 1 });
+  const cache = new GenerationCache(REF, plainFraming, {
+    events: LOG.slice(0, 30),
+    streamSeq: asStreamSeq(1),
+  });
   const frames = cache.frames.bytes;
   expect(cache.bytes).toBe(frames);
   const said = cache.transcript!.text;
@@ -70,8 +73,8 @@ test("what was folded counts as the cache's memory, and goes before its events d
 test("a cache that has let go of events before folding them has no transcript", () => {
   const long = [requested(REF), started(), ...Array.from({ length: 40 }, () => delta("x".repeat(5_000)))];
   const cache = new GenerationCache(REF, plainFraming, {
-    events: long.map((draft, seq) => encodeEvent(seq, draft)),
-    streamSeq: 1,
+    events: long.map((draft, seq) => encodeEvent(asSeq(seq), draft)),
+    streamSeq: asStreamSeq(1),
   });
   cache.trim(70_000);
   expect(cache.frames.firstSeq).toBeGreaterThan(1);

@@ -1,4 +1,4 @@
-import { decodeEvent, Transcript } from "@reprise/protocol";
+import { decodeEvent, Transcript, type Seq } from "@reprise/protocol";
 
 /** Measured: a transcript holds a text twice, as its event brought it and joined, beside some 20 to 40 bytes per event. */
 const TEXTS_HELD = 2;
@@ -21,8 +21,8 @@ export class CachedTranscript {
    * @param payloadAt an event of the log as it is to be shown; undefined where it is not in memory any more
    * @returns undefined when an event that is lacking is not in memory
    */
-  foldTo(seq: number, payloadAt: (seq: number) => Uint8Array | undefined): Transcript | undefined {
-    for (let next = this.#transcript.cursor.seq + 1; next <= seq; next++) {
+  foldTo(seq: Seq, payloadAt: (seq: Seq) => Uint8Array | undefined): Transcript | undefined {
+    for (let next = (this.#transcript.cursor.seq + 1) as Seq; next <= seq; next++) {
       const payload = payloadAt(next);
       if (!payload) return undefined;
       this.#transcript.apply(decodeEvent(payload));

@@ -1,3 +1,5 @@
+import type { Seq } from "@reprise/protocol";
+
 /**
  * How the hub keeps an event in memory: encoded once, as the bytes that most readers are sent, so that delivering it is one
  * write of a view. The owner of the wire format (delivery) implements this.
@@ -15,7 +17,7 @@ interface Slab {
   readonly buffer: Buffer;
   /** Where frames end, one entry per frame. */
   readonly ends: number[];
-  readonly firstSeq: number;
+  readonly firstSeq: Seq;
 }
 
 const FIRST_SLAB_BYTES = 2 * 1_024;
@@ -30,12 +32,12 @@ export class FrameBuffer {
   readonly #framing: Framing;
   #slabs: Slab[] = [];
   #bytes = 0;
-  #firstSeq: number;
-  #nextSeq: number;
-  #lastView: { from: number; maxBytes: number; lastSeq: number; next: number; bytes: Buffer } | undefined;
+  #firstSeq: Seq;
+  #nextSeq: Seq;
+  #lastView: { from: number; maxBytes: number; lastSeq: Seq; next: Seq; bytes: Buffer } | undefined;
 
   /** @param firstSeq the `seq` of the first event that will be appended */
-  constructor(framing: Framing, firstSeq: number) {
+  constructor(framing: Framing, firstSeq: Seq) {
     this.#framing = framing;
     this.#firstSeq = firstSeq;
     this.#nextSeq = firstSeq;
@@ -47,12 +49,12 @@ export class FrameBuffer {
   }
 
   /** The oldest event that is kept. */
-  get firstSeq(): number {
+  get firstSeq(): Seq {
     return this.#firstSeq;
   }
 
   /** The event that `append` will take next. */
-  get nextSeq(): number {
+  get nextSeq(): Seq {
     return this.#nextSeq;
   }
 
@@ -69,10 +71,10 @@ export class FrameBuffer {
    * Undefined when `seq` is beyond `lastSeq`, or not kept (any more, or yet). Readers at the same place share one view.
    */
   view(
-    seq: number,
+    seq: Seq,
     maxBytes: number,
-    lastSeq = this.#nextSeq - 1,
-  ): { bytes: Buffer; next: number } | undefined {
+    lastSeq = (this.#nextSeq - 1) as Seq,
+  ): { bytes: Buffer; next: Seq } | undefined {
     if (seq < this.#firstSeq || seq > lastSeq || seq >= this.#nextSeq) return undefined;
     const last = this.#lastView;
     if (last?.from === seq && last.maxBytes === maxBytes && last.lastSeq === lastSeq) return last;
@@ -84,12 +86,12 @@ export class FrameBuffer {
     if (slab.ends[lastIndex]! - start <= maxBytes) endIndex = lastIndex;
     else while (slab.ends[endIndex + 1]! - start <= maxBytes) endIndex++;
     const bytes = slab.buffer.subarray(start, slab.ends[endIndex]);
-    this.#lastView = { from: seq, maxBytes, lastSeq, next: slab.firstSeq + endIndex + 1, bytes };
+    this.#lastView = { from: seq, maxBytes, lastSeq, next: (slab.firstSeq + endIndex + 1) as Seq, bytes };
     return this.#lastView;
   }
 
   /** The stored payload of one event that is kept. */
-  payloadAt(seq: number): Buffer | undefined {
+  payloadAt(seq: Seq): Buffer | undefined {
     const view = this.view(seq, 0);
     return view && this.#framing.payloadOf(view.bytes);
   }
@@ -99,16 +101,16 @@ export class FrameBuffer {
    * @param rewrite the event's cursor, and its new payload given its old one
    */
   replace(
-    fromSeq: number,
-    toSeq: number,
-    rewrite: (seq: number, payload: Buffer) => { cursor: string; payload: Uint8Array },
+    fromSeq: Seq,
+    toSeq: Seq,
+    rewrite: (seq: Seq, payload: Buffer) => { cursor: string; payload: Uint8Array },
   ): void {
-    const [first, last] = [Math.max(fromSeq, this.#firstSeq), Math.min(toSeq, this.#nextSeq - 1)];
+    const [first, last] = [Math.max(fromSeq, this.#firstSeq), Math.min(toSeq, (this.#nextSeq - 1) as Seq)];
     if (first > last) return;
     const [firstSlab, lastSlab] = [this.#slabIndex(first), this.#slabIndex(last)];
     for (let i = firstSlab; i <= lastSlab; i++) {
       const old = this.#slabs[i]!;
-      const isReplaced = (seq: number) => seq >= first && seq <= last;
+      const isReplaced = (seq: Seq) => seq >= first && seq <= last;
       const slab = this.#copySlab(old, (seq, payload) =>
         isReplaced(seq) ? rewrite(seq, payload) : undefined,
       );
@@ -141,11 +143,11 @@ export class FrameBuffer {
   /** @param rewrite undefined for a frame that stays as it is */
   #copySlab(
     { buffer, ends, firstSeq }: Slab,
-    rewrite: (seq: number, payload: Buffer) => { cursor: string; payload: Uint8Array } | undefined,
+    rewrite: (seq: Seq, payload: Buffer) => { cursor: string; payload: Uint8Array } | undefined,
   ): Slab {
     const frames = ends.map((end, i) => {
       const frame = buffer.subarray(i === 0 ? 0 : ends[i - 1], end);
-      return { frame, changed: rewrite(firstSeq + i, this.#framing.payloadOf(frame)) };
+      return { frame, changed: rewrite((firstSeq + i) as Seq, this.#framing.payloadOf(frame)) };
     });
     const bytes = frames.reduce((sum, { frame, changed }) => {
       return sum + (changed ? this.#framing.maxBytes(changed.payload.length) : frame.length);
@@ -160,7 +162,7 @@ export class FrameBuffer {
     return { buffer: target, ends: newEnds, firstSeq };
   }
 
-  #slabIndex(seq: number): number {
+  #slabIndex(seq: Seq): number {
     let low = 0;
     let high = this.#slabs.length - 1;
     while (low < high) {

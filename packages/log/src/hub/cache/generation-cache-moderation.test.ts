@@ -6,6 +6,8 @@ import {
   textOf,
   Transcript,
   type Verdict,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -20,14 +22,17 @@ const SECRET = "SECRET";
 /** Some five events of text. */
 const LEAD = 15;
 
-const encode = (drafts: readonly EventDraft[]) => drafts.map((draft, seq) => encodeEvent(seq, draft));
+const encode = (drafts: readonly EventDraft[]) => drafts.map((draft, seq) => encodeEvent(asSeq(seq), draft));
 
 function tailOf(log: readonly Uint8Array[], known = log.length): GenerationCache {
-  return new GenerationCache(REF, plainFraming, { events: log.slice(0, known), streamSeq: known });
+  return new GenerationCache(REF, plainFraming, {
+    events: log.slice(0, known),
+    streamSeq: asStreamSeq(known),
+  });
 }
 
 const stored = (log: readonly Uint8Array[]) =>
-  log.map((payload, i) => ({ payload, streamSeq: i + 1, writer: "w" }));
+  log.map((payload, i) => ({ payload, streamSeq: asStreamSeq(i + 1), writer: "w" }));
 
 /** A log in which each secret is redacted some time later, and the verdicts while it grows. */
 function moderated(mode: "gate" | "retract", steps: readonly ("clean" | "secret" | "judge")[]) {
@@ -68,7 +73,7 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
         let cleared = 0;
         for (const { kind, at } of feed) {
           const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => 0);
+          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
           else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
           else cache.acceptVerdict(said);
           if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
@@ -92,7 +97,7 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
         let judged = 0;
         for (const { kind, at } of feed) {
           const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => 0);
+          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
           else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
           else cache.acceptVerdict(said);
           if (kind === "verdict") judged = Math.max(judged, said.judged);
@@ -132,23 +137,23 @@ describe("a cache", () => {
     const cache = tailOf(log);
     expect(shownText(cache)).toBe("a [redacted] b");
     expect(Buffer.concat(cache.show(log)).toString()).not.toContain(SECRET);
-    expect(cache.view(3, 0)!.bytes.toString()).toMatch(/^1-3\n/);
-    expect(cache.payloadAt(3)!.toString()).toContain('"redacted":true');
+    expect(cache.view(asSeq(3), 0)!.bytes.toString()).toMatch(/^1-3\n/);
+    expect(cache.payloadAt(asSeq(3))!.toString()).toContain('"redacted":true');
   });
 
   test("leaves what a socket holds as it was", () => {
     const log = encode([...base, redacted(3)]);
     const cache = tailOf(log, 5);
-    const held = cache.view(1, 10_000)!.bytes;
+    const held = cache.view(asSeq(1), 10_000)!.bytes;
     const before = held.toString();
-    cache.acceptLive(log[5]!, () => 0);
+    cache.acceptLive(log[5]!, () => asStreamSeq(0));
     expect([held.toString(), shownText(cache)]).toEqual([before, "a [redacted] b"]);
   });
 
   test("withdraws what comes after a halt as it comes, and reads as the transcript of the log does", () => {
     const log = encode([...base, halted(3), delta("more"), completed()]);
     const cache = tailOf(log, 6);
-    for (const payload of log.slice(6)) cache.acceptLive(payload, () => 0);
+    for (const payload of log.slice(6)) cache.acceptLive(payload, () => asStreamSeq(0));
     cache.acceptVerdict(verdict(7));
     const transcript = new Transcript();
     for (const payload of log) transcript.apply(JSON.parse(Buffer.from(payload).toString()) as KnownEvent);
@@ -162,8 +167,8 @@ describe("a cache", () => {
     expect(log.map((payload) => cache.isKnown(payload))).toEqual(log.map(() => true));
     cache.acceptStored(stored(log));
     expect(cache.isDoubted).toBe(false);
-    expect(cache.isKnown(encodeEvent(4, delta("another")))).toBe(false);
-    expect(cache.isKnown(encodeEvent(3, completed()))).toBe(false);
+    expect(cache.isKnown(encodeEvent(asSeq(4), delta("another")))).toBe(false);
+    expect(cache.isKnown(encodeEvent(asSeq(3), completed()))).toBe(false);
   });
 
   test("withdraws text of a generation that was not moderated, too", () => {
@@ -178,8 +183,8 @@ describe("a cache", () => {
     const cache = tailOf(log, log.length - 1);
     cache.trim(0);
     const { firstSeq } = cache.frames;
-    cache.acceptLive(log.at(-1)!, () => 0);
-    expect([cache.frames.firstSeq, cache.view(3, 0)]).toEqual([firstSeq, undefined]);
+    cache.acceptLive(log.at(-1)!, () => asStreamSeq(0));
+    expect([cache.frames.firstSeq, cache.view(asSeq(3), 0)]).toEqual([firstSeq, undefined]);
   });
 
   test("is opened for readers by fail_open, as far as it is, when it has come to know of it", () => {
@@ -192,7 +197,7 @@ describe("a cache", () => {
     ]);
     const cache = tailOf(log, 3);
     expect(shownText(cache)).toBe("");
-    for (const payload of log.slice(3)) cache.acceptLive(payload, () => 0);
+    for (const payload of log.slice(3)) cache.acceptLive(payload, () => asStreamSeq(0));
     expect(shownText(cache)).toBe("ab");
   });
 });

@@ -1,4 +1,11 @@
-import { encodeEvent, type EventDraft, type GenerationRef } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  asSeq,
+  asStreamSeq,
+  type StreamSeq,
+} from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plainFraming } from "../../testing/plain-framing.ts";
@@ -9,7 +16,7 @@ import { GenerationCache } from "./generation-cache.ts";
 const REF = newRef();
 
 function encode(drafts: readonly EventDraft[], firstSeq = 0): Uint8Array[] {
-  return drafts.map((draft, i) => encodeEvent(firstSeq + i, draft));
+  return drafts.map((draft, i) => encodeEvent(asSeq(firstSeq + i), draft));
 }
 
 function logOf(deltas: number, ref: GenerationRef = REF): Uint8Array[] {
@@ -20,12 +27,12 @@ function logOf(deltas: number, ref: GenerationRef = REF): Uint8Array[] {
 function tailOf(log: readonly Uint8Array[], known: number): GenerationCache {
   return new GenerationCache(REF, plainFraming, {
     events: log.slice(0, known),
-    streamSeq: streamSeqOf(known - 1),
+    streamSeq: asStreamSeq(streamSeqOf(known - 1)),
   });
 }
 
-function streamSeqOf(seq: number): number {
-  return seq * 10 + 1;
+function streamSeqOf(seq: number): StreamSeq {
+  return asStreamSeq(seq * 10 + 1);
 }
 
 function storedAfter(log: readonly Uint8Array[], streamSeq: number) {
@@ -47,16 +54,16 @@ function framesOf(cache: GenerationCache): string {
 describe("compareSeq", () => {
   test("takes the successor, ignores what is known, and sees a gap in everything else", () => {
     expect([
-      compareSeq(4, 5),
-      compareSeq(4, 4),
-      compareSeq(4, 0),
-      compareSeq(4, 6),
-      compareSeq(-1, 0),
+      compareSeq(asSeq(4), asSeq(5)),
+      compareSeq(asSeq(4), asSeq(4)),
+      compareSeq(asSeq(4), asSeq(0)),
+      compareSeq(asSeq(4), asSeq(6)),
+      compareSeq(asSeq(-1), asSeq(0)),
     ]).toEqual(["next", "known", "known", "gap", "next"]);
   });
 
   test("ignores what is not an event of ours", () => {
-    expect(compareSeq(4, -1)).toBe("known");
+    expect(compareSeq(asSeq(4), asSeq(-1))).toBe("known");
   });
 });
 
@@ -70,7 +77,7 @@ describe("a cache", () => {
         const cache = tailOf(log, known);
         for (const seq of feed) {
           const before = framesOf(cache);
-          cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+          cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
           expect(framesOf(cache).startsWith(before)).toBe(true);
           expect(whole.startsWith(framesOf(cache))).toBe(true);
         }
@@ -91,7 +98,7 @@ describe("a cache", () => {
         (known, feed) => {
           const cache = tailOf(log, known);
           for (const seq of feed.toSorted((a, b) => a - b))
-            cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+            cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
           expect(cache.lastKnownStreamSeq).toBeLessThanOrEqual(streamSeqOf(cache.lastSeq));
           expect(cache.lastKnownStreamSeq).toBeGreaterThan(streamSeqOf(cache.lastSeq - 65));
         },
@@ -102,12 +109,12 @@ describe("a cache", () => {
   test("keeps live events that come early, and uses them as soon as the log has filled the gap", () => {
     const log = logOf(10);
     const cache = tailOf(log, 4);
-    expect([cache.acceptLive(log[6]!, () => 61), cache.acceptLive(log[5]!, () => 51)]).toEqual([
-      "gap",
-      "gap",
-    ]);
+    expect([
+      cache.acceptLive(log[6]!, () => asStreamSeq(61)),
+      cache.acceptLive(log[5]!, () => asStreamSeq(51)),
+    ]).toEqual(["gap", "gap"]);
     expect(cache.hasGap).toBe(true);
-    cache.acceptStored([{ payload: log[4]!, streamSeq: 41, writer: "w" }]);
+    cache.acceptStored([{ payload: log[4]!, streamSeq: asStreamSeq(41), writer: "w" }]);
     expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
   });
 
@@ -132,8 +139,9 @@ describe("a cache", () => {
   test("bounds the live events that it keeps, however far the feed is ahead", () => {
     const log = logOf(2_000);
     const cache = tailOf(log, 2);
-    for (let seq = 3; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
-    cache.acceptLive(log[2]!, () => streamSeqOf(2));
+    for (let seq = 3; seq < log.length; seq++)
+      cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+    cache.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
     expect(cache.lastSeq).toBeLessThanOrEqual(2 + 128);
     cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
     expect(cache.lastSeq).toBe(log.length - 1);
@@ -143,19 +151,19 @@ describe("a cache", () => {
     const texts = ["a", "b", "x".repeat(200_000), "y".repeat(200_000), "c"];
     const log = encode([requested(REF), started(), ...texts.map(delta)]);
     const cache = tailOf(log, 2);
-    for (const seq of [3, 4, 4, 5, 6]) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
-    cache.acceptLive(log[2]!, () => streamSeqOf(2));
+    for (const seq of [3, 4, 4, 5, 6]) cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+    cache.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
     expect([cache.lastSeq, cache.hasGap]).toEqual([4, true]);
-    cache.acceptLive(log[5]!, () => streamSeqOf(5));
+    cache.acceptLive(log[5]!, () => asStreamSeq(streamSeqOf(5)));
     expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
   });
 
   test("has a gap for as long as it lacks what the live feed has shown, kept or not", () => {
     const log = encode([requested(REF), started(), delta("a"), delta("x".repeat(300_000))]);
     const cache = tailOf(log, 2);
-    cache.acceptLive(log[3]!, () => streamSeqOf(3));
+    cache.acceptLive(log[3]!, () => asStreamSeq(streamSeqOf(3)));
     expect(cache.hasGap).toBe(true);
-    cache.acceptLive(log[2]!, () => streamSeqOf(2));
+    cache.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
     expect([cache.lastSeq, cache.hasGap]).toEqual([2, true]);
     cache.acceptStored(storedAfter(log, streamSeqOf(2)));
     expect([cache.lastSeq, cache.hasGap]).toEqual([3, false]);
@@ -164,7 +172,8 @@ describe("a cache", () => {
   test("knows its last event's stream sequence once it was read from the log, when the live feed loses, repeats and reorders events", () => {
     const log = logOf(20);
     const cache = tailOf(log, 2);
-    for (let seq = 2; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    for (let seq = 2; seq < log.length; seq++)
+      cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
     cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
     expect(cache.lastKnownStreamSeq).toBe(streamSeqOf(log.length - 1));
   });
@@ -172,12 +181,13 @@ describe("a cache", () => {
   test("a place to read the log from lies before the event that is wanted, and not far before it", () => {
     const log = logOf(1_000);
     const cache = tailOf(log, 2);
-    for (let seq = 2; seq < log.length; seq++) cache.acceptLive(log[seq]!, () => streamSeqOf(seq));
+    for (let seq = 2; seq < log.length; seq++)
+      cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
     for (let seq = 200; seq < log.length; seq++) {
-      expect(cache.streamSeqBefore(seq)).toBeLessThan(streamSeqOf(seq));
-      expect(cache.streamSeqBefore(seq)).toBeGreaterThanOrEqual(streamSeqOf(seq - 128));
+      expect(cache.streamSeqBefore(asSeq(seq))).toBeLessThan(streamSeqOf(seq));
+      expect(cache.streamSeqBefore(asSeq(seq))).toBeGreaterThanOrEqual(streamSeqOf(seq - 128));
     }
-    expect(cache.streamSeqBefore(1)).toBeLessThan(streamSeqOf(1));
+    expect(cache.streamSeqBefore(asSeq(1))).toBeLessThan(streamSeqOf(1));
   });
 
   test("keeps the request to itself: frames begin with seq 1", () => {
@@ -191,7 +201,7 @@ describe("a cache", () => {
     const second = { ...started(2), nonce: "0a1b2c" } as EventDraft;
     const log = encode([requested(REF), started(1), delta("a"), second, delta("b"), completed()]);
     const cache = tailOf(log, log.length);
-    expect([cache.cursorAt(2), cache.cursorAt(3), cache.cursorAt(4)]).toEqual([
+    expect([cache.cursorAt(asSeq(2)), cache.cursorAt(asSeq(3)), cache.cursorAt(asSeq(4))]).toEqual([
       "1-2",
       "2.0a1b2c-3",
       "2.0a1b2c-4",
@@ -209,19 +219,19 @@ describe("a cache", () => {
     const log = logOf(20);
     const cache = new GenerationCache(REF, plainFraming, {
       events: log.slice(7),
-      streamSeq: streamSeqOf(21),
+      streamSeq: asStreamSeq(streamSeqOf(21)),
     });
     expect([cache.frames.firstSeq, cache.lastSeq, cache.beginsWhole]).toEqual([7, 21, false]);
-    expect(cache.payloadAt(7)!.equals(log[7]!)).toBe(true);
+    expect(cache.payloadAt(asSeq(7))!.equals(log[7]!)).toBe(true);
   });
 
   test("an event that can't be decoded is refused and leaves the cache as it was", () => {
     const log = logOf(3);
     const cache = tailOf(log, 3);
     const damaged = Buffer.from('{"seq":3,"type":"generation.started",');
-    expect(cache.acceptLive(damaged, () => 31)).toBe("malformed");
-    expect(cache.acceptLive(Buffer.from("no event at all"), () => 31)).toBe("malformed");
-    expect([cache.lastSeq, cache.view(3, 0)]).toEqual([2, undefined]);
+    expect(cache.acceptLive(damaged, () => asStreamSeq(31))).toBe("malformed");
+    expect(cache.acceptLive(Buffer.from("no event at all"), () => asStreamSeq(31))).toBe("malformed");
+    expect([cache.lastSeq, cache.view(asSeq(3), 0)]).toEqual([2, undefined]);
     cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
     expect(framesOf(cache)).toBe(framesOf(tailOf(log, log.length)));
   });
@@ -240,7 +250,7 @@ describe("a cache", () => {
 
 describe("the policy of a cache", () => {
   const policyOf = (events: readonly Uint8Array[]) =>
-    new GenerationCache(REF, plainFraming, { events: [...events], streamSeq: 1 }).policy;
+    new GenerationCache(REF, plainFraming, { events: [...events], streamSeq: asStreamSeq(1) }).policy;
 
   test("is what the generation was created with, and the defaults of what it leaves open", () => {
     const said = {
@@ -259,6 +269,8 @@ test.each(['{"seq":0,"type":"generation.requested"', '{"seq":0,"type":"generatio
   "a log that begins with %j has no cache: its policy is not known",
   (begin) => {
     const events = [Buffer.from(begin)];
-    expect(() => new GenerationCache(REF, plainFraming, { events, streamSeq: 1 })).toThrow("no event");
+    expect(() => new GenerationCache(REF, plainFraming, { events, streamSeq: asStreamSeq(1) })).toThrow(
+      "no event",
+    );
   },
 );

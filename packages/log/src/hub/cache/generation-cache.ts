@@ -14,6 +14,10 @@ import {
   type Transcript,
   type Verdict,
   Withdrawals,
+  type StreamSeq,
+  type Seq,
+  REQUEST_SEQ,
+  BEYOND_LOG,
 } from "@reprise/protocol";
 import { ReorderBuffer } from "./reorder-buffer.ts";
 import { FrameBuffer, type Framing } from "./frame-buffer.ts";
@@ -54,14 +58,14 @@ export class GenerationCache {
   #withdrawals: Withdrawals | undefined;
   /** Before that, what is withdrawn is taken out of the frames once for all of the snapshot. */
   #isLoaded = false;
-  #lastSeq: number;
+  #lastSeq: Seq;
   readonly #attempts = new Attempts();
   readonly #marks = new SeqIndex();
   readonly #early = new ReorderBuffer();
   readonly #transcript = new CachedTranscript();
   #doubted = false;
   readonly #listeners = new Set<() => void>();
-  readonly #withdrawalListeners = new Set<(seq: number) => void>();
+  readonly #withdrawalListeners = new Set<(seq: Seq) => void>();
 
   /**
    * @param snapshot at least one event
@@ -76,25 +80,25 @@ export class GenerationCache {
     this.requested = this.beginsWhole ? readRequestMetadata(snapshot.events[0]!) : undefined;
     if (this.beginsWhole && !this.requested) throw HUB_FAILURE.malformed;
     this.policy = this.requested?.policy;
-    this.#lastSeq = firstSeq - 1;
+    this.#lastSeq = (firstSeq - 1) as Seq;
     const moderation = holdingModeration(this.policy);
     this.#visibility = moderation && new Visibility(moderation);
-    this.#frames = new FrameBuffer(framing, Math.max(1, firstSeq));
+    this.#frames = new FrameBuffer(framing, Math.max(1 as Seq, firstSeq));
     for (const payload of snapshot.events) {
-      if (!isEventAt(this.#lastSeq + 1, payload)) throw HUB_FAILURE.malformed;
+      if (!isEventAt((this.#lastSeq + 1) as Seq, payload)) throw HUB_FAILURE.malformed;
       this.#append(payload);
     }
     this.#isLoaded = true;
-    if (this.#withdrawals) this.#rewrite({ fromSeq: 0, toSeq: this.#lastSeq });
+    if (this.#withdrawals) this.#rewrite({ fromSeq: REQUEST_SEQ, toSeq: this.#lastSeq });
     this.#mark(snapshot.streamSeq);
   }
 
-  get lastSeq(): number {
+  get lastSeq(): Seq {
     return this.#lastSeq;
   }
 
   /** The last event that readers may be sent. */
-  get shownSeq(): number {
+  get shownSeq(): Seq {
     return this.#visibility === undefined ? this.#lastSeq : this.#visibility.shownSeq(this.#lastSeq);
   }
 
@@ -133,12 +137,12 @@ export class GenerationCache {
   }
 
   /** `FrameBuffer.view` of what readers may be sent. */
-  view(seq: number, maxBytes: number): { bytes: Buffer; next: number } | undefined {
+  view(seq: Seq, maxBytes: number): { bytes: Buffer; next: Seq } | undefined {
     return this.#frames.view(seq, maxBytes, this.shownSeq);
   }
 
   /** One event that is kept and may be shown, as it is to be shown. */
-  payloadAt(seq: number): Buffer | undefined {
+  payloadAt(seq: Seq): Buffer | undefined {
     return seq > this.shownSeq ? undefined : this.#frames.payloadAt(seq);
   }
 
@@ -160,7 +164,7 @@ export class GenerationCache {
   }
 
   /** The stream sequence to read on from: everything up to it is in the cache. */
-  get lastKnownStreamSeq(): number {
+  get lastKnownStreamSeq(): StreamSeq {
     return this.#marks.lastStreamSeq;
   }
 
@@ -179,12 +183,12 @@ export class GenerationCache {
     return this.#attempts.hasIssued(cursor);
   }
 
-  cursorAt(seq: number): string {
+  cursorAt(seq: Seq): string {
     return encodeCursor(this.#attempts.at(seq));
   }
 
   /** The nearest place before an event from which the log can be read towards it. */
-  streamSeqBefore(seq: number): number {
+  streamSeqBefore(seq: Seq): StreamSeq {
     return this.#marks.streamSeqBefore(seq);
   }
 
@@ -192,7 +196,7 @@ export class GenerationCache {
    * Takes one message of the live feed. `sequence` reads its stream sequence, which costs parsing headers. While the last event is
    * doubted its successor is kept like one that has come too early.
    */
-  acceptLive(payload: Uint8Array, sequence: () => number): LiveEventKind {
+  acceptLive(payload: Uint8Array, sequence: () => StreamSeq): LiveEventKind {
     const seq = peekSeq(payload);
     if (seq < 0) return "malformed";
     const place = compareSeq(this.#lastSeq, seq);
@@ -209,7 +213,7 @@ export class GenerationCache {
   }
 
   /** The log is known to go on up to an event: unless the cache has it, that is a gap. */
-  expect(seq: number): void {
+  expect(seq: Seq): void {
     this.#early.expect(seq);
   }
 
@@ -260,28 +264,28 @@ export class GenerationCache {
   }
 
   /** The newest event that the log is known to have beyond the cache, or was told to have. */
-  get expectedSeq(): number {
+  get expectedSeq(): Seq {
     return this.#early.newestSeq;
   }
 
   /** The log's leader does not have that event: it was never stored, or is lost. */
-  forgetExpected(seq: number): void {
+  forgetExpected(seq: Seq): void {
     this.#early.forgetExpected(seq);
   }
 
   /** Drops every event and fails: no reader is sent anything more of it. */
   erase(failure: RepriseError): void {
     this.failure = failure;
-    this.#frames = new FrameBuffer(this.#framing, this.#lastSeq + 1);
+    this.#frames = new FrameBuffer(this.#framing, (this.#lastSeq + 1) as Seq);
     this.#transcript.forget();
-    this.#early.forgetUpTo(Number.POSITIVE_INFINITY);
+    this.#early.forgetUpTo(BEYOND_LOG);
   }
 
   /**
    * Calls back, at once, with the `seq` of an event that withdraws text: before it, views hold that text, and behind it no more.
    * Returns how to stop that.
    */
-  onWithdrawn(listener: (seq: number) => void): () => void {
+  onWithdrawn(listener: (seq: Seq) => void): () => void {
     this.#withdrawalListeners.add(listener);
     return () => this.#withdrawalListeners.delete(listener);
   }
@@ -305,7 +309,7 @@ export class GenerationCache {
 
   /** @throws RepriseError `protocol_violation`, and then the cache is as it was */
   #append(payload: Uint8Array): void {
-    const seq = this.#lastSeq + 1;
+    const seq = (this.#lastSeq + 1) as Seq;
     const type = peekType(payload);
     if (type !== "output.delta") this.#note(seq, type, payload);
     if (seq > 0) this.#frames.append(encodeCursor(this.#attempts.newest(seq)), this.#project(payload));
@@ -314,7 +318,7 @@ export class GenerationCache {
   }
 
   /** Takes what an event changes about the log itself. */
-  #note(seq: number, type: string, payload: Uint8Array): void {
+  #note(seq: Seq, type: string, payload: Uint8Array): void {
     const decode = () => decodeEvent(payload);
     if (type === "generation.started") this.#attempts.add(decode());
     else if (type === "moderation.redacted" || type === "moderation.halted") this.#withdraw(decode());
@@ -342,12 +346,16 @@ export class GenerationCache {
 
   #appendEarly(): void {
     this.#early.forgetUpTo(this.#lastSeq);
-    for (let next = this.#early.take(this.#lastSeq + 1); next; next = this.#early.take(this.#lastSeq + 1))
+    for (
+      let next = this.#early.take((this.#lastSeq + 1) as Seq);
+      next;
+      next = this.#early.take((this.#lastSeq + 1) as Seq)
+    )
       this.#append(next);
   }
 
   /** Remembers that the last event has this stream sequence. */
-  #mark(streamSeq: number): void {
+  #mark(streamSeq: StreamSeq): void {
     this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
 }

@@ -1,7 +1,9 @@
+import { type StreamSeq, type Seq, STREAM_START } from "@reprise/protocol";
+
 /** A place in the log whose stream sequence is known, so that reading can begin there. */
 interface Mark {
-  readonly seq: number;
-  readonly streamSeq: number;
+  readonly seq: Seq;
+  readonly streamSeq: StreamSeq;
 }
 
 /** So many events lie between two marks, but for the newest. */
@@ -11,14 +13,14 @@ export const INDEX_EVERY = 64;
 export class SeqIndex {
   #marks: Mark[] = [];
 
-  /** The stream sequence of the newest mark; 0 for none. */
-  get lastStreamSeq(): number {
-    return this.#marks.at(-1)?.streamSeq ?? 0;
+  /** The stream sequence of the newest mark; `STREAM_START` for none. */
+  get lastStreamSeq(): StreamSeq {
+    return this.#marks.at(-1)?.streamSeq ?? STREAM_START;
   }
 
   /** The nearest place before an event from which the log can be read towards it. */
-  streamSeqBefore(seq: number): number {
-    return this.#marks.findLast((mark) => mark.seq < seq)?.streamSeq ?? 0;
+  streamSeqBefore(seq: Seq): StreamSeq {
+    return this.#marks.findLast((mark) => mark.seq < seq)?.streamSeq ?? STREAM_START;
   }
 
   add(mark: Mark): void {

@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import type { StreamRange } from "@reprise/archive";
 import type { StreamMessage } from "@reprise/log";
 
@@ -8,8 +9,8 @@ export interface Batch {
   /** When the broker made the stream. RFC 3339. */
   readonly created: string;
   /** Everything from `first` to `last` is in `messages` or `missing`. */
-  readonly first: number;
-  readonly last: number;
+  readonly first: StreamSeq;
+  readonly last: StreamSeq;
   readonly messages: readonly StreamMessage[];
   /** Places at which nothing is any more. */
   readonly missing: readonly StreamRange[];

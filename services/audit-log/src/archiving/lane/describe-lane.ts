@@ -1,3 +1,4 @@
+import { type StreamSeq, STREAM_START } from "@reprise/protocol";
 import type { Lane, SegmentKind, StreamRange } from "@reprise/archive";
 import type { Batch } from "./batch.ts";
 import { countSeqs, mergeRanges, toRanges, subtractRanges } from "../ranges.ts";
@@ -7,7 +8,7 @@ export interface LaneContext {
   /** What erasures have emptied. */
   readonly purged: readonly StreamRange[];
   /** Places whose messages are there and not archived. */
-  readonly leftOut: readonly number[];
+  readonly leftOut: readonly StreamSeq[];
   /** The stream in the commit before. */
   readonly before: Lane | undefined;
 }
@@ -33,7 +34,7 @@ export function describeLane(
     created,
     first,
     last,
-    last_seq_stored: stored?.streamSeq ?? (isSame ? before.last_seq_stored : 0),
+    last_seq_stored: stored?.streamSeq ?? (isSame ? before.last_seq_stored : STREAM_START),
     last_at: stored?.storedAtUs ?? (isSame ? before.last_at : 0),
     events: last - first + 1 - countSeqs(gaps) - countSeqs(skipped),
     gaps,

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { readStreamInfo } from "@reprise/log";
-import { encodeEvent, logSubject } from "@reprise/protocol";
+import { encodeEvent, logSubject, asSeq } from "@reprise/protocol";
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type LaneWorld, openLaneWorld, STREAM } from "../../testing/worlds/lane-world.ts";
@@ -28,7 +28,7 @@ async function pileUp(world: LaneWorld): Promise<void> {
   const { broker } = world;
   const ref = createRef();
   for (let seq = 0; seq < PILED_UP; seq++) {
-    const payload = encodeEvent(seq, seq === 0 ? requested(ref) : delta(TEXT));
+    const payload = encodeEvent(asSeq(seq), seq === 0 ? requested(ref) : delta(TEXT));
     if (seq % 1_000 === 0) await world.publish(logSubject(ref), payload);
     else broker.main.publish(logSubject(ref), payload);
   }

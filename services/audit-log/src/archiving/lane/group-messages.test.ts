@@ -1,5 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { createGenerationId, encodeEvent, logSubject, opsSubject, parseTenantId } from "@reprise/protocol";
+import {
+  createGenerationId,
+  encodeEvent,
+  logSubject,
+  opsSubject,
+  parseTenantId,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { groupMessages } from "./group-messages.ts";
 
@@ -12,8 +20,8 @@ const refs = Array.from({ length: 3 }, () => ({
 }));
 
 function message(streamSeq: number, ref: (typeof refs)[number], seq: number, storedAtUs = NOON + streamSeq) {
-  const payload = encodeEvent(seq, { type: "output.delta", text: "x" });
-  return { streamSeq, storedAtUs, subject: logSubject(ref), payload };
+  const payload = encodeEvent(asSeq(seq), { type: "output.delta", text: "x" });
+  return { streamSeq: asStreamSeq(streamSeq), storedAtUs, subject: logSubject(ref), payload };
 }
 
 function outline(messages: Parameters<typeof groupMessages>[1]) {
@@ -46,7 +54,9 @@ test("midnight, and a seq that does not go on by one, begin another group", () =
 test("records of a tenant alone are a group of their own", () => {
   const subject = opsSubject("access", acme);
   const payload = new TextEncoder().encode("{}");
-  const { groups } = groupMessages("ops", [{ streamSeq: 1, storedAtUs: NOON, subject, payload }]);
+  const { groups } = groupMessages("ops", [
+    { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject, payload },
+  ]);
   expect(groups.map(({ tenant, generation }) => [tenant, generation])).toEqual([["acme", "-"]]);
 });
 
@@ -54,7 +64,7 @@ test("accesses to a generation are apart from its other records", () => {
   const [ref] = refs as [(typeof refs)[0]];
   const payload = new TextEncoder().encode("{}");
   const at = (streamSeq: number, kind: "access" | "delivered") => ({
-    streamSeq,
+    streamSeq: asStreamSeq(streamSeq),
     storedAtUs: NOON,
     subject: opsSubject(kind, acme, ref.generation),
     payload,
@@ -69,7 +79,7 @@ test("accesses to a generation are apart from its other records", () => {
 test("what is no message of the platform is told, and is in no group", () => {
   const payload = new TextEncoder().encode("{}");
   const { groups, strays } = groupMessages("log", [
-    { streamSeq: 1, storedAtUs: NOON, subject: "gen.0.acme.other", payload },
+    { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject: "gen.0.acme.other", payload },
     { ...message(2, refs[0]!, 0), payload },
   ]);
   expect([groups, strays.map(({ streamSeq }) => streamSeq)]).toEqual([[], [1, 2]]);

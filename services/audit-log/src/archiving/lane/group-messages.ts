@@ -1,6 +1,6 @@
 import type { SegmentKind } from "@reprise/archive";
 import type { StreamMessage } from "@reprise/log";
-import { isFillerSubject, peekSeq } from "@reprise/protocol";
+import { isFillerSubject, peekSeq, type StreamSeq, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { type OwnedKind, parseOwner } from "./lane-kind.ts";
 
 /** What becomes one segment: consecutive messages of one generation. */
@@ -8,7 +8,7 @@ export interface Group extends OwnedKind {
   /** UTC, `2026-11-21`: of the first message. */
   readonly day: string;
   /** Of a log, the `seq` of its first event; 0 for the other kinds. */
-  readonly firstSeq: number;
+  readonly firstSeq: Seq;
   readonly messages: StreamMessage[];
 }
 
@@ -16,7 +16,7 @@ export interface Grouped {
   /** In the order in which they lie in a file: by tenant, day, generation, kind, and place. */
   readonly groups: readonly Group[];
   /** Messages of no generation: not the platform's, or, without an error, the filler of an erasure. */
-  readonly strays: readonly { readonly streamSeq: number; readonly error?: unknown }[];
+  readonly strays: readonly { readonly streamSeq: StreamSeq; readonly error?: unknown }[];
 }
 
 const DAY_US = 86_400_000_000;
@@ -29,7 +29,7 @@ export function groupMessages(kind: SegmentKind, messages: readonly StreamMessag
   const open = new Map<string, Group>();
   const owners = new Map<string, OwnedKind>();
   const groups: Group[] = [];
-  const strays: { streamSeq: number; error?: unknown }[] = [];
+  const strays: { streamSeq: StreamSeq; error?: unknown }[] = [];
   for (const message of messages) {
     const { subject } = message;
     let owner = owners.get(subject);
@@ -46,7 +46,7 @@ export function groupMessages(kind: SegmentKind, messages: readonly StreamMessag
       }
       owners.set(subject, owner);
     }
-    const seq = kind === "log" ? peekSeq(message.payload) : 0;
+    const seq = kind === "log" ? peekSeq(message.payload) : REQUEST_SEQ;
     if (seq < 0) {
       strays.push({ streamSeq: message.streamSeq, error: new TypeError("an event without a seq") });
       continue;

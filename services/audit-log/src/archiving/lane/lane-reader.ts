@@ -8,7 +8,7 @@ import {
   readStreamInfo,
   type StreamInfo,
 } from "@reprise/log";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type StreamSeq, plus } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
 import { SKEW_US } from "../clock-skew.ts";
 import type { LaneStart } from "./lane-start.ts";
@@ -47,7 +47,7 @@ export class LaneReader {
   readonly #stream: string;
   readonly #limits: BatchLimits;
   readonly #start: LaneStart;
-  #after: number;
+  #after: StreamSeq;
   /** When the message at `#after` was stored, if one was there. */
   #afterAtUs: number | undefined;
   /** Nothing behind `#after` was stored before. */
@@ -72,7 +72,7 @@ export class LaneReader {
    */
   async next(signal: AbortSignal): Promise<{ batch: Batch | undefined; error?: unknown }> {
     const { maxMessages, maxAgeMs, maxBytes } = this.#limits;
-    const first = this.#after + 1;
+    const first = plus(this.#after, 1);
     const messages: StreamMessage[] = [];
     const holes: Holes = { missing: [], maybeExpired: [] };
     let bytes = 0;
@@ -94,7 +94,7 @@ export class LaneReader {
         if (read.length > 0) await this.#assertContinued();
         const facts = this.#isDense(read) ? undefined : await this.#readFacts();
         for (const message of read) {
-          if (facts) this.#passTo(message.streamSeq - 1, holes, facts);
+          if (facts) this.#passTo(plus(message.streamSeq, -1), holes, facts);
           this.#after = message.streamSeq;
           this.#afterAtUs = this.#sinceUs = message.storedAtUs;
           messages.push(message);
@@ -119,10 +119,10 @@ export class LaneReader {
     return (read.at(-1)?.streamSeq ?? this.#after) === this.#after + read.length;
   }
 
-  #passTo(streamSeq: number, { missing, maybeExpired }: Holes, { atUs, maxAgeUs }: StreamInfo): void {
+  #passTo(streamSeq: StreamSeq, { missing, maybeExpired }: Holes, { atUs, maxAgeUs }: StreamInfo): void {
     if (streamSeq <= this.#after) return;
-    missing.push([this.#after + 1, streamSeq]);
-    if (atUs - this.#sinceUs >= maxAgeUs - SKEW_US) maybeExpired.push([this.#after + 1, streamSeq]);
+    missing.push([plus(this.#after, 1), streamSeq]);
+    if (atUs - this.#sinceUs >= maxAgeUs - SKEW_US) maybeExpired.push([plus(this.#after, 1), streamSeq]);
     this.#after = streamSeq;
     this.#afterAtUs = undefined;
   }
@@ -143,7 +143,7 @@ export class LaneReader {
     if (now - this.#factsAtMs < FACTS_EVERY_MS) return;
     this.#factsAtMs = now;
     const facts = await this.#readFacts();
-    this.#passTo(facts.firstStreamSeq - 1, holes, facts);
+    this.#passTo(plus(facts.firstStreamSeq, -1), holes, facts);
     if (facts.lastStreamSeq === this.#after) this.#sinceUs = facts.atUs;
   }
 

@@ -1,9 +1,10 @@
+import { type StreamSeq, STREAM_START } from "@reprise/protocol";
 import { type Archive, commitKey, type Lane, parseCommit } from "@reprise/archive";
 import { type Broker, readStoredAtUs, readStreamInfo, type StreamInfo } from "@reprise/log";
 
 const NOTHING: Pick<Lane, "last" | "last_seq_stored" | "last_at"> = {
-  last: 0,
-  last_seq_stored: 0,
+  last: STREAM_START,
+  last_seq_stored: STREAM_START,
   last_at: 0,
 };
 
@@ -12,7 +13,7 @@ export interface LaneStart {
   readonly epoch: number;
   readonly created: string;
   /** Everything up to here is archived. */
-  readonly after: number;
+  readonly after: StreamSeq;
   /** When the message there was stored, microseconds since 1970; undefined where none is known. */
   readonly afterAtUs?: number;
   /** Nothing behind `after` was stored before: microseconds since 1970. */

@@ -1,6 +1,6 @@
 import { ArchiveReader, type Lane } from "@reprise/archive";
 import { readStreamInfo } from "@reprise/log";
-import { encodeEvent, logSubject } from "@reprise/protocol";
+import { encodeEvent, logSubject, asSeq, asStreamSeq, type StreamSeq } from "@reprise/protocol";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { recordsDraft } from "../../lifecycle/erasure/request-draft.ts";
@@ -20,7 +20,7 @@ async function replay(world: LaneWorld, { archive }: RunningLane, ref: ReturnTyp
 }
 
 const encoded = (fromSeq: number, drafts: readonly Parameters<typeof encodeEvent>[1][]) =>
-  drafts.map((draft, i) => Buffer.from(encodeEvent(fromSeq + i, draft)).toString());
+  drafts.map((draft, i) => Buffer.from(encodeEvent(asSeq(fromSeq + i), draft)).toString());
 
 async function everything(world: LaneWorld, { archive }: RunningLane) {
   return readWholeArchive(archive, await world.openKeyring());
@@ -121,7 +121,9 @@ test("what an erasure has purged is no gap, and hides none in a stream that was 
   const { created } = await readStreamInfo(world.broker.reads, STREAM);
   const first = await world.startArchiver();
   const said = { at: "2026-11-21T00:00:00Z", id: "era_1", by: "ann", reason: "", generations: [] };
-  const purged = { [STREAM]: { created, ranges: [[1, 3] satisfies [number, number]] } };
+  const purged = {
+    [STREAM]: { created, ranges: [[asStreamSeq(1), asStreamSeq(3)] satisfies [StreamSeq, StreamSeq]] },
+  };
   await first.archive.append(() =>
     recordsDraft("acme", [{ kind: "erasure_requested" as const, ...said, purged }]),
   );
@@ -158,7 +160,7 @@ test("a broker that dies in the middle of a backlog and comes back costs nothing
 test("what is no event is told and left out, and the rest goes on", async () => {
   await using world = await openLaneWorld();
   const ref = createRef();
-  await world.publish("gen.0.acme.strange.id", encodeEvent(0, requested(ref)));
+  await world.publish("gen.0.acme.strange.id", encodeEvent(asSeq(0), requested(ref)));
   await world.publish(logSubject(ref), Buffer.from("no event"));
   await world.write(ref, 0, [requested(ref), ...deltas(2), completed()]);
   await using lane = await world.startArchiver();

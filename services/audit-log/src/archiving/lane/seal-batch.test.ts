@@ -1,6 +1,6 @@
 import { createNoteKey, openArchive, openKeyring } from "@reprise/archive";
 import { createFaultyStore, createMemoryStore, type FaultPlan } from "@reprise/archive/testing";
-import { encodeEvent, logSubject, streamOf } from "@reprise/protocol";
+import { encodeEvent, logSubject, streamOf, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { MASTER_KEY, SIGNING_SEED } from "../../testing/test-keys.ts";
@@ -14,13 +14,19 @@ const STORED_AT_US = 1_795_000_000_000_000;
 function batchOf(): Batch {
   const ref = createRef();
   const messages = [requested(ref), delta("text")].map((draft, seq) => ({
-    streamSeq: seq + 1,
+    streamSeq: asStreamSeq(seq + 1),
     storedAtUs: STORED_AT_US + seq,
     subject: logSubject(ref),
-    payload: encodeEvent(seq, draft),
+    payload: encodeEvent(asSeq(seq), draft),
   }));
   const created = new Date(STORED_AT_US / 1_000).toISOString();
-  const place = { stream: streamOf(ref.generation), epoch: 1, created, first: 1, last: 2 };
+  const place = {
+    stream: streamOf(ref.generation),
+    epoch: 1,
+    created,
+    first: asStreamSeq(1),
+    last: asStreamSeq(2),
+  };
   return { ...place, messages, missing: [], maybeExpired: [] };
 }
 

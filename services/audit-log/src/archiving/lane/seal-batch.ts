@@ -1,3 +1,4 @@
+import { type StreamSeq, plus, REQUEST_SEQ } from "@reprise/protocol";
 import { randomBytes } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import {
@@ -56,7 +57,7 @@ export async function sealBatch(
   const erased = erasedIn(state, batch);
   const { groups, strays } = groupMessages(kind, messages);
   for (const { error } of strays) if (error !== undefined) onError(error);
-  const leftOut: number[] = strays.map(({ streamSeq }) => streamSeq);
+  const leftOut: StreamSeq[] = strays.map(({ streamSeq }) => streamSeq);
   const unpurged = new UnpurgedRanges(batch);
   const files = new Map<string, { group: Group; segments: Segment[] }>();
   const kids: SealedBatch["kids"][number][] = [];
@@ -117,7 +118,7 @@ async function sealGroup(
       last_stream_seq: lastMessage.streamSeq,
       events: messages.length,
       first_seq: firstSeq,
-      last_seq: kind === "log" ? firstSeq + messages.length - 1 : 0,
+      last_seq: kind === "log" ? plus(firstSeq, messages.length - 1) : REQUEST_SEQ,
       first_at: firstMessage.storedAtUs,
       last_at: lastMessage.storedAtUs,
       ...(words && { model: words.model }),

@@ -1,5 +1,12 @@
 import { readStreamInfo } from "@reprise/log";
-import { encodeVerdict, type GenerationRef, VERDICTS_STREAM, verdictSubject } from "@reprise/protocol";
+import {
+  encodeVerdict,
+  type GenerationRef,
+  VERDICTS_STREAM,
+  verdictSubject,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type LaneWorld, openLaneWorld } from "../../testing/worlds/lane-world.ts";
@@ -11,7 +18,10 @@ const stream = VERDICTS_STREAM;
 /** Moderation's verdicts on a generation, each in place of the one before. */
 async function judge(world: LaneWorld, ref: GenerationRef, times: number): Promise<void> {
   for (let judged = 1; judged <= times; judged++)
-    await world.publish(verdictSubject(ref), encodeVerdict({ judged, cleared: judged, decided: 0 }));
+    await world.publish(
+      verdictSubject(ref),
+      encodeVerdict({ judged: asSeq(judged), cleared: asSeq(judged), decided: asSeq(0) }),
+    );
 }
 
 function factsOf({ broker }: LaneWorld) {
@@ -42,7 +52,12 @@ test("verdicts that had expired before they were archived are a gap", async () =
 async function openReader(world: LaneWorld, sinceUs = 0): Promise<LaneReader> {
   const { created } = await factsOf(world);
   const limits = { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 };
-  return new LaneReader(world.broker.reads, stream, { epoch: 0, created, after: 0, sinceUs }, limits);
+  return new LaneReader(
+    world.broker.reads,
+    stream,
+    { epoch: 0, created, after: asStreamSeq(0), sinceUs },
+    limits,
+  );
 }
 
 test("what is missing and could be older than the retention time may have expired", async () => {

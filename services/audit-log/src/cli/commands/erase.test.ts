@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveReader, createFileStore, createNoteKey, openKeyring } from "@reprise/archive";
 import { openBroker, readStreamMessages } from "@reprise/log";
-import { decodeOpsRecord, type GenerationRef, OPS_STREAM } from "@reprise/protocol";
+import { decodeOpsRecord, type GenerationRef, OPS_STREAM, asStreamSeq } from "@reprise/protocol";
 import { completed, createRef, createTempDir, delta, requested, startTestBroker } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { type FilledArchive, openFilledArchive } from "../../testing/filled-archive.ts";
@@ -64,7 +64,7 @@ describe("reprise-audit erase", () => {
     await expect(textOf(world, gone!)).rejects.toMatchObject({ code: "generation_erased" });
     expect(await textOf(world, kept!)).toContain("secret");
     expect(await runOn(world, verify)).toMatchObject({ code: EXIT.fine });
-    const batch = { afterStreamSeq: 0, maxMessages: 10, maxBytes: 100_000 };
+    const batch = { afterStreamSeq: asStreamSeq(0), maxMessages: 10, maxBytes: 100_000 };
     const records = await readStreamMessages(broker.reads, OPS_STREAM, batch);
     expect(records.map(({ payload }) => decodeOpsRecord(payload))).toMatchObject([
       { kind: "access", call: "erase", query: { generation: gone!.generation } },

@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type Seq, asSeq } from "@reprise/protocol";
 import { proveEvent } from "../../proving/prove-event.ts";
 import { READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
@@ -31,7 +31,7 @@ ${READING_USAGE}`,
 };
 
 /** @throws RepriseError `invalid_request` */
-function parseSeq(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
+function parseSeq(text: string): Seq {
+  if (/^\d{1,15}$/.test(text)) return asSeq(Number(text));
   throw new RepriseError("invalid_request", "--seq must be a number from 0.");
 }

@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -211,7 +212,7 @@ describe("reprise-audit check-proof", () => {
     "the payload of another generation": (proof, { event }) => ({ ...proof, event }),
     "another salt": shows(({ salt }) => ({ salt: changed(salt) })),
     "a longer salt": shows(({ salt }) => ({ salt: longer(salt) })),
-    "another place of the event": shows(({ stream_seq }) => ({ stream_seq: stream_seq + 1 })),
+    "another place of the event": shows(({ stream_seq }) => ({ stream_seq: asStreamSeq(stream_seq + 1) })),
     "another time of the event": shows(({ stored_at }) => ({ stored_at: stored_at + 1 })),
     "another way up to the messages' root": shows(({ siblings }) => ({ siblings: siblings.toReversed() })),
     "a longer way up to the messages' root": shows(({ siblings, salt }) => ({

@@ -1,6 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { decodeOpsRecord, OPS_STREAM, opsSubject, type DeliveryMark } from "@reprise/protocol";
+import {
+  decodeOpsRecord,
+  OPS_STREAM,
+  opsSubject,
+  type DeliveryMark,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { openBroker, readStreamMessages } from "@reprise/log";
 import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
@@ -17,8 +24,8 @@ const mark: DeliveryMark = {
   protocol: "sse",
   address: "public",
   by: "key",
-  from_seq: 1,
-  seq: 2,
+  from_seq: asSeq(1),
+  seq: asSeq(2),
   started_at: "2026-11-21T12:00:00.000Z",
 };
 
@@ -107,7 +114,7 @@ describe("reprise-audit replay", () => {
     const { code } = await runOn(world.filled, replay, "--generation", id, "--nats", server.url);
     expect(code).toBe(EXIT.fine);
     const [record] = await readStreamMessages(broker.main, OPS_STREAM, {
-      afterStreamSeq: 0,
+      afterStreamSeq: asStreamSeq(0),
       maxMessages: 10,
       maxBytes: 1e6,
     });

@@ -24,7 +24,7 @@ import {
   SEEN_DIR,
   seenKey,
 } from "@reprise/archive";
-import { encodeEvent, streamOf } from "@reprise/protocol";
+import { encodeEvent, streamOf, asSeq, asStreamSeq } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { describeFile } from "../../archiving/describe-file.ts";
@@ -185,19 +185,41 @@ test("finds a segment that does not hold what its header says, sealed by any key
   const { archive, keyring } = world.filled;
   const { tenant, generation } = createRef();
   const key = await keyring.keyFor({ tenant, generation });
-  const message = { streamSeq: 13, storedAtUs: NOON_US, payload: encodeEvent(5, delta("x")) };
-  const place = { stream: streamOf(generation), first_stream_seq: 13, last_stream_seq: 13, epoch: 0 };
-  const header = { v: 1, tenant, generation, kind: "log", events: 1, first_seq: 0, last_seq: 0 } as const;
+  const message = {
+    streamSeq: asStreamSeq(13),
+    storedAtUs: NOON_US,
+    payload: encodeEvent(asSeq(5), delta("x")),
+  };
+  const place = {
+    stream: streamOf(generation),
+    first_stream_seq: asStreamSeq(13),
+    last_stream_seq: asStreamSeq(13),
+    epoch: 0,
+  };
+  const header = {
+    v: 1,
+    tenant,
+    generation,
+    kind: "log",
+    events: 1,
+    first_seq: asSeq(0),
+    last_seq: asSeq(0),
+  } as const;
   const times = { first_at: NOON_US, last_at: NOON_US };
   const segment = sealSegment({ ...header, ...place, ...times }, [message], key, randomBytes);
   const bytes = encodeSegmentFile([segment]);
   const file = describeFile(
-    { tenant, day: "2026-11-21", stream: place.stream, first: 13, last: 13 },
+    { tenant, day: "2026-11-21", stream: place.stream, first: asStreamSeq(13), last: asStreamSeq(13) },
     { bytes, segments: [segment] },
   );
   await archive.store.put(file.key, bytes);
   await keyring.flush();
-  const lane = { ...archive.state.lanes.get(place.stream)!, first: 13, last: 13, events: 1 };
+  const lane = {
+    ...archive.state.lanes.get(place.stream)!,
+    first: asStreamSeq(13),
+    last: asStreamSeq(13),
+    events: 1,
+  };
   const part = { tenant, leaves: [leafHashOf(segment)], files: [file], removes: [], records: [] };
   await archive.append(() => ({ lane, tenants: [part] }));
   expect((await withKey(world.filled, "--no-keys")).code).toBe(EXIT.fine);

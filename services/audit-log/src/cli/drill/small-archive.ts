@@ -10,6 +10,10 @@ import {
   generationsStream,
   logSubject,
   parseTenantId,
+  type StreamSeq,
+  STREAM_START,
+  plus,
+  asSeq,
 } from "@reprise/protocol";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { sealBatch } from "../../archiving/lane/seal-batch.ts";
@@ -48,14 +52,14 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
   const archive = await openArchive({ store, name: NAME, writer: { name: "drill", signer, onError } });
   const context = { store, keyring, keys: new GenerationKeys(archive, keyring), onError };
 
-  let last = 0;
+  let last = STREAM_START;
   const next = createMessages();
   for (let n = 0; n < COMMITS; n++) {
-    const first = last + 1;
+    const first = plus(last, 1);
     const lost = n === gapAt ? 5 : 0;
-    const messages = next(Math.ceil(GENERATIONS / COMMITS), first + lost);
+    const messages = next(Math.ceil(GENERATIONS / COMMITS), plus(first, lost));
     last = messages.at(-1)!.streamSeq;
-    const missing: [number, number][] = lost > 0 ? [[first, first + lost - 1]] : [];
+    const missing: [StreamSeq, StreamSeq][] = lost > 0 ? [[first, plus(first, lost - 1)]] : [];
     const place = { stream: STREAM, epoch: 0, created: CREATED, first, last };
     const batch = { ...place, messages, missing, maybeExpired: missing };
     const { draft } = await sealBatch(batch, archive.state, context);
@@ -73,7 +77,7 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
 }
 
 /** Generations of two tenants in turn, each a request, some words and an end. */
-function createMessages(): (generations: number, firstStreamSeq: number) => StreamMessage[] {
+function createMessages(): (generations: number, firstStreamSeq: StreamSeq) => StreamMessage[] {
   let made = 0;
   return (generations, firstStreamSeq) => {
     const messages: StreamMessage[] = [];
@@ -83,9 +87,14 @@ function createMessages(): (generations: number, firstStreamSeq: number) => Stre
         generation: createGenerationId(randomBytes(17), SHARDS),
       };
       for (const [seq, draft] of draftsOf(ref, made).entries()) {
-        const streamSeq = firstStreamSeq + messages.length;
+        const streamSeq = plus(firstStreamSeq, messages.length);
         const storedAtUs = STARTED_US + streamSeq * 1_000;
-        messages.push({ streamSeq, storedAtUs, subject: logSubject(ref), payload: encodeEvent(seq, draft) });
+        messages.push({
+          streamSeq,
+          storedAtUs,
+          subject: logSubject(ref),
+          payload: encodeEvent(asSeq(seq), draft),
+        });
       }
     }
     return messages;

@@ -5,6 +5,8 @@ import {
   encodeEvent,
   OPS_STREAM,
   type GenerationRef,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { enqueueJob, readStreamMessages } from "@reprise/log";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
@@ -50,7 +52,7 @@ test("a subject is erased while it streams and is archived: no store holds its t
   await writeLog(log, ended, { ...SUBJECT, input: SECRET }, [started(), delta(SECRET), completed()]);
   await writeLog(log, other, { subject: "user-8", input: PUBLIC }, [started(), delta(PUBLIC)]);
   const streaming = stream(world, running);
-  const payload = encodeEvent(0, requested(queued, { ...SUBJECT, input: SECRET }));
+  const payload = encodeEvent(asSeq(0), requested(queued, { ...SUBJECT, input: SECRET }));
   await enqueueJob(log.publish, { model: "sim", ref: queued, payload });
   await archivedUpTo(world, SECRET);
 
@@ -110,7 +112,7 @@ test("nodes are told of every generation that was erased", async () => {
   const ref = createRef();
   await writeLog(world.live.log, ref, SUBJECT, [completed()]);
   const outcome = await eraseSubject(await world.openContext(), request, options);
-  const batch = { afterStreamSeq: 0, maxMessages: 10, maxBytes: 100_000 };
+  const batch = { afterStreamSeq: asStreamSeq(0), maxMessages: 10, maxBytes: 100_000 };
   const records = await readStreamMessages(world.live.broker.reads, OPS_STREAM, batch);
   expect(records.map(({ subject, payload }) => [subject, decodeOpsRecord(payload)])).toEqual([
     [

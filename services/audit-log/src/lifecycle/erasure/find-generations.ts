@@ -8,6 +8,7 @@ import {
   RepriseError,
   streamOf,
   type TenantId,
+  STREAM_START,
 } from "@reprise/protocol";
 import { subjectTag } from "../../archiving/read-log-metadata.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
@@ -129,9 +130,9 @@ async function readRequest(
   { broker, log }: LiveStreams,
   ref: GenerationRef,
 ): Promise<Uint8Array | undefined> {
-  const first = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject: logSubject(ref) };
+  const first = { afterStreamSeq: STREAM_START, maxMessages: 1, maxBytes: 0, subject: logSubject(ref) };
   const [message] = await readStreamMessages(broker.reads, streamOf(ref.generation), first);
-  return (message ?? (await log.leader.readTail(ref, 0, 1))[0])?.payload;
+  return (message ?? (await log.leader.readTail(ref, STREAM_START, 1))[0])?.payload;
 }
 
 /** The pseudonym in a seq 0; undefined when it has none, or is something else. */

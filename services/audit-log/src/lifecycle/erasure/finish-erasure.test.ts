@@ -1,3 +1,4 @@
+import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 import { type ArchiveRecord, erasuresOf, type PlacesByStream } from "@reprise/archive";
 import { isPurged } from "@reprise/log";
 import { completed, createRef, delta } from "@reprise/testkit";
@@ -46,7 +47,12 @@ test("each request of an erasure names what no earlier one has, and all of them 
   const { archive } = await world.openContext();
   const ids = refs.map(({ generation }) => generation).toSorted();
   const first = { ...(await beginErasure(await world.openContext(), [refs[0]])), doneAt: undefined };
-  const places = { OPS: { created: "2026-01-01T00:00:00Z", ranges: [[7, 9]] satisfies [number, number][] } };
+  const places = {
+    OPS: {
+      created: "2026-01-01T00:00:00Z",
+      ranges: [[asStreamSeq(7), asStreamSeq(9)]] satisfies [StreamSeq, StreamSeq][],
+    },
+  };
   const request = (erasure: Erasure, purged: PlacesByStream) =>
     archive.append((state) => requestDraft(state, tenant, erasure, { purged, at: first.at }));
   await archive.refresh();

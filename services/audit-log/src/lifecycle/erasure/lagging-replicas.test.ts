@@ -1,5 +1,5 @@
 import { enqueueJob } from "@reprise/log";
-import { encodeEvent, type GenerationRef, JOBS_STREAM, streamOf } from "@reprise/protocol";
+import { encodeEvent, type GenerationRef, JOBS_STREAM, streamOf, asSeq } from "@reprise/protocol";
 import { completed, createLaggingConnection, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -30,7 +30,7 @@ async function erase(world: LifecycleWorld, what: Pick<ErasureRequest, "subject"
 
 /** A generation of which the queue alone knows. */
 async function enqueue({ live }: LifecycleWorld, ref: GenerationRef): Promise<void> {
-  const payload = encodeEvent(0, requested(ref, ann));
+  const payload = encodeEvent(asSeq(0), requested(ref, ann));
   await enqueueJob(live.log.publish, { model: "sim", ref, payload });
 }
 

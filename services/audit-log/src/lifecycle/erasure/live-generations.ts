@@ -20,6 +20,7 @@ import {
   streamOf,
   type TenantId,
   VERDICTS_STREAM,
+  STREAM_START,
 } from "@reprise/protocol";
 import { EmptiedRanges } from "./emptied-ranges.ts";
 import { subjectIn } from "./find-generations.ts";
@@ -95,7 +96,7 @@ export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise
 
 /** The subject in a generation's request, as far as the leaders of the live streams have that. */
 export async function subjectOfLive(live: LiveStreams, ref: GenerationRef): Promise<string | undefined> {
-  const [first] = await live.log.leader.readTail(ref, 0, 1);
+  const [first] = await live.log.leader.readTail(ref, STREAM_START, 1);
   const request = first?.payload ?? (await readJob(live, ref));
   return request && subjectIn(request);
 }

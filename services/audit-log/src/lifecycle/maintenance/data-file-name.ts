@@ -1,3 +1,4 @@
+import { asStreamSeq } from "@reprise/protocol";
 import type { FilePlace } from "../../archiving/describe-file.ts";
 
 const NAME =
@@ -7,5 +8,5 @@ const NAME =
 export function parseDataKey(key: string): FilePlace | undefined {
   const [, tenant, day, stream, first, last] = NAME.exec(key) ?? [];
   if (tenant === undefined || day === undefined || stream === undefined) return undefined;
-  return { tenant, day, stream, first: Number(first), last: Number(last) };
+  return { tenant, day, stream, first: asStreamSeq(Number(first)), last: asStreamSeq(Number(last)) };
 }

@@ -1,5 +1,12 @@
 import { isPurged, readTextIntervals, storeCheckpoint } from "@reprise/log";
-import { CHECKPOINTS_STREAM, encodeEvent, type EventDraft, logSubject, peekSeq } from "@reprise/protocol";
+import {
+  CHECKPOINTS_STREAM,
+  encodeEvent,
+  type EventDraft,
+  logSubject,
+  peekSeq,
+  asSeq,
+} from "@reprise/protocol";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -73,11 +80,16 @@ test("what is appended behind the end of an erased generation is removed again, 
   const { log } = world.live;
   const ref = createRef();
   const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
-  const redacted: EventDraft = { type: "moderation.redacted", from_seq: 1, to_seq: 1, ...quote };
+  const redacted: EventDraft = {
+    type: "moderation.redacted",
+    from_seq: asSeq(1),
+    to_seq: asSeq(1),
+    ...quote,
+  };
   await writeLog(log, ref, { subject: "ann" }, [delta("secret"), completed(), redacted]);
   await eraseSubject(await world.openContext(), request, settle);
   const end = await log.leader.readLast(ref);
-  const late = encodeEvent(peekSeq(end!.payload) + 1, redacted);
+  const late = encodeEvent(asSeq(peekSeq(end!.payload) + 1), redacted);
   const stored = await log.publish(logSubject(ref), late, { expectedLast: end!.streamSeq });
   expect(stored).toMatchObject({ kind: "stored" });
   await using maintenance = await maintenanceOf(world, Date.now);

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { readSegmentFile } from "@reprise/archive";
-import { encodeEvent, type EventDraft } from "@reprise/protocol";
+import { encodeEvent, type EventDraft, asSeq } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { openFilledArchive } from "../filled-archive.ts";
@@ -46,7 +46,7 @@ async function readBack(logs: readonly (readonly EventDraft[])[], subject?: stri
   connection.closeSync();
   const written = events.map((draft, seq) =>
     Buffer.from(
-      encodeEvent(seq, seq === 0 ? requested(ref, { ...(subject && { subject }) }) : draft),
+      encodeEvent(asSeq(seq), seq === 0 ? requested(ref, { ...(subject && { subject }) }) : draft),
     ).toString(),
   );
   return { texts, written };

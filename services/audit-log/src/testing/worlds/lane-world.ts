@@ -17,6 +17,7 @@ import {
   generationsStream,
   type GenerationRef,
   logSubject,
+  asSeq,
 } from "@reprise/protocol";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
@@ -99,7 +100,7 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
     publish,
     async write(ref, fromSeq, drafts) {
       for (const [i, draft] of drafts.entries())
-        await publish(logSubject(ref), encodeEvent(fromSeq + i, draft));
+        await publish(logSubject(ref), encodeEvent(asSeq(fromSeq + i), draft));
     },
     purgeBefore: (streamSeq) => askStream("PURGE", { seq: streamSeq }),
     async makeStreamAnew() {

@@ -1,5 +1,5 @@
 import { type Broker, readStreamMessages } from "@reprise/log";
-import { LEASES_STREAM, leaseSubject } from "@reprise/protocol";
+import { LEASES_STREAM, leaseSubject, asStreamSeq } from "@reprise/protocol";
 
 /** Takes a lease for another process, until it runs out, from its present holder. */
 export async function takeLease({ main }: Broker, group: string, name: string): Promise<void> {
@@ -14,7 +14,12 @@ export async function readLeaseHolder(
   group: string,
   name: string,
 ): Promise<string | undefined> {
-  const batch = { afterStreamSeq: 0, maxMessages: 1, maxBytes: 0, subject: leaseSubject(group, name) };
+  const batch = {
+    afterStreamSeq: asStreamSeq(0),
+    maxMessages: 1,
+    maxBytes: 0,
+    subject: leaseSubject(group, name),
+  };
   const [word] = await readStreamMessages(reads, LEASES_STREAM, batch);
   return word && (JSON.parse(Buffer.from(word.payload).toString()) as { holder: string }).holder;
 }

@@ -17,7 +17,13 @@ import {
   headOf,
   openBroker,
 } from "@reprise/log";
-import { type EventDraft, type GenerationRef, type GenerationRequest, isTerminal } from "@reprise/protocol";
+import {
+  type EventDraft,
+  type GenerationRef,
+  type GenerationRequest,
+  isTerminal,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { createTempDir, requested, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { vi } from "vitest";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
@@ -128,7 +134,7 @@ function writerOf(log: GenerationLog, ref: GenerationRef): Appender {
     publish,
     leader,
     ref,
-    head: headOf({ events: [], streamSeq: 0 }),
+    head: headOf({ events: [], streamSeq: asStreamSeq(0) }),
     writer: createWriterName(),
     isFence: ({ type }) => isTerminal(type),
   });

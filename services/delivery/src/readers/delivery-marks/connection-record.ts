@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { GenerationCache } from "@reprise/log";
-import type { DeliveryMark, ReaderProtocol } from "@reprise/protocol";
+import type { DeliveryMark, ReaderProtocol, Seq } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import type { Caller } from "./caller.ts";
 
@@ -9,7 +9,7 @@ export interface NewConnection {
   readonly protocol: ReaderProtocol;
   readonly caller: Caller;
   /** The first event it is to be sent. */
-  readonly fromSeq: number;
+  readonly fromSeq: Seq;
   readonly position: Position;
   /** Where the events come from; undefined where they are not the live log's, of which nothing is withdrawn meanwhile. */
   readonly cache?: GenerationCache | undefined;
@@ -20,10 +20,10 @@ export class ConnectionRecord {
   readonly #connection: NewConnection;
   readonly #reader = `rdr_${randomBytes(12).toString("base64url")}`;
   readonly #startedAtMs = Date.now();
-  readonly #knownSeq: number | undefined;
+  readonly #knownSeq: Seq | undefined;
   readonly #stopListening: (() => void) | undefined;
   /** Undefined while nothing was withdrawn. */
-  #withdrawn: [seq: number, sentSeq: number][] | undefined;
+  #withdrawn: [seq: Seq, sentSeq: Seq][] | undefined;
   /** What the last mark that is stored holds of what changes; −1 for none. */
   #recordedSeq = -1;
   #recordedWithdrawals = -1;

@@ -6,6 +6,8 @@ import {
   opsSubject,
   parseNodeId,
   type DeliveryMark,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -24,7 +26,7 @@ function openDelivered(options: { maxWaiting?: number } = {}) {
     broker.tries++;
     if (broker.away) return { kind: "unavailable", reason: "disconnected" };
     records.push([subject, decodeOpsRecord(payload) as DeliveredRecord]);
-    return { kind: "stored", streamSeq: records.length, duplicate: false };
+    return { kind: "stored", streamSeq: asStreamSeq(records.length), duplicate: false };
   };
   const lost: number[] = [];
   const node = parseNodeId("node");
@@ -37,9 +39,9 @@ function openDelivered(options: { maxWaiting?: number } = {}) {
     whyRefused: () => undefined,
   });
   const enter = (ref: GenerationRef, from = 1) => {
-    const position = { takenSeq: from - 1, sentSeq: from - 1 };
+    const position = { takenSeq: asSeq(from - 1), sentSeq: asSeq(from - 1) };
     const caller = { by: "ann", address: "private" } as const;
-    const record = new ConnectionRecord({ protocol: "sse", caller, fromSeq: from, position });
+    const record = new ConnectionRecord({ protocol: "sse", caller, fromSeq: asSeq(from), position });
     const leave = registry.enter({ ref, record });
     return { leave, moveTo: (seq: number) => Object.assign(position, { takenSeq: seq, sentSeq: seq }) };
   };

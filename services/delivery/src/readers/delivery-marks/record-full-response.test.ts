@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
-import { createGenerationId, parseTenantId } from "@reprise/protocol";
+import { createGenerationId, parseTenantId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Reader } from "../reader.ts";
 import { recordFullResponse } from "./record-full-response.ts";
@@ -16,7 +16,7 @@ function openAnswer(lastSeq: number, state: { destroyed?: boolean } = {}) {
   };
   const raw = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false }, state);
   const caller = { by: "ann", address: "public" } as const;
-  const answer = { ref: REF, protocol: "page", caller, fromSeq: 3, lastSeq } as const;
+  const answer = { ref: REF, protocol: "page", caller, fromSeq: asSeq(3), lastSeq: asSeq(lastSeq) } as const;
   recordFullResponse({ readers }, { raw: raw as unknown as ServerResponse }, answer);
   const takenSeqs = () => entered.map(({ record }) => record?.mark().seq);
   return { entered, left, raw, takenSeqs };

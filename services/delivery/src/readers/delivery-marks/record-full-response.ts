@@ -1,4 +1,4 @@
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationRef, type Seq, plus } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import type { ReaderRegistry } from "../reader-registry.ts";
 import { ConnectionRecord, type NewConnection } from "./connection-record.ts";
@@ -7,7 +7,7 @@ import { ConnectionRecord, type NewConnection } from "./connection-record.ts";
 export interface FullResponse extends Omit<NewConnection, "position"> {
   readonly ref: GenerationRef;
   /** The last event in it; less than `fromSeq` where it holds none, which is not recorded. */
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
 }
 
 /** Registers a reader that is answered and gone; its events are taken when the whole answer has left. To be called before that is sent. */
@@ -20,7 +20,7 @@ export function recordFullResponse(
   const position = {
     sentSeq: lastSeq,
     get takenSeq() {
-      return raw.writableFinished ? lastSeq : connection.fromSeq - 1;
+      return raw.writableFinished ? lastSeq : plus(connection.fromSeq, -1);
     },
   };
   const leave = readers.enter({ ref, record: new ConnectionRecord({ ...connection, position }) });

@@ -1,4 +1,4 @@
-import type { DeliveryMark } from "@reprise/protocol";
+import { type DeliveryMark, asSeq, type Seq } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { toParts } from "./to-parts.ts";
@@ -8,9 +8,9 @@ const MARK: DeliveryMark = {
   protocol: "snapshot",
   address: "loopback",
   by: "x".repeat(64),
-  from_seq: 999_999,
-  seq: 999_999,
-  known_seq: 999_999,
+  from_seq: asSeq(999_999),
+  seq: asSeq(999_999),
+  known_seq: asSeq(999_999),
   started_at: "2026-11-21T12:00:00.000Z",
   ended_at: "2026-11-21T12:00:00.000Z",
 };
@@ -20,7 +20,7 @@ test("marks are put into records in their order, each of which the broker takes"
     fc.integer({ min: 0, max: 20_000 }).map((withdrawals): DeliveryMark => {
       return {
         ...MARK,
-        withdrawn: Array.from({ length: withdrawals }, (): [number, number] => [999_999, 999_999]),
+        withdrawn: Array.from({ length: withdrawals }, (): [Seq, Seq] => [asSeq(999_999), asSeq(999_999)]),
       };
     }),
     { maxLength: 20 },

@@ -1,10 +1,15 @@
+import { asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isAnnouncementDue, type AnnouncementState } from "./announcement.ts";
 
 const LEASE_MS = 6_000;
 const NOW_MS = 100_000;
-const announced = (readers: number, agoMs: number, seq = 0) => ({ readers, seq, atMs: NOW_MS - agoMs });
+const announced = (readers: number, agoMs: number, seq = 0) => ({
+  readers,
+  seq: asSeq(seq),
+  atMs: NOW_MS - agoMs,
+});
 const due = (given: Partial<AnnouncementState>) =>
   isAnnouncementDue(
     {
@@ -35,17 +40,17 @@ test("announces a reader that has come and gone between two announcements", () =
 });
 
 test("announces the furthest position only where that is asked for", () => {
-  expect(due({ readers: 1, stored: announced(1, 100, 5), progress: { seq: 6 } })).toBe(true);
-  expect(due({ readers: 1, stored: announced(1, 100, 5), progress: { seq: 5 } })).toBe(false);
+  expect(due({ readers: 1, stored: announced(1, 100, 5), progress: { seq: asSeq(6) } })).toBe(true);
+  expect(due({ readers: 1, stored: announced(1, 100, 5), progress: { seq: asSeq(5) } })).toBe(false);
   expect(due({ readers: 1, stored: announced(1, 100, 5) })).toBe(false);
 });
 
 test("announces what readers may not be shown yet when it changes", () => {
-  const held = { fromSeq: 6, toSeq: 9 };
-  expect(due({ readers: 1, stored: announced(1, 100, 5), progress: { seq: 5, held } })).toBe(true);
+  const held = { fromSeq: asSeq(6), toSeq: asSeq(9) };
+  expect(due({ readers: 1, stored: announced(1, 100, 5), progress: { seq: asSeq(5), held } })).toBe(true);
   const told = { ...announced(1, 100, 5), held };
-  expect(due({ readers: 1, stored: told, progress: { seq: 5, held: { ...held } } })).toBe(false);
-  expect(due({ readers: 1, stored: told, progress: { seq: 5 } })).toBe(true);
+  expect(due({ readers: 1, stored: told, progress: { seq: asSeq(5), held: { ...held } } })).toBe(false);
+  expect(due({ readers: 1, stored: told, progress: { seq: asSeq(5) } })).toBe(true);
 });
 
 test("repeats an announcement that may not have arrived", () => {
@@ -54,12 +59,12 @@ test("repeats an announcement that may not have arrived", () => {
 
 test("announcements are never less than 100 ms apart", () => {
   const anyState = fc.record({
-    stored: fc.option(fc.record({ readers: fc.nat(2), seq: fc.nat(9), atMs: fc.nat(NOW_MS) }), {
+    stored: fc.option(fc.record({ readers: fc.nat(2), seq: fc.nat(9).map(asSeq), atMs: fc.nat(NOW_MS) }), {
       nil: undefined,
     }),
     readers: fc.nat(2),
     visited: fc.boolean(),
-    progress: fc.option(fc.record({ seq: fc.nat(9) }), { nil: undefined }),
+    progress: fc.option(fc.record({ seq: fc.nat(9).map(asSeq) }), { nil: undefined }),
     sentAtMs: fc.integer({ min: NOW_MS - 99, max: NOW_MS }),
   });
   fc.assert(

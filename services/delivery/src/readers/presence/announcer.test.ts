@@ -6,6 +6,8 @@ import {
   type EffectivePolicy,
   parseNodeId,
   readerSubject,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -23,8 +25,8 @@ afterEach(() => vi.useRealTimers());
 
 function cacheOf(policy: Partial<EffectivePolicy>): GenerationCache {
   const ref = createRef();
-  const first = encodeEvent(0, requested(ref, {}, { ...DEFAULT_POLICY, ...policy }));
-  return new GenerationCache(ref, httpSseFraming, { events: [first], streamSeq: 1 });
+  const first = encodeEvent(asSeq(0), requested(ref, {}, { ...DEFAULT_POLICY, ...policy }));
+  return new GenerationCache(ref, httpSseFraming, { events: [first], streamSeq: asStreamSeq(1) });
 }
 
 const watched = () => cacheOf({ on_disconnect: { cancel_after: 1_000 } });
@@ -37,7 +39,7 @@ function openPresence() {
   const publish: Publish = async (subject, payload) => {
     if (broker.away) return { kind: "unavailable", reason: "disconnected" };
     messages.push([subject, decodePresenceRecord(payload)]);
-    return { kind: "stored", streamSeq: messages.length, duplicate: false };
+    return { kind: "stored", streamSeq: asStreamSeq(messages.length), duplicate: false };
   };
   const onError = (error: unknown) => expect.unreachable(String(error));
   const registry = new ReaderRegistry({
@@ -59,7 +61,7 @@ function openPresence() {
         ref: cache.ref,
         presence: presentReader(cache, {
           get takenSeq() {
-            return takenSeq();
+            return asSeq(takenSeq());
           },
         }),
       }),
@@ -71,7 +73,7 @@ describe("presence", () => {
     const { enter, messages, timers } = openPresence();
     enter(cacheOf({}), () => 0)();
     const ended = watched();
-    ended.acceptLive(encodeEvent(1, completed()), () => 2);
+    ended.acceptLive(encodeEvent(asSeq(1), completed()), () => asStreamSeq(2));
     enter(ended, () => 0)();
     await vi.advanceTimersByTimeAsync(100);
     expect([timers(), messages]).toEqual([0, []]);
@@ -124,12 +126,13 @@ describe("presence", () => {
       review: { answer: "redact", after_ms: 5_000 },
     } as const;
     const cache = cacheOf({ moderation, pace: { max_lead_tokens: 10 } });
-    cache.acceptVerdict({ judged: 0, cleared: 0, decided: 0 });
-    for (const seq of [1, 2, 3]) cache.acceptLive(encodeEvent(seq, delta("x")), () => seq + 1);
+    cache.acceptVerdict({ judged: asSeq(0), cleared: asSeq(0), decided: asSeq(0) });
+    for (const seq of [1, 2, 3])
+      cache.acceptLive(encodeEvent(asSeq(seq), delta("x")), () => asStreamSeq(seq + 1));
     enter(cache, () => 0);
-    cache.acceptVerdict({ judged: 3, cleared: 2, decided: 0 });
+    cache.acceptVerdict({ judged: asSeq(3), cleared: asSeq(2), decided: asSeq(0) });
     await vi.advanceTimersByTimeAsync(100);
-    cache.acceptVerdict({ judged: 3, cleared: 3, decided: 0 });
+    cache.acceptVerdict({ judged: asSeq(3), cleared: asSeq(3), decided: asSeq(0) });
     await vi.advanceTimersByTimeAsync(100);
     const held = (fromSeq: number) => ({ readers: 1, seq: 0, held: { fromSeq, toSeq: 3 } });
     expect(announced()).toEqual([held(1), held(3), { readers: 1, seq: 0 }]);

@@ -5,7 +5,7 @@ import {
   type Publish,
   publishPresence,
 } from "@reprise/log";
-import type { NodeId } from "@reprise/protocol";
+import { type NodeId, type Seq, plus, REQUEST_SEQ } from "@reprise/protocol";
 import type { Audience } from "../reader.ts";
 import { type AnnouncementState, isAnnouncementDue } from "./announcement.ts";
 import type { PresentReader } from "./present-reader.ts";
@@ -38,7 +38,7 @@ export class Announcer {
   #visited = false;
   #leftAtMs = 0;
   /** How far the furthest reader had come when its position was last announced. */
-  #seq = 0;
+  #seq: Seq = REQUEST_SEQ;
   #sending: Promise<void> | undefined;
   #isDrained = false;
 
@@ -130,11 +130,11 @@ export class Announcer {
     const record = { readers, seq: readers > 0 ? this.#furthestSeq() : this.#seq };
     const { shownSeq, lastSeq } = this.#cache;
     if (!this.#isPaced || shownSeq >= lastSeq) return record;
-    return { ...record, held: { fromSeq: shownSeq + 1, toSeq: lastSeq } };
+    return { ...record, held: { fromSeq: plus(shownSeq, 1), toSeq: lastSeq } };
   }
 
-  #furthestSeq(): number {
-    let seq = 0;
+  #furthestSeq(): Seq {
+    let seq: Seq = REQUEST_SEQ;
     for (const { presence } of this.#audience.readers)
       if (presence) seq = Math.max(seq, presence.position.takenSeq);
     return seq;

@@ -4,6 +4,7 @@ import {
   encodeEvent,
   type EventDraft,
   START,
+  plus,
 } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -49,7 +50,7 @@ async function openStream({ room, drafts }: { room: number; drafts: readonly Eve
       pages.push(fromSeq);
       const count = Math.max(1, Math.floor(maxBytes / TEXT.length));
       const events = drafts.slice(fromSeq - 1, fromSeq - 1 + count).map((draft, i) => {
-        const seq = fromSeq + i;
+        const seq = plus(fromSeq, i);
         return { seq, cursor: encodeCursor({ attempt: 1, seq }), payload: encodeEvent(seq, draft) };
       });
       return { events, more: fromSeq - 1 + count < drafts.length };

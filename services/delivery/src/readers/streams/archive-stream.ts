@@ -1,5 +1,5 @@
 import { FrameBuffer } from "@reprise/log";
-import { type RepriseError, toRepriseError } from "@reprise/protocol";
+import { type RepriseError, toRepriseError, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import { type Replay, unfinished } from "../../archive-fallback/replay.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions } from "./sse-stream.ts";
@@ -45,9 +45,9 @@ export class ArchiveStream extends SseStream {
 
   async #sendAll(): Promise<void> {
     while (await this.#hasRoom()) {
-      const page = new FrameBuffer(httpSseFraming, 0);
+      const page = new FrameBuffer(httpSseFraming, REQUEST_SEQ);
       for (const { cursor, payload } of await this.#replay.next()) page.append(cursor, payload);
-      if (page.nextSeq === 0) {
+      if (page.nextSeq === REQUEST_SEQ) {
         if (!(await this.#replay.hasEnded())) throw unfinished();
         if (!this.isClosed) this.end();
         return;
@@ -58,7 +58,7 @@ export class ArchiveStream extends SseStream {
 
   /** @param page counted from 0 */
   async #send(page: FrameBuffer): Promise<void> {
-    for (let at = 0; await this.#hasRoom();) {
+    for (let at: Seq = REQUEST_SEQ; await this.#hasRoom();) {
       const view = page.view(at, MAX_WRITE_BYTES);
       if (!view) return;
       this.writeFrames(view.bytes, view.next - at);

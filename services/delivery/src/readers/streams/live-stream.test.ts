@@ -5,6 +5,8 @@ import {
   encodeSseFrame,
   type EventDraft,
   RepriseError,
+  asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -16,7 +18,7 @@ import { createPrincipal } from "../../testing/principal.ts";
 
 const REF = createRef();
 
-const firstEvent = encodeEvent(0, requested(REF));
+const firstEvent = encodeEvent(asSeq(0), requested(REF));
 
 /** A socket that writes down what is done to it; it takes as much as `room` says before it asks for a pause. */
 function recordingSocket(room = Infinity) {
@@ -53,8 +55,8 @@ interface StreamSetup {
 /** A stream over a cache that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
 function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
-  const events = [encodeEvent(0, requested(REF, {}, policy))];
-  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: 1 });
+  const events = [encodeEvent(asSeq(0), requested(REF, {}, policy))];
+  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(1) });
   const fake = recordingSocket(room);
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];
@@ -64,7 +66,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
     hub: { readHistory },
     cache,
     socket: fake.socket,
-    nextSeq: 1,
+    nextSeq: asSeq(1),
     counts,
     principal: createPrincipal(),
     onClose(error) {
@@ -74,7 +76,8 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   });
   stream.start();
   const feed = (...drafts: EventDraft[]) => {
-    for (const draft of drafts) cache.acceptLive(encodeEvent(cache.lastSeq + 1, draft), () => 0);
+    for (const draft of drafts)
+      cache.acceptLive(encodeEvent(asSeq(cache.lastSeq + 1), draft), () => asStreamSeq(0));
     cache.notify(rethrow);
   };
   return { ...fake, stream, cache, counts, errors, closed, feed };
@@ -142,7 +145,7 @@ describe("a stream", () => {
     const half = Array.from({ length: 50 }, (_, i) => delta(`${i} ${"x".repeat(3_000)}`));
     const drafts = [started(1), ...half, started(2), ...half, completed()];
     const takeover = half.length + 2;
-    const logged = [firstEvent, ...drafts.map((draft, i) => encodeEvent(i + 1, draft))];
+    const logged = [firstEvent, ...drafts.map((draft, i) => encodeEvent(asSeq(i + 1), draft))];
     const { feed, cache, writes, drain, ends, counts, closed } = openStream({ room: 1, logged });
     for (const draft of drafts) feed(draft);
     cache.trim(0);

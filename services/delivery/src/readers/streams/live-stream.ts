@@ -1,5 +1,5 @@
 import { FrameBuffer, type GenerationCache, type Hub } from "@reprise/log";
-import { RepriseError, toRepriseError } from "@reprise/protocol";
+import { RepriseError, toRepriseError, type Seq } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import { Smoothing } from "./smoothing.ts";
@@ -9,7 +9,7 @@ export interface LiveStreamOptions extends SseStreamOptions {
   readonly hub: Pick<Hub, "readHistory">;
   readonly cache: GenerationCache;
   /** The first event to send. */
-  readonly nextSeq: number;
+  readonly nextSeq: Seq;
 }
 
 /** What readers are told under `fail_closed` when moderation is unavailable: they come back after a pause, since the state does not change at once. */
@@ -30,9 +30,9 @@ export class LiveStream extends SseStream implements Position {
   readonly #options: LiveStreamOptions;
   readonly #stopListening: () => void;
   readonly #smoothing: Smoothing | undefined;
-  #nextSeq: number;
+  #nextSeq: Seq;
   /** The first event of what was handed to the socket last. */
-  #handedSeq: number;
+  #handedSeq: Seq;
   #isReadingHistory = false;
   /** Whether what was sent last came from the log, not from the hub's memory. */
   #isBehind = false;
@@ -49,13 +49,13 @@ export class LiveStream extends SseStream implements Position {
   }
 
   /** The last event that the connection has taken: what was handed to a socket that is full is not. */
-  get takenSeq(): number {
-    return (this.isFull ? this.#handedSeq : this.#nextSeq) - 1;
+  get takenSeq(): Seq {
+    return ((this.isFull ? this.#handedSeq : this.#nextSeq) - 1) as Seq;
   }
 
   /** The last event that was handed to the socket, taken or not. */
-  get sentSeq(): number {
-    return this.#nextSeq - 1;
+  get sentSeq(): Seq {
+    return (this.#nextSeq - 1) as Seq;
   }
 
   /** Sends what there is, and from then on what comes. */
@@ -98,7 +98,7 @@ export class LiveStream extends SseStream implements Position {
     }
   }
 
-  #write({ bytes, next }: { bytes: Buffer; next: number }): void {
+  #write({ bytes, next }: { bytes: Buffer; next: Seq }): void {
     this.#handedSeq = this.#nextSeq;
     this.#nextSeq = next;
     this.writeFrames(bytes, next - this.#handedSeq);

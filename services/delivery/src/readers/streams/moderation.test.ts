@@ -1,4 +1,4 @@
-import type { EventPage, Generation } from "@reprise/protocol";
+import { type EventPage, type Generation, asSeq } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { decide, halted, judge, moderatedBody, redacted } from "../../testing/moderation.ts";
@@ -40,7 +40,7 @@ describe("a gate", () => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
     await append(worker, started(), delta("clean "), delta(SECRET), toolCall("a"));
-    await judge(platform, ref, 4, { cleared: 2 });
+    await judge(platform, ref, 4, { cleared: asSeq(2) });
     const url = `${platform.node.url}${path}`;
     await using reader = await openSseReader(`${url}/events`, { headers: authorization() });
     expect([(await reader.nextFrame())?.id, (await reader.nextFrame())?.id]).toEqual(["1-1", "1-2"]);
@@ -71,7 +71,7 @@ describe("a gate", () => {
     });
     await using reader = await openSseReader(`${url}/events`, { headers: authorization() });
     await decide(platform, ref, redacted(2));
-    await judge(platform, ref, 4, { decided: 4 });
+    await judge(platform, ref, 4, { decided: asSeq(4) });
     expect(await reader.ended).toBe("clean");
     expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-3", "1-4"]);
     expect(reader.bytes.toString()).not.toContain(SECRET);
@@ -120,7 +120,7 @@ describe("retract", () => {
     expect(JSON.parse((await reader.nextFrame())!.data)).toMatchObject(redacted(3));
     await decide(platform, ref, delta(" b"));
     await decide(platform, ref, completed());
-    await judge(platform, ref, 6, { decided: 4 });
+    await judge(platform, ref, 6, { decided: asSeq(4) });
     expect(await reader.ended).toBe("clean");
     const views = await everyView(platform, path);
     expect(views.filter((view) => view.includes(SECRET))).toEqual([]);
@@ -134,7 +134,7 @@ describe("retract", () => {
     const long = "x".repeat(4_000);
     await append(worker, started(), delta(SECRET), ...Array.from({ length: 60 }, () => delta(long)));
     await decide(platform, ref, redacted(2));
-    await judge(platform, ref, 63, { decided: 63 });
+    await judge(platform, ref, 63, { decided: asSeq(63) });
     const { url } = await platform.addNode({ hubBytes: 1 });
     await using reader = await openSseReader(`${url}${path}/events`, { headers: authorization() });
     while (reader.lastEventId !== "1-63") await reader.nextFrame();
@@ -180,7 +180,7 @@ describe("retract", () => {
     await append(worker, started(), delta("a "), delta(SECRET));
     for (const draft of [halted(3), delta(`${SECRET} again`), completed()])
       await decide(platform, ref, draft);
-    await judge(platform, ref, 6, { decided: 4 });
+    await judge(platform, ref, 6, { decided: asSeq(4) });
     const views = await everyView(platform, path);
     expect(views.filter((view) => view.includes(SECRET))).toEqual([]);
     expect((await call(`${platform.node.url}${path}`)).json).toMatchObject({ text: "a [halted]" });
@@ -196,7 +196,7 @@ describe("retract", () => {
     await using first = await openSseReader(url, { headers: authorization() });
     expect(await first.ended).toBe("clean");
     await decide(platform, ref, redacted(2));
-    await judge(platform, ref, 4, { decided: 4 });
+    await judge(platform, ref, 4, { decided: asSeq(4) });
     const again = () => call(url, { headers: { ...readJson, "last-event-id": "1-3" } });
     await expect.poll(async () => (await again()).text).toContain("moderation.redacted");
     expect((await call(url, { headers: readJson })).text).not.toContain(SECRET);

@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { GenerationLog, Job } from "@reprise/log";
-import { encodeEvent, type GenerationRef, logSubject, parseWorkerId } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type GenerationRef,
+  logSubject,
+  parseWorkerId,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { loadLog } from "./load-log.ts";
 import { createFakeEngine } from "../../testing/fake-engine.ts";
@@ -24,7 +31,7 @@ function lagging(overrides: Partial<GenerationLog> = {}): GenerationLog {
 }
 
 async function load(log: GenerationLog, ref: GenerationRef, text = "the job's") {
-  const payload = encodeEvent(0, { type: "output.delta", text });
+  const payload = encodeEvent(asSeq(0), { type: "output.delta", text });
   const job = { ref, payload } as Job;
   return loadLog({ connection: world.broker.main, log, onError: () => expect.unreachable() }, job);
 }
@@ -41,7 +48,7 @@ test("a seq 0 that delivery stores while the worker writes its own is read at on
 test("a seq 0 that the broker still replicates is read when the live feed shows it, at any time of the clock", async () => {
   stopClock();
   const ref = await world.submit({ requested: false });
-  const payload = encodeEvent(0, { type: "output.delta", text: "stands for seq 0" });
+  const payload = encodeEvent(asSeq(0), { type: "output.delta", text: "stands for seq 0" });
   let reads = 0;
   const log = lagging({
     publish: async () => ({ kind: "conflict" }),
@@ -50,7 +57,10 @@ test("a seq 0 that the broker still replicates is read when the live feed shows 
       async readLast() {
         if (++reads > 2) return world.log.leader.readLast(ref);
         if (reads === 2)
-          await world.log.publish(logSubject(ref), payload, { expectedLast: 0, writer: randomUUID() });
+          await world.log.publish(logSubject(ref), payload, {
+            expectedLast: asStreamSeq(0),
+            writer: randomUUID(),
+          });
         return undefined;
       },
     },
@@ -75,15 +85,15 @@ test("a plan that the log has overtaken is made anew for what the lost append ha
       { type: "attempt.ended", attempt: 1, reason: "handover" },
       {
         type: "moderation.redacted",
-        from_seq: 2,
-        to_seq: 2,
+        from_seq: asSeq(2),
+        to_seq: asSeq(2),
         replacement: "-",
         rule: "terms",
         category: "words",
       },
     ],
   });
-  const stored = await world.log.leader.readTail(ref, 0);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
   const known = stored.slice(0, -1);
   const readLog = vi.fn<GenerationLog["reader"]["readLog"]>(async () => ({
     events: known.map(({ payload }) => payload),
@@ -107,7 +117,7 @@ test("a plan that the log has overtaken is made anew for what the lost append ha
 
 test("a large seq 0 is left to delivery, and read when the live feed shows it", async () => {
   const ref = await world.submit({ requested: false });
-  const payload = encodeEvent(0, { type: "output.delta", text: "stands for seq 0" });
+  const payload = encodeEvent(asSeq(0), { type: "output.delta", text: "stands for seq 0" });
   const publish = vi.fn<GenerationLog["publish"]>();
   let reads = 0;
   const reader: GenerationLog["reader"] = {
@@ -115,7 +125,10 @@ test("a large seq 0 is left to delivery, and read when the live feed shows it", 
     async readLast() {
       if (++reads > 2) return world.log.leader.readLast(ref);
       if (reads === 2)
-        await world.log.publish(logSubject(ref), payload, { expectedLast: 0, writer: randomUUID() });
+        await world.log.publish(logSubject(ref), payload, {
+          expectedLast: asStreamSeq(0),
+          writer: randomUUID(),
+        });
       return undefined;
     },
   };

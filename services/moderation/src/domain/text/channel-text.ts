@@ -1,9 +1,17 @@
-import { firstWhere, type SeqRange, type Withdrawals } from "@reprise/protocol";
+import {
+  firstWhere,
+  type SeqRange,
+  type Withdrawals,
+  type Seq,
+  plus,
+  REQUEST_SEQ,
+  BEYOND_LOG,
+} from "@reprise/protocol";
 import type { RuleFinding, Scanner } from "@reprise/rules";
 import { type Mask, Masks } from "./masks.ts";
 
 interface TextEvent {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly start: number;
   readonly text: string;
 }
@@ -15,7 +23,7 @@ interface TextEvent {
 export class ChannelText {
   readonly name: string;
   /** The first event that it has a say in: those before it are another text's, once a rewind has kept them. */
-  fromSeq = 0;
+  fromSeq: Seq = REQUEST_SEQ;
   readonly #scanner: Scanner;
   #events: TextEvent[] = [];
   readonly #masks = new Masks();
@@ -27,7 +35,7 @@ export class ChannelText {
     this.#scanner = scanner;
   }
 
-  push(seq: number, text: string): readonly RuleFinding[] {
+  push(seq: Seq, text: string): readonly RuleFinding[] {
     this.#events.push({ seq, start: this.#scanner.length, text });
     return this.#scanner.push(text);
   }
@@ -48,7 +56,7 @@ export class ChannelText {
   }
 
   /** The first event that is held because its text may yet become part of a match. */
-  get pendingSeq(): number | undefined {
+  get pendingSeq(): Seq | undefined {
     const { length, pendingLength } = this;
     return pendingLength === 0 ? undefined : this.#eventAt(length - pendingLength)?.seq;
   }
@@ -58,7 +66,7 @@ export class ChannelText {
   }
 
   /** The first event with text that may yet become part of a match, held or not. */
-  get openSeq(): number | undefined {
+  get openSeq(): Seq | undefined {
     const { pending, length } = this.#scanner;
     return pending === 0 ? undefined : this.#eventAt(length - pending)?.seq;
   }
@@ -75,8 +83,8 @@ export class ChannelText {
   }
 
   /** Leaves what lies up to this event to the text that goes on behind it. */
-  leave(toSeq: number): void {
-    this.fromSeq = this.#events[this.#indexOf(toSeq + 1)]?.seq ?? Number.POSITIVE_INFINITY;
+  leave(toSeq: Seq): void {
+    this.fromSeq = this.#events[this.#indexOf(plus(toSeq, 1))]?.seq ?? BEYOND_LOG;
   }
 
   get length(): number {
@@ -84,7 +92,7 @@ export class ChannelText {
   }
 
   /** From an event on nothing of the text counts, that which is still to come included. @param replacement what stands there if it is this text's */
-  cutOff(fromSeq: number, replacement: string): void {
+  cutOff(fromSeq: Seq, replacement: string): void {
     const first = this.#events[this.#indexOf(fromSeq)];
     const from = first?.start ?? this.length;
     this.mask({ from, to: Number.POSITIVE_INFINITY, replacement: first?.seq === fromSeq ? replacement : "" });
@@ -94,7 +102,7 @@ export class ChannelText {
   rangeOf(from: number, to: number): SeqRange {
     const first = this.#eventAt(from);
     const last = this.#eventAt(Math.max(from, to - 1));
-    return { fromSeq: first?.seq ?? 0, toSeq: last?.seq ?? first?.seq ?? 0 };
+    return { fromSeq: first?.seq ?? REQUEST_SEQ, toSeq: last?.seq ?? first?.seq ?? REQUEST_SEQ };
   }
 
   /** Where a range of text lies in that of some events. */
@@ -106,7 +114,7 @@ export class ChannelText {
   /** The text that whole events have; undefined when they are not kept any more. */
   stretchOf({ fromSeq, toSeq }: SeqRange): { from: number; to: number } | undefined {
     const first = this.#events[this.#indexOf(fromSeq)];
-    const last = this.#events[this.#indexOf(toSeq + 1) - 1];
+    const last = this.#events[this.#indexOf(plus(toSeq, 1)) - 1];
     if (!first || !last || first.seq !== fromSeq) return undefined;
     return { from: first.start, to: last.start + last.text.length };
   }
@@ -118,7 +126,7 @@ export class ChannelText {
     for (const at of this.#settledAt) {
       const next = this.#eventAt(at)?.seq;
       if (next === undefined || next <= from || next > toSeq) continue;
-      parts.push({ fromSeq: from, toSeq: next - 1 });
+      parts.push({ fromSeq: from, toSeq: plus(next, -1) });
       from = next;
     }
     return [...parts, { fromSeq: from, toSeq }];
@@ -160,7 +168,7 @@ export class ChannelText {
   }
 
   /** Drops what is no longer needed. @param keepFromSeq the first event that is */
-  forget(keepFromSeq: number): void {
+  forget(keepFromSeq: Seq): void {
     const count = Math.min(this.#indexOf(keepFromSeq), this.#events.length - 1);
     if (count < FORGET_AT_ONCE) return;
     this.#events.splice(0, count);
@@ -171,7 +179,7 @@ export class ChannelText {
   }
 
   #eventsIn({ fromSeq, toSeq }: SeqRange): TextEvent[] {
-    return this.#events.slice(this.#indexOf(fromSeq), this.#indexOf(toSeq + 1));
+    return this.#events.slice(this.#indexOf(fromSeq), this.#indexOf(plus(toSeq, 1)));
   }
 
   #eventAt(offset: number): TextEvent | undefined {
@@ -180,7 +188,7 @@ export class ChannelText {
   }
 
   /** Where the first event lies that has this place of the log or a later one. */
-  #indexOf(seq: number): number {
+  #indexOf(seq: Seq): number {
     return firstWhere(this.#events, (event) => event.seq >= seq);
   }
 }

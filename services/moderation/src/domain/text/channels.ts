@@ -1,3 +1,4 @@
+import type { Seq } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText } from "./channel-text.ts";
 import type { KeptText } from "./kept-texts.ts";
@@ -28,7 +29,7 @@ export class Channels {
   }
 
   /** Adds the text of an event to its channel. */
-  push(name: string, seq: number, text: string): readonly FoundIn[] {
+  push(name: string, seq: Seq, text: string): readonly FoundIn[] {
     const ended = text === "" ? NOTHING : this.#takeOver(name);
     const channel = this.#texts.get(name) ?? this.#create(name);
     const found = foundIn(channel, channel.push(seq, text));
@@ -49,7 +50,7 @@ export class Channels {
    * Has the text go on behind what a rewind has kept of it.
    * @returns the old text, which has ended, and the one that goes on, for each channel
    */
-  rewind(toSeq: number, kept: readonly KeptText[]): { old: ChannelText; next: ChannelText }[] {
+  rewind(toSeq: Seq, kept: readonly KeptText[]): { old: ChannelText; next: ChannelText }[] {
     this.#takenOver.clear();
     return [...this.all].map((old) => {
       const next = this.#create(old.name);

@@ -1,8 +1,8 @@
-import { channelOf, decodeEvent } from "@reprise/protocol";
+import { channelOf, decodeEvent, type Seq } from "@reprise/protocol";
 
 /** A part of the text that counts after a rewind. */
 export interface KeptText {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly channel: string;
   readonly text: string;
 }
@@ -11,7 +11,7 @@ export interface KeptText {
  * What counts of a log's text before a rewind that ends it.
  * @param events from the beginning up to the rewind, which may be among them
  */
-export function keptTexts(events: readonly Uint8Array[], rewindSeq: number): KeptText[] {
+export function keptTexts(events: readonly Uint8Array[], rewindSeq: Seq): KeptText[] {
   let kept: KeptText[] = [];
   for (const payload of events) {
     const event = decodeEvent(payload);

@@ -1,3 +1,4 @@
+import { asSeq } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createWindows, type WindowEvent, type WindowLimits } from "./windows.ts";
@@ -6,7 +7,7 @@ const LIMITS = { maxTokens: 200, overlapTokens: 50 };
 
 /** One event for each piece, a token each, from seq 1. */
 function toEvents(pieces: readonly string[]): WindowEvent[] {
-  return pieces.map((text, index) => ({ seq: index + 1, text, tokens: 1 }));
+  return pieces.map((text, index) => ({ seq: asSeq(index + 1), text, tokens: 1 }));
 }
 
 function cut(events: readonly WindowEvent[], limits: WindowLimits = LIMITS) {
@@ -59,8 +60,8 @@ describe("a window", () => {
   test("with one event that is longer than a window is that event alone", () => {
     const events = [
       ...toEvents(words(60)),
-      { seq: 61, text: "x", tokens: 500 },
-      { seq: 62, text: "y", tokens: 1 },
+      { seq: asSeq(61), text: "x", tokens: 500 },
+      { seq: asSeq(62), text: "y", tokens: 1 },
     ];
     expect(ranges(events)).toEqual([
       [1, 60],
@@ -71,7 +72,7 @@ describe("a window", () => {
 
   test("counts text without tokens by its length", () => {
     const events = Array.from({ length: 30 }, (_, index) => ({
-      seq: index,
+      seq: asSeq(index),
       text: "x".repeat(160),
       tokens: 0,
     }));
@@ -90,7 +91,7 @@ describe("a window", () => {
 
   test("is not made of nothing", () => {
     expect(cut([])).toEqual([]);
-    expect(cut([{ seq: 1, text: "", tokens: 3 }])).toEqual([]);
+    expect(cut([{ seq: asSeq(1), text: "", tokens: 3 }])).toEqual([]);
     expect(cut(toEvents(words(200)))).toHaveLength(1);
   });
 });
@@ -102,7 +103,7 @@ describe("windows, for all events,", () => {
   });
   const events = fc
     .array(event, { maxLength: 120 })
-    .map((list) => list.map((item, index) => ({ seq: index * 2 + 1, ...item })));
+    .map((list) => list.map((item, index) => ({ seq: asSeq(index * 2 + 1), ...item })));
   const limits = { maxTokens: 40, overlapTokens: 10, minTokens: 5 };
   const newTo = (list: ReturnType<typeof cut>) =>
     list.map(({ toSeq }, index) => [index === 0 ? 0 : list[index - 1]!.toSeq, toSeq] as const);

@@ -1,16 +1,17 @@
+import type { Seq } from "@reprise/protocol";
 import { createSentenceEnds } from "./sentence-ends.ts";
 
 /** One event of a channel, as far as windows are concerned. */
 export interface WindowEvent {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly text: string;
   readonly tokens: number;
 }
 
 /** What a classifier is shown in one call: the text of these events of one channel, its overlap with the window before included. */
 export interface Window {
-  readonly fromSeq: number;
-  readonly toSeq: number;
+  readonly fromSeq: Seq;
+  readonly toSeq: Seq;
   readonly text: string;
 }
 
@@ -25,9 +26,9 @@ export interface WindowLimits {
 
 export interface Windows {
   /** The first event that the next window may hold, its overlap included. */
-  readonly nextFromSeq: number | undefined;
+  readonly nextFromSeq: Seq | undefined;
   /** The first event that no window has held yet: up to the one before it everything was cut. */
-  readonly uncutSeq: number | undefined;
+  readonly uncutSeq: Seq | undefined;
   /** @returns the windows that this event closes: at most two, in order */
   push(event: WindowEvent): Window[];
   /** @returns the window that is left, if anything is new in it */
