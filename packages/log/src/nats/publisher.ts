@@ -1,5 +1,5 @@
 import { headers, type Msg } from "@nats-io/transport-node";
-import { RepriseError, type StreamSeq, asStreamSeq } from "@reprise/protocol";
+import { RepriseError, type StreamSeq } from "@reprise/protocol";
 import { JETSTREAM_ERROR } from "./jetstream-errors.ts";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
@@ -89,5 +89,5 @@ function readAnswer(reply: Msg): PublishOutcome {
   }
   return seq === undefined
     ? { kind: "unavailable", reason: "broker_error", detail: "an answer without a sequence" }
-    : { kind: "stored", streamSeq: asStreamSeq(seq), duplicate };
+    : { kind: "stored", streamSeq: seq as StreamSeq, duplicate };
 }

@@ -264,4 +264,5 @@ export interface UnknownEvent {
   readonly [field: string]: unknown;
 }
 
-export type GenerationEvent = Exclude<KnownEvent, RequestedEvent>;
+/** As clients have it: its numbers are plain ones, so that a program can make an event in its tests. */
+export type GenerationEvent = Exclude<z.input<typeof eventSchema>, { type: "generation.requested" }>;

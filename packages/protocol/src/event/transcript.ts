@@ -1,6 +1,14 @@
 import type { Seq } from "../seq.ts";
 import { type Cursor, START } from "./cursor.ts";
-import type { AttemptEnd, Failure, FinishReason, KnownEvent, UnknownEvent, Usage } from "./event.ts";
+import type {
+  AttemptEnd,
+  Failure,
+  FinishReason,
+  GenerationEvent,
+  KnownEvent,
+  UnknownEvent,
+  Usage,
+} from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
 import { Segments } from "./segments.ts";
 import { WithdrawnText } from "./withdrawn-text.ts";
@@ -126,6 +134,8 @@ export class Transcript {
     return this.#finalUsage ?? { input_tokens: this.#inputTokens, output_tokens: this.#outputTokens };
   }
 
+  /** Takes an event as the platform has it, or as clients do. */
+  apply(event: KnownEvent | UnknownEvent | GenerationEvent): void;
   apply(event: KnownEvent | UnknownEvent): void {
     if (event.seq <= this.#cursor.seq) return;
     const { attempt, nonce } = event.type === "generation.started" ? event : this.#cursor;

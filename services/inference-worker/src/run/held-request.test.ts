@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type GenerationLog, type Job, publishPresence, type StoredEvent } from "@reprise/log";
-import { type GenerationRef, parseNodeId, asSeq } from "@reprise/protocol";
+import { type GenerationRef, parseNodeId, asSeq, STREAM_START } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { answered, delta, started } from "../testing/drafts.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
@@ -46,7 +46,7 @@ function watchReads({ log }: World, sightings: Sightings): GenerationLog {
 /** A job as the puller makes them, and whether it is parked. */
 async function createJob({ log }: World, ref: GenerationRef, sightings: Sightings) {
   const { promise: parked, resolve: park } = Promise.withResolvers<void>();
-  const [stored] = await log.leader.readTail(ref, 0, 1);
+  const [stored] = await log.leader.readTail(ref, STREAM_START, 1);
   let payload: Uint8Array | undefined = Uint8Array.from(stored!.payload);
   let read = () => payload!;
   sightings.add("job", payload.buffer);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient, type GenerationStream } from "@reprise/client";
-import { DEFAULT_POLICY, type Seq } from "@reprise/protocol";
+import { DEFAULT_POLICY } from "@reprise/protocol";
 import { announceWait } from "./announce-wait.ts";
 import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
 import { showAudit } from "./show-audit.ts";
@@ -14,7 +14,7 @@ interface Output {
 }
 
 interface Reading {
-  readonly events: { seq: Seq; text: string }[];
+  readonly events: { seq: number; text: string }[];
   /** How far the text had come, and when. */
   readonly arrivals: { end: number; at: number }[];
 }

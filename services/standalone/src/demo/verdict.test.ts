@@ -1,8 +1,7 @@
-import { asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { addedLatency, compareReaders } from "./verdict.ts";
 
-const event = (seq: number, text = `{"seq":${seq}}`) => ({ seq: asSeq(seq), text });
+const event = (seq: number, text = `{"seq":${seq}}`) => ({ seq, text });
 const LOG = [1, 2, 3, 4].map((seq) => event(seq));
 const FLAWLESS = { lost: 0, repeated: 0, reordered: 0, identical: true };
 

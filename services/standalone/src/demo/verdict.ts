@@ -1,5 +1,3 @@
-import type { Seq } from "@reprise/protocol";
-
 /** What a reader got, event by event, beside what it should have got. */
 export interface Verdict {
   lost: number;
@@ -9,7 +7,7 @@ export interface Verdict {
 }
 
 interface Numbered {
-  readonly seq: Seq;
+  readonly seq: number;
   /** The event as JSON text. */
   readonly text: string;
 }

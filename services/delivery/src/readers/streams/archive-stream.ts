@@ -47,7 +47,7 @@ export class ArchiveStream extends SseStream {
     while (await this.#hasRoom()) {
       const page = new FrameBuffer(httpSseFraming, REQUEST_SEQ);
       for (const { cursor, payload } of await this.#replay.next()) page.append(cursor, payload);
-      if (page.nextSeq === REQUEST_SEQ) {
+      if (page.nextSeq === 0) {
         if (!(await this.#replay.hasEnded())) throw unfinished();
         if (!this.isClosed) this.end();
         return;
