@@ -1,4 +1,5 @@
 import type { GenerationCache } from "@reprise/log";
+import type { Seq } from "@reprise/protocol";
 
 const VIEW_BYTES = 64 * 1_024;
 
@@ -7,7 +8,7 @@ const VIEW_BYTES = 64 * 1_024;
  */
 export function replayBytes(
   cache: Pick<GenerationCache, "frames" | "shownSeq" | "view">,
-  fromSeq: number,
+  fromSeq: Seq,
 ): number {
   const { firstSeq } = cache.frames;
   const keptFrom = Math.max(fromSeq, firstSeq);
@@ -18,7 +19,7 @@ export function replayBytes(
   return kept + Math.ceil((missing * bytesFrom(cache, firstSeq)) / Math.max(1, events));
 }
 
-function bytesFrom(cache: Pick<GenerationCache, "view">, fromSeq: number): number {
+function bytesFrom(cache: Pick<GenerationCache, "view">, fromSeq: Seq): number {
   let bytes = 0;
   for (let view = cache.view(fromSeq, VIEW_BYTES); view; view = cache.view(view.next, VIEW_BYTES))
     bytes += view.bytes.length;

@@ -1,5 +1,5 @@
 import type { GenerationCache, NewLog } from "@reprise/log";
-import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
+import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus, type Seq } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -39,7 +39,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const resume = requestedCursor(lastEventId, after);
     const isStream = type === "text/event-stream";
     await context.limits.attach([request, reply], principal, { isStream, waits: wait > 0 });
-    const onAttach = (cache: GenerationCache, fromSeq: number) =>
+    const onAttach = (cache: GenerationCache, fromSeq: Seq) =>
       context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
     const start = { ...resume, withRequest: original && !lastEventId && !after };
     const log = { audit: context.audit, ref, original };
@@ -69,7 +69,7 @@ export interface LiveRead {
   readonly resume: ResumePoint;
   readonly caller: Caller;
   /** Called with the first event that the reader is to get. */
-  readonly onAttach: (cache: GenerationCache, fromSeq: number) => void;
+  readonly onAttach: (cache: GenerationCache, fromSeq: Seq) => void;
   readonly principal: Principal;
 }
 

@@ -9,6 +9,7 @@ import {
   parseToolResult,
   parseWith,
   RepriseError,
+  type Seq,
   START,
   Transcript,
 } from "@reprise/protocol";
@@ -112,7 +113,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       void reply.header(GENERATION_ID_HEADER, ref.generation);
       if (isStream) {
         const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
-        const onAttach = (cache: GenerationCache, fromSeq: number) =>
+        const onAttach = (cache: GenerationCache, fromSeq: Seq) =>
           context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
         const begun = listening && !joined ? { listening, snapshot } : undefined;
         return await streamEvents(context, reply, {

@@ -122,7 +122,7 @@ describe("a cache", () => {
     const log = logOf(10);
     const cache = tailOf(log, 4);
     const [next, second, third] = storedAfter(log, cache.lastKnownStreamSeq);
-    const noEvent = { payload: new TextEncoder().encode("forged"), streamSeq: 51, writer: "" };
+    const noEvent = { payload: new TextEncoder().encode("forged"), streamSeq: asStreamSeq(51), writer: "" };
     for (const events of [
       [next!, noEvent],
       [next!, third!],
