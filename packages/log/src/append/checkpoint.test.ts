@@ -174,12 +174,13 @@ describe("a checkpointer", () => {
 });
 
 test("a large request is copied once: there is room behind it for the first events", async () => {
-  const request = encodeEvent(0, delta("x".repeat(1_000_000)));
-  const publish: Publish = async () => ({ kind: "stored", streamSeq: 1, duplicate: false });
-  const snapshot = { events: [request], streamSeq: 1 };
+  const request = encodeEvent(asSeq(0), delta("x".repeat(1_000_000)));
+  const publish: Publish = async () => ({ kind: "stored", streamSeq: asStreamSeq(1), duplicate: false });
+  const snapshot = { events: [request], streamSeq: asStreamSeq(1) };
   const checkpointer = createCheckpointer({ publish, ref: newRef(), snapshot, maxBytes: 1 << 21, now: 0 });
   const { buffer } = checkpointer.first();
-  for (let seq = 1; seq <= 10; seq++) checkpointer.add(encodeEvent(seq, delta("token")), seq + 1, 0);
+  for (let seq = 1; seq <= 10; seq++)
+    checkpointer.add(encodeEvent(asSeq(seq), delta("token")), asStreamSeq(seq + 1), 0);
   expect(checkpointer.first().buffer === buffer).toBe(true);
   expect(buffer.byteLength).toBeLessThan(1.1 * request.length);
 });
