@@ -10,6 +10,7 @@ import {
   shardOf,
   VERDICTS_STREAM,
   verdictSubject,
+  asSeq,
 } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -124,7 +125,7 @@ test("a job that moderation has the broker copy from a log is not run", async ()
   await using moderation = await server.connect("moderation");
   await using worker = await server.connect("inference-worker");
   const [forged, real] = [newRef(), newRef()];
-  const payload = encodeEvent(0, requested(forged));
+  const payload = encodeEvent(asSeq(0), requested(forged));
   await copyTo(moderation, jobSubject("sim", forged), payload);
   const stored = await eventually(async () => {
     const message = await getLastMessage(admin.main, JOBS_STREAM, jobSubject("sim", forged));
@@ -134,7 +135,7 @@ test("a job that moderation has the broker copy from a log is not run", async ()
   // This is what the broker does: the copy is there, word for word.
   expect(decodeEvent(stored!.payload)).toEqual(decodeEvent(payload));
   const publish = createPublish(inboxOf(admin.main));
-  await enqueueJob(publish, { model: "sim", ref: real, payload: encodeEvent(0, requested(real)) });
+  await enqueueJob(publish, { model: "sim", ref: real, payload: encodeEvent(asSeq(0), requested(real)) });
   const [run, errors]: [string[], unknown[]] = [[], []];
   const puller = await pullJobs({
     connection: worker.main,
@@ -158,7 +159,7 @@ test("a verdict that a worker has the broker copy from a log is not believed", a
   await using admin = await server.open("admin");
   await using worker = await server.connect("inference-worker");
   await using delivery = await server.connect("delivery");
-  const verdict = encodeVerdict({ judged: 9, cleared: 9, decided: 0 });
+  const verdict = encodeVerdict({ judged: asSeq(9), cleared: asSeq(9), decided: asSeq(0) });
   const ref = newRef();
   await copyTo(worker, verdictSubject(ref), verdict);
   await eventually(async () =>
