@@ -10,6 +10,8 @@ import {
   LIVE_TENANTS_SUBJECTS,
   parseTenantSubject,
   RepriseError,
+  STREAM_START,
+  type StreamSeq,
   TENANTS_STREAM,
   TENANTS_SUBJECTS,
   type TenantId,
@@ -78,7 +80,7 @@ class TenantFollower implements LiveTenantDirectory {
   readonly #options: FollowTenantsOptions;
   readonly #stop: () => void;
   #created = "";
-  #lastSeq = 0;
+  #lastStreamSeq = STREAM_START;
   #known: Known = new Map();
   /** Records that are not in use since another tenant has one of their keys: tried again after each change. */
   readonly #waiting = new Map<TenantId, { readonly tenant: TenantConfig; isTold: boolean }>();
@@ -166,26 +168,32 @@ class TenantFollower implements LiveTenantDirectory {
     if (this.#isClosed) return;
     const { main, reads } = this.#options.broker;
     const { created, lastStreamSeq, messages } = await readStreamInfo(main, TENANTS_STREAM);
-    const isSame = created === this.#created && lastStreamSeq >= this.#lastSeq;
-    if (isSame && lastStreamSeq === this.#lastSeq && messages === this.#known.size) return;
+    const isSame = created === this.#created && lastStreamSeq >= this.#lastStreamSeq;
+    if (isSame && lastStreamSeq === this.#lastStreamSeq && messages === this.#known.size) return;
     if (isSame) {
-      const behind = { ...BATCH, afterStreamSeq: this.#lastSeq };
+      const behind = { ...BATCH, afterStreamSeq: this.#lastStreamSeq };
       for await (const message of readAllMessages(reads, TENANTS_STREAM, behind)) {
         this.#take(message, this.#known);
-        this.#lastSeq = message.streamSeq;
+        this.#lastStreamSeq = message.streamSeq;
       }
       this.#tellWaiting();
       const now = await readStreamInfo(main, TENANTS_STREAM);
       // Changes that came meanwhile are announced, and read in their turn.
-      if (now.created === created && (now.messages === this.#known.size || now.lastStreamSeq > this.#lastSeq))
+      if (
+        now.created === created &&
+        (now.messages === this.#known.size || now.lastStreamSeq > this.#lastStreamSeq)
+      )
         return;
     }
     await this.#readAnew(created, lastStreamSeq);
   }
 
-  async #readAnew(created: string, lastStreamSeq: number): Promise<void> {
+  async #readAnew(created: string, lastStreamSeq: StreamSeq): Promise<void> {
     const found: Known = new Map();
-    const all = readAllMessages(this.#options.broker.reads, TENANTS_STREAM, { ...BATCH, afterStreamSeq: 0 });
+    const all = readAllMessages(this.#options.broker.reads, TENANTS_STREAM, {
+      ...BATCH,
+      afterStreamSeq: STREAM_START,
+    });
     let lastSeq = lastStreamSeq;
     for await (const message of all) {
       this.#take(message, found);
@@ -200,7 +208,7 @@ class TenantFollower implements LiveTenantDirectory {
     this.#tellWaiting();
     this.#known = found;
     this.#created = created;
-    this.#lastSeq = lastSeq;
+    this.#lastStreamSeq = lastSeq;
   }
 
   #take({ streamSeq, storedAtUs, subject, payload }: StreamMessage, known: Known): void {

@@ -1,11 +1,17 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { waitAtMost } from "@reprise/async";
 import { readAllMessages } from "@reprise/log";
-import { KEY_USE_STREAM, parseKeyUseSubject, keyUseSubject, type TenantId } from "@reprise/protocol";
+import {
+  KEY_USE_STREAM,
+  parseKeyUseSubject,
+  keyUseSubject,
+  STREAM_START,
+  type TenantId,
+} from "@reprise/protocol";
 
 const FLUSH_MS = 60_000;
 const CLOSE_MS = 1_000;
-const BATCH = { afterStreamSeq: 0, maxMessages: 256, maxBytes: 262_144 };
+const BATCH = { afterStreamSeq: STREAM_START, maxMessages: 256, maxBytes: 262_144 };
 
 /**
  * When each API key was used last: noted in memory, and stored once a minute and when it is closed. Without an acknowledgement: a time

@@ -1,4 +1,4 @@
-import { decodeOpsRecord, OPS_STREAM, type AdministrationRecord } from "@reprise/protocol";
+import { decodeOpsRecord, OPS_STREAM, STREAM_START, type AdministrationRecord } from "@reprise/protocol";
 import { readStreamMessages } from "@reprise/log";
 import { describe, expect, test } from "vitest";
 import { call, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
@@ -13,7 +13,7 @@ function api({ node }: Pick<Platform, "node">, key: string) {
 
 async function recorded({ broker }: Platform): Promise<AdministrationRecord[]> {
   const request = {
-    afterStreamSeq: 0,
+    afterStreamSeq: STREAM_START,
     subject: "ops.*.administration.-",
     maxMessages: 100,
     maxBytes: 1_000_000,
