@@ -54,6 +54,8 @@ export interface DeliveryOptions extends DeliverySettings {
   drainGraceMs?: number;
   /** For how long a presence record counts. Default `PRESENCE_LEASE_MS`. */
   readerLeaseMs?: number;
+  /** How long a limit check waits for Redis before this node decides alone. Default 250 ms. */
+  redisTimeoutMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number;
   /**
@@ -176,6 +178,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   metrics.observe("reprise_request_bytes", () => bodies.bytes);
   const counters = await openCounters({
     redisUrl,
+    timeoutMs: options.redisTimeoutMs,
     node,
     onAway: (error) =>
       logger.warn({ err: error }, "Redis does not answer: this node grants its share of each limit"),

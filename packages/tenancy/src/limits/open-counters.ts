@@ -15,6 +15,8 @@ export interface OpenCountersOptions {
   onAway: (error: unknown) => void;
   onBack: () => void;
   heartbeatMs?: number;
+  /** How long a check waits for Redis before the node decides alone. Default 250 ms. */
+  timeoutMs?: number | undefined;
 }
 
 export interface OpenCounters extends AsyncDisposable {
@@ -39,9 +41,9 @@ export async function openCounters({ redisUrl, ...options }: OpenCountersOptions
   const local = new MemoryCounters();
   if (redisUrl === undefined)
     return { counters: local, isAway: false, [Symbol.asyncDispose]: async () => {} };
-  const { node, onAway, onBack, heartbeatMs = HEARTBEAT_MS } = options;
+  const { node, onAway, onBack, heartbeatMs = HEARTBEAT_MS, timeoutMs } = options;
   // A connection that fails is known by its commands, which fail with it.
-  const redis = openRedis(redisUrl, () => {});
+  const redis = openRedis(redisUrl, { onError: () => {}, timeoutMs });
   let nodes = 1;
   const counters = new SharedCounters({
     shared: new RedisCounters(redis),

@@ -12,18 +12,25 @@ const MAX_RECONNECT_PAUSE_MS = 2_000;
  * Opens the connection that limits are counted over. It reconnects for ever and never queues: a command while Redis is away is
  * rejected at once.
  * @param url `redis://` or `rediss://`, with an ACL user and password where Redis asks for them
+ * @param timeoutMs how long a command waits for its answer. Default 250 ms.
  * @throws RepriseError `config_invalid` for a URL that is no Redis URL; the message does not repeat it
  */
-export function openRedis(url: string, onError: (error: unknown) => void): Redis {
+export function openRedis(
+  url: string,
+  {
+    onError,
+    timeoutMs = COMMAND_TIMEOUT_MS,
+  }: { onError: (error: unknown) => void; timeoutMs?: number | undefined },
+): Redis {
   const { protocol } = parseUrl(url);
   if (protocol !== "redis:" && protocol !== "rediss:") throw notRedis();
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    commandTimeout: COMMAND_TIMEOUT_MS,
+    commandTimeout: timeoutMs,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: SOCKET_TIMEOUT_MS,
+    socketTimeout: Math.max(SOCKET_TIMEOUT_MS, timeoutMs),
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), MAX_RECONNECT_PAUSE_MS),
     connectionName: "reprise",
   });

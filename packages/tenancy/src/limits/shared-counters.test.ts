@@ -25,6 +25,9 @@ const READER: LeaseCheck = {
   ttlMs: 60_000,
 };
 
+/** A busy machine is no Redis that does not answer. */
+const PATIENT_MS = 60_000;
+
 interface Node extends Disposable {
   readonly counters: SharedCounters;
   readonly redis: Redis;
@@ -38,8 +41,8 @@ function ready(redis: Redis): Promise<void> {
   return new Promise((resolve) => redis.once("ready", () => resolve()));
 }
 
-async function openNode(port: number, nodes = 2): Promise<Node> {
-  const redis = openRedis(`redis://127.0.0.1:${port}`, () => {});
+async function openNode(port: number, { nodes = 2, timeoutMs = PATIENT_MS } = {}): Promise<Node> {
+  const redis = openRedis(`redis://127.0.0.1:${port}`, { onError: () => {}, timeoutMs });
   await ready(redis);
   const told: string[] = [];
   let nowMs = 0;
@@ -134,7 +137,7 @@ describe("when Redis does not answer", () => {
   it("a call is decided alone, and the next ones do not wait", async () => {
     await using server = await startRedis();
     await using proxy = await startTcpProxy({ target: { port: server.port } });
-    using node = await openNode(proxy.port);
+    using node = await openNode(proxy.port, { timeoutMs: 250 });
     await grantedOf(node, 10);
     proxy.setFaults({ toServer: { stalled: true } });
     expect(await grantedOf(node, 200)).toBe(50);
@@ -173,5 +176,5 @@ it("a lease that ends while it is renewed stays ended", async () => {
 });
 
 it.each(["http://127.0.0.1", "not a url", "redis"])("the URL %s is refused, and not repeated", (url) => {
-  expect(() => openRedis(url, () => {})).toThrow(/must be a redis:\/\/ or rediss:\/\/ URL/);
+  expect(() => openRedis(url, { onError: () => {} })).toThrow(/must be a redis:\/\/ or rediss:\/\/ URL/);
 });

@@ -34,7 +34,11 @@ let platform: Platform;
 let urls: readonly [string, string];
 beforeAll(async () => {
   redis = await startRedis();
-  const options = { redisUrl: redis.url, moreTenants: Object.values(CASES).map(({ tenant }) => tenant) };
+  const options = {
+    redisUrl: redis.url,
+    redisTimeoutMs: 60_000,
+    moreTenants: Object.values(CASES).map(({ tenant }) => tenant),
+  };
   platform = await openPlatform(options);
   const other = await platform.addNode(options);
   urls = [platform.node.url, other.url];

@@ -113,6 +113,7 @@ export type NodeOptions = Partial<
     | "readerLeaseMs"
     | "brokerBudgetMs"
     | "redisUrl"
+    | "redisTimeoutMs"
     | "tenants"
   >
 > & {
