@@ -40,7 +40,7 @@ export interface Broker extends AsyncDisposable {
 /**
  * Connects, and stays connected: a lost connection is dialled again for ever, four times a second.
  * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
- *   made within 5 s, with the cause in its message
+ *   made within 15 s, with the cause in its message
  */
 export async function connectBroker({ name, user, onError, ...address }: BrokerOptions): Promise<Broker> {
   const access = await toAccessOptions(address);
@@ -93,7 +93,7 @@ export async function flushConnection(connection: NatsConnection): Promise<void>
 
 /** Tries every server that is configured once, and none that those name. */
 async function dialOnce(options: DialOptions, name: string): Promise<void> {
-  const once = { timeout: TIMEOUT_MS, reconnect: false, ignoreClusterUpdates: true };
+  const once = { timeout: DIAL_TIMEOUT_MS, reconnect: false, ignoreClusterUpdates: true };
   const connection = await connect({ ...options, ...once, name });
   await connection.close();
 }
@@ -118,7 +118,7 @@ async function dial(
   const connection = await connect({
     ...options,
     name,
-    timeout: TIMEOUT_MS,
+    timeout: DIAL_TIMEOUT_MS,
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
     maxReconnectAttempts: -1,
     // So does the second refusal of the password in a row, though it may be the broker that is being set up anew.
@@ -137,3 +137,5 @@ async function dial(
 }
 
 const TIMEOUT_MS = 5_000;
+/** A server that is there answers at once, and a starved machine within seconds. */
+const DIAL_TIMEOUT_MS = 15_000;

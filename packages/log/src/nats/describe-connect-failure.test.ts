@@ -7,7 +7,7 @@ const withCode = (code: string, message: string) => Object.assign(new Error(mess
 test.each([
   [new AuthorizationError("Authorization Violation"), /^the server refuses the credentials/],
   [new UserAuthenticationExpiredError("User Authentication Expired"), /^the credentials have expired/],
-  [new TimeoutError(), /^no answer within 5 s/],
+  [new TimeoutError(), /^no answer within 15 s/],
   [
     withCode("SELF_SIGNED_CERT_IN_CHAIN", "self-signed"),
     /^the server's certificate is not trusted .*REPRISE_NATS_CA/,

@@ -18,7 +18,7 @@ export function describeConnectFailure(error: unknown): string {
   if (error instanceof UserAuthenticationExpiredError) return `the credentials have expired (${said}).`;
   if (error instanceof AuthorizationError)
     return `the server refuses the credentials (${said}). Check REPRISE_NATS_URL and the other REPRISE_NATS_* variables.`;
-  if (error instanceof TimeoutError) return "no answer within 5 s.";
+  if (error instanceof TimeoutError) return "no answer within 15 s.";
   if (code !== undefined && UNTRUSTED.has(code))
     return `the server's certificate is not trusted (${code}). REPRISE_NATS_CA names the authority to trust.`;
   return code === undefined ? `${said}.` : `${said} (${code}).`;

@@ -27,7 +27,9 @@ test("a page of any origin may call, and may read what it needs", async () => {
   await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
   expect(reader.headers).toMatchObject({
     "access-control-allow-origin": "*",
-    "access-control-expose-headers": "Reprise-Generation-Id, Location, Retry-After",
+    "access-control-expose-headers": expect.stringMatching(
+      /^Reprise-Generation-Id, Location, Retry-After, RateLimit, RateLimit-Policy/,
+    ),
   });
   const refused = await call(`${platform.node.url}/v1/generations/x`, { headers: { origin: ORIGIN } });
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([404, "*"]);
