@@ -1,0 +1,18 @@
+import type { Command } from "./command.ts";
+import { keyCreate, keyList, keyRevoke, keyRotate } from "./commands/key.ts";
+import { tenantAdd, tenantList, tenantPolicy, tenantRemove, tenantShow } from "./commands/tenant.ts";
+import { tokenMint } from "./commands/token.ts";
+
+/** By their two words, in the order in which they are listed. */
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  "tenant add": tenantAdd,
+  "tenant list": tenantList,
+  "tenant show": tenantShow,
+  "tenant policy": tenantPolicy,
+  "tenant remove": tenantRemove,
+  "key create": keyCreate,
+  "key rotate": keyRotate,
+  "key revoke": keyRevoke,
+  "key list": keyList,
+  "token mint": tokenMint,
+};

@@ -1,0 +1,87 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { parseGenerationId, parseTenantId, parseWith, RepriseError } from "@reprise/protocol";
+import {
+  audienceSchema,
+  importPrivateKey,
+  keyIdSchema,
+  mintStreamToken,
+  type PrivateKey,
+  privateKeySchema,
+  scopesSchema,
+} from "@reprise/tenancy";
+import { type Command, parseCall, parseSeconds, required, writeJson, writeLine } from "../command.ts";
+
+const TOKEN_ID_BYTES = 15;
+const DEFAULT_TTL = "900";
+const DEFAULT_AUDIENCE = "reprise";
+
+export const tokenMint: Command = {
+  summary: "mints a stream token with a signing key of the tenant, without asking the platform",
+  usage: `reprise-admin token mint <tenant> --signing-key-file <file> --kid <kid> --scopes <scope,…>
+  --signing-key-file <file>  the private key of Ed25519 as a JWK: kty, crv, x, d
+  --kid <kid>                the id under which its public key is registered
+  --scopes <scope,…>         read, cancel, tool, create
+  --generation <id>          the one generation that the token is for
+  --end-user <id>            the end user whose generations alone it is for; this, --generation or both
+  --ttl-seconds <n>          1 to 3600; default: ${DEFAULT_TTL}
+  --audience <text>          the platform's REPRISE_TOKEN_AUDIENCE; default: $REPRISE_TOKEN_AUDIENCE, or ${DEFAULT_AUDIENCE}
+  --json                     with its id and expiry`,
+  async run(args, { out, env }) {
+    const { values, positionals } = parseCall(args, ["tenant"], {
+      json: { type: "boolean" },
+      "signing-key-file": { type: "string" },
+      kid: { type: "string" },
+      scopes: { type: "string" },
+      generation: { type: "string" },
+      "end-user": { type: "string" },
+      "ttl-seconds": { type: "string", default: DEFAULT_TTL },
+      audience: { type: "string", default: env["REPRISE_TOKEN_AUDIENCE"] || DEFAULT_AUDIENCE },
+    });
+    const { generation, "end-user": endUser } = values;
+    const tokenId = randomBytes(TOKEN_ID_BYTES).toString("base64url");
+    const { token, expiresAtMs } = await mintStreamToken({
+      key: {
+        keyId: parseWith(keyIdSchema, required(values.kid, "kid"), "--kid"),
+        privateKey: await importPrivateKey(
+          await readSigningKey(required(values["signing-key-file"], "signing-key-file")),
+        ),
+      },
+      audience: parseWith(audienceSchema, values.audience, "--audience"),
+      tenant: parseTenantId(positionals[0]),
+      scopes: parseWith(scopesSchema, required(values.scopes, "scopes").split(","), "--scopes"),
+      generation: generation === undefined ? undefined : parseGenerationId(generation),
+      endUser,
+      ttlSeconds: parseSeconds(values["ttl-seconds"], "ttl-seconds"),
+      tokenId,
+      nowMs: Date.now(),
+    });
+    if (values.json)
+      return writeJson(out, { id: tokenId, token, expires_at: new Date(expiresAtMs).toISOString() });
+    writeLine(out, token);
+  },
+};
+
+/** No message and no cause holds what was read: it is a private key. */
+async function readSigningKey(file: string): Promise<PrivateKey> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    throw new RepriseError("invalid_request", `${file} can't be read.`, { cause });
+  }
+  const key = privateKeySchema.safeParse(parseJson(text));
+  if (key.success) return key.data;
+  throw new RepriseError(
+    "invalid_request",
+    `${file} is not a private key of Ed25519 as a JWK with kty, crv, x and d alone.`,
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
