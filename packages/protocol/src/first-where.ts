@@ -3,6 +3,7 @@ export function firstWhere<T>(list: readonly T[], isSo: (entry: T) => boolean): 
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >> 1;
+    // `middle` is at least `low` and less than `high`: an index of the list.
     if (isSo(list[middle]!)) high = middle;
     else low = middle + 1;
   }

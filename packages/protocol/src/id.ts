@@ -124,6 +124,7 @@ function toBase32(bytes: Uint8Array): string {
   let value = 0;
   for (let i = 0; text.length < ID_CHARS;) {
     if (bits < 5) {
+      // An id takes 17 bytes at most, and there are as many.
       value = ((value << 8) | bytes[i++]!) & 0xffff;
       bits += 8;
     }

@@ -36,6 +36,7 @@ export function cosignedKey(tree: string): string {
 export function tileKey(tree: string, level: number, index: number): string {
   const digits = String(index);
   const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, "0");
+  // `padded` has at least three digits: `padStart` adds up to a multiple of three, and a number has a digit.
   const parts = padded.match(/.{3}/g)!;
   const path = parts.map((part, i) => (i < parts.length - 1 ? `x${part}` : part)).join("/");
   return `tile/${tree}/${level}/${path}`;

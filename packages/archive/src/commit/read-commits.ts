@@ -27,6 +27,7 @@ export async function* readCommits(
   };
   const ahead = [read(from)];
   for (let n = from; ; n++) {
+    // Before the first turn one read is there, and each turn leaves READ_AHEAD.
     const bytes = await ahead.shift()!;
     if (!bytes) return;
     while (ahead.length < READ_AHEAD) ahead.push(read(n + 1 + ahead.length));

@@ -104,6 +104,7 @@ class StoredKeyring implements Keyring {
     const kids: string[] = [];
     for (let n = 0; ; n++) {
       const kid = subjectKid(tag, n);
+      // A kid that `subjectKid` made has a place.
       const entry = await this.#pages.entry(tenant, placeOfKid(kid)!);
       if (!entry) return kids;
       if ("wrapped" in entry) kids.push(kid);
@@ -125,6 +126,7 @@ class StoredKeyring implements Keyring {
       if (typeof there !== "string") return there;
       if (there === "destroyed") continue;
       const made = makeKey(tenant, kid, wrapping);
+      // A kid that `subjectKid` made has a place.
       const { page } = placeOfKid(kid)!;
       if ((await this.#pages.create(tenant, page, [made.entry])) === "created") return made.key;
       // Another process has made it, and may have destroyed it already.

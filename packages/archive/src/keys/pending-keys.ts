@@ -60,6 +60,7 @@ export class PendingKeys {
   async #write(page: PendingPage, pages: KeyPages): Promise<void> {
     if (this.#open.get(page.tenant) === page) this.#open.delete(page.tenant);
     try {
+      // A kid that `pageKid` made has a place.
       const { page: path } = placeOfKid(pageKid(page.name, 0))!;
       // Of an earlier try that failed after all, the same bytes are there.
       if ((await pages.create(page.tenant, path, page.entries)) === "exists")

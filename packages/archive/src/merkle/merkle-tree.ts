@@ -98,13 +98,15 @@ function foldRight(hashes: readonly Uint8Array[], right: Uint8Array | undefined)
 }
 
 /** @param hashes as many as a power of two */
-function rootOfFull(hashes: readonly Uint8Array[]): Uint8Array {
+export function rootOfFull(hashes: readonly Uint8Array[]): Uint8Array {
   let level = hashes;
   while (level.length > 1) {
     const above: Uint8Array[] = [];
+    // A level has an even number of hashes until it has one.
     for (let i = 0; i < level.length; i += 2) above.push(hashNode(level[i]!, level[i + 1]!));
     level = above;
   }
+  // One hash is left.
   return level[0]!;
 }
 

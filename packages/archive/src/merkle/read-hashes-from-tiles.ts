@@ -2,9 +2,9 @@ import { RepriseError } from "@reprise/protocol";
 import { tileKey } from "../commit/paths.ts";
 import { LruCache } from "../reader/lru-cache.ts";
 import type { BlobStore } from "../store/blob-store.ts";
-import { HASH_BYTES, hashNode } from "./hash.ts";
+import { HASH_BYTES } from "./hash.ts";
 import type { HashReader } from "./hash-reader.ts";
-import { MerkleTree, splitTile, TILE_HEIGHT, TILE_WIDTH, type Tile } from "./merkle-tree.ts";
+import { MerkleTree, rootOfFull, splitTile, TILE_HEIGHT, TILE_WIDTH, type Tile } from "./merkle-tree.ts";
 
 export interface TileSource {
   store: Pick<BlobStore, "get">;
@@ -49,6 +49,7 @@ export function readHashesFromTiles({ store, name, tree, leaves }: TileSource): 
     const edge = tree.edgeHash(level, index);
     if (edge) return edge;
     const hash = (await tileOf(level, Math.floor(index / TILE_WIDTH)))[index % TILE_WIDTH];
+    // A tile that was read has TILE_WIDTH hashes: `readTile` checks its length.
     return hash!;
   };
 
@@ -57,16 +58,11 @@ export function readHashesFromTiles({ store, name, tree, leaves }: TileSource): 
       throw new RangeError(`A tree of ${tree.size} leaves has no subtree ${index} of level ${level}.`);
     const tileLevel = Math.floor(level / TILE_HEIGHT);
     const width = 2 ** (level % TILE_HEIGHT);
-    let hashes = await Promise.all(
+    const hashes = await Promise.all(
       Array.from({ length: width }, (_, i) => hashAt(tileLevel, index * width + i)),
     );
-    while (hashes.length > 1) hashes = hashPairs(hashes);
-    return hashes[0]!;
+    return rootOfFull(hashes);
   };
-}
-
-function hashPairs(hashes: readonly Uint8Array[]): Uint8Array[] {
-  return Array.from({ length: hashes.length / 2 }, (_, i) => hashNode(hashes[2 * i]!, hashes[2 * i + 1]!));
 }
 
 /** @throws RepriseError `archive_corrupt` when there are fewer leaves than the tree has */

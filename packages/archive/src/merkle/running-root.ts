@@ -12,6 +12,7 @@ export class RunningRoot {
   append(leaf: string): void {
     let root = leaf;
     for (let rest = this.#size; rest % 2 === 1; rest = (rest - 1) / 2)
+      // Each 1 of the size's digits has a subtree.
       root = hashNodeText(this.#subtrees.pop()!, root);
     this.#subtrees.push(root);
     this.#size++;

@@ -100,13 +100,15 @@ function toVerifier(
 
 function parseKey(text: string, prefix: string) {
   // The last part is base64 and may hold a plus sign, the name may not.
-  const match = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.slice(prefix.length));
-  const typed = Buffer.from(match?.[3] ?? "", "base64");
+  const [, name, keyId, typedText = ""] =
+    /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.slice(prefix.length)) ?? [];
+  const typed = Buffer.from(typedText, "base64");
   const algorithm = ALGORITHMS.find((one) => one === typed[0]);
-  if (!text.startsWith(prefix) || !match || algorithm === undefined) throw malformed();
+  if (!text.startsWith(prefix) || name === undefined || keyId === undefined || algorithm === undefined)
+    throw malformed();
   return {
-    name: match[1]!,
-    keyId: Buffer.from(match[2]!, "hex"),
+    name,
+    keyId: Buffer.from(keyId, "hex"),
     algorithm,
     bytes: typed.subarray(1),
   };

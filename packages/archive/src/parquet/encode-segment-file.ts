@@ -21,9 +21,11 @@ const ROW_GROUP_ROWS = 8_192;
  */
 export function encodeSegmentFile(segments: readonly Segment[]): Uint8Array {
   if (segments.length === 0) throw new RangeError("A file of no segments.");
-  for (let i = 1; i < segments.length; i++)
-    if (compareSegments(segments[i - 1]!, segments[i]!) > 0)
+  for (const [i, segment] of segments.entries()) {
+    const before = segments[i - 1];
+    if (before && compareSegments(before, segment) > 0)
       throw new RangeError(`Segment ${i} comes before segment ${i - 1}.`);
+  }
   return new Uint8Array(
     parquetWriteBuffer({
       schema: SEGMENT_SCHEMA,

@@ -31,14 +31,16 @@ export async function mergeSegmentFiles(
 
 function cut(segments: readonly Segment[], maxBytes: number): Segment[][] {
   const parts: Segment[][] = [];
+  let part: Segment[] = [];
   let room = 0;
   for (const segment of segments) {
     const bytes = segment.sealed.length + ROW_BYTES;
     if (bytes > room || parts.length === 0) {
-      parts.push([]);
+      part = [];
+      parts.push(part);
       room = maxBytes;
     }
-    parts.at(-1)!.push(segment);
+    part.push(segment);
     room -= bytes;
   }
   return parts;

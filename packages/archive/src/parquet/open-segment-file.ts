@@ -73,6 +73,7 @@ export class SegmentFile {
       usePageIndex: true,
       includeRowIndex: true,
     });
+    // `includeRowIndex` gives every row its index.
     const rows = found.map((row) => row[rowIndex]!);
     const [first, last] = [rows.at(0), rows.at(-1)];
     if (first === undefined || last === undefined) return [];
@@ -83,6 +84,7 @@ export class SegmentFile {
       useOffsetIndex: true,
     });
     return rows.map((row) => {
+      // The read has every row from `first` to `last`.
       const header = toHeader(headers[row - first]!);
       if (header.generation !== generation)
         throw archiveCorrupt("A segment's row is not the one of its header.");

@@ -91,6 +91,7 @@ export class ArchiveReader {
    */
   async outlineOf(ref: GenerationRef, layout?: LogLayout<PlacedSegment>): Promise<LogOutline> {
     const known = layout ?? (await this.logOf(ref));
+    // A log that was laid out has a stretch: `logOf` throws where there is no segment.
     const name = `${ref.tenant}/${ref.generation}/${nameOf(known.stretches.at(-1)!)}`;
     const present = this.#outlines.get(name);
     if (present) return present;

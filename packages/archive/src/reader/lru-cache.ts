@@ -16,7 +16,8 @@ export class LruCache<V> {
   set(key: string, value: V): void {
     this.#values.delete(key);
     this.#values.set(key, value);
-    if (this.#values.size > this.#most) this.#values.delete(this.#values.keys().next().value!);
+    const [oldest] = this.#values.keys();
+    if (this.#values.size > this.#most && oldest !== undefined) this.#values.delete(oldest);
   }
 
   delete(key: string): void {

@@ -22,6 +22,7 @@ export class BitReader {
     while (left > 0) {
       const before = this.#at & 7;
       const taken = Math.min(left, 8 - before);
+      // Within the bytes: `bits` are left.
       const byte = this.#bytes[this.#at >>> 3]!;
       value = (value << taken) | ((byte >>> (8 - before - taken)) & ((1 << taken) - 1));
       this.#at += taken;

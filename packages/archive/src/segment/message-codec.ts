@@ -98,16 +98,18 @@ export function decodeMessages(bytes: Uint8Array, context: MessageContext): Arch
 
   const cores = decompress(reader.rest(), coreBytes);
   let size = 0;
+  // Each column has `count` numbers.
   for (let i = 0; i < count; i++) size += payloadLength(shapes[i]!, plus(firstSeq, i), lengths[i]!);
   const payloads = new Uint8Array(size);
   const messages: ArchivedMessage[] = [];
   let at = 0;
   let coreAt = 0;
   for (let i = 0; i < count; i++) {
-    const length = lengths[i]!;
-    const payload = payloads.subarray(at, (at += payloadLength(shapes[i]!, plus(firstSeq, i), length)));
-    writePayload(payload, shapes[i]!, plus(firstSeq, i), cores.subarray(coreAt, (coreAt += length)));
-    messages.push({ streamSeq: asStreamSeq(streamSeqs[i]!), storedAtUs: times[i]!, payload });
+    // Each column has `count` numbers.
+    const [shape, length, streamSeq, storedAtUs] = [shapes[i]!, lengths[i]!, streamSeqs[i]!, times[i]!];
+    const payload = payloads.subarray(at, (at += payloadLength(shape, plus(firstSeq, i), length)));
+    writePayload(payload, shape, plus(firstSeq, i), cores.subarray(coreAt, (coreAt += length)));
+    messages.push({ streamSeq: asStreamSeq(streamSeq), storedAtUs, payload });
   }
   return messages;
 }
@@ -119,9 +121,10 @@ function joinCores(
   const cores = new Uint8Array(coreBytes);
   let at = 0;
   for (const [i, { payload }] of messages.entries()) {
-    const to = starts[i]! + lengths[i]!;
-    // Most cores are a few bytes: a loop is quicker than a view and a copy.
-    for (let from = starts[i]!; from < to; from++) cores[at++] = payload[from]!;
+    // Each message has a start and a length.
+    const [start, length] = [starts[i]!, lengths[i]!];
+    // Most cores are a few bytes: a loop is quicker than a view and a copy. A core ends within its payload.
+    for (let from = start; from < start + length; from++) cores[at++] = payload[from]!;
   }
   return cores;
 }
@@ -143,6 +146,7 @@ function writeRuns(writer: BitWriter, shapes: Uint8Array): void {
   for (let from = 0; from < shapes.length;) {
     let to = from + 1;
     while (to < shapes.length && shapes[to] === shapes[from]) to++;
+    // `from` is less than the number of shapes.
     writer.write(shapes[from]!, 8);
     writer.writeVarint(to - from);
     from = to;

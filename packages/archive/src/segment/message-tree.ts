@@ -53,6 +53,7 @@ export async function showMessage(
     return tree.root();
   });
   const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES);
+  // `inclusionProof` throws where there is no such message.
   return { message: messages[index]!, salt, siblings };
 }
 
@@ -69,6 +70,7 @@ function leafText(
 ): string {
   const length = PAYLOAD_AT + payload.length;
   const leaf = length <= input.length ? input.subarray(0, length) : Buffer.alloc(length, LEAF_PREFIX);
+  // `salts` has SALT_BYTES from `saltAt` on.
   for (let i = 0; i < SALT_BYTES; i++) leaf[1 + i] = salts[saltAt + i]!;
   writeSafeInteger(leaf, streamSeq, PLACE_AT);
   writeSafeInteger(leaf, storedAtUs, TIME_AT);

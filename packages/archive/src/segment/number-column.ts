@@ -24,6 +24,7 @@ export function writeDeltas(writer: BitWriter, numbers: Float64Array, start: num
   writer.write(Number(first !== start), 1);
   if (first !== start) writer.writeSafeInteger(first);
   const others = numbers.subarray(1);
+  // `others` are the numbers behind the first: `i` is the index of the one before.
   const deltas = others.map((number, i) => number - numbers[i]!);
   const base = medianWithin(deltas);
   writer.writeVarint(fold(base));
@@ -37,7 +38,11 @@ export function readDeltas(reader: BitReader, count: number, start: number): Flo
   const base = unfold(reader.readVarint());
   const k = readK(reader, count - 1);
   if (count > 0) numbers[0] = first;
-  for (let i = 1; i < count; i++) numbers[i] = readNumber(reader, k, { before: numbers[i - 1]!, base });
+  let before = first;
+  for (let i = 1; i < count; i++) {
+    before = readNumber(reader, k, { before, base });
+    numbers[i] = before;
+  }
   return numbers;
 }
 
@@ -66,6 +71,7 @@ function writeResiduals(
   const k = cheapestK(residuals);
   writer.write(k, K_BITS);
   for (let i = 0; i < residuals.length; i++) {
+    // `i` is less than the number of residuals.
     const residual = residuals[i]!;
     const folded = isNear(residual) ? fold(residual) : Number.POSITIVE_INFINITY;
     const ones = Math.floor(folded / 2 ** k);
@@ -74,6 +80,7 @@ function writeResiduals(
       writer.write(folded, k);
     } else {
       writer.write(2 ** ESCAPE - 1, ESCAPE);
+      // There are as many numbers as residuals.
       writer.writeSafeInteger(numbers[i]!);
     }
   }
@@ -108,8 +115,11 @@ function checked(number: number): number {
 function cheapestK(residuals: Float64Array): number {
   const step = Math.ceil(residuals.length / SAMPLES);
   const sample: number[] = [];
-  for (let i = 0; i < residuals.length; i += step)
-    if (isNear(residuals[i]!)) sample.push(fold(residuals[i]!));
+  for (let i = 0; i < residuals.length; i += step) {
+    // `i` is less than the number of residuals.
+    const residual = residuals[i]!;
+    if (isNear(residual)) sample.push(fold(residual));
+  }
   let best = 0;
   let fewest = Number.POSITIVE_INFINITY;
   // No larger k does with less than its own bits.

@@ -39,6 +39,7 @@ export function coreOf(payload: Uint8Array, seq: Seq | undefined): Core {
   if (seq !== undefined && peekSeq(payload) === seq) {
     const at = SEQ_FIELD.length + digitsOf(seq);
     for (let index = 1; index < SHAPES.length; index++) {
+      // `index` is less than the number of shapes.
       const { before, after } = SHAPES[index]!;
       const from = at + before.length;
       const to = payload.length - after.length;
@@ -52,6 +53,7 @@ export function coreOf(payload: Uint8Array, seq: Seq | undefined): Core {
 /** The length of a payload whose core has `coreLength` bytes. */
 export function payloadLength(shape: number, seq: Seq, coreLength: number): number {
   if (shape === RAW) return coreLength;
+  // A shape is less than SHAPE_COUNT: `coreOf` gives no other, and `readRuns` checks it.
   const { before, after } = SHAPES[shape]!;
   return SEQ_FIELD.length + digitsOf(seq) + before.length + coreLength + after.length;
 }
@@ -62,6 +64,7 @@ export function writePayload(target: Uint8Array, shape: number, seq: Seq, core: 
     target.set(core);
     return;
   }
+  // A shape is less than SHAPE_COUNT: `coreOf` gives no other, and `readRuns` checks it.
   const { before, after } = SHAPES[shape]!;
   let at = SEQ_FIELD.length + digitsOf(seq);
   target.set(SEQ_FIELD);

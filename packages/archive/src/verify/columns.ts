@@ -29,5 +29,6 @@ export async function findOtherColumn(
     utf8: false,
   });
   const expected = new Map(toColumns(segments).map(({ name, data }) => [name, data]));
+  // `toColumns` makes each of the COPIES.
   return COPIES.find((name) => rows.some((row, i) => (row[name] ?? undefined) !== expected.get(name)![i]));
 }

@@ -100,9 +100,9 @@ function overlap(ranges: readonly StreamRange[], others: readonly StreamRange[])
   let places = 0;
   let next = 0;
   for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
-    while (next < named.length && named[next]![1] < first) next++;
-    for (let i = next; i < named.length && named[i]![0] <= last; i++)
-      places += Math.min(named[i]![1], last) - Math.max(named[i]![0], first) + 1;
+    for (let other = named[next]; other && other[1] < first; other = named[++next]);
+    for (let i = next, other = named[i]; other && other[0] <= last; other = named[++i])
+      places += Math.min(other[1], last) - Math.max(other[0], first) + 1;
   }
   return places;
 }

@@ -96,7 +96,7 @@ export function checkSegmentProof(json: unknown, { vkeys, witnesses }: ProofKeys
     if (!verifyInclusion({ leaf, index: proof.index, size, root, proof: siblings }))
       return wrong("its segment is not in the tree");
     const event = proof.event && toMessage(proof.event);
-    if (event && !isShown(event, proof.event!, seq, header))
+    if (event && proof.event && !isShown(event, proof.event, seq, header))
       return wrong(`what it shows is not event ${seq} of its segment`);
     const cosigned = witnesses.map((witness) => ({
       witness: witness.name,
@@ -108,6 +108,7 @@ export function checkSegmentProof(json: unknown, { vkeys, witnesses }: ProofKeys
       kind: "valid",
       header,
       treeSize: size,
+      // No witness is silent.
       cosigned: cosigned.map(({ witness, atSeconds }) => ({ witness, atSeconds: atSeconds! })),
       event,
     };

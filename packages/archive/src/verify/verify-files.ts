@@ -116,7 +116,7 @@ function checkClaims(file: ArchiveFile, segments: readonly Segment[], findings: 
   const headers = segments.map(({ header }) => header);
   const isRight =
     segments.length === file.segments &&
-    segments.every((segment, i) => i === 0 || compareSegments(segments[i - 1]!, segment) <= 0) &&
+    segments.every((segment, i) => compareSegments(segments[i - 1] ?? segment, segment) <= 0) &&
     headers.reduce((sum, { events }) => sum + events, 0) === file.events &&
     encodeFingerprints(headers.map(({ generation }) => generation)) === file.generations &&
     headers.every(({ first_at, last_at }) => first_at >= file.first_at && last_at <= file.last_at);

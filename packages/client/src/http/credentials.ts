@@ -27,6 +27,7 @@ export function createCredentials(
 
   async function load(): Promise<string> {
     try {
+      // Without `getToken` the current token stays and is never due: `load` is not called.
       const token = assertSecret(await getToken!(), "getToken");
       dueMs = runtime.now() + lifeMs(token);
       return (current = token);
@@ -62,7 +63,8 @@ export function assertSecret(secret: string, param: string): string {
 /** From its receipt to its renewal, by its own times: the clock of a device may be wrong. */
 function lifeMs(token: string): number {
   try {
-    const { iat, exp } = JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/")));
+    const [, claims = ""] = token.split(".");
+    const { iat, exp } = JSON.parse(atob(claims.replace(/-/g, "+").replace(/_/g, "/")));
     const ms = (exp - iat) * 1_000;
     return ms - Math.min(RENEW_BEFORE_MS, ms / 2);
   } catch {

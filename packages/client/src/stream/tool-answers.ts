@@ -48,6 +48,7 @@ export class ToolAnswers {
     for (const call of calls) {
       if (!Object.hasOwn(handlers, call.name) || this.#begun.has(call.call_id)) continue;
       this.#begun.add(call.call_id);
+      // `hasOwn` has found the handler.
       this.#run(handlers[call.name]!, call).catch(onFailure);
     }
   }

@@ -70,8 +70,9 @@ async function moveStretch(target: Target, stretch: TextInterval): Promise<numbe
   // What is moved comes behind the end, and is not moved again.
   while (beyond < FILE_BYTES && after < end) {
     const read = await readBehind(broker, after);
-    if (read.length === 0) break;
-    after = streamSeqOf(read.at(-1)!);
+    const lastRead = read.at(-1);
+    if (!lastRead) break;
+    after = streamSeqOf(lastRead);
     const messages = read.filter((message) => streamSeqOf(message) <= end);
     for (const message of messages)
       if (streamSeqOf(message) > stretch.lastStreamSeq) beyond += message.data.length;
@@ -97,8 +98,9 @@ async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInte
       const within = messages.filter((message) => streamSeqOf(message) < start);
       for (const message of within)
         if (storedAtUs(message) < sinceUs - SKEW_US) before += message.data.length;
-      if (within.length < messages.length || messages.length === 0) break;
-      after = streamSeqOf(messages.at(-1)!);
+      const last = messages.at(-1);
+      if (within.length < messages.length || !last) break;
+      after = streamSeqOf(last);
     }
     start = from;
   }
@@ -155,8 +157,8 @@ export function parseTtlSeconds(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
   if (!parts || text === "") return Number.POSITIVE_INFINITY;
-  const [hours, minutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0));
-  return hours! * 3_600 + minutes! * 60 + seconds!;
+  const [, hours = 0, minutes = 0, seconds = 0] = parts;
+  return Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
 function subjectOf({ headers }: Msg): string {

@@ -307,6 +307,7 @@ export class Hub {
       const last = await this.#options.reader.readLast(cache.ref);
       const seq = last ? peekSeq(last.payload) : NO_SEQ;
       if (seq > cache.lastSeq) this.#repair(entry);
+      // Without a last event `seq` is NO_SEQ, which is less than any seq: the side before has held.
       else if (seq < cache.lastSeq || !cache.isKnown(last!.payload)) this.#doubt(entry);
     } catch (thrown) {
       // A broker that is away is no defect: the repair at its return does what the probe could not.

@@ -23,8 +23,9 @@ export async function readHistory(
   for (let after = cache.streamSeqBefore(fromSeq); ;) {
     const { events, more } = await reader.readBatch(cache.ref, after);
     const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
-    if (wanted.length > 0) {
-      if (peekSeq(wanted[0]!.payload) > fromSeq) throw expired();
+    const [first] = wanted;
+    if (first) {
+      if (peekSeq(first.payload) > fromSeq) throw expired();
       // Erased, for one, while it was read.
       if (cache.failure) throw cache.failure;
       if (wanted.some(({ payload }, i) => !isEventAt((fromSeq + i) as Seq, payload)))

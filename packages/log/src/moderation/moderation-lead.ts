@@ -92,13 +92,14 @@ export class ModerationLead {
   /** How long the text up to an event is. */
   #endOf(seq: Seq): number {
     const index = Math.min(seq, this.#lastSeq) - this.#firstSeq;
+    // Each event from `#firstSeq` to `#lastSeq` has an end.
     return index < 0 ? this.#before : this.#ends[index]!;
   }
 
   #trim(): void {
     const done = Math.min(this.#judged, this.#shown) - this.#firstSeq;
     if (done < TRIM_EVERY) return;
-    this.#before = this.#ends[done - 1]!;
+    this.#before = this.#endOf(plus(this.#firstSeq, done - 1));
     this.#ends = this.#ends.slice(done);
     this.#cameAt = this.#cameAt.slice(done);
     this.#firstSeq = plus(this.#firstSeq, done);

@@ -50,6 +50,7 @@ export function createRuleSetStore(publish: Publish, retentionMs: number): RuleS
         entry = { atMs: now, stored: store(subject, rules) };
         known.set(subject, entry);
         entry.stored.catch(() => known.delete(subject));
+        // There is a key: there are more than MAX_KNOWN.
         if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!);
       }
       await entry.stored;

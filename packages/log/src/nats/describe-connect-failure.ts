@@ -26,5 +26,6 @@ export function describeConnectFailure(error: unknown): string {
 
 /** OpenSSL's messages end with a line break. */
 function firstLine(text: string): string {
-  return text.split("\n", 1)[0]!.replace(/\.$/, "");
+  const [line = ""] = text.split("\n", 1);
+  return line.replace(/\.$/, "");
 }

@@ -40,10 +40,12 @@ function isPlainDelta(payload: Uint8Array): boolean {
   if (text === 0) return false;
   let isAscii = true;
   for (let at = text; at < payload.length; at++) {
+    // `at` is less than the payload's length.
     const byte = payload[at]!;
     if (byte >= FIRST_NON_ASCII) isAscii = false;
     else if (byte === QUOTE) return isEnd(payload, at + 1) && (isAscii || isUtf8(payload));
     else if (byte < FIRST_PRINTABLE) return false;
+    // Behind the payload's end it is undefined, which is no escape.
     else if (byte === BACKSLASH && !SIMPLE_ESCAPES.has(payload[++at]!)) return false;
   }
   return false;
@@ -59,6 +61,7 @@ function isEnd(payload: Uint8Array, textEnd: number): boolean {
   let at = textEnd;
   const digits = skip(payload, at, TOKENS);
   if (digits > 0) {
+    // Behind the payload's end it is undefined, which is no digit.
     for (at = digits; payload[at]! >= ZERO && payload[at]! <= NINE; at++);
     // A number in JSON does not begin with a 0, unless it is one.
     if (at === digits || at > digits + MAX_DIGITS || payload[digits] === ZERO) return false;

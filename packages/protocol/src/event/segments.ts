@@ -26,8 +26,7 @@ export class Segments {
 
   /** All texts, joined. Read after every event it costs no more than read once; after a withdrawal, what stands behind that. */
   get text(): string {
-    for (let at = this.#starts.length; at < this.#list.length; at++) {
-      const { item } = this.#list[at]!;
+    for (const { item } of this.#list.slice(this.#starts.length)) {
       this.#starts.push(this.#text.length);
       if (item.type === "text") this.#text += item.text;
     }
@@ -78,10 +77,9 @@ export class Segments {
 
   #reread({ fromSeq, toSeq }: SeqRange): void {
     const from = this.#indexOf(fromSeq);
-    for (let at = from; at < this.#list.length && this.#list[at]!.seq <= toSeq; at++) {
-      const { seq, item } = this.#list[at]!;
-      this.#list[at] = { seq, item: this.#shown(seq, item) };
-    }
+    const to = this.#indexOf((toSeq + 1) as Seq);
+    for (const [i, { seq, item }] of this.#list.slice(from, to).entries())
+      this.#list[from + i] = { seq, item: this.#shown(seq, item) };
     this.#rejoin(from);
   }
 

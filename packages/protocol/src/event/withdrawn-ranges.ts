@@ -34,10 +34,11 @@ export class WithdrawnRanges {
     const { fromSeq, toSeq } = by;
     if (toSeq < fromSeq) return;
     const [from, to] = this.#touching(by);
-    const [first, last] = [this.#pieces[from], this.#pieces[to - 1]];
+    const touched = this.#pieces.slice(from, to);
+    const [first, last] = [touched.at(0), touched.at(-1)];
     const pieces: Piece[] = [{ fromSeq, toSeq, by }];
-    if (from < to && first!.fromSeq < fromSeq) pieces.unshift({ ...first!, toSeq: (fromSeq - 1) as Seq });
-    if (from < to && last!.toSeq > toSeq) pieces.push({ ...last!, fromSeq: (toSeq + 1) as Seq });
+    if (first && first.fromSeq < fromSeq) pieces.unshift({ ...first, toSeq: (fromSeq - 1) as Seq });
+    if (last && last.toSeq > toSeq) pieces.push({ ...last, fromSeq: (toSeq + 1) as Seq });
     this.#pieces.splice(from, to - from, ...pieces);
   }
 
@@ -49,11 +50,12 @@ export class WithdrawnRanges {
 
   /** The range with all of every piece that it touches. */
   widened(range: SeqRange): SeqRange {
-    const [from, to] = this.#touching(range);
-    if (from === to) return range;
+    const touched = this.#pieces.slice(...this.#touching(range));
+    const [first, last] = [touched.at(0), touched.at(-1)];
+    if (!first || !last) return range;
     return {
-      fromSeq: Math.min(range.fromSeq, this.#pieces[from]!.fromSeq),
-      toSeq: Math.max(range.toSeq, this.#pieces[to - 1]!.toSeq),
+      fromSeq: Math.min(range.fromSeq, first.fromSeq),
+      toSeq: Math.max(range.toSeq, last.toSeq),
     };
   }
 

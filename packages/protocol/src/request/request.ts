@@ -140,6 +140,7 @@ export function parseToolResult(body: unknown): ToolResult {
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, root = "body"): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
+  // A parse that fails has at least one issue.
   const issue = result.error.issues[0]!;
   const unknownKey = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
   const path = [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])].join(".") || root;

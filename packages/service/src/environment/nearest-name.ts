@@ -18,10 +18,12 @@ function editDistance(a: string, b: string): number {
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
+      // Each row has an entry for every `j` up to the length of `b`; `row` has those before `j`.
       const replaced = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
       row.push(Math.min(replaced, above[j]! + 1, row[j - 1]! + 1));
     }
     above = row;
   }
+  // A row has one entry more than `b` has characters.
   return above[b.length]!;
 }

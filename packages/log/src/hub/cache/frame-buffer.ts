@@ -78,12 +78,16 @@ export class FrameBuffer {
     if (seq < this.#firstSeq || seq > lastSeq || seq >= this.#nextSeq) return undefined;
     const last = this.#lastView;
     if (last?.from === seq && last.maxBytes === maxBytes && last.lastSeq === lastSeq) return last;
+    // A seq that is kept lies in a slab.
     const slab = this.#slabs[this.#slabIndex(seq)]!;
     const index = seq - slab.firstSeq;
     const lastIndex = Math.min(slab.ends.length - 1, lastSeq - slab.firstSeq);
+    // The slab has an end for each of its frames; these are at most its last.
     const start = index === 0 ? 0 : slab.ends[index - 1]!;
     let endIndex = index;
+    // `lastIndex` is that of a frame.
     if (slab.ends[lastIndex]! - start <= maxBytes) endIndex = lastIndex;
+    // The frame at `lastIndex` ends beyond `maxBytes`.
     else while (slab.ends[endIndex + 1]! - start <= maxBytes) endIndex++;
     const bytes = slab.buffer.subarray(start, slab.ends[endIndex]);
     this.#lastView = { from: seq, maxBytes, lastSeq, next: (slab.firstSeq + endIndex + 1) as Seq, bytes };
@@ -109,6 +113,7 @@ export class FrameBuffer {
     if (first > last) return;
     const [firstSlab, lastSlab] = [this.#slabIndex(first), this.#slabIndex(last)];
     for (let i = firstSlab; i <= lastSlab; i++) {
+      // `#slabIndex` gives indices of slabs.
       const old = this.#slabs[i]!;
       const isReplaced = (seq: Seq) => seq >= first && seq <= last;
       const slab = this.#copySlab(old, (seq, payload) =>
@@ -123,7 +128,9 @@ export class FrameBuffer {
   /** Forgets the oldest slabs until at most `maxBytes` are held; the newest one always stays. */
   trim(maxBytes: number): void {
     while (this.#slabs.length > 1 && this.#bytes > maxBytes) {
+      // There are two slabs at least.
       this.#bytes -= this.#slabs.shift()!.buffer.length;
+      // The newest slab is left.
       this.#firstSeq = this.#slabs[0]!.firstSeq;
       this.#lastView = undefined;
     }
@@ -167,6 +174,7 @@ export class FrameBuffer {
     let high = this.#slabs.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
+      // `middle` is from `low` to `high`: the index of a slab.
       if (this.#slabs[middle]!.firstSeq <= seq) low = middle;
       else high = middle - 1;
     }

@@ -75,9 +75,11 @@ export class GenerationCache {
   constructor(ref: GenerationRef, framing: Framing, snapshot: LogSnapshot) {
     this.ref = ref;
     this.#framing = framing;
-    const firstSeq = peekSeq(snapshot.events[0]!);
+    // A snapshot has at least one event.
+    const first = snapshot.events[0]!;
+    const firstSeq = peekSeq(first);
     this.beginsWhole = firstSeq === 0;
-    this.requested = this.beginsWhole ? readRequestMetadata(snapshot.events[0]!) : undefined;
+    this.requested = this.beginsWhole ? readRequestMetadata(first) : undefined;
     if (this.beginsWhole && !this.requested) throw HUB_FAILURE.malformed;
     this.policy = this.requested?.policy;
     this.#lastSeq = (firstSeq - 1) as Seq;

@@ -43,6 +43,7 @@ export class ReorderBuffer {
   /** The event with this seq, which is forgotten then; undefined when it is not kept. */
   take(seq: Seq): Uint8Array | undefined {
     const payload = this.#events.get(seq);
+    // An event that could be deleted was there.
     if (this.#events.delete(seq)) this.#bytes -= payload!.length;
     return payload;
   }
