@@ -23,10 +23,10 @@ export function subtractRanges(ranges: readonly StreamRange[], taken: readonly S
   let t = 0;
   for (const [first, last] of ranges) {
     let from = first;
-    while (t < taken.length && taken[t]![1] < from) t++;
-    for (let i = t; i < taken.length && taken[i]![0] <= last; i++) {
-      if (taken[i]![0] > from) left.push([from, plus(taken[i]![0], -1)]);
-      from = Math.max(from, plus(taken[i]![1], 1));
+    for (let other = taken[t]; other && other[1] < from; other = taken[++t]);
+    for (let i = t, other = taken[i]; other && other[0] <= last; other = taken[++i]) {
+      if (other[0] > from) left.push([from, plus(other[0], -1)]);
+      from = Math.max(from, plus(other[1], 1));
     }
     if (from <= last) left.push([from, last]);
   }

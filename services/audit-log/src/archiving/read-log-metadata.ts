@@ -22,6 +22,7 @@ export function subjectTag(subject: string): string {
 
 /** Undefined unless the group begins with a log's seq 0, and that can be read. */
 export function readLogMetadata({ firstSeq, messages }: Group): LogMetadata | undefined {
+  // A group is made for a message, and holds it.
   const payload = messages[0]!.payload;
   if (firstSeq !== 0 || peekType(payload) !== "generation.requested") return undefined;
   const { model, metadata, subject } = fieldsOf(readEvent(payload)["request"]);

@@ -56,6 +56,7 @@ export async function listReviews({ log, broker, tenant, limit, after }: ListOpt
 
 /** @param listed reviews of one generation */
 async function readOpenReviews(log: GenerationLog, listed: readonly ListedReview[]): Promise<OpenReview[]> {
+  // A group of `Map.groupBy` has at least one review.
   const { ref } = listed[0]!;
   const events = decodeAll(await readLogIfKept(log, ref));
   return listed.flatMap(({ reviewId, record }) => {

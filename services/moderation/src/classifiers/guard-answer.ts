@@ -32,13 +32,14 @@ type Tokens = z.infer<typeof firstTokensSchema>["content"];
 export function readGuardAnswer(value: unknown): Judgement {
   const { data } = completionSchema.safeParse(value);
   if (data === undefined) return { kind: "unjudged", reason: "invalid", detail: "not a chat completion" };
+  // The schema wants at least one choice.
   const { message, logprobs } = data.choices[0]!;
-  const lines = message.content.trim().split(/\s*\n\s*/);
-  const word = lines[0]!.toLowerCase();
+  const [firstLine = "", secondLine = ""] = message.content.trim().split(/\s*\n\s*/);
+  const word = firstLine.toLowerCase();
   if (word !== "safe" && word !== UNSAFE)
     return { kind: "unjudged", reason: "invalid", detail: "neither safe nor unsafe" };
   const score = (logprobs && probabilityOfUnsafe(logprobs.content)) ?? Number(word === UNSAFE);
-  const named = word === UNSAFE ? readCategories(lines[1] ?? "") : [];
+  const named = word === UNSAFE ? readCategories(secondLine) : [];
   return {
     kind: "judged",
     flagged: word === UNSAFE ? [...named, UNSAFE] : [],

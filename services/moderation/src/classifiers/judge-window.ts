@@ -19,6 +19,7 @@ export function judgeWindow(
   { flagged, scores }: Judged,
 ): Hit | undefined {
   const scoreOf = (category: string) =>
+    // `hasOwn` has found the score.
     Object.hasOwn(scores, category) ? scores[category]! : Number(flagged.includes(category));
   return [...new Set([...flagged, ...Object.keys(scores)])]
     .filter((category) => categories?.has(category) ?? true)

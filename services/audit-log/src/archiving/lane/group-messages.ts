@@ -71,6 +71,7 @@ function byPlace(a: Group, b: Group): number {
     compare(a.day, b.day) ||
     compare(a.generation, b.generation) ||
     compare(a.kind, b.kind) ||
+    // A group is made for a message, and holds it.
     a.messages[0]!.streamSeq - b.messages[0]!.streamSeq
   );
 }

@@ -100,7 +100,9 @@ async function sealGroup(
 ): Promise<Segment> {
   const { kind, tenant, generation, firstSeq, messages } = group;
   const words = kind === "log" ? readLogMetadata(group) : undefined;
+  // A group is made for a message, and holds it.
   const firstMessage = messages[0]!;
+  // So it has a last one too.
   const lastMessage = messages.at(-1)!;
   const key = words
     ? await keys.begin(group, words.subject, firstMessage.storedAtUs)

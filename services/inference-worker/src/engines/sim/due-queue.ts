@@ -21,7 +21,9 @@ export class DueQueue<T extends Due> {
     heap.push(entry);
     while (hole > 0) {
       const parent = (hole - 1) >> 1;
+      // `parent` is less than `hole`, which is in the heap.
       if (heap[parent]!.atMs <= entry.atMs) break;
+      // `parent` is in the heap, as above.
       heap[hole] = heap[parent]!;
       hole = parent;
     }
@@ -37,8 +39,11 @@ export class DueQueue<T extends Due> {
     for (;;) {
       let child = 2 * hole + 1;
       if (child >= heap.length) break;
+      // `child`, and `child + 1` where it is read, are less than the heap's length.
       if (child + 1 < heap.length && heap[child + 1]!.atMs < heap[child]!.atMs) child++;
+      // `child` is less than the heap's length.
       if (heap[child]!.atMs >= last.atMs) break;
+      // `child` is less than the heap's length.
       heap[hole] = heap[child]!;
       hole = child;
     }

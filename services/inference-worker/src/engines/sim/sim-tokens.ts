@@ -40,6 +40,7 @@ export function toTokenSource(
   requestSeed: number | undefined,
 ): TokenSource {
   const given = chunks ?? (text === undefined ? undefined : splitText(text));
+  // An index is less than `count`.
   if (given) return { count: given.length, tokenAt: (index) => given[index]! };
   const effectiveSeed = seed ?? requestSeed ?? DEFAULT_SEED;
   return { count: tokens ?? DEFAULT_TOKENS, tokenAt: (index) => tokenAt(effectiveSeed, index) };
@@ -47,6 +48,7 @@ export function toTokenSource(
 
 /** The made-up token at an index: a function of seed and index alone, so that any part of a run can be made by itself. */
 export function tokenAt(seed: number, index: number): string {
+  // The remainder is an index of WORDS.
   const word = WORDS[mix(seed, index) % WORDS.length]!;
   if (index === 0) return capitalise(word);
   if (!endsSentence(seed, index - 1)) return ` ${word}${endsSentence(seed, index) ? "." : ""}`;

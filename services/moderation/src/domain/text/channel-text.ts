@@ -172,6 +172,7 @@ export class ChannelText {
     const count = Math.min(this.#indexOf(keepFromSeq), this.#events.length - 1);
     if (count < FORGET_AT_ONCE) return;
     this.#events.splice(0, count);
+    // The last event is never dropped: `count` is less than the number of events.
     const { start } = this.#events[0]!;
     this.#masks.forget(start);
     // The last one says what is held.

@@ -33,6 +33,7 @@ export class Masks {
   /** Those that reach into a range, in their order. */
   *within(from: number, to: number): Generator<Mask> {
     for (let at = firstWhere(this.#reach, (reach) => reach > from); at < this.#list.length; at++) {
+      // `at` is less than the number of masks.
       const mask = this.#list[at]!;
       if (mask.from >= to) return;
       if (mask.to > from) yield mask;
@@ -48,6 +49,7 @@ export class Masks {
 
   #measure(from: number): void {
     for (let at = from; at < this.#list.length; at++)
+      // `at` is less than the number of masks.
       this.#reach[at] = Math.max(this.#reach[at - 1] ?? 0, this.#list[at]!.to);
   }
 }

@@ -49,6 +49,7 @@ export function createSentenceEnds(): SentenceEnds {
     push(text) {
       const ends: number[] = [];
       for (let index = 0; index < text.length; index++) {
+        // `index` is less than the text's length.
         const char = text[index]!;
         if (WHITE_SPACE.test(char)) {
           if (readSpace(char)) ends.push(index);

@@ -99,6 +99,7 @@ const NOTHING: Run = { events: [], tokens: 0 };
 function tailOf(events: readonly WindowEvent[], maxTokens: number): Run {
   let from = events.length;
   let tokens = 0;
+  // `from` is from 1 to the number of events.
   while (from > 0 && tokens + events[from - 1]!.tokens <= maxTokens) tokens += events[--from]!.tokens;
   return { events: events.slice(from), tokens };
 }
