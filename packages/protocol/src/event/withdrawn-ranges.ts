@@ -54,8 +54,8 @@ export class WithdrawnRanges {
     const [first, last] = [touched.at(0), touched.at(-1)];
     if (!first || !last) return range;
     return {
-      fromSeq: Math.min(range.fromSeq, first.fromSeq),
-      toSeq: Math.max(range.toSeq, last.toSeq),
+      fromSeq: first.fromSeq < range.fromSeq ? first.fromSeq : range.fromSeq,
+      toSeq: last.toSeq > range.toSeq ? last.toSeq : range.toSeq,
     };
   }
 
