@@ -103,6 +103,15 @@ export const ENVIRONMENT_VARIABLES = {
     sha256(),
     "Lower-case hex SHA-256 of the operator's key, which administers all tenants; without it only a tenant's own key with the role `admin` administers.",
   ),
+  REPRISE_URL: defaulted(
+    "http://127.0.0.1:8080",
+    url("http", "https"),
+    "Where `reprise-admin` finds the API. Services ignore it.",
+  ),
+  REPRISE_ADMIN_KEY: optional(
+    text(),
+    "Key that `reprise-admin` calls the admin API with: the operator's, or one with the role `admin`. Services ignore it.",
+  ),
   REPRISE_CLASSIFIERS_FILE: optional(
     text(),
     "JSON file with the classifiers that moderation rules may name; without it there are none.",
