@@ -103,10 +103,9 @@ export const ENVIRONMENT_VARIABLES = {
     sha256(),
     "Lower-case hex SHA-256 of the operator's key, which administers all tenants; without it only a tenant's own key with the role `admin` administers.",
   ),
-  REPRISE_URL: defaulted(
-    "http://127.0.0.1:8080",
+  REPRISE_URL: optional(
     url("http", "https"),
-    "Where `reprise-admin` finds the API. Services ignore it.",
+    "Where `reprise-admin` finds the API; without it at http://127.0.0.1:8080. Services ignore it.",
   ),
   REPRISE_ADMIN_KEY: optional(
     text(),
