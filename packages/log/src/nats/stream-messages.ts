@@ -1,5 +1,6 @@
-import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
+import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { isAnsweredCopy, isStoredCopy } from "../access/is-copy.ts";
 import { type BatchRequest, getBatchDirect, streamSeqOf } from "./direct-get.ts";
 import { HEADER } from "./header.ts";
 import { getLastMessage, getMessage, getNextMessage, getStreamInfo } from "./stream-api.ts";
@@ -12,6 +13,8 @@ export interface StreamMessage {
   readonly subject: string;
   /** A part of what the connection has read: copy it to keep it for long. */
   readonly payload: Uint8Array;
+  /** Whether a process that may not publish there had the broker copy another message to this place: nothing in it counts. */
+  readonly isCopy?: boolean;
 }
 
 /** A stream as its leader knows it. */
@@ -61,6 +64,7 @@ export async function readStreamBatch(
       storedAtUs: toMicroseconds(msg.headers?.get(HEADER.timeStamp) ?? ""),
       subject: msg.headers?.get(HEADER.subject) ?? "",
       payload: msg.data,
+      isCopy: isAnsweredCopy(msg.headers, { stream, subject: msg.headers?.get(HEADER.subject) ?? "" }),
     })),
     more,
   };
@@ -87,7 +91,8 @@ export async function* readAllMessages(
     const next = await getNextMessage(connection, stream, { afterStreamSeq, subject: request.subject });
     if (!next) return;
     const { streamSeq, time, subject, payload } = next;
-    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload };
+    const isCopy = isStoredCopy(next);
+    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isCopy };
     afterStreamSeq = streamSeq;
   }
 }
@@ -121,14 +126,20 @@ export async function readStoredAtUs(
 
 /**
  * What a subject's last message holds, as the leader knows it; undefined when there is none.
- * @throws RepriseError `broker_unavailable`
+ * @throws RepriseError `broker_unavailable`, `protocol_violation` when a process that may not publish there had the broker copy it
  */
 export async function readLastMessage(
   connection: NatsConnection,
   stream: string,
   subject: string,
 ): Promise<Uint8Array | undefined> {
-  return (await getLastMessage(connection, stream, subject))?.payload;
+  const message = await getLastMessage(connection, stream, subject);
+  if (message && isStoredCopy(message))
+    throw new RepriseError(
+      "protocol_violation",
+      `What lies at ${subject} is a copy of another message: it does not count.`,
+    );
+  return message?.payload;
 }
 
 const SECOND_CHARS = "2026-11-21T11:44:05".length;

@@ -120,6 +120,28 @@ describe("a record that can't be used", () => {
     expect(late.refused).toHaveLength(1);
   });
 
+  test("that a service which may not write it has had the broker copy there is refused and told", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const { directory, refused } = await world.addNode();
+    // What it stores where it may publish, the broker answers to the subject that its request names.
+    const { main } = world.broker;
+    const forged = record(ACME, [B], { roles: ["admin"] });
+    main.publish("$KV.TENANTS.beta", JSON.stringify(forged));
+    await directory.sync();
+    main.publish("$JS.API.DIRECT.GET.KV_TENANTS.$KV.TENANTS.beta", "", { reply: "$KV.TENANTS.acme" });
+    await expect
+      .poll(async () => {
+        await directory.sync();
+        return refused;
+      })
+      .toContainEqual(["acme", expect.objectContaining({ code: "protocol_violation" })]);
+    expect(directory.authenticate(B)).toBeUndefined();
+    expect(directory.authenticate(A)).toMatchObject({ tenant: "acme", roles: new Set(["read"]) });
+    const late = await world.addNode();
+    expect(late.directory.authenticate(B)).toBeUndefined();
+  });
+
   test("never takes a key from the tenant that has it, and is used once that gives it up", async () => {
     await using world = await openWorld();
     await world.store.create(record(ACME, [A]));

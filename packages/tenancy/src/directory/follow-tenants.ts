@@ -211,12 +211,14 @@ class TenantFollower implements LiveTenantDirectory {
     this.#lastStreamSeq = lastSeq;
   }
 
-  #take({ streamSeq, storedAtUs, subject, payload }: StreamMessage, known: Known): void {
+  #take({ streamSeq, storedAtUs, subject, payload, isCopy }: StreamMessage, known: Known): void {
     const before = this.#known.get(subject);
     const isNew = before?.streamSeq !== streamSeq || before.storedAtUs !== storedAtUs;
     const tenant = parseTenantSubject(subject);
     known.set(subject, { streamSeq, storedAtUs, tenant: payload.length === 0 ? undefined : tenant });
-    if (tenant !== undefined && isNew) this.#change(tenant, payload);
+    if (tenant === undefined || !isNew) return;
+    if (isCopy) this.#options.onRefused(tenant, copied(tenant));
+    else this.#change(tenant, payload);
   }
 
   #change(id: TenantId, payload: Uint8Array): void {
@@ -253,6 +255,12 @@ class TenantFollower implements LiveTenantDirectory {
       this.#options.onRefused(id, sharesKey(id, this.#table.otherOwner(waiting.tenant)));
     }
   }
+}
+
+/** Who may read a message, and write none of the bucket's, can have the broker copy it there. */
+function copied(id: TenantId): RepriseError {
+  const message = `The record of tenant "${id}" is a copy of another message, which its writers do not make: it does not count.`;
+  return new RepriseError("protocol_violation", message);
 }
 
 function sharesKey(id: TenantId, owner: TenantId | undefined): RepriseError {

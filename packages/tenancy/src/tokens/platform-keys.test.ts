@@ -94,3 +94,25 @@ test("a node that comes later, or goes on without the broker, has the key", asyn
   expect((await mint(later, nodes.now())).token).toEqual(expect.any(String));
   later.close();
 });
+
+test("keys that a service which may not write them has had the broker copy into the bucket are refused and told", async () => {
+  await using nodes = await openNodes();
+  await using other = await openNodes();
+  const onError = vi.fn<(error: unknown) => void>();
+  const keys = await nodes.open({ onError });
+  const forger = await other.open();
+  const { token } = await mint(forger, nodes.now());
+  const from = await connect({ servers: other.server.url });
+  const to = await connect({ servers: nodes.server.url });
+  const get = "$JS.API.DIRECT.GET.KV_TOKEN_KEYS.$KV.TOKEN_KEYS.platform";
+  const { data, headers } = await from.request(get);
+  // As the broker answers it, with the headers that tell where the answer is from; a forger's message expects nothing.
+  headers?.delete("Nats-Expected-Last-Subject-Sequence");
+  to.publish("$KV.TOKEN_KEYS.platform", data, headers ? { headers } : {});
+  await vi.waitFor(
+    () => expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: "protocol_violation" })),
+    { timeout: 60_000 },
+  );
+  await expect(verify(keys, token, nodes.now())).rejects.toMatchObject({ code: "unauthenticated" });
+  await Promise.all([from.close(), to.close()]);
+});

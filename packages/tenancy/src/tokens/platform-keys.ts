@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type KV, type KvWatchEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { RepriseError, TOKEN_KEYS_BUCKET } from "@reprise/protocol";
+import { readLastMessage } from "@reprise/log";
+import { bucketStream, bucketSubjects, RepriseError, TOKEN_KEYS_BUCKET } from "@reprise/protocol";
 import type { CryptoKey } from "jose";
 import * as z from "zod";
 import { keyIdSchema, TOKEN_LIMITS } from "./claims.ts";
@@ -15,6 +16,7 @@ import {
 } from "./signing-key.ts";
 
 const ENTRY = "platform";
+const SUBJECT = bucketSubjects(TOKEN_KEYS_BUCKET).replace(">", ENTRY);
 
 /** Of the ids of the platform's keys. A tenant's own keys can't begin with it. */
 export const PLATFORM_KEY_PREFIX = "reprise-";
@@ -60,13 +62,14 @@ export interface PlatformKeysOptions {
 export async function openPlatformKeys(options: PlatformKeysOptions): Promise<PlatformKeys> {
   const { connection, replicas, onError, now = Date.now } = options;
   const bucket = await guard(() => new Kvm(connection).create(TOKEN_KEYS_BUCKET, { history: 1, replicas }));
-  let current = await guard(() => readOrCreate(bucket, now()));
+  let current = await guard(() => readOrCreate(connection, bucket, now()));
   const watcher = await guard(() => bucket.watch({ key: ENTRY }));
-  void follow(watcher, (next) => (current = next), onError).catch(onError);
+  const readAgain = async () => void (current = (await read(connection, bucket)) ?? current);
+  void follow(watcher, readAgain, onError).catch(onError);
 
   const rotate = () =>
     guard(async () => {
-      const latest = (await read(bucket)) ?? current;
+      const latest = (await read(connection, bucket)) ?? current;
       const keys = [...latest.keys.filter(isNeeded(latest.keys, now())), await createKey(now())];
       current = { keys, revision: await bucket.update(ENTRY, encode(keys), latest.revision) };
     });
@@ -100,33 +103,36 @@ interface Current {
 }
 
 /** Of several nodes that start on an empty bucket one creates the key, and the others find it. */
-async function readOrCreate(bucket: KV, nowMs: number): Promise<Current> {
-  const found = await read(bucket);
+async function readOrCreate(connection: NatsConnection, bucket: KV, nowMs: number): Promise<Current> {
+  const found = await read(connection, bucket);
   if (found) return found;
   const keys = [await createKey(nowMs)];
   try {
     return { keys, revision: await bucket.create(ENTRY, encode(keys)) };
   } catch (error) {
-    const others = await read(bucket);
+    const others = await read(connection, bucket);
     if (others) return others;
     throw error;
   }
 }
 
-async function read(bucket: KV): Promise<Current | undefined> {
+/** The bucket's client does not tell a copy of another message from an entry: the leader is asked. */
+async function read(connection: NatsConnection, bucket: KV): Promise<Current | undefined> {
   const entry = await bucket.get(ENTRY);
-  return entry?.operation === "PUT" ? { keys: decode(entry.string()), revision: entry.revision } : undefined;
+  if (entry?.operation !== "PUT") return undefined;
+  const payload = await readLastMessage(connection, bucketStream(TOKEN_KEYS_BUCKET), SUBJECT);
+  return payload && { keys: decode(new TextDecoder().decode(payload)), revision: entry.revision };
 }
 
 async function follow(
   watcher: AsyncIterable<KvWatchEntry>,
-  onKeys: (current: Current) => void,
+  onChange: () => Promise<void>,
   onError: (error: unknown) => void,
 ): Promise<void> {
   for await (const entry of watcher) {
     try {
       // Without its entry the bucket says nothing: this node goes on with the keys that it has.
-      if (entry.operation === "PUT") onKeys({ keys: decode(entry.string()), revision: entry.revision });
+      if (entry.operation === "PUT") await onChange();
     } catch (error) {
       onError(error);
     }
