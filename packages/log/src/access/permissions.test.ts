@@ -154,7 +154,7 @@ const STREAMS: Readonly<
   COMMITS: { subject: "commit.a.k", leader: "A", batch: "", purge: "" },
   OPS: { subject: "ops.t.access.-", leader: "A", batch: "A", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
-  KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: ALL, batch: ALL, purge: "" },
+  KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: "DA", batch: "DA", purge: "" },
   KV_TOKEN_KEYS: { subject: "$KV.TOKEN_KEYS.k", leader: "D", batch: "D", purge: "" },
 };
 const STREAM_CALLS_OF_ADMIN = [
@@ -211,7 +211,7 @@ function consumerRows(): Row[] {
 }
 
 const BUCKET_READING: readonly Row[] = [
-  ["KV_TENANTS", "$KV.TENANTS.>", ALL],
+  ["KV_TENANTS", "$KV.TENANTS.>", ""],
   ["KV_TOKEN_KEYS", "$KV.TOKEN_KEYS.>", "D"],
 ].flatMap(([stream, subjects, may]): Row[] => [
   [`$JS.API.CONSUMER.CREATE.${stream}.watch_1.${subjects}`, may!, ""],

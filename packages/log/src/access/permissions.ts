@@ -67,7 +67,8 @@ import { type BrokerUser, inboxPrefixOf, type ServiceUser } from "./broker-user.
  * - A process that ends a generation stores its checkpoint, and an erasure replaces it by a marker: so all four services write checkpoints.
  * - A batch of direct gets names its subject in the payload: a service that reads a stream reads all tenants' messages in it.
  * - The broker answers to any reply subject that a request names, and what is answered to a stream's subject is stored there. So whoever may read
- *   a message can have it copied. `isCopy` tells such a message, and jobs and verdicts that are copies are refused.
+ *   a message can have it copied. `isCopy` tells such a message: jobs, verdicts, tenants' records and the platform's
+ *   token keys that are copies are refused.
  */
 
 export interface Permissions {
@@ -98,6 +99,7 @@ const OPS = { name: OPS_STREAM, subjects: OPS_SUBJECTS };
 const COMMITS = { name: COMMITS_STREAM, subjects: COMMITS_SUBJECTS };
 const LEASES = { name: LEASES_STREAM, subjects: leaseSubjects("*") };
 const KEY_USE = { name: KEY_USE_STREAM, subjects: KEY_USE_SUBJECTS };
+const TENANTS = { name: bucketStream(TENANTS_BUCKET), subjects: bucketSubjects(TENANTS_BUCKET) };
 const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES, KEY_USE];
 
 /** @throws TypeError unless `shards` is a whole number from 1 to 1,000 */
@@ -116,13 +118,13 @@ export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): 
   };
 }
 
-/** A process asks whether the streams are as it needs them, whether they have their quorum, and over how many shards logs are spread; and it follows the tenants. */
+/** A process asks whether the streams are as it needs them, whether they have their quorum, and over how many shards logs are spread. */
 function everyService(logs: readonly Stream[]): string[] {
   return [
     ACCOUNT_INFO,
     ...[...logs, ...NAMED].map(({ name }) => streamCall("INFO", name)),
     streamCall("INFO", bucketStream(TOKEN_KEYS_BUCKET)),
-    ...readingBucket(TENANTS_BUCKET),
+    streamCall("INFO", bucketStream(TENANTS_BUCKET)),
     SHARD_MEMBER_SUBJECTS,
     // A process whose append meets another's asks the worker to make room.
     YIELD_SUBJECTS,
@@ -141,6 +143,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       RULES.subjects,
       bucketSubjects(TENANTS_BUCKET),
       bucketSubjects(TOKEN_KEYS_BUCKET),
+      ...reading(TENANTS),
       ...readingBucket(TOKEN_KEYS_BUCKET),
       READERS.subjects,
       opsSubjects("access"),
@@ -212,7 +215,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       inbox("delivery"),
       directGet(LEASES.name),
       streamCall("MSG.GET", COMMITS.name),
-      ...[...logs, VERDICTS, OPS].flatMap(reading),
+      ...[...logs, VERDICTS, OPS, TENANTS].flatMap(reading),
       ...erasing(logs),
     ],
     subscribe: [...AUDIT_CALLS.map(auditCallSubject), LIVE_TENANTS_SUBJECTS],
