@@ -5,6 +5,8 @@ import { JetStreamApiError } from "@nats-io/jetstream";
  * Source: `server/errors.json` of nats-server 2.15.
  */
 export const JETSTREAM_ERROR = {
+  /** A cluster that has just begun does not know all its servers yet. */
+  noSuitablePeers: 10_005,
   consumerNotFound: 10_014,
   noMessageFound: 10_037,
   sequenceNotFound: 10_043,

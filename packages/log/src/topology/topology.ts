@@ -100,6 +100,12 @@ async function ensureStream(manager: JetStreamManager, config: Config): Promise<
         `Stream ${config.name} is missing or not as configured, and this NATS user may not change it: ${SET_UP}`,
         { cause },
       );
+    if (isRefusal(cause, "noSuitablePeers"))
+      throw new RepriseError(
+        "broker_unavailable",
+        `Stream ${config.name} needs ${config.num_replicas} servers, and the cluster does not have as many now.`,
+        { cause },
+      );
     if (!(cause instanceof JetStreamApiError) || cause.status === UNAVAILABLE) {
       throw new RepriseError("broker_unavailable", `Stream ${config.name} could not be set up in time.`, {
         cause,
