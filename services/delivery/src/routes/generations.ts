@@ -80,6 +80,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
       request.body = undefined;
       const tokens = reservationOf(body);
+      let hasReserved = false;
       const { ref, requested, joined, first } = await createGeneration({
         log,
         ruleSets,
@@ -91,13 +92,15 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,
-        admit: (created) =>
-          context.limits.create([request, reply], principal, {
+        admit(created) {
+          hasReserved = created !== undefined;
+          return context.limits.create([request, reply], principal, {
             endUser: body.end_user,
             generation: created?.generation,
             tokens,
             isStream,
-          }),
+          });
+        },
         traceparent: traceparentOf(request),
         now: new Date(),
         connection,
@@ -108,7 +111,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           : undefined,
       });
       context.bodies.release(request.raw);
-      if (joined) context.limits.joined(ref, tokens);
+      if (joined && hasReserved) context.limits.joined(ref, tokens);
       const status = joined ? 200 : 201;
       void reply.header(GENERATION_ID_HEADER, ref.generation);
       if (isStream) {
