@@ -3,7 +3,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { isAnsweredCopy, isStoredCopy } from "../access/is-copy.ts";
 import { type BatchRequest, getBatchDirect, streamSeqOf } from "./direct-get.ts";
 import { HEADER } from "./header.ts";
-import { getLastMessage, getMessage, getNextMessage, getStreamInfo } from "./stream-api.ts";
+import { getLastMessage, getMessage, getNextMessage, getStreamInfo, headerOf } from "./stream-api.ts";
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {
@@ -15,6 +15,8 @@ export interface StreamMessage {
   readonly payload: Uint8Array;
   /** Whether a process that may not publish there had the broker copy another message to this place: nothing in it counts. */
   readonly isCopy?: boolean;
+  /** Whether it removes a bucket's key. An empty message that does not is what the broker had to say about nothing: no client's removal. */
+  readonly isRemoval?: boolean;
 }
 
 /** A stream as its leader knows it. */
@@ -65,6 +67,7 @@ export async function readStreamBatch(
       subject: msg.headers?.get(HEADER.subject) ?? "",
       payload: msg.data,
       isCopy: isAnsweredCopy(msg.headers, { stream, subject: msg.headers?.get(HEADER.subject) ?? "" }),
+      isRemoval: msg.headers?.has(HEADER.bucketOperation) === true,
     })),
     more,
   };
@@ -92,7 +95,8 @@ export async function* readAllMessages(
     if (!next) return;
     const { streamSeq, time, subject, payload } = next;
     const isCopy = isStoredCopy(next);
-    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isCopy };
+    const isRemoval = headerOf(next, HEADER.bucketOperation) !== undefined;
+    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isCopy, isRemoval };
     afterStreamSeq = streamSeq;
   }
 }

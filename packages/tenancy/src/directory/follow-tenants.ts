@@ -211,19 +211,21 @@ class TenantFollower implements LiveTenantDirectory {
     this.#lastStreamSeq = lastSeq;
   }
 
-  #take({ streamSeq, storedAtUs, subject, payload, isCopy }: StreamMessage, known: Known): void {
+  #take(message: StreamMessage, known: Known): void {
+    const { streamSeq, storedAtUs, subject, payload, isRemoval } = message;
     const before = this.#known.get(subject);
     const isNew = before?.streamSeq !== streamSeq || before.storedAtUs !== storedAtUs;
     const tenant = parseTenantSubject(subject);
-    known.set(subject, { streamSeq, storedAtUs, tenant: payload.length === 0 ? undefined : tenant });
+    known.set(subject, { streamSeq, storedAtUs, tenant: isRemoval ? undefined : tenant });
     if (tenant === undefined || !isNew) return;
-    if (isCopy) this.#options.onRefused(tenant, copied(tenant));
-    else this.#change(tenant, payload);
+    if (message.isCopy || (payload.length === 0 && !isRemoval))
+      this.#options.onRefused(tenant, notWritten(tenant));
+    else this.#change(tenant, message);
   }
 
-  #change(id: TenantId, payload: Uint8Array): void {
+  #change(id: TenantId, { payload, isRemoval }: StreamMessage): void {
     this.#waiting.delete(id);
-    if (payload.length === 0) {
+    if (isRemoval) {
       this.#table.update([], [id]);
       return this.#retryWaiting();
     }
@@ -257,9 +259,9 @@ class TenantFollower implements LiveTenantDirectory {
   }
 }
 
-/** Who may read a message, and write none of the bucket's, can have the broker copy it there. */
-function copied(id: TenantId): RepriseError {
-  const message = `The record of tenant "${id}" is a copy of another message, which its writers do not make: it does not count.`;
+/** A service that may read messages, and write none of the bucket's, can have the broker store its answer there. */
+function notWritten(id: TenantId): RepriseError {
+  const message = `The record of tenant "${id}" is an answer of the broker that a service has had stored there: it does not count.`;
   return new RepriseError("protocol_violation", message);
 }
 
