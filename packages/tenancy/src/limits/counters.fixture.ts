@@ -43,6 +43,17 @@ export function describeCounters(open: () => CountersTarget): void {
     expect(standings[0]).toMatchObject({ remaining: 0 });
   });
 
+  it("grants the whole quota at once at any time", async () => {
+    const { counters, pass } = open();
+    for (let i = 0; i < 200; i++) {
+      pass(1_234.567_891);
+      const check = rate(1 + (i % 7));
+      for (let taken = 0; taken < check.limit; taken++)
+        expect((await counters.take([check])).refused).toBeUndefined();
+      expect((await counters.take([check])).refused).toBeDefined();
+    }
+  });
+
   it("gives units back steadily", async () => {
     const { counters, pass } = open();
     const check = rate(2, 1, 60_000);

@@ -22,7 +22,7 @@ export function takeUnits(
   nowMs: number,
 ): GcraResult | undefined {
   const next = Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit;
-  return next - nowMs > windowMs ? undefined : standingAt({ limit, windowMs }, next, nowMs);
+  return next - nowMs > windowMs * (1 + ROUNDING) ? undefined : standingAt({ limit, windowMs }, next, nowMs);
 }
 
 /** Takes units though they may not be there, or gives them back. Never more is given back than was taken. */
@@ -54,5 +54,5 @@ export function standingAt({ limit, windowMs }: Quota, tatMs: number | undefined
   return { tatMs: tatMs ?? nowMs, remaining, resetMs };
 }
 
-/** What multiplying and dividing by `limit` may lose of a whole unit. */
+/** What rounding may add to a time or take from a unit, as a part of it: without it one in five calls for the last unit of a quota is refused. */
 const ROUNDING = 1e-6;

@@ -1,6 +1,6 @@
 /**
  * `RedisCounters.take` as one script, so that a request's checks are one round trip and nothing comes between them. It does what `MemoryCounters` does; time is Redis's own,
- * since the nodes' clocks differ; a test may name another.
+ * since the nodes' clocks differ; a test may name another. What rounding adds to a time, here and to the three decimals that are stored, is a millionth of a window at most.
  *
  * KEYS: one per check. ARGV: the time in ms or nothing, then four per check: `rate`, limit, window in ms, cost; or `lease`, limit, time to live in ms, member.
  * Answers the number of the first refused check (0: none), and for each check what remains, after how many ms all is back, and after
@@ -21,7 +21,7 @@ for i, key in ipairs(KEYS) do
   local granted
   if ARGV[at + 1] == 'rate' then
     tats[i] = math.max(tonumber(redis.call('GET', key) or now), now)
-    granted = tats[i] + ARGV[at + 4] * span / limit - now <= span
+    granted = tats[i] + ARGV[at + 4] * span / limit - now <= span * (1 + 1e-6)
   else
     redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
     granted = redis.call('ZSCORE', key, ARGV[at + 4]) or redis.call('ZCARD', key) < limit
