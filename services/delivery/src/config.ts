@@ -21,6 +21,7 @@ const NAMES = [
   "REPRISE_REDIS_URL",
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
+  "REPRISE_TRUSTED_PROXIES",
   "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
@@ -55,6 +56,8 @@ export interface DeliverySettings {
   hubBytes: number;
   /** The most connections that one address may have open; 0 for no bound. */
   maxConnectionsPerAddress: number;
+  /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
+  trustedProxies: readonly string[];
   /** Bytes of request bodies that this node works on at a time. */
   requestBytes: number;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
@@ -75,6 +78,7 @@ type SettingName =
   | "RETENTION_HOURS"
   | "HUB_MEMORY_MB"
   | "MAX_CONNECTIONS_PER_ADDRESS"
+  | "TRUSTED_PROXIES"
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
   | "OPS_PORT"
@@ -92,6 +96,7 @@ export function toDeliverySettings(
     replicas: env.REPRISE_REPLICAS,
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
     maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
+    trustedProxies: env.REPRISE_TRUSTED_PROXIES ?? [],
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
     servesOps: env.REPRISE_OPS_PORT === undefined,

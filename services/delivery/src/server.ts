@@ -11,6 +11,7 @@ import fastify, {
 import { boundConnections, type ConnectionBounds } from "./http/bound-connections.ts";
 import type { Administration } from "./admin/administration.ts";
 import { ADMIN_PATHS, addAdminRoutes } from "./admin/admin-routes.ts";
+import { addClientAddress } from "./http/client-address.ts";
 import { answerClientError, refuseConnect } from "./http/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
@@ -33,6 +34,8 @@ export interface ServerOptions {
   ops: OpsHandler | undefined;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
+  /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
+  trustedProxies: readonly string[];
   connections: ConnectionBounds;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number | undefined;
@@ -68,6 +71,7 @@ export async function buildServer({
   administration,
   ops,
   corsOrigins,
+  trustedProxies,
   connections,
   arrivalMs = ARRIVAL_MS,
 }: ServerOptions): Promise<FastifyInstance> {
@@ -92,6 +96,7 @@ export async function buildServer({
     rewriteUrl: takeQueryToken,
     frameworkErrors: (thrown, _request, reply) => void sendProblem(reply, toProblem(thrown)),
   });
+  addClientAddress(app, trustedProxies);
   boundConnections(app.server, connections);
   boundPipelining(app.server);
   app.server.on("connect", refuseConnect);

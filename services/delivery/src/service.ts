@@ -93,6 +93,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const { broker, tenants, logger, metrics, host, port, shards, hubBytes, corsOrigins } = options;
   const {
     maxConnectionsPerAddress,
+    trustedProxies,
     requestBytes,
     redisUrl,
     servesOps,
@@ -236,6 +237,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     administration: options.administration,
     ops: servesOps ? createOpsHandler({ metrics, notReadyBecause }) : undefined,
     corsOrigins,
+    trustedProxies,
     connections: { perAddress: maxConnectionsPerAddress, onRefused },
     arrivalMs,
   });

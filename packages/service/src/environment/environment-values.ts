@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import * as z from "zod";
 import type { SyncInterval } from "../broker/nats-server-config.ts";
 
@@ -95,6 +96,19 @@ export function origin(): z.ZodType<string, string> {
     const isOrigin =
       input === "*" || (/^https?:/.test(input) && URL.canParse(input) && new URL(input).origin === input);
     return isOrigin ? input : { problem: `must be * or origins such as https://app.example, not "${input}"` };
+  });
+}
+
+/** An IP address, or a range of them: an address and the length of its prefix. All addresses together are no range. */
+export function network(): z.ZodType<string, string> {
+  return value((input) => {
+    const [address = "", prefix = "1", ...more] = input.split("/");
+    const bits = isIP(address) === 6 ? 128 : 32;
+    const isPrefix = /^[0-9]{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= bits;
+    const isNetwork = isIP(address) !== 0 && !address.includes("%") && isPrefix && more.length === 0;
+    return isNetwork
+      ? input
+      : { problem: `must be IP addresses or ranges such as 10.0.0.0/8, not "${input}"` };
   });
 }
 

@@ -4,6 +4,7 @@ import {
   decimal,
   integer,
   list,
+  network,
   oneOf,
   origin,
   secret,
@@ -228,6 +229,10 @@ export const ENVIRONMENT_VARIABLES = {
     "1000",
     integer(0, 1_000_000),
     "How many connections to delivery one address may have open; 0 for no limit, for use behind a proxy that limits them.",
+  ),
+  REPRISE_TRUSTED_PROXIES: optional(
+    list(network()),
+    "Proxies in front of delivery, as IP addresses or CIDR ranges, separated by commas; `X-Forwarded-For` counts only from them. Without it the client's address is the connection's.",
   ),
   REPRISE_REQUEST_MEMORY_MB: defaulted(
     "64",

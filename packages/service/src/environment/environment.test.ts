@@ -118,6 +118,12 @@ describe("the environment", () => {
     ["REPRISE_CORS_ORIGINS", "https://app.example/path"],
     ["REPRISE_CORS_ORIGINS", "app.example"],
     ["REPRISE_CORS_ORIGINS", "javascript:alert(1)"],
+    ["REPRISE_TRUSTED_PROXIES", "proxy.example"],
+    ["REPRISE_TRUSTED_PROXIES", "10.0.0.0/33"],
+    ["REPRISE_TRUSTED_PROXIES", "10.0.0.0/"],
+    ["REPRISE_TRUSTED_PROXIES", "::1/64/2"],
+    ["REPRISE_TRUSTED_PROXIES", "0.0.0.0/0"],
+    ["REPRISE_TRUSTED_PROXIES", "*"],
   ] as const)("is refused for %s=%s", (name, value) => {
     expect(() => parseEnvironment({ [name]: value }, [name])).toThrow(`${name} must`);
   });

@@ -34,7 +34,7 @@ export function openCall(
   const administrator = authentication.administratorOf(request);
   return {
     administrator,
-    address: addressClassOf(request.socket.remoteAddress),
+    address: addressClassOf(request.clientAddress),
     assertOperator() {
       if (administrator.tenant === undefined) return;
       throw new RepriseError("forbidden", "Only the operator adds and removes tenants.", {

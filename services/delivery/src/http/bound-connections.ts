@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { endWith } from "./client-error.ts";
+import { countedAddress } from "./counted-address.ts";
 
 export interface ConnectionBounds {
   /** The most connections that one address may have open; 0 for no bound. */
@@ -12,15 +13,16 @@ export interface ConnectionBounds {
 
 /**
  * Refuses connections of an address that has too many: each costs a descriptor before it has said who it is. The answer is sent
- * unasked, since what the client sends is not read any more.
+ * unasked, since what the client sends is not read any more. It is the connection's own address that counts, behind a proxy the proxy's:
+ * what the proxy forwards comes with a request, and may be another's with the next.
  */
 export function boundConnections(server: Server, { perAddress, onRefused }: ConnectionBounds): void {
   if (perAddress === 0) return;
   const open = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
-    const { remoteAddress: address } = socket;
     // A client that has left already has no address.
-    if (address === undefined) return;
+    if (socket.remoteAddress === undefined) return;
+    const address = countedAddress(socket.remoteAddress);
     const count = open.get(address) ?? 0;
     if (count >= perAddress) {
       onRefused();

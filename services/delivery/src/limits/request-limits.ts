@@ -13,6 +13,7 @@ import {
   toRateLimitHeaders,
 } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { countedAddress } from "../http/counted-address.ts";
 import { unsettled } from "./unsettled.ts";
 
 export interface RequestLimitsOptions {
@@ -186,7 +187,9 @@ export class RequestLimits implements AsyncDisposable {
 
   #checksOf(request: FastifyRequest, principal: Principal, use: LimitUse): readonly LimitCheck[] {
     const { limits, tenant, keyId, endUser } = principal;
-    return limits ? toLimitChecks(limits, { tenant, keyId, endUser, address: request.ip }, use) : [];
+    if (!limits) return [];
+    const address = countedAddress(request.clientAddress ?? "");
+    return toLimitChecks(limits, { tenant, keyId, endUser, address }, use);
   }
 
   #refusal({ check, retryAfterMs }: NonNullable<Decision["refused"]>): RepriseError {

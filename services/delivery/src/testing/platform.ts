@@ -104,6 +104,7 @@ export type NodeOptions = Partial<
     | "heartbeatMs"
     | "corsOrigins"
     | "maxConnectionsPerAddress"
+    | "trustedProxies"
     | "requestBytes"
     | "servesOps"
     | "arrivalMs"
@@ -192,6 +193,7 @@ async function startNode(
       tokenAudience: "reprise",
       hubBytes: 64 * 1_024 * 1_024,
       maxConnectionsPerAddress: 0,
+      trustedProxies: [],
       requestBytes: 64 * 1_024 * 1_024,
       redisUrl: undefined,
       servesOps: true,

@@ -17,7 +17,7 @@ local.addSubnet("fe80::", 10, "ipv6");
 
 /**
  * Where a connection comes from: this machine, a private network, or the internet. Nothing else of an
- * address is kept. Behind a proxy it is the proxy's.
+ * address is kept. Behind a proxy that is not trusted it is the proxy's.
  * @param address as a socket has it; undefined once it is closed, which is taken for `public`
  */
 export function addressClassOf(address: string | undefined): AddressClass {

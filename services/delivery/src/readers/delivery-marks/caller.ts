@@ -10,6 +10,9 @@ export interface Caller {
   readonly address: AddressClass;
 }
 
-export function callerOf({ socket }: Pick<FastifyRequest, "socket">, { holder }: Principal): Caller {
-  return { by: holder, address: addressClassOf(socket.remoteAddress) };
+export function callerOf(
+  { clientAddress }: Pick<FastifyRequest, "clientAddress">,
+  { holder }: Principal,
+): Caller {
+  return { by: holder, address: addressClassOf(clientAddress) };
 }
