@@ -1,11 +1,14 @@
 import type { Seq, StreamSeq } from "./seq.ts";
+import type { UnixMs } from "./unix-ms.ts";
 
 declare global {
   /** Of numbers with one brand, the least and the greatest have it too. */
   interface Math {
     max(...values: readonly Seq[]): Seq;
     max(...values: readonly StreamSeq[]): StreamSeq;
+    max(...values: readonly UnixMs[]): UnixMs;
     min(...values: readonly Seq[]): Seq;
     min(...values: readonly StreamSeq[]): StreamSeq;
+    min(...values: readonly UnixMs[]): UnixMs;
   }
 }

@@ -79,6 +79,7 @@ export {
   STREAM_START,
   type StreamSeq,
 } from "./seq.ts";
+export { asUnixMs, NEVER, plusMs, toUnixMs, type UnixMs, unixNow } from "./unix-ms.ts";
 export type * from "./branded-math.ts";
 export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdrawals.ts";
 export { NAME_CHANNEL } from "./event/withdrawn-text.ts";

@@ -1,3 +1,4 @@
+import { unixNow } from "@reprise/protocol";
 import {
   type Broker,
   createGenerationLog,
@@ -98,7 +99,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const sweepAll = async () => {
     try {
       for (const { judging, follower } of followed) {
-        await judging.sweep(Date.now());
+        await judging.sweep(unixNow());
         follower.ack(judging.settledStreamSeq);
       }
     } catch (error) {
@@ -111,7 +112,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const reviews = setInterval(() => {
     if (followed.length === 0 || deciding) return;
     deciding = true;
-    void decideExpiredReviews(context, Date.now())
+    void decideExpiredReviews(context, unixNow())
       .catch(onError)
       .finally(() => (deciding = false));
   }, REVIEWS_EVERY_MS);

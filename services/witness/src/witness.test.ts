@@ -1,3 +1,4 @@
+import { asUnixMs } from "@reprise/protocol";
 import {
   COSIGNATURE,
   cosignedAt,
@@ -29,7 +30,7 @@ function createMemory() {
 }
 
 function openWitness(store = createMemory()) {
-  const witness = createWitness({ store, key, logs: [LOG, nextLog], now: () => NOW * 1_000 + 999 });
+  const witness = createWitness({ store, key, logs: [LOG, nextLog], now: () => asUnixMs(NOW * 1_000 + 999) });
   const add = async (
     oldSize: number,
     size: number,

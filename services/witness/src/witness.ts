@@ -14,7 +14,7 @@ import {
   parseAddCheckpoint,
   seenKey,
 } from "@reprise/archive";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type UnixMs, unixNow } from "@reprise/protocol";
 
 export type AddOutcome =
   /** Signature lines, with their newlines. */
@@ -47,14 +47,14 @@ export interface WitnessOptions {
   /** Whose origins begin with their key's name. Several of one name are one log whose key has changed. */
   logs: readonly VerifierKey[];
   /** Milliseconds since 1970. Default: the clock. */
-  now?: () => number;
+  now?: () => UnixMs;
 }
 
 /**
  * Remembers checkpoints. It cosigns one only when all that it has cosigned before is part of it, so a log that loses its end, or
  * shows two histories, gets no cosignature. What it cosigns is durable before its cosignature is returned.
  */
-export function createWitness({ store, key, logs, now = Date.now }: WitnessOptions): Witness {
+export function createWitness({ store, key, logs, now = unixNow }: WitnessOptions): Witness {
   /** The last call of each origin that has any: to compare and to remember is one step. */
   const turns = new Map<string, Promise<unknown>>();
   const keysOf = (origin: string) =>

@@ -8,6 +8,9 @@ import {
   type StreamSeq,
   STREAM_START,
   asStreamSeq,
+  type UnixMs,
+  toUnixMs,
+  asUnixMs,
 } from "@reprise/protocol";
 import { deleteMessage, getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts";
@@ -29,13 +32,13 @@ export interface OpenJob {
 export interface QueuedJob extends OpenJob {
   /** The generation's seq-0 event. */
   readonly payload: Uint8Array;
-  /** When the broker stored it, by the broker's clock. Milliseconds since 1970. */
-  readonly queuedAtMs: number;
+  /** When the broker stored it, by the broker's clock. */
+  readonly queuedAtMs: UnixMs;
 }
 
 export interface QueueEnd {
-  /** The broker's clock: what its time stamps are to be compared with. Milliseconds since 1970. */
-  readonly brokerTimeMs: number;
+  /** The broker's clock: what its time stamps are to be compared with. */
+  readonly brokerTimeMs: UnixMs;
   /** Where the newest job was stored. */
   readonly streamSeq: StreamSeq;
 }
@@ -54,7 +57,7 @@ const BATCH = { subject: JOBS_SUBJECTS, maxMessages: 128, maxBytes: 512 * 1_024 
 /** @throws RepriseError `broker_unavailable` */
 export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd> {
   const { ts, state } = await getStreamInfo(connection, JOBS_STREAM);
-  return { brokerTimeMs: Date.parse(ts), streamSeq: asStreamSeq(state.last_seq) };
+  return { brokerTimeMs: toUnixMs(ts), streamSeq: asStreamSeq(state.last_seq) };
 }
 
 /**
@@ -97,7 +100,7 @@ export async function readJob(
   const message = await getLastMessage(connection, JOBS_STREAM, jobSubject(model, ref));
   if (!message) return undefined;
   const { payload, streamSeq, time } = message;
-  return { ref, model, payload, streamSeq, queuedAtMs: Date.parse(time) };
+  return { ref, model, payload, streamSeq, queuedAtMs: toUnixMs(time) };
 }
 
 /**
@@ -116,7 +119,7 @@ export async function deleteJob(
 function toQueuedJob({ subject, payload, storedAtUs, streamSeq }: StreamMessage): QueuedJob | undefined {
   try {
     const { model, tenant, generation } = parseJobSubject(subject);
-    const queuedAtMs = Math.floor(storedAtUs / 1_000);
+    const queuedAtMs = asUnixMs(Math.floor(storedAtUs / 1_000));
     return { ref: { tenant, generation }, model, payload: Uint8Array.from(payload), streamSeq, queuedAtMs };
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-import { reviewIdOf, reviewSubject, asSeq } from "@reprise/protocol";
+import { reviewIdOf, reviewSubject, asSeq, plusMs, toUnixMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {
   decodeReviewRecord,
@@ -11,7 +11,7 @@ import {
 } from "./reviews.ts";
 import { newRef, openWorld, type World } from "../testing/world.ts";
 
-const NOW_MS = Date.parse("2026-11-21T12:00:00.000Z");
+const NOW_MS = toUnixMs("2026-11-21T12:00:00.000Z");
 
 const record = (afterNowMs = 3_600_000): ReviewRecord => ({
   rule: "weapons",
@@ -84,7 +84,7 @@ test("those whose time is up are found over all tenants, behind many that have t
   const nowMs = NOW_MS;
   expect(namesOf(await readExpiredReviews(main, { nowMs }))).toEqual([...acme, ...beta]);
   expect(namesOf(await readExpiredReviews(main, { nowMs, most: 1 }))).toEqual(acme.slice(0, 1));
-  expect(await readExpiredReviews(main, { nowMs: nowMs - 5_001 })).toEqual([]);
+  expect(await readExpiredReviews(main, { nowMs: plusMs(nowMs, -5_001) })).toEqual([]);
 });
 
 test("what is no record, or no review's subject, is passed over", async () => {

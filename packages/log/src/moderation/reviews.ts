@@ -10,6 +10,8 @@ import {
   type StreamSeq,
   type Seq,
   STREAM_START,
+  type UnixMs,
+  toUnixMs,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 import { purgeSubject } from "../nats/stream-api.ts";
@@ -95,17 +97,16 @@ export function readReviews(
 
 /**
  * Reviews of all tenants whose time is up: the whole list is walked, page by page, until so many are found.
- * @param nowMs milliseconds since 1970
  * @throws RepriseError `broker_unavailable`
  */
 export async function readExpiredReviews(
   connection: NatsConnection,
-  { nowMs, most = BATCH_REVIEWS }: { nowMs: number; most?: number },
+  { nowMs, most = BATCH_REVIEWS }: { nowMs: UnixMs; most?: number },
 ): Promise<ListedReview[]> {
   const expired: ListedReview[] = [];
   for (let after = STREAM_START, more = true; more && expired.length < most;) {
     const page = await readPage(connection, REVIEWS_SUBJECTS, BATCH_REVIEWS, after);
-    expired.push(...page.reviews.filter(({ record }) => Date.parse(record.expires_at) <= nowMs));
+    expired.push(...page.reviews.filter(({ record }) => toUnixMs(record.expires_at) <= nowMs));
     ({ streamSeq: after, more } = page);
   }
   return expired.slice(0, most);

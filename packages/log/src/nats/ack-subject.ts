@@ -1,4 +1,5 @@
-import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
+import { type StreamSeq, asStreamSeq, type UnixMs, asUnixMs } from "@reprise/protocol";
+
 /** What the subject that acknowledges a message says about its delivery. */
 export interface DeliveryInfo {
   /** How often the broker has handed out the message, this time included. */
@@ -6,7 +7,7 @@ export interface DeliveryInfo {
   readonly streamSeq: StreamSeq;
   /** The number of this delivery among all of the consumer. */
   readonly deliverySeq: number;
-  readonly storedAtMs: number;
+  readonly storedAtMs: UnixMs;
 }
 
 /** `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<delivery seq>.<stored at, ns>.<pending>`. */
@@ -22,6 +23,6 @@ export function readAckSubject(subject: string): DeliveryInfo {
     deliveries: Number(tokens[at]),
     streamSeq: asStreamSeq(Number(tokens[at + 1])),
     deliverySeq: Number(tokens[at + 2]),
-    storedAtMs: Number(tokens[at + 3]) / 1_000_000,
+    storedAtMs: asUnixMs(Number(tokens[at + 3]) / 1_000_000),
   };
 }

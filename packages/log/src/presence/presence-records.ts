@@ -8,6 +8,8 @@ import {
   READERS_STREAM,
   type SeqRange,
   type Seq,
+  type UnixMs,
+  toUnixMs,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
@@ -30,10 +32,10 @@ export interface PresenceRecord {
   readonly held?: SeqRange;
 }
 
-/** A node's record, and when the broker stored it, by the broker's clock. Milliseconds since 1970. */
+/** A node's record, and when the broker stored it, by the broker's clock. */
 export interface NodePresence extends PresenceRecord {
   readonly node: NodeId;
-  readonly atMs: number;
+  readonly atMs: UnixMs;
 }
 
 /** `held` is from the first event to the last. */
@@ -84,12 +86,12 @@ function isCount(value: unknown): value is number {
 export async function readPresence(
   connection: NatsConnection,
   ref: GenerationRef,
-): Promise<{ brokerTimeMs: number; records: NodePresence[] }> {
+): Promise<{ brokerTimeMs: UnixMs; records: NodePresence[] }> {
   const { ts, state } = await getStreamInfo(connection, READERS_STREAM, {
     subjects_filter: readerSubjects(ref),
   });
   const records = Object.keys(state.subjects ?? {}).map((subject) => readRecord(connection, subject));
-  return { brokerTimeMs: Date.parse(ts), records: (await Promise.all(records)).flat() };
+  return { brokerTimeMs: toUnixMs(ts), records: (await Promise.all(records)).flat() };
 }
 
 /**
@@ -105,5 +107,5 @@ async function readRecord(connection: NatsConnection, subject: string): Promise<
   const message = await getLastMessage(connection, READERS_STREAM, subject);
   const record = message && decodePresenceRecord(message.payload);
   if (!record) return [];
-  return [{ ...record, node: parseReaderSubject(subject).node, atMs: Date.parse(message.time) }];
+  return [{ ...record, node: parseReaderSubject(subject).node, atMs: toUnixMs(message.time) }];
 }

@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import { generationsStream, shardSubjects, type StreamSeq } from "@reprise/protocol";
+import { generationsStream, shardSubjects, type StreamSeq, toUnixMs } from "@reprise/protocol";
 import type { Msg } from "@nats-io/transport-node";
 import type { Broker } from "../nats/connection.ts";
 import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
@@ -47,7 +47,7 @@ export async function readBackfill({ onMessage, ...options }: BackfillOptions): 
       last = streamSeqOf(msg);
       if (last > upToStreamSeq || signal.aborted) return;
       const subject = msg.headers?.get(HEADER.subject) ?? "";
-      const storedAtMs = Date.parse(msg.headers?.get(HEADER.timeStamp) ?? "");
+      const storedAtMs = toUnixMs(msg.headers?.get(HEADER.timeStamp) ?? "");
       onMessage({ subject, data: msg.data, streamSeq: last, storedAtMs });
     }
   }

@@ -6,6 +6,7 @@ import {
   isFillerSubject,
   parseLogSubject,
   type StreamSeq,
+  type UnixMs,
 } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { consumerCall } from "../access/api-subject.ts";
@@ -31,7 +32,7 @@ export interface ShardEvent {
   readonly payload: Uint8Array;
   readonly streamSeq: StreamSeq;
   /** When the broker stored it, by the broker's clock: milliseconds since 1970, with a fraction. */
-  readonly storedAtMs: number;
+  readonly storedAtMs: UnixMs;
 }
 
 export interface ShardFollowerOptions {

@@ -7,6 +7,8 @@ import {
   keyUseSubject,
   STREAM_START,
   type TenantId,
+  type UnixMs,
+  unixNow,
 } from "@reprise/protocol";
 
 const FLUSH_MS = 60_000;
@@ -19,12 +21,12 @@ const BATCH = { afterStreamSeq: STREAM_START, maxMessages: 256, maxBytes: 262_14
  */
 export class KeyUse implements AsyncDisposable {
   readonly #connection: NatsConnection;
-  readonly #now: () => number;
+  readonly #now: () => UnixMs;
   readonly #timer: NodeJS.Timeout;
   /** Since the last flush. */
-  readonly #used = new Map<TenantId, Map<string, number>>();
+  readonly #used = new Map<TenantId, Map<string, UnixMs>>();
 
-  constructor(connection: NatsConnection, { flushMs = FLUSH_MS, now = Date.now } = {}) {
+  constructor(connection: NatsConnection, { flushMs = FLUSH_MS, now = unixNow } = {}) {
     this.#connection = connection;
     this.#now = now;
     this.#timer = setInterval(() => this.flush(), flushMs).unref();

@@ -1,4 +1,4 @@
-import type { GenerationId, Policy, TenantId } from "@reprise/protocol";
+import type { GenerationId, Policy, TenantId, UnixMs } from "@reprise/protocol";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
 import type { Role } from "../records/roles.ts";
 
@@ -16,14 +16,14 @@ export interface Principal {
   readonly limits?: TenantLimits | undefined;
   /** The API key's id; of a stream token, the id of the key that signed it. */
   readonly keyId: string;
-  /** From then on it is refused: milliseconds since 1970, Infinity for never. */
-  readonly expiresAtMs: number;
+  /** From then on it is refused; `NEVER` for one that does not expire. */
+  readonly expiresAtMs: UnixMs;
   /** The one generation that a stream token is for. */
   readonly generation?: GenerationId | undefined;
   /** The end user whom a stream token was made for. */
   readonly endUser?: string | undefined;
   /** A stream token's `jti`; undefined for an API key. */
   readonly tokenId?: string | undefined;
-  /** When a stream token was issued, milliseconds since 1970: revocations compare with it. */
-  readonly issuedAtMs?: number | undefined;
+  /** When a stream token was issued: revocations compare with it. */
+  readonly issuedAtMs?: UnixMs | undefined;
 }

@@ -1,3 +1,4 @@
+import { toUnixMs } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { createDevTenant } from "../file/dev-tenant.ts";
 import { createTenantDirectory } from "./tenant-directory.ts";
@@ -70,7 +71,7 @@ describe("a tenant directory", () => {
   });
 
   test("refuses a key from the moment at which it expires, and renews no principal of it", () => {
-    let nowMs = Date.UTC(2026, 11, 31, 23, 59, 59, 999);
+    let nowMs = toUnixMs("2026-12-31T23:59:59.999Z");
     const expires_at = "2027-01-01T00:00:00Z";
     const keys = [{ secret: ACME, roles: ["read"], expires_at }];
     const directory = createTenantDirectory(config([{ id: "acme", keys }]), { now: () => nowMs });

@@ -1,4 +1,4 @@
-import type { TenantId } from "@reprise/protocol";
+import { type TenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { TenancyConfig } from "../file/tenants-file.ts";
 import { hashKey } from "../keys/key-hash.ts";
 import type { TenantConfig, TenantKey } from "../records/tenant.ts";
@@ -30,8 +30,7 @@ interface Entry {
 }
 
 export interface TenantTableOptions {
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
+  readonly now?: () => UnixMs;
   /** Called for each use of a known key, so it has to be cheap. */
   readonly onUse?: (tenant: TenantId, key: string) => void;
 }
@@ -43,10 +42,10 @@ export class TenantTable implements TenantDirectory {
   readonly #tenants = new Map<TenantId, TenantConfig>();
   readonly #keys = new Map<string, Entry>();
   readonly #listeners = new Set<(tenant: TenantId) => void>();
-  readonly #now: () => number;
+  readonly #now: () => UnixMs;
   readonly #onUse: TenantTableOptions["onUse"];
 
-  constructor({ now = Date.now, onUse }: TenantTableOptions = {}) {
+  constructor({ now = unixNow, onUse }: TenantTableOptions = {}) {
     this.#now = now;
     this.#onUse = onUse;
   }

@@ -1,4 +1,4 @@
-import type { Policy, TenantId } from "@reprise/protocol";
+import { type Policy, type TenantId, type UnixMs, NEVER, toUnixMs } from "@reprise/protocol";
 import { defaultKeyName, keyIdOf, type KeyRecord } from "./key-record.ts";
 import { type Role, roleSet } from "./roles.ts";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
@@ -13,8 +13,8 @@ export interface TenantKey {
   readonly roles: ReadonlySet<Role>;
   /** Who stands in a log for what was done with the key: its name. */
   readonly holder: string;
-  /** Milliseconds since 1970; Infinity for a key that does not expire. */
-  readonly expiresAtMs: number;
+  /** `NEVER` for a key that does not expire. */
+  readonly expiresAtMs: UnixMs;
 }
 
 /** How long the audit log keeps what a tenant has had generated, in whole days. */
@@ -81,7 +81,7 @@ export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord 
       sha256,
       roles: [...roles],
       created_at: createdAt,
-      ...(expiresAtMs !== Number.POSITIVE_INFINITY && { expires_at: new Date(expiresAtMs).toISOString() }),
+      ...(expiresAtMs !== NEVER && { expires_at: new Date(expiresAtMs).toISOString() }),
     })),
     signing_keys: [...signingKeys],
     revocations: [...revocations],
@@ -99,6 +99,6 @@ export function toTenantKey({
     sha256,
     roles: roleSet(roles),
     holder: name ?? defaultKeyName(sha256),
-    expiresAtMs: expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
+    expiresAtMs: expires_at === undefined ? NEVER : toUnixMs(expires_at),
   };
 }

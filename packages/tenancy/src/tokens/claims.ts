@@ -1,4 +1,11 @@
-import { type GenerationId, isGenerationId, isTenantId, isEndUser, type TenantId } from "@reprise/protocol";
+import {
+  type GenerationId,
+  isGenerationId,
+  isTenantId,
+  isEndUser,
+  type TenantId,
+  type UnixMs,
+} from "@reprise/protocol";
 import * as z from "zod";
 
 /** What a stream token may permit. Each names the role of an API key that permits the same. */
@@ -85,6 +92,6 @@ export interface StreamToken {
   readonly generation: GenerationId | undefined;
   /** Whose generations alone it permits access to; undefined for any. */
   readonly endUser: string | undefined;
-  readonly issuedAtMs: number;
-  readonly expiresAtMs: number;
+  readonly issuedAtMs: UnixMs;
+  readonly expiresAtMs: UnixMs;
 }

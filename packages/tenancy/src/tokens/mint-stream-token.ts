@@ -1,4 +1,4 @@
-import { type GenerationId, type TenantId, parseWith } from "@reprise/protocol";
+import { type GenerationId, type TenantId, parseWith, type UnixMs, asUnixMs } from "@reprise/protocol";
 import { type CryptoKey, SignJWT } from "jose";
 import { claimsSchema, TOKEN_ALGORITHM, TOKEN_TYPE, type TokenScope } from "./claims.ts";
 
@@ -15,12 +15,12 @@ export interface MintOptions {
   readonly ttlSeconds: number;
   /** Unlike that of any other token of the tenant. */
   readonly tokenId: string;
-  readonly nowMs: number;
+  readonly nowMs: UnixMs;
 }
 
 export interface MintedToken {
   readonly token: string;
-  readonly expiresAtMs: number;
+  readonly expiresAtMs: UnixMs;
 }
 
 /**
@@ -44,5 +44,5 @@ export async function mintStreamToken(options: MintOptions): Promise<MintedToken
   const token = await new SignJWT(claims)
     .setProtectedHeader({ alg: TOKEN_ALGORITHM, typ: TOKEN_TYPE, kid: key.keyId })
     .sign(key.privateKey);
-  return { token, expiresAtMs: claims.exp * 1_000 };
+  return { token, expiresAtMs: asUnixMs(claims.exp * 1_000) };
 }

@@ -1,4 +1,4 @@
-import { parseGenerationId, parseTenantId } from "@reprise/protocol";
+import { parseGenerationId, parseTenantId, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import { connect } from "@nats-io/transport-node";
 import { startTestBroker } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
@@ -6,7 +6,7 @@ import { mintStreamToken } from "./mint-stream-token.ts";
 import { openPlatformKeys, type PlatformKeys, type PlatformKeysOptions } from "./platform-keys.ts";
 import { verifyStreamToken } from "./verify-stream-token.ts";
 
-const START_MS = Date.parse("2026-11-22T12:00:00Z");
+const START_MS = toUnixMs("2026-11-22T12:00:00Z");
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
@@ -22,12 +22,12 @@ async function openNodes() {
     return openPlatformKeys({ connection, replicas: 1, now: () => nowMs, onError, ...options });
   };
   const owned = stack.move();
-  const pass = (ms: number) => void (nowMs += ms);
+  const pass = (ms: number) => void (nowMs = plusMs(nowMs, ms));
   const now = () => nowMs;
   return { server, open, pass, now, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-async function mint(keys: PlatformKeys, nowMs: number) {
+async function mint(keys: PlatformKeys, nowMs: UnixMs) {
   const key = await keys.signingKey();
   const { token } = await mintStreamToken({
     key,
@@ -42,7 +42,7 @@ async function mint(keys: PlatformKeys, nowMs: number) {
   return { keyId: key.keyId, token };
 }
 
-const verify = (keys: PlatformKeys, token: string, nowMs: number) =>
+const verify = (keys: PlatformKeys, token: string, nowMs: UnixMs) =>
   verifyStreamToken(token, {
     audience: "reprise",
     authority: { findKey: (_, keyId) => keys.find(keyId), isRevoked: () => false },

@@ -2,7 +2,15 @@ import { randomBytes } from "node:crypto";
 import { type KV, type KvWatchEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { readLastMessage } from "@reprise/log";
-import { bucketStream, bucketSubjects, RepriseError, TOKEN_KEYS_BUCKET } from "@reprise/protocol";
+import {
+  bucketStream,
+  bucketSubjects,
+  RepriseError,
+  TOKEN_KEYS_BUCKET,
+  type UnixMs,
+  unixNow,
+  toUnixMs,
+} from "@reprise/protocol";
 import type { CryptoKey } from "jose";
 import * as z from "zod";
 import { keyIdSchema, TOKEN_LIMITS } from "./claims.ts";
@@ -51,7 +59,7 @@ export interface PlatformKeysOptions {
   readonly connection: NatsConnection;
   readonly replicas: number;
   readonly onError: (error: unknown) => void;
-  readonly now?: () => number;
+  readonly now?: () => UnixMs;
 }
 
 /**
@@ -60,7 +68,7 @@ export interface PlatformKeysOptions {
  * @throws RepriseError `broker_unavailable`, `config_invalid` when the bucket holds something else
  */
 export async function openPlatformKeys(options: PlatformKeysOptions): Promise<PlatformKeys> {
-  const { connection, replicas, onError, now = Date.now } = options;
+  const { connection, replicas, onError, now = unixNow } = options;
   const bucket = await guard(() => new Kvm(connection).create(TOKEN_KEYS_BUCKET, { history: 1, replicas }));
   let current = await guard(() => readOrCreate(connection, bucket, now()));
   const watcher = await guard(() => bucket.watch({ key: ENTRY }));
@@ -103,7 +111,7 @@ interface Current {
 }
 
 /** Of several nodes that start on an empty bucket one creates the key, and the others find it. */
-async function readOrCreate(connection: NatsConnection, bucket: KV, nowMs: number): Promise<Current> {
+async function readOrCreate(connection: NatsConnection, bucket: KV, nowMs: UnixMs): Promise<Current> {
   const found = await read(connection, bucket);
   if (found) return found;
   const keys = [await createKey(nowMs)];
@@ -140,14 +148,14 @@ async function follow(
 }
 
 /** A key was in use until a minute after the next one was created, and its last token until an hour after that. */
-function isNeeded(keys: readonly StoredKey[], nowMs: number): (key: StoredKey, i: number) => boolean {
+function isNeeded(keys: readonly StoredKey[], nowMs: UnixMs): (key: StoredKey, i: number) => boolean {
   return (_, i) => {
     const next = keys[i + 1];
     return !next || nowMs < createdAtMs(next) + KNOWN_AFTER_MS + LAST_TOKEN_MS;
   };
 }
 
-async function createKey(nowMs: number): Promise<StoredKey> {
+async function createKey(nowMs: UnixMs): Promise<StoredKey> {
   return {
     kid: `${PLATFORM_KEY_PREFIX}${randomBytes(9).toString("base64url")}`,
     created_at: new Date(nowMs).toISOString(),
@@ -155,8 +163,8 @@ async function createKey(nowMs: number): Promise<StoredKey> {
   };
 }
 
-function createdAtMs({ created_at }: StoredKey): number {
-  return Date.parse(created_at);
+function createdAtMs({ created_at }: StoredKey): UnixMs {
+  return toUnixMs(created_at);
 }
 
 function encode(keys: readonly StoredKey[]): string {

@@ -1,3 +1,4 @@
+import { type UnixMs, toUnixMs, plusMs } from "@reprise/protocol";
 import { type StreamToken, TOKEN_LIMITS } from "./claims.ts";
 
 /** What makes tokens of a tenant invalid: one token, by its `jti`, or all of a generation or an end user that were issued up to a time. */
@@ -16,13 +17,13 @@ export function isRevokedBy(token: TokenIdentity, { kind, value, at }: TokenRevo
     case "token":
       return value === token.tokenId;
     case "generation":
-      return value === token.generation && token.issuedAtMs <= Date.parse(at);
+      return value === token.generation && token.issuedAtMs <= toUnixMs(at);
     case "user":
-      return value === token.endUser && token.issuedAtMs <= Date.parse(at);
+      return value === token.endUser && token.issuedAtMs <= toUnixMs(at);
   }
 }
 
 /** When the last token that a revocation may concern has expired, on every node: the revocation can be forgotten then. */
-export function forgettableAtMs(revokedAtMs: number): number {
-  return revokedAtMs + (TOKEN_LIMITS.lifeSeconds + 2 * TOKEN_LIMITS.clockLeewaySeconds) * 1_000;
+export function forgettableAtMs(revokedAtMs: UnixMs): UnixMs {
+  return plusMs(revokedAtMs, (TOKEN_LIMITS.lifeSeconds + 2 * TOKEN_LIMITS.clockLeewaySeconds) * 1_000);
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { GenerationId, TenantId } from "@reprise/protocol";
+import { type GenerationId, type TenantId, type UnixMs, unixNow, toUnixMs } from "@reprise/protocol";
 import type { Principal } from "../directory/principal.ts";
 import type { TenantDirectory } from "../directory/tenant-directory.ts";
 import type { StreamToken, TokenScope } from "./claims.ts";
@@ -12,7 +12,7 @@ export interface StreamTokensOptions {
   readonly audience: string;
   readonly tenants: Pick<TenantDirectory, "find">;
   readonly platform: PlatformKeys;
-  readonly now?: () => number;
+  readonly now?: () => UnixMs;
 }
 
 export interface TokenRequest {
@@ -36,7 +36,7 @@ export function createStreamTokens({
   audience,
   tenants,
   platform,
-  now = Date.now,
+  now = unixNow,
 }: StreamTokensOptions): StreamTokens {
   const authority: TokenAuthority = {
     findKey(tenant, keyId) {
@@ -44,7 +44,7 @@ export function createStreamTokens({
       if (!known) return undefined;
       const own = known.signingKeys.find(({ kid }) => kid === keyId);
       if (!own) return platform.find(keyId);
-      const isExpired = own.expires_at !== undefined && Date.parse(own.expires_at) <= now();
+      const isExpired = own.expires_at !== undefined && toUnixMs(own.expires_at) <= now();
       return isExpired ? undefined : own.public_jwk;
     },
     isRevoked(tenant, token) {

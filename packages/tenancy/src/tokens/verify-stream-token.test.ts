@@ -1,5 +1,13 @@
 import { createHmac, createPublicKey, generateKeyPairSync } from "node:crypto";
-import { type GenerationId, parseGenerationId, parseTenantId, type TenantId } from "@reprise/protocol";
+import {
+  type GenerationId,
+  parseGenerationId,
+  parseTenantId,
+  type TenantId,
+  toUnixMs,
+  plusMs,
+  asUnixMs,
+} from "@reprise/protocol";
 import fc from "fast-check";
 import { SignJWT } from "jose";
 import { describe, expect, test } from "vitest";
@@ -20,7 +28,7 @@ const ACME = parseTenantId("acme");
 const BETA = parseTenantId("beta");
 const ONE = parseGenerationId("gen_0_00000000000000000000000001");
 const OTHER = parseGenerationId("gen_0_00000000000000000000000002");
-const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
+const NOW_MS = toUnixMs("2026-11-22T12:00:00Z");
 const NOW = NOW_MS / 1_000;
 const LEEWAY = TOKEN_LIMITS.clockLeewaySeconds;
 
@@ -92,7 +100,7 @@ describe("a stream token", () => {
       endUser: "user-7",
       ttlSeconds: 900,
       tokenId: "t1",
-      nowMs: NOW_MS + 999,
+      nowMs: plusMs(NOW_MS, 999),
     });
     expect(expiresAtMs).toBe(NOW_MS + 900_000);
     expect(await verify(token)).toEqual({
@@ -141,14 +149,14 @@ describe("a stream token", () => {
     const ahead = await sign({ ...CLAIMS, iat: NOW + LEEWAY, nbf: NOW + LEEWAY });
     expect(await verify(ahead)).toMatchObject({ tokenId: "t1" });
     const token = await sign(CLAIMS);
-    const endMs = (CLAIMS.exp + LEEWAY) * 1_000;
-    expect(await verify(token, { nowMs: endMs - 1_000 })).toMatchObject({ tokenId: "t1" });
+    const endMs = asUnixMs((CLAIMS.exp + LEEWAY) * 1_000);
+    expect(await verify(token, { nowMs: plusMs(endMs, -1_000) })).toMatchObject({ tokenId: "t1" });
     await expect(verify(token, { nowMs: endMs })).rejects.toMatchObject(EXPIRED);
   });
 
   test("whose signature is wrong is not told that it has expired", async () => {
     const token = await sign(CLAIMS, HEADER, keys.stranger);
-    const nowMs = NOW_MS + 7_200_000;
+    const nowMs = plusMs(NOW_MS, 7_200_000);
     await expect(verify(token, { nowMs })).rejects.toMatchObject(INVALID);
   });
 });
@@ -296,7 +304,7 @@ describe("a revocation", () => {
   ])("of all tokens of a $kind ends those that were issued up to then", async (revocation, bound, other) => {
     const revocations = [revocation];
     const ends = async (text: string) =>
-      await verify(text, { revocations, nowMs: NOW_MS + 2_000 }).then(
+      await verify(text, { revocations, nowMs: plusMs(NOW_MS, 2_000) }).then(
         () => false,
         () => true,
       );

@@ -1,4 +1,4 @@
-import { RepriseError, type TenantId } from "@reprise/protocol";
+import { RepriseError, type TenantId, type UnixMs, plusMs, asUnixMs } from "@reprise/protocol";
 import { errors, jwtVerify } from "jose";
 import { type StreamToken, TOKEN_ALGORITHM, TOKEN_LIMITS, TOKEN_TYPE, type TokenClaims } from "./claims.ts";
 import { decodeToken } from "./decode-token.ts";
@@ -15,7 +15,7 @@ export interface TokenAuthority {
 export interface VerifyOptions {
   readonly audience: string;
   readonly authority: TokenAuthority;
-  readonly nowMs: number;
+  readonly nowMs: UnixMs;
 }
 
 /**
@@ -41,14 +41,14 @@ export async function verifyStreamToken(text: string, options: VerifyOptions): P
   }
   const token = toStreamToken(decoded.keyId, decoded.claims);
   // Of `iat` the library looks at the age alone, which a token from the future does not have.
-  if (token.issuedAtMs > nowMs + TOKEN_LIMITS.clockLeewaySeconds * 1_000) throw invalidToken();
+  if (token.issuedAtMs > plusMs(nowMs, TOKEN_LIMITS.clockLeewaySeconds * 1_000)) throw invalidToken();
   if (authority.isRevoked(token.tenant, token)) throw invalidToken();
   return token;
 }
 
 /** From when on a token is refused: its `exp`, and the leeway of clocks. */
-export function endOf({ expiresAtMs }: Pick<StreamToken, "expiresAtMs">): number {
-  return expiresAtMs + TOKEN_LIMITS.clockLeewaySeconds * 1_000;
+export function endOf({ expiresAtMs }: Pick<StreamToken, "expiresAtMs">): UnixMs {
+  return plusMs(expiresAtMs, TOKEN_LIMITS.clockLeewaySeconds * 1_000);
 }
 
 export function expiredToken(): RepriseError {
@@ -71,7 +71,7 @@ function toStreamToken(keyId: string, { tid, gen, sub, scope, iat, exp, jti }: T
     scopes: new Set(scope),
     generation: gen,
     endUser: sub,
-    issuedAtMs: iat * 1_000,
-    expiresAtMs: exp * 1_000,
+    issuedAtMs: asUnixMs(iat * 1_000),
+    expiresAtMs: asUnixMs(exp * 1_000),
   };
 }

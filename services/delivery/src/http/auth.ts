@@ -7,7 +7,7 @@ import {
   type StreamTokens,
   type TenantDirectory,
 } from "@reprise/tenancy";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, unixNow } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
 import type { Administrator } from "../admin/administration.ts";
 import { queryTokenOf } from "./query-token.ts";
@@ -88,7 +88,7 @@ export function createAuthentication({
     const isToken = principal.tokenId !== undefined;
     const now = isToken ? tokens.renew(principal) : tenants.renew(principal);
     if (now && READING.some((role) => principal.roles.has(role) && now.roles.has(role))) return undefined;
-    if (isToken && principal.expiresAtMs <= Date.now()) return expiredToken();
+    if (isToken && principal.expiresAtMs <= unixNow()) return expiredToken();
     return new RepriseError("unauthenticated", "The API key or stream token is no longer valid.");
   }
 

@@ -1,4 +1,11 @@
-import { type GenerationRef, logSubject, type RepriseError, type TenantId } from "@reprise/protocol";
+import {
+  type GenerationRef,
+  logSubject,
+  type RepriseError,
+  type TenantId,
+  type UnixMs,
+  unixNow,
+} from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { MarkRecorder } from "./delivery-marks/mark-recorder.ts";
@@ -51,8 +58,8 @@ export class ReaderRegistry implements ReaderCounts {
   constructor({ heartbeatMs = HEARTBEAT_MS, random = Math.random, ...options }: ReaderRegistryOptions) {
     this.#options = { ...options, random };
     const sweep = () => {
-      this.#heartbeat(Date.now(), heartbeatMs);
-      this.#refuse(({ expiresAtMs }) => expiresAtMs <= Date.now());
+      this.#heartbeat(unixNow(), heartbeatMs);
+      this.#refuse(({ expiresAtMs }) => expiresAtMs <= unixNow());
     };
     this.#heartbeats = setInterval(sweep, Math.min(MAX_HEARTBEAT_SWEEP_MS, heartbeatMs)).unref();
   }
@@ -150,7 +157,7 @@ export class ReaderRegistry implements ReaderCounts {
     this.#sweeper = undefined;
   }
 
-  #heartbeat(nowMs: number, everyMs: number): void {
+  #heartbeat(nowMs: UnixMs, everyMs: number): void {
     for (const { readers } of this.#entries.values())
       for (const { stream } of readers) stream?.heartbeat(nowMs, everyMs);
   }

@@ -1,4 +1,4 @@
-import type { GenerationRef, RepriseError } from "@reprise/protocol";
+import type { GenerationRef, RepriseError, UnixMs } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ConnectionRecord } from "./delivery-marks/connection-record.ts";
 import type { PresentReader } from "./presence/present-reader.ts";
@@ -8,7 +8,7 @@ export interface ReaderStream {
   /** Whom its events are sent to. */
   readonly principal: Principal;
   /** Sends a comment if nothing else was sent for so long. */
-  heartbeat(nowMs: number, everyMs: number): void;
+  heartbeat(nowMs: UnixMs, everyMs: number): void;
   /** Tells the client to come back after a while, and breaks the connection. */
   disconnectWithRetry(retryMs: number): void;
   /** Tells the client what is wrong, in band, and breaks the connection. */

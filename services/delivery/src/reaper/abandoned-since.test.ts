@@ -1,14 +1,18 @@
+import { asUnixMs } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { abandonedSince } from "./abandoned-since.ts";
 
 const LEASE_MS = 1_000;
-const CREATED_MS = 5_000;
+const CREATED_MS = asUnixMs(5_000);
 const at = fc.integer({ min: CREATED_MS, max: CREATED_MS + 20_000 });
 const record = fc.record({ readers: fc.integer({ min: 0, max: 3 }), atMs: at });
 const records = fc.array(record, { maxLength: 5 });
 const judge = (given: readonly { readers: number; atMs: number }[], nowMs: number) =>
-  abandonedSince(given, { createdAtMs: CREATED_MS, nowMs, leaseMs: LEASE_MS });
+  abandonedSince(
+    given.map(({ readers, atMs }) => ({ readers, atMs: asUnixMs(atMs) })),
+    { createdAtMs: CREATED_MS, nowMs: asUnixMs(nowMs), leaseMs: LEASE_MS },
+  );
 
 test("a generation without any reader is abandoned since it was created", () => {
   expect(judge([], 9_000)).toBe(CREATED_MS);

@@ -1,8 +1,10 @@
-/** What decides since when a generation has no readers. All times by the broker's clock, in milliseconds since 1970. */
+import { type UnixMs, plusMs } from "@reprise/protocol";
+
+/** What decides since when a generation has no readers. All times by the broker's clock. */
 interface Readership {
   /** Since when there is anything to read. */
-  readonly createdAtMs: number;
-  readonly nowMs: number;
+  readonly createdAtMs: UnixMs;
+  readonly nowMs: UnixMs;
   /** For how long a presence record with readers counts. */
   readonly leaseMs: number;
 }
@@ -13,10 +15,10 @@ interface Readership {
  * however often it asks, because the answer follows from what is stored and the broker's clock alone.
  */
 export function abandonedSince(
-  records: readonly { readonly readers: number; readonly atMs: number }[],
+  records: readonly { readonly readers: number; readonly atMs: UnixMs }[],
   { createdAtMs, nowMs, leaseMs }: Readership,
-): number | undefined {
-  const left = records.map(({ readers, atMs }) => (readers > 0 ? atMs + leaseMs : atMs));
+): UnixMs | undefined {
+  const left = records.map(({ readers, atMs }) => (readers > 0 ? plusMs(atMs, leaseMs) : atMs));
   const since = Math.max(createdAtMs, ...left);
   return records.some(({ readers, atMs }) => readers > 0 && nowMs < atMs + leaseMs) ? undefined : since;
 }

@@ -1,5 +1,5 @@
 import { type QueuedJob, readJob } from "@reprise/log";
-import { DEFAULT_POLICY, type GenerationRef, asStreamSeq } from "@reprise/protocol";
+import { DEFAULT_POLICY, type GenerationRef, asStreamSeq, plusMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {
   append,
@@ -30,7 +30,7 @@ function endAt(
 ) {
   const reasons: ReapReason[] = [];
   const onEnded = (reason: ReapReason) => void reasons.push(reason);
-  const looked = { atMs: watched.queuedAtMs + afterMs, phase };
+  const looked = { atMs: plusMs(watched.queuedAtMs, afterMs), phase };
   const options = { log, broker, leaseMs: LEASE_MS, onEnded };
   return execute({ kind: "end" }, watched, looked, options).then((then) => ({ phase: then.phase, reasons }));
 }

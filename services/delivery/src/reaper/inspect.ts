@@ -1,16 +1,16 @@
 import { abandonedSince } from "./abandoned-since.ts";
 import { type Broker, type GenerationLog, readPresence } from "@reprise/log";
-import { isTerminal, peekType } from "@reprise/protocol";
+import { isTerminal, peekType, type UnixMs } from "@reprise/protocol";
 import type { Absence, Observation, Phase, WatchedJob } from "./plan.ts";
 
 export interface InspectOptions {
   log: GenerationLog;
   broker: Broker;
   leaseMs: number;
-  /** The broker's clock, in milliseconds since 1970. */
-  nowMs: number;
+  /** By the broker's clock. */
+  nowMs: UnixMs;
   /** From when on absence can be judged, by the same clock. */
-  judgedFromMs: number;
+  judgedFromMs: UnixMs;
 }
 
 /**

@@ -1,4 +1,11 @@
-import { DEFAULT_POLICY, createGenerationId, parseTenantId, asStreamSeq } from "@reprise/protocol";
+import {
+  DEFAULT_POLICY,
+  createGenerationId,
+  parseTenantId,
+  asStreamSeq,
+  asUnixMs,
+  plusMs,
+} from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -12,7 +19,7 @@ import {
 } from "./plan.ts";
 
 const LEASE_MS = 6_000;
-const QUEUED_MS = 1_000_000;
+const QUEUED_MS = asUnixMs(1_000_000);
 const JOB = {
   ref: { tenant: parseTenantId("acme"), generation: createGenerationId(Buffer.alloc(17, 1), 1) },
   model: "sim",
@@ -36,13 +43,13 @@ function policyOf({ queueMs = 60_000, totalMs = 1_800_000, cancelAfterMs }: Give
 
 const watchedOf = (given: Given) => watchJob(JOB, policyOf(given), QUEUED_MS);
 const absent = (sinceMs: number | undefined, more: Partial<Absence> = {}): Absence => ({
-  sinceMs: sinceMs === undefined ? undefined : QUEUED_MS + sinceMs,
+  sinceMs: sinceMs === undefined ? undefined : plusMs(QUEUED_MS, sinceMs),
   wasRead: true,
-  judgedFromMs: 0,
+  judgedFromMs: asUnixMs(0),
   ...more,
 });
 const seen = (phase: Phase, afterMs: number, absence?: Absence): Observation => ({
-  atMs: QUEUED_MS + afterMs,
+  atMs: plusMs(QUEUED_MS, afterMs),
   phase,
   absence,
 });
@@ -106,7 +113,7 @@ describe("a generation whose policy ends it without readers", () => {
   });
 
   test("does not end before absence can be judged", () => {
-    const late = absent(20_000, { judgedFromMs: QUEUED_MS + 36_000 });
+    const late = absent(20_000, { judgedFromMs: plusMs(QUEUED_MS, 36_000) });
     expect(stepOf(given, seen("begun", 30_000, late))).toEqual({ effect: undefined, lookAfterMs: 36_000 });
     expect(reasonOf(given, seen("begun", 36_000, late))).toBe("abandoned");
   });
@@ -120,6 +127,7 @@ describe("a generation whose policy ends it without readers", () => {
 });
 
 describe("for any observation", () => {
+  const within = (ms: number) => fc.nat(ms).map((afterMs) => plusMs(QUEUED_MS, afterMs));
   const given = fc.record({
     queueMs: fc.integer({ min: 1, max: 100_000 }),
     totalMs: fc.integer({ min: 1, max: 100_000 }),
@@ -128,14 +136,14 @@ describe("for any observation", () => {
   const phase = fc.constantFrom<Phase>("absent", "queued", "begun");
   const absence = fc.option(
     fc.record({
-      sinceMs: fc.option(fc.integer({ min: QUEUED_MS, max: QUEUED_MS + 200_000 }), { nil: undefined }),
+      sinceMs: fc.option(within(200_000), { nil: undefined }),
       wasRead: fc.boolean(),
-      judgedFromMs: fc.integer({ min: QUEUED_MS, max: QUEUED_MS + 200_000 }),
+      judgedFromMs: within(200_000),
     }),
     { nil: undefined },
   );
   const looked = fc.record({
-    atMs: fc.integer({ min: QUEUED_MS, max: QUEUED_MS + 300_000 }),
+    atMs: within(300_000),
     phase,
     absence,
   });
@@ -155,7 +163,7 @@ describe("for any observation", () => {
     fc.assert(
       fc.property(given, phase, (policy, shownPhase) => {
         const watched = watchedOf(policy);
-        const atMs = QUEUED_MS + watched.policy.timeouts.total.after_ms + 10_000;
+        const atMs = plusMs(QUEUED_MS, watched.policy.timeouts.total.after_ms + 10_000);
         expect(reasonToEnd(watched, { atMs, phase: shownPhase }, LEASE_MS)).toBeDefined();
       }),
     );
@@ -165,7 +173,7 @@ describe("for any observation", () => {
     fc.assert(
       fc.property(given, looked, fc.nat(100_000), (policy, shown, laterMs) => {
         fc.pre(shown.absence?.sinceMs !== undefined && reasonOf(policy, shown) !== undefined);
-        expect(reasonOf(policy, { ...shown, atMs: shown.atMs + laterMs })).toBeDefined();
+        expect(reasonOf(policy, { ...shown, atMs: plusMs(shown.atMs, laterMs) })).toBeDefined();
       }),
     );
   });

@@ -1,5 +1,5 @@
 import type { OpenJob } from "@reprise/log";
-import type { EffectivePolicy } from "@reprise/protocol";
+import { type EffectivePolicy, type UnixMs, plusMs, NEVER } from "@reprise/protocol";
 
 /*
  * When a generation that no worker ends has to be ended, and with which reason. Pure: what the broker holds and the broker's time go in,
@@ -22,18 +22,18 @@ export interface ReapPolicy {
   readonly timeouts: Pick<EffectivePolicy["timeouts"], "queue" | "total">;
 }
 
-/** One open job. All times by the broker's clock, in milliseconds since 1970. */
+/** One open job. All times by the broker's clock. */
 export interface WatchedJob {
   readonly job: OpenJob;
-  readonly queuedAtMs: number;
+  readonly queuedAtMs: UnixMs;
   readonly policy: ReapPolicy;
   /** When to inspect it again. */
-  readonly inspectAtMs: number;
+  readonly inspectAtMs: UnixMs;
 }
 
 /** What an inspection has shown, and when. */
 export interface Observation {
-  readonly atMs: number;
+  readonly atMs: UnixMs;
   readonly phase: Phase;
   /** Only where absence ends the generation. */
   readonly absence?: Absence | undefined;
@@ -41,11 +41,11 @@ export interface Observation {
 
 export interface Absence {
   /** Since when it has had no readers; undefined while it has some. */
-  readonly sinceMs: number | undefined;
+  readonly sinceMs: UnixMs | undefined;
   /** Whether it ever had a reader. */
   readonly wasRead: boolean;
   /** From when on it can be judged: before, nodes may have been unable to announce their readers. */
-  readonly judgedFromMs: number;
+  readonly judgedFromMs: UnixMs;
 }
 
 /** What to do now. `restore`: write the seq 0 that the job carries. `delete`: take the job out of the queue. */
@@ -82,20 +82,20 @@ export function reasonToEnd(
 
 /** A job that was just met; of its policy only what is needed is kept, for there may be many. */
 export function watchJob(
-  { ref, model, streamSeq, queuedAtMs }: OpenJob & { queuedAtMs: number },
+  { ref, model, streamSeq, queuedAtMs }: OpenJob & { queuedAtMs: UnixMs },
   { on_disconnect, timeouts: { queue, total } }: ReapPolicy,
-  nowMs: number,
+  nowMs: UnixMs,
 ): WatchedJob {
   const policy = { on_disconnect, timeouts: { queue, total } };
-  const deadline = queuedAtMs + Math.min(queue.after_ms, total.after_ms);
-  const absentAt = on_disconnect === "keep" ? Infinity : nowMs + on_disconnect.cancel_after;
+  const deadline = plusMs(queuedAtMs, Math.min(queue.after_ms, total.after_ms));
+  const absentAt = on_disconnect === "keep" ? NEVER : plusMs(nowMs, on_disconnect.cancel_after);
   const lookAtMs = lookAgainAt(nowMs, Math.min(deadline, absentAt));
   return { job: { ref, model, streamSeq }, queuedAtMs, policy, inspectAtMs: lookAtMs };
 }
 
 interface Deadline {
   readonly reason: ReapReason;
-  readonly atMs: number;
+  readonly atMs: UnixMs;
 }
 
 function firstDeadline(watched: WatchedJob, looked: Observation, leaseMs: number): Deadline {
@@ -105,10 +105,10 @@ function firstDeadline(watched: WatchedJob, looked: Observation, leaseMs: number
 
 function timeoutsOf({ queuedAtMs, policy }: WatchedJob, phase: Phase): [Deadline, ...Deadline[]] {
   const { queue, total } = policy.timeouts;
-  const totalAt = queuedAtMs + total.after_ms;
-  if (phase === "begun") return [{ reason: "worker_lost", atMs: totalAt + GRACE_MS }];
+  const totalAt = plusMs(queuedAtMs, total.after_ms);
+  if (phase === "begun") return [{ reason: "worker_lost", atMs: plusMs(totalAt, GRACE_MS) }];
   return [
-    { reason: "queue_timeout", atMs: queuedAtMs + queue.after_ms },
+    { reason: "queue_timeout", atMs: plusMs(queuedAtMs, queue.after_ms) },
     { reason: "total_timeout", atMs: totalAt },
   ];
 }
@@ -120,10 +120,11 @@ function absenceOf({ policy }: WatchedJob, { atMs, absence }: Observation, lease
   const { sinceMs, wasRead, judgedFromMs } = absence;
   const after = wasRead ? answer.cancel_after : Math.max(answer.cancel_after, leaseMs);
   // A reader that is there now leaves now at the earliest: nothing can be due before that.
-  const endAt = sinceMs === undefined ? atMs + Math.max(1, after) : Math.max(sinceMs + after, judgedFromMs);
+  const endAt =
+    sinceMs === undefined ? plusMs(atMs, Math.max(1, after)) : Math.max(plusMs(sinceMs, after), judgedFromMs);
   return [{ reason: "abandoned", atMs: endAt }];
 }
 
-function lookAgainAt(nowMs: number, deadlineMs: number): number {
-  return Math.min(nowMs + LOOK_EVERY_MS, Math.max(nowMs + 1, deadlineMs));
+function lookAgainAt(nowMs: UnixMs, deadlineMs: UnixMs): UnixMs {
+  return Math.min(plusMs(nowMs, LOOK_EVERY_MS), Math.max(plusMs(nowMs, 1), deadlineMs));
 }

@@ -16,6 +16,8 @@ import {
   STREAM_START,
   type StreamSeq,
   toRepriseError,
+  type UnixMs,
+  plusMs,
 } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { execute } from "./execute.ts";
@@ -119,7 +121,7 @@ export class Reaper {
   }
 
   /** Meets the jobs that have come since. */
-  async #walk(endStreamSeq: StreamSeq, nowMs: number): Promise<void> {
+  async #walk(endStreamSeq: StreamSeq, nowMs: UnixMs): Promise<void> {
     if (this.#walksAnew || endStreamSeq < this.#walkedTo) this.#walkedTo = STREAM_START;
     this.#walksAnew = false;
     for (
@@ -134,7 +136,7 @@ export class Reaper {
     }
   }
 
-  #meet(job: QueuedJob, nowMs: number): void {
+  #meet(job: QueuedJob, nowMs: UnixMs): void {
     const key = keyOf(job);
     if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
     const policy = readReapPolicy(job.payload);
@@ -143,13 +145,13 @@ export class Reaper {
   }
 
   /** One lane. What fails there is put off, so that nothing stands in the way of what follows. */
-  async #work(queue: WatchedJob[], nowMs: number): Promise<void> {
+  async #work(queue: WatchedJob[], nowMs: UnixMs): Promise<void> {
     let failures = 0;
     for (let watched = queue.shift(); watched && !this.#closed.signal.aborted; watched = queue.shift()) {
       try {
         await this.#attend(watched, nowMs);
       } catch (thrown) {
-        this.#watched.set(keyOf(watched.job), { ...watched, inspectAtMs: nowMs + POSTPONE_MS });
+        this.#watched.set(keyOf(watched.job), { ...watched, inspectAtMs: plusMs(nowMs, POSTPONE_MS) });
         const error = toRepriseError(thrown);
         if (!error.retryable) this.#options.logger.error({ err: error }, "the reaper failed at a generation");
         else if (++failures === MAX_FAILURES) queue.length = 0;
@@ -158,7 +160,7 @@ export class Reaper {
   }
 
   /** Inspects, executes, and inspects again. */
-  async #attend(watched: WatchedJob, nowMs: number): Promise<void> {
+  async #attend(watched: WatchedJob, nowMs: UnixMs): Promise<void> {
     const { judgedFromMs } = this.#continuity;
     const options = { ...this.#options, leaseMs: this.#leaseMs, nowMs, judgedFromMs, onEnded: this.#onEnded };
     let looked = await inspect(watched, options);

@@ -1,4 +1,4 @@
-import type { Generation } from "@reprise/protocol";
+import { type Generation, unixNow } from "@reprise/protocol";
 import { generateSigningKey, importPrivateKey, mintStreamToken, toPublicKey } from "@reprise/tenancy";
 import { parseTenantId } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
@@ -204,7 +204,7 @@ describe("a tenant's own signing key", () => {
     const tenants = createTestTenants({ signingKeys });
     await using platform = await openPlatform({ tenants });
     const { path, ref } = await createGeneration(platform);
-    const nowMs = Date.now();
+    const nowMs = unixNow();
     const { token } = await mintStreamToken({
       key: { keyId: "backend-1", privateKey: await importPrivateKey(pair) },
       audience: "reprise",

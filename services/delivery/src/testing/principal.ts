@@ -1,4 +1,4 @@
-import { parseTenantId } from "@reprise/protocol";
+import { parseTenantId, NEVER } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 
 /** A caller that may read, for parts that are not asked what else it may do. */
@@ -9,7 +9,7 @@ export function createPrincipal(change: Partial<Principal> = {}): Principal {
     holder: "ann",
     policy: {},
     keyId: "k",
-    expiresAtMs: Number.POSITIVE_INFINITY,
+    expiresAtMs: NEVER,
     ...change,
   };
 }

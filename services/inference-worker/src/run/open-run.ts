@@ -1,5 +1,5 @@
 import type { Job, LogSnapshot } from "@reprise/log";
-import type { EffectivePolicy, RequestedEvent } from "@reprise/protocol";
+import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
@@ -24,7 +24,7 @@ export interface Run extends Disposable {
    * When the generation as a whole has to be over, in wall-clock milliseconds. Clocks of the nodes that create and of those that run are
    * taken to agree within what such a timeout leaves open.
    */
-  readonly totalAtMs: number;
+  readonly totalAtMs: UnixMs;
   readonly log: RunLog;
   readonly pace: Pace | undefined;
   /** Aborted when this worker is fenced, or is to stop. */
@@ -68,7 +68,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     first,
     policy,
     request: new RunRequest(log, requested?.request),
-    totalAtMs: Date.parse(requested?.created_at ?? "") + policy.timeouts.total.after_ms,
+    totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,
     pace,
     stop: stopping.signal,

@@ -21,6 +21,7 @@ import {
   REQUEST_SEQ,
   FIRST_SEQ,
   type Verdict,
+  unixNow,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { type Rejudgement, rejudge } from "../domain/rejudge.ts";
@@ -57,7 +58,7 @@ export async function rejudgeLog(
     const own = first && readPolicy(first)?.moderation;
     const mode = own === undefined || own.mode === "observe" ? DEFAULTS.mode : own.mode;
     const moderation = { ...DEFAULTS, ...own, mode, rule_set: ruleSet.id };
-    const result = rejudge(snapshot.events, { moderation, ruleSet, nowMs: Date.now() });
+    const result = rejudge(snapshot.events, { moderation, ruleSet, nowMs: unixNow() });
     if (!apply) return result;
     const { stored, last } = await appendAll(log, ref, { snapshot, decisions: result.decisions });
     isAppended ||= stored > 0;

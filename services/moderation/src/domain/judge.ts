@@ -13,6 +13,7 @@ import {
   REQUEST_SEQ,
   BEYOND_LOG,
   plus,
+  type UnixMs,
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import type { ChannelText } from "./text/channel-text.ts";
@@ -161,9 +162,9 @@ export class Judge {
 
   /**
    * The first decision that the log lacks; undefined when it lacks none.
-   * @param nowMs since 1970: when a review begins to wait
+   * @param nowMs when a review begins to wait
    */
-  nextDecision(nowMs: number): GenerationEventDraft | undefined {
+  nextDecision(nowMs: UnixMs): GenerationEventDraft | undefined {
     while (this.#wanted[0] && this.#isDecided(this.#wanted[0])) this.#wanted.shift();
     const [wanted] = this.#wanted;
     const state = {

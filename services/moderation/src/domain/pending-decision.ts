@@ -7,6 +7,7 @@ import {
   type Withdrawals,
   type Seq,
   plus,
+  type UnixMs,
 } from "@reprise/protocol";
 import type { ChannelText } from "./text/channel-text.ts";
 import type { Reviews } from "./reviews.ts";
@@ -37,7 +38,7 @@ interface DraftOptions {
   readonly withdrawals: Withdrawals;
   readonly reviews: Reviews;
   readonly nextSeq: Seq;
-  readonly nowMs: number;
+  readonly nowMs: UnixMs;
 }
 
 /** Where what is wanted has to be told: in every event that earlier withdrawals have told together with those of the finding. */

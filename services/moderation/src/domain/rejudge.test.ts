@@ -1,4 +1,4 @@
-import { encodeEvent } from "@reprise/protocol";
+import { encodeEvent, asUnixMs } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { COMPLETED, delta, GATE, JudgedLog } from "../testing/log-of.ts";
@@ -10,7 +10,11 @@ test("new rules tell what they would withdraw of an old log, beside what is with
   log.append(delta("a secret hu"), delta("sh b"), COMPLETED);
   const events = log.events.map((event) => encodeEvent(event.seq, event));
   const ruleSet = wordRules({ hush: "redact" });
-  const { decisions, findingCount, judged } = rejudge(events, { moderation: GATE, ruleSet, nowMs: 0 });
+  const { decisions, findingCount, judged } = rejudge(events, {
+    moderation: GATE,
+    ruleSet,
+    nowMs: asUnixMs(0),
+  });
   expect([findingCount, judged]).toEqual([1, log.events.length]);
   expect(decisions).toMatchObject([{ from_seq: 2, to_seq: 4, rule: "hush" }]);
   for (const draft of decisions) log.store(draft);
@@ -24,7 +28,7 @@ test("what an earlier decision has left of its events is judged like any other t
   const { decisions } = rejudge(events, {
     moderation: GATE,
     ruleSet: wordRules({ hush: "redact" }),
-    nowMs: 0,
+    nowMs: asUnixMs(0),
   });
   expect(decisions).toMatchObject([{ from_seq: 2, to_seq: 2, replacement: "a *** and ***" }]);
 });
@@ -43,7 +47,7 @@ test.each([
     const { decisions } = rejudge(events, {
       moderation: GATE,
       ruleSet: wordRules({ [word]: "redact" }),
-      nowMs: 0,
+      nowMs: asUnixMs(0),
     });
     for (const draft of decisions) log.store(draft);
     expect(log.shown().text).toBe(expected);
@@ -57,7 +61,7 @@ test("a log that was judged before loses by new rules what they find, and nothin
     log.append(...parts.map(delta), COMPLETED);
     const events = log.events.map((event) => encodeEvent(event.seq, event));
     const ruleSet = wordRules({ cd: "redact" });
-    const { decisions } = rejudge(events, { moderation: GATE, ruleSet, nowMs: 0 });
+    const { decisions } = rejudge(events, { moderation: GATE, ruleSet, nowMs: asUnixMs(0) });
     for (const draft of decisions) log.store(draft);
     expect(log.shown().text).toBe(parts.join("").replaceAll(/ab|cd/g, "***"));
   });
@@ -69,5 +73,5 @@ test("rules that find nothing new decide nothing", () => {
   const log = new JudgedLog(rules);
   log.append(delta("a secret b"), COMPLETED);
   const events = log.events.map((event) => encodeEvent(event.seq, event));
-  expect(rejudge(events, { moderation: GATE, ruleSet: rules, nowMs: 0 }).decisions).toEqual([]);
+  expect(rejudge(events, { moderation: GATE, ruleSet: rules, nowMs: asUnixMs(0) }).decisions).toEqual([]);
 });

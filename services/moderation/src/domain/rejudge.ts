@@ -5,6 +5,7 @@ import {
   type Finding,
   type Seq,
   plus,
+  type UnixMs,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "./judge.ts";
@@ -21,7 +22,7 @@ export interface Rejudgement {
 /** What a set of rules would find in a log as it is now, and decide about it. Changes nothing. */
 export function rejudge(
   events: readonly Uint8Array[],
-  { moderation, ruleSet, nowMs }: { moderation: EffectiveModeration; ruleSet: RuleSet; nowMs: number },
+  { moderation, ruleSet, nowMs }: { moderation: EffectiveModeration; ruleSet: RuleSet; nowMs: UnixMs },
 ): Rejudgement {
   const judge = new Judge({ moderation, ruleSet });
   for (const payload of events) {

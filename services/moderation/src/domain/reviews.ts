@@ -1,4 +1,4 @@
-import type { KnownEvent, SeqRange } from "@reprise/protocol";
+import { type KnownEvent, type SeqRange, type UnixMs, toUnixMs } from "@reprise/protocol";
 import type { ChannelText } from "./text/channel-text.ts";
 
 export type ReviewEvent = Extract<KnownEvent, { type: "moderation.review" }>;
@@ -24,7 +24,7 @@ export interface Review extends SeqRange {
   readonly channelName: string;
   /** Undefined for one of an older log: that asks about all matches of its rule in its events. */
   readonly offsets: Offsets | undefined;
-  readonly expiresAtMs: number;
+  readonly expiresAtMs: UnixMs;
   /** Undefined when the rules of today don't find it any more. */
   readonly place: Place | undefined;
 }
@@ -62,7 +62,7 @@ export class Reviews {
       category,
       channelName,
       offsets,
-      expiresAtMs: Date.parse(event.expires_at),
+      expiresAtMs: toUnixMs(event.expires_at),
       place: undefined,
     });
   }

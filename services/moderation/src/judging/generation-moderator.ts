@@ -21,6 +21,7 @@ import {
   STREAM_START,
   REQUEST_SEQ,
   type StreamSeq,
+  unixNow,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "../domain/judge.ts";
@@ -165,7 +166,7 @@ export class GenerationModerator {
 
   get #isUndecided(): boolean {
     if (this.#folded !== "complete" || (this.#judge.halted && !this.#judge.ended)) return true;
-    return this.#judge.nextDecision(Date.now()) !== undefined;
+    return this.#judge.nextDecision(unixNow()) !== undefined;
   }
 
   #accept(event: LogEvent): void {
@@ -249,7 +250,7 @@ export class GenerationModerator {
         await this.#rebuild();
         empty = 0;
       } else if (this.#isBehind) empty = (await this.#catchUp()) ? 0 : empty + 1;
-      else if (this.#isUndecided) await this.#append(this.#judge.nextDecision(Date.now()));
+      else if (this.#isUndecided) await this.#append(this.#judge.nextDecision(unixNow()));
       else if (this.#queue.length === 0) return;
     }
   }

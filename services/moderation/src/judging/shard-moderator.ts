@@ -11,6 +11,8 @@ import {
   type StreamSeq,
   plus,
   STREAM_START,
+  type UnixMs,
+  unixNow,
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { GenerationModerator } from "./generation-moderator.ts";
@@ -27,7 +29,7 @@ interface Entry {
   judged: GenerationModerator | undefined;
   /** What has come while the log was read. */
   readonly waiting: LogEvent[];
-  touchedAtMs: number;
+  touchedAtMs: UnixMs;
 }
 
 /** Those that have ended are kept a while, for their own last events come back as the shard's. */
@@ -72,7 +74,7 @@ export class ShardModerator {
   take(events: readonly IncomingEvent[]): number {
     const touched = new Set<GenerationModerator>();
     let count = 0;
-    const now = Date.now();
+    const now = unixNow();
     for (const event of events) {
       this.#lastStreamSeq = Math.max(this.#lastStreamSeq, event.streamSeq);
       const { generation } = event.ref;
@@ -114,7 +116,7 @@ export class ShardModerator {
   }
 
   /** Stores what waits for it, and lets go of what is done. */
-  async sweep(now: number): Promise<void> {
+  async sweep(now: UnixMs): Promise<void> {
     const stores = [...this.#entries.values()].map(async ({ judged }) => judged?.store());
     // A verdict that can't be sent is reported, and delays no other generation.
     for (const stored of await Promise.allSettled(stores))
@@ -149,7 +151,7 @@ export class ShardModerator {
       fromStreamSeq: event.streamSeq,
       judged: undefined,
       waiting: [],
-      touchedAtMs: Date.now(),
+      touchedAtMs: unixNow(),
     };
     this.#entries.set(ref.generation, entry);
     const own = { payload: Uint8Array.from(event.payload), streamSeq: event.streamSeq };

@@ -15,6 +15,7 @@ import {
   type RepriseError,
   toRepriseError,
   type Transcript,
+  type UnixMs,
 } from "@reprise/protocol";
 import type { ModeratorContext } from "../judging/moderator-context.ts";
 
@@ -26,7 +27,7 @@ const BY_TIMEOUT = "timeout";
  * One that can't be decided now is reported to `onError`, and tried again the next time.
  * @throws RepriseError `broker_unavailable` when the list can't be read
  */
-export async function decideExpiredReviews(context: ModeratorContext, nowMs: number): Promise<void> {
+export async function decideExpiredReviews(context: ModeratorContext, nowMs: UnixMs): Promise<void> {
   for (const listed of await readExpiredReviews(context.connection, { nowMs })) {
     try {
       await decideExpired(context, listed);

@@ -1,5 +1,12 @@
 import type { Publish } from "@reprise/log";
-import { createGenerationId, parseTenantId, RepriseError, asStreamSeq, asSeq } from "@reprise/protocol";
+import {
+  createGenerationId,
+  parseTenantId,
+  RepriseError,
+  asStreamSeq,
+  asSeq,
+  asUnixMs,
+} from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import type { ModeratorContext } from "../judging/moderator-context.ts";
 import { retryListing } from "./retry-listing.ts";
@@ -13,7 +20,7 @@ const REVIEW = {
   channelName: "0",
   fromSeq: asSeq(2),
   toSeq: asSeq(3),
-  expiresAtMs: 1_000_000,
+  expiresAtMs: asUnixMs(1_000_000),
   offsets: undefined,
   place: undefined,
 };

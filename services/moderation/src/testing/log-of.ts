@@ -6,6 +6,7 @@ import {
   type KnownEvent,
   Transcript,
   Withdrawals,
+  asUnixMs,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import { Judge } from "../domain/judge.ts";
@@ -68,7 +69,7 @@ export class JudgedLog {
     for (;;) {
       for (const event of this.events.slice(this.judge.judged === -1 ? 0 : this.judge.judged))
         this.#fold(event);
-      const draft = this.judge.nextDecision(0);
+      const draft = this.judge.nextDecision(asUnixMs(0));
       if (!draft) return;
       this.store(draft);
     }

@@ -1,5 +1,5 @@
 import type { ArchiveRecord } from "@reprise/archive";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type UnixMs } from "@reprise/protocol";
 import type { FoundGenerations, GenerationFilter } from "./find-generations.ts";
 
 type Hold = Extract<ArchiveRecord, { kind: "hold_set" }>;
@@ -33,7 +33,7 @@ export function assertNotHeld(
  * @param minDays for how long the tenant must keep everything
  * @throws RepriseError `erasure_refused`
  */
-export function assertOldEnough(found: FoundGenerations, minDays: number, nowMs: number): void {
+export function assertOldEnough(found: FoundGenerations, minDays: number, nowMs: UnixMs): void {
   const youngest = Math.max(...[...found.values()].map(({ firstAtUs }) => firstAtUs ?? nowMs * 1_000));
   if (youngest + minDays * DAY_US <= nowMs * 1_000) return;
   throw new RepriseError(

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type GenerationId, RepriseError, type TenantId } from "@reprise/protocol";
+import { type GenerationId, RepriseError, type TenantId, unixNow } from "@reprise/protocol";
 import { subjectTag } from "../../archiving/read-log-metadata.ts";
 import { assertNotHeld, assertOldEnough } from "./assert-erasable.ts";
 import { type ErasureCertificate, certify } from "./certificate.ts";
@@ -123,7 +123,7 @@ async function requestErasure(
     );
   }
   assertNotHeld(archive.state.holds(tenant), wanted, found);
-  if (!despiteMinimum && minDays > 0) assertOldEnough(found, minDays, Date.now());
+  if (!despiteMinimum && minDays > 0) assertOldEnough(found, minDays, unixNow());
 
   const generations = [...found.keys()].toSorted();
   const erasure: Erasure = {

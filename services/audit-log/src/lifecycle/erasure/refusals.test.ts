@@ -2,7 +2,7 @@ import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
 import { type FilledArchive, openFilledArchive } from "../../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../../testing/test-keys.ts";
 import { describe, expect, test } from "vitest";
-import type { GenerationRef, RepriseError } from "@reprise/protocol";
+import { type GenerationRef, type RepriseError, unixNow } from "@reprise/protocol";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
 import { liftHold, setHold } from "../hold.ts";
@@ -173,7 +173,7 @@ describe("a file that can't be read", () => {
     const { filled, key } = await openDamaged();
     await using _ = filled;
     await setHold(contextOf(filled), { tenant, ...who, subject: "ann" });
-    const time = { maxDays: 1, nowMs: Date.now() };
+    const time = { maxDays: 1, nowMs: unixNow() };
     await deleteExpired(contextOf(filled), tenant, time);
     expect(filled.archive.state.files(tenant).map((file) => file.key)).toEqual([key]);
   });

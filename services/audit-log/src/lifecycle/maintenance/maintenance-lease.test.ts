@@ -1,3 +1,4 @@
+import { plusMs, unixNow } from "@reprise/protocol";
 import { createFaultyStore } from "@reprise/archive/testing";
 import { isPurged } from "@reprise/log";
 import { completed, createRef, delta } from "@reprise/testkit";
@@ -49,7 +50,7 @@ test("an erasure that waits when the lease goes is left to the process that has 
     holder: "one",
     tenants: () => [],
     settleMs: HOUR_MS,
-    now: () => Date.now() + HOUR_MS,
+    now: () => plusMs(unixNow(), HOUR_MS),
     onError: (error) => errors.push(error),
   });
   await expect.poll(() => readLeaseHolder(broker, "audit-maintenance", "rounds")).toBe("one");

@@ -6,6 +6,9 @@ import {
   logSubject,
   peekSeq,
   asSeq,
+  type UnixMs,
+  plusMs,
+  unixNow,
 } from "@reprise/protocol";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -27,7 +30,7 @@ const { tenant } = createRef();
 const request = { tenant, subject: "ann", by: "operator", reason: "a test" };
 const settle = { settleMs: SETTLE_MS };
 
-async function maintenanceOf(world: LifecycleWorld, now: () => number) {
+async function maintenanceOf(world: LifecycleWorld, now: () => UnixMs) {
   const context = await world.openContext();
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
@@ -43,7 +46,7 @@ test("finishes an abandoned erasure after two minutes", async () => {
   await archivedUpTo(world, "secret");
   await eraseSubject({ ...(await world.openContext()), live: undefined }, request);
   let passedMs = 119_000;
-  await using maintenance = await maintenanceOf(world, () => Date.now() + passedMs);
+  await using maintenance = await maintenanceOf(world, () => plusMs(unixNow(), passedMs));
   const { archive } = maintenance;
   await eventually(() => expect(openErasures(archive.state)).toHaveLength(1));
   passedMs = 121_000;
@@ -67,7 +70,7 @@ test("removes what a process that slept writes after an erasure", async () => {
   const { publishCheckpoint: publish } = world.live.log;
   await storeCheckpoint({ publish, ref, snapshot, maxBytes: 1_000_000 });
   expect(await streamsWith(world.live.broker, "secret")).toHaveLength(1);
-  await using maintenance = await maintenanceOf(world, Date.now);
+  await using maintenance = await maintenanceOf(world, unixNow);
   await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
   await eventually(async () => expect(await readTextIntervals(world.live.broker, [ref])).toEqual([]));
   expect(await checkpointFilesWith(world, "secret")).toEqual([]);
@@ -92,7 +95,7 @@ test("what is appended behind the end of an erased generation is removed again, 
   const late = encodeEvent(asSeq(peekSeq(end!.payload) + 1), redacted);
   const stored = await log.publish(logSubject(ref), late, { expectedLast: end!.streamSeq });
   expect(stored).toMatchObject({ kind: "stored" });
-  await using maintenance = await maintenanceOf(world, Date.now);
+  await using maintenance = await maintenanceOf(world, unixNow);
   await eventually(async () => expect(await isPurged({ ...world.live, ref })).toBe(true));
   await maintenance[Symbol.asyncDispose]();
 

@@ -1,6 +1,6 @@
 import { createNoteKey, openArchive } from "@reprise/archive";
 import { createFaultyStore } from "@reprise/archive/testing";
-import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { type GenerationRef, RepriseError, plusMs, toUnixMs } from "@reprise/protocol";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { type FilledArchive, openFilledArchive } from "../../testing/filled-archive.ts";
@@ -14,7 +14,7 @@ import { readStoredHeaders } from "../erasure/stored-headers.ts";
 
 const { tenant } = createRef();
 const DAY_MS = 86_400_000;
-const START = Date.parse("2026-11-01T10:00:00Z");
+const START = toUnixMs("2026-11-01T10:00:00Z");
 const HOUR_MS = 3_600_000;
 const who = { tenant, by: "operator", reason: "a test" };
 
@@ -81,7 +81,7 @@ test("closing does not wait for a round that can't commit, and nothing tries on 
     name: "test",
     writer: { name: "another", signer, onError: () => {} },
   });
-  const maintenance = maintenanceOf(filled, { archive, closeMs: 50, now: () => START + DAY_MS });
+  const maintenance = maintenanceOf(filled, { archive, closeMs: 50, now: () => plusMs(START, DAY_MS) });
   const round = maintenance.run();
   await expect.poll(() => refused).toBeGreaterThan(0);
   await maintenance.close();
@@ -99,7 +99,7 @@ describe("small files", () => {
       tree: filled.archive.state.tree(tenant).toJSON(),
       texts: await Promise.all(refs.map((ref) => textOf(filled, ref))),
     };
-    await using maintenance = maintenanceOf(filled, { now: () => START + DAY_MS });
+    await using maintenance = maintenanceOf(filled, { now: () => plusMs(START, DAY_MS) });
     await maintenance.run();
     expect(maintenance.errors).toEqual([]);
     expect(filesOf(filled)).toHaveLength(1);
@@ -113,13 +113,13 @@ describe("small files", () => {
     await using filled = await openFilledArchive();
     await fill(filled, 3, 1_000);
     const old = filesOf(filled);
-    let now = START + DAY_MS;
+    let now = plusMs(START, DAY_MS);
     await using maintenance = maintenanceOf(filled, { now: () => now });
     await maintenance.run();
-    now += DAY_MS - 1;
+    now = plusMs(now, DAY_MS - 1);
     await maintenance.run();
     expect(await objectsOf(filled)).toEqual(expect.arrayContaining(old));
-    now += 1;
+    now = plusMs(now, 1);
     await maintenance.run();
     expect(await objectsOf(filled)).toEqual(filesOf(filled));
   });
@@ -128,7 +128,7 @@ describe("small files", () => {
     await using filled = await openFilledArchive();
     await fill(filled, 3, 1_000);
     const { archive } = filled;
-    const next = nextCompaction(archive.state.files(tenant), START + DAY_MS)!;
+    const next = nextCompaction(archive.state.files(tenant), plusMs(START, DAY_MS))!;
     const outcomes = await Promise.all(
       [1, 2].map(() => compact({ archive, store: archive.store }, tenant, next)),
     );
@@ -144,7 +144,7 @@ describe("small files", () => {
     const bytes = Uint8Array.from((await store.get(key!))!);
     bytes[200]! ^= 1;
     await store.put(key!, bytes);
-    await using maintenance = maintenanceOf(filled, { now: () => START + DAY_MS });
+    await using maintenance = maintenanceOf(filled, { now: () => plusMs(START, DAY_MS) });
     await maintenance.run();
     expect(maintenance.errors).toEqual([expect.any(RepriseError)]);
     expect(maintenance.errors).toMatchObject([{ code: "archive_corrupt" }]);
@@ -168,7 +168,7 @@ describe("files that were never committed", () => {
     await using maintenance = maintenanceOf(filled, { now: () => now });
     await maintenance.run();
     expect(await objectsOf(filled)).toContain(passed);
-    now += DAY_MS;
+    now = plusMs(now, DAY_MS);
     await maintenance.run();
     expect(await objectsOf(filled)).not.toContain(passed);
     expect(await objectsOf(filled)).toContain(ahead);
@@ -216,7 +216,7 @@ describe("retention", () => {
     await using filled = await openFilledArchive();
     const [first, second] = await fill(filled, 2, DAY_MS);
     const [gone] = filled.archive.state.files(tenant);
-    const now = () => Date.parse("2026-11-04T00:00:00Z");
+    const now = () => toUnixMs("2026-11-04T00:00:00Z");
     await using maintenance = maintenanceOf(filled, { now, tenants: keep(2) });
     await maintenance.run();
     expect(maintenance.errors).toEqual([]);
@@ -237,11 +237,11 @@ describe("retention", () => {
   test("deletes nothing a moment too early, nor without a maximum", async () => {
     await using filled = await openFilledArchive();
     await fill(filled, 2, DAY_MS);
-    const now = () => Date.parse("2026-11-04T00:00:00Z") - 1;
+    const now = () => plusMs(toUnixMs("2026-11-04T00:00:00Z"), -1);
     await using early = maintenanceOf(filled, { now, tenants: keep(2) });
     await early.run();
     await using never = maintenanceOf(filled, {
-      now: () => START + 10_000 * DAY_MS,
+      now: () => plusMs(START, 10_000 * DAY_MS),
       tenants: () => [{ id: tenant, audit: { minDays: 0 } }],
     });
     await never.run();
@@ -255,7 +255,7 @@ describe("retention", () => {
     await using filled = await openFilledArchive();
     const [held, other] = await fill(filled, 2, HOUR_MS);
     await setHold(filled, { ...who, ...what(held!) });
-    const now = () => START + 10 * DAY_MS;
+    const now = () => plusMs(START, 10 * DAY_MS);
     await using maintenance = maintenanceOf(filled, { now, tenants: keep(1) });
     await maintenance.run();
     expect(await textOf(filled, held!)).toContain("text 0");
@@ -266,7 +266,10 @@ describe("retention", () => {
     await using filled = await openFilledArchive();
     await fill(filled, 2, HOUR_MS);
     await setHold(filled, who);
-    await using maintenance = maintenanceOf(filled, { now: () => START + 10 * DAY_MS, tenants: keep(1) });
+    await using maintenance = maintenanceOf(filled, {
+      now: () => plusMs(START, 10 * DAY_MS),
+      tenants: keep(1),
+    });
     await maintenance.run();
     expect(filled.archive.state.files(tenant).length).toBeGreaterThan(0);
     expect(filled.archive.state.records(tenant).map(({ kind }) => kind)).toEqual(["hold_set"]);
@@ -284,7 +287,10 @@ describe("retention", () => {
     );
     const kidOf = (ref: GenerationRef) =>
       headers.find(({ generation }) => generation === ref.generation)!.kid;
-    await using maintenance = maintenanceOf(filled, { now: () => START + 4 * DAY_MS, tenants: keep(1) });
+    await using maintenance = maintenanceOf(filled, {
+      now: () => plusMs(START, 4 * DAY_MS),
+      tenants: keep(1),
+    });
     await maintenance.run();
     expect(await filled.keyring.open(tenant, kidOf(gone))).toBe("destroyed");
     expect(await filled.keyring.open(tenant, kidOf(goesOn))).toMatchObject({ kid: kidOf(goesOn) });

@@ -1,7 +1,7 @@
 import type { PlacesByStream } from "@reprise/archive";
 import { waitAtMost } from "@reprise/async";
 import { holdLeases, readTextIntervals } from "@reprise/log";
-import { LEASE_GROUPS, parseTenantId } from "@reprise/protocol";
+import { LEASE_GROUPS, parseTenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
 import { SHUTDOWN_MS } from "../../shutdown.ts";
 import { compact } from "./compaction.ts";
@@ -31,7 +31,7 @@ export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions
   /** Called with what has gone wrong, which the next round tries again. */
   readonly onError: (error: unknown) => void;
   /** Milliseconds since 1970. */
-  readonly now?: () => number;
+  readonly now?: () => UnixMs;
 }
 
 export interface Maintenance {
@@ -114,7 +114,7 @@ interface Round extends MaintenanceOptions {
 
 /** Each step is tried, also after others have failed. */
 async function runRound(options: Round): Promise<void> {
-  const { archive, tenants, sweeper, signal, isThorough, onError, now = Date.now } = options;
+  const { archive, tenants, sweeper, signal, isThorough, onError, now = unixNow } = options;
   const attempt = async (work: () => Promise<unknown>) => {
     if (signal.aborted) return;
     try {
@@ -145,7 +145,7 @@ async function runRound(options: Round): Promise<void> {
   if (isThorough) await attempt(() => sweeper.sweep(now()));
 }
 
-function isRecent({ doneAt }: Erasure, nowMs: number): boolean {
+function isRecent({ doneAt }: Erasure, nowMs: UnixMs): boolean {
   return doneAt !== undefined && Date.parse(doneAt) > nowMs - WATCHED_MS;
 }
 
@@ -161,7 +161,7 @@ async function purgeAgain({ archive, live, signal }: Round, tenant: string, eras
 }
 
 async function compactAll(options: Round, tenant: string): Promise<void> {
-  const { archive, signal, now = Date.now } = options;
+  const { archive, signal, now = unixNow } = options;
   for (let i = 0; i < MOST_COMPACTIONS && !signal.aborted; i++) {
     const next = nextCompaction(archive.state.files(tenant), now());
     if (!next) return;

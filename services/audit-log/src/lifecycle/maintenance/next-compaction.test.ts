@@ -1,9 +1,10 @@
+import { toUnixMs } from "@reprise/protocol";
 import type { ArchiveFile } from "@reprise/archive";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { nextCompaction, TARGET_BYTES } from "./next-compaction.ts";
 
-const NOW = Date.parse("2026-11-21T12:00:00Z");
+const NOW = toUnixMs("2026-11-21T12:00:00Z");
 const KIB = 1_024;
 
 let count = 0;

@@ -1,3 +1,4 @@
+import type { UnixMs } from "@reprise/protocol";
 import type { ArchiveFile } from "@reprise/archive";
 import { parseDataKey } from "./data-file-name.ts";
 
@@ -27,7 +28,7 @@ const SETTLED_MS = 600_000;
 const US = 1_000;
 
 /** Of a tenant's files, those that are to be merged next; undefined when all is well. */
-export function nextCompaction(files: readonly ArchiveFile[], nowMs: number): Compaction | undefined {
+export function nextCompaction(files: readonly ArchiveFile[], nowMs: UnixMs): Compaction | undefined {
   const today = new Date(nowMs - SETTLED_MS).toISOString().slice(0, 10);
   const groups = new Map<string, { day: string; stream: string; files: ArchiveFile[] }>();
   for (const file of files) {

@@ -1,3 +1,4 @@
+import type { UnixMs } from "@reprise/protocol";
 import { isDeepStrictEqual } from "node:util";
 import { type ArchiveFile, mayHold } from "@reprise/archive";
 import { isKeyOfSubject } from "../erasure/find-generations.ts";
@@ -16,7 +17,7 @@ interface ExpiredDay {
 }
 
 /** The days of which even the last message is older than `maxDays`, oldest first. */
-function expiredDays(files: readonly ArchiveFile[], maxDays: number, nowMs: number): ExpiredDay[] {
+function expiredDays(files: readonly ArchiveFile[], maxDays: number, nowMs: UnixMs): ExpiredDay[] {
   const days = new Map<string, ArchiveFile[]>();
   for (const file of files) {
     const day = parseDataKey(file.key)?.day;
@@ -36,7 +37,7 @@ function expiredDays(files: readonly ArchiveFile[], maxDays: number, nowMs: numb
 export async function deleteExpired(
   context: LifecycleContext,
   tenant: string,
-  { maxDays, nowMs }: { maxDays: number; nowMs: number },
+  { maxDays, nowMs }: { maxDays: number; nowMs: UnixMs },
 ): Promise<string[]> {
   const { archive } = context;
   const deleted: string[] = [];

@@ -1,3 +1,4 @@
+import { toUnixMs, plusMs } from "@reprise/protocol";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { openFilledArchive } from "../../testing/filled-archive.ts";
@@ -7,7 +8,7 @@ import { startMaintenance } from "./maintenance.ts";
 import { deleteExpired } from "./retention.ts";
 
 const { tenant } = createRef();
-const START = Date.parse("2026-11-01T10:00:00Z");
+const START = toUnixMs("2026-11-01T10:00:00Z");
 const DAY_MS = 86_400_000;
 const who = { tenant, by: "operator", reason: "a test" };
 const onError = (error: unknown) => expect.unreachable(String(error));
@@ -60,7 +61,7 @@ test("a legal hold that takes the place of another one while something is delete
     return archive.append(make);
   });
   const context = { ...filled, store: archive.store, live: undefined };
-  const time = { maxDays: 1, nowMs: START + 10 * DAY_MS };
+  const time = { maxDays: 1, nowMs: plusMs(START, 10 * DAY_MS) };
   expect(await deleteExpired(context, tenant, time)).toEqual([]);
   expect(append).toHaveBeenCalledTimes(4);
   expect(await Array.fromAsync(filled.reader.events(ref))).toHaveLength(3);

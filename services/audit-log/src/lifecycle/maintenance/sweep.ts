@@ -1,3 +1,4 @@
+import type { UnixMs } from "@reprise/protocol";
 import type { Archive, BlobStore } from "@reprise/archive";
 import { parseDataKey } from "./data-file-name.ts";
 
@@ -33,7 +34,7 @@ export class Sweeper {
    * @returns what was deleted
    * @throws RepriseError `archive_unavailable`, `archive_corrupt`
    */
-  async sweep(nowMs: number): Promise<string[]> {
+  async sweep(nowMs: UnixMs): Promise<string[]> {
     const keys: string[] = [];
     for await (const { key } of this.#store.list("data/")) keys.push(key);
     // What was listed before the commits are read is named by one of them, if by any.

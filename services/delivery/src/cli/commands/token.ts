@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { parseGenerationId, parseTenantId, parseWith, RepriseError } from "@reprise/protocol";
+import { parseGenerationId, parseTenantId, parseWith, RepriseError, unixNow } from "@reprise/protocol";
 import {
   audienceSchema,
   importPrivateKey,
@@ -54,7 +54,7 @@ export const tokenMint: Command = {
       endUser,
       ttlSeconds: parseSeconds(values["ttl-seconds"], "ttl-seconds"),
       tokenId,
-      nowMs: Date.now(),
+      nowMs: unixNow(),
     });
     if (values.json)
       return writeJson(out, { id: tokenId, token, expires_at: new Date(expiresAtMs).toISOString() });

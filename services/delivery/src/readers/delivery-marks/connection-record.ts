@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { GenerationCache } from "@reprise/log";
-import type { DeliveryMark, ReaderProtocol, Seq } from "@reprise/protocol";
+import { type DeliveryMark, type ReaderProtocol, type Seq, unixNow } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import type { Caller } from "./caller.ts";
 
@@ -19,7 +19,7 @@ export interface NewConnection {
 export class ConnectionRecord {
   readonly #connection: NewConnection;
   readonly #reader = `rdr_${randomBytes(12).toString("base64url")}`;
-  readonly #startedAtMs = Date.now();
+  readonly #startedAtMs = unixNow();
   readonly #knownSeq: Seq | undefined;
   readonly #stopListening: (() => void) | undefined;
   /** Undefined while nothing was withdrawn. */

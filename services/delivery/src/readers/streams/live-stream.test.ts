@@ -7,6 +7,8 @@ import {
   RepriseError,
   asSeq,
   asStreamSeq,
+  plusMs,
+  unixNow,
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -180,16 +182,16 @@ describe("a stream", () => {
     onTestFinished(() => void vi.useRealTimers());
     const { feed, stream, writes } = openStream();
     feed(started());
-    stream.heartbeat(Date.now() + 999, 1_000);
+    stream.heartbeat(plusMs(unixNow(), 999), 1_000);
     expect(writes).toHaveLength(1);
-    stream.heartbeat(Date.now() + 1_001, 1_000);
+    stream.heartbeat(plusMs(unixNow(), 1_001), 1_000);
     expect(writes.at(-1)).toBe(": ping\n");
   });
 
   test("sends no heartbeat to a socket that is full", () => {
     const { feed, stream, writes } = openStream({ room: 1 });
     feed(started());
-    stream.heartbeat(Date.now() + 60_000, 1_000);
+    stream.heartbeat(plusMs(unixNow(), 60_000), 1_000);
     expect(writes).toHaveLength(1);
   });
 
@@ -235,7 +237,7 @@ describe("a smoothed stream", () => {
 
   test("is kept alive as any other", () => {
     const { stream, writes } = openStream({ intervalMs: 10_000 });
-    stream.heartbeat(Date.now() + 1_001, 1_000);
+    stream.heartbeat(plusMs(unixNow(), 1_001), 1_000);
     expect(writes).toEqual([": ping\n"]);
   });
 

@@ -1,4 +1,10 @@
-import { encodeSseError, encodeSseRetry, type RepriseError, SSE_HEARTBEAT } from "@reprise/protocol";
+import {
+  encodeSseError,
+  encodeSseRetry,
+  type RepriseError,
+  SSE_HEARTBEAT,
+  type UnixMs,
+} from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReaderCounts, ReaderStream } from "../reader.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
@@ -22,7 +28,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   readonly #options: SseStreamOptions;
   #isFull = false;
   #isClosed = false;
-  #writtenAtMs = Date.now();
+  #writtenAtMs: number = Date.now();
 
   constructor(options: SseStreamOptions) {
     this.#options = options;
@@ -43,7 +49,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   }
 
   /** Sends a comment if nothing else was sent for a while, so that proxies and clients know the connection to be alive. */
-  heartbeat(nowMs: number, everyMs: number): void {
+  heartbeat(nowMs: UnixMs, everyMs: number): void {
     if (this.#isFull || this.#isClosed || nowMs - this.#writtenAtMs < everyMs) return;
     this.#writtenAtMs = nowMs;
     this.#isFull = !this.#options.socket.writeText(SSE_HEARTBEAT);

@@ -1,4 +1,4 @@
-import { type GenerationRef, parseTenantId } from "@reprise/protocol";
+import { type GenerationRef, parseTenantId, plusMs, unixNow } from "@reprise/protocol";
 import {
   generateSigningKey,
   importPrivateKey,
@@ -30,7 +30,7 @@ let minted = 0;
 
 /** A token that a node refuses in so many seconds, its leeway included. */
 async function mint({ generation }: GenerationRef, { endsInSeconds = 600 } = {}): Promise<string> {
-  const nowMs = Date.now() - 600_000;
+  const nowMs = plusMs(unixNow(), -600_000);
   const { token } = await mintStreamToken({
     key: { keyId: "k1", privateKey: await importPrivateKey(pair) },
     audience: "reprise",

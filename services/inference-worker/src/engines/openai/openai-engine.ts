@@ -1,3 +1,4 @@
+import { unixNow } from "@reprise/protocol";
 import {
   countProduced,
   countText,
@@ -56,7 +57,7 @@ function generate(
     const answer = await upstream.post("/chat/completions", body, signal);
     if (isEventStream(answer)) return answer;
     try {
-      const error = await toStatusError(answer, Date.now());
+      const error = await toStatusError(answer, unixNow());
       signal.throwIfAborted();
       throw error;
     } finally {

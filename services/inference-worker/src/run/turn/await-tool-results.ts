@@ -1,4 +1,4 @@
-import type { TimeoutName, Transcript } from "@reprise/protocol";
+import { type TimeoutName, type Transcript, unixNow } from "@reprise/protocol";
 import { afterTimeout, type NextStep } from "../../domain/after-turn.ts";
 import { toPlanContext } from "../../domain/plan-attempt.ts";
 import type { UsageTally } from "../../domain/usage.ts";
@@ -32,7 +32,7 @@ async function untilAnswered({ log, job, stop, policy, totalAtMs }: Run): Promis
   // Behind text that a person is asked about, a gate shows nothing.
   const isHeld = ({ reviews }: Transcript) => moderation?.mode === "gate" && reviews.size > 0;
   const over = Promise.withResolvers<Exclude<WaitEnd, "answered">>();
-  const totalTimer = setTimeout(() => over.resolve("total"), Math.max(0, totalAtMs - Date.now()));
+  const totalTimer = setTimeout(() => over.resolve("total"), Math.max(0, totalAtMs - unixNow()));
   let timer: NodeJS.Timeout | undefined;
   const onStop = () => over.resolve("stopped");
   stop.addEventListener("abort", onStop);

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft } from "@reprise/protocol";
+import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft, asUnixMs } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Engine, type EngineEvent, NO_PROGRESS } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
@@ -35,7 +35,7 @@ function start(
     request: { model: "fake", input: "Hi" },
     turn: NO_PROGRESS,
     timeouts: TIMEOUTS,
-    totalAtMs: 60_000,
+    totalAtMs: asUnixMs(60_000),
     signal: new AbortController().signal,
     ...run,
     appender: {

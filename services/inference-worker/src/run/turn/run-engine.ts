@@ -8,6 +8,9 @@ import {
   type RepriseError,
   toRepriseError,
   type Usage,
+  type UnixMs,
+  plusMs,
+  unixNow,
 } from "@reprise/protocol";
 import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
@@ -25,7 +28,7 @@ export interface EngineRun {
   turn: Turn;
   timeouts: EffectiveTimeouts;
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
-  totalAtMs: number;
+  totalAtMs: UnixMs;
   /** Of the log that the text goes to. */
   appender: Pick<Appender, "append" | "backlog" | "settled">;
   /** Slows the engine to its readers. */
@@ -71,7 +74,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
   });
   const heard: EngineProgress = { calls: [], counted: 0, last: undefined };
   const stop = AbortSignal.any([signal, late.signal]);
-  const firstTokenDueAtMs = Date.now() + timeouts.first_token.after_ms;
+  const firstTokenDueAtMs = plusMs(unixNow(), timeouts.first_token.after_ms);
   watch.waiting();
   for (let tries = 0; ; tries++) {
     try {
@@ -81,7 +84,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       const { counted } = heard;
       if (signal.aborted) return { kind: "stopped", counted };
       if (timeout) return { kind: "timeout", name: timeout, counted };
-      const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, firstTokenDueAtMs - Date.now()) : undefined;
+      const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, firstTokenDueAtMs - unixNow()) : undefined;
       if (waitMs === undefined) return { kind: "failed", error: toRepriseError(thrown), counted };
       await pause(waitMs, stop);
     }

@@ -1,3 +1,4 @@
+import { asUnixMs } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type TurnTimeout, type TurnWatchOptions, watchTurn } from "./turn-watch.ts";
 
@@ -15,7 +16,7 @@ afterEach(() => {
 });
 
 /** Begins at 0. `struck` says which timeouts have struck, and when. */
-function watch({ totalAtMs = 5_000, timeouts = TIMEOUTS }: Partial<TurnWatchOptions> = {}) {
+function watch({ totalAtMs = asUnixMs(5_000), timeouts = TIMEOUTS }: Partial<TurnWatchOptions> = {}) {
   const struck: [name: TurnTimeout, atMs: number][] = [];
   const watched = watchTurn({ timeouts, totalAtMs, onTimeout: (name) => struck.push([name, Date.now()]) });
   watched.waiting();
@@ -97,7 +98,7 @@ test("the total time also runs while the engine is not asked", () => {
 });
 
 test("a generation whose time is over already has none left for its engine", () => {
-  const { struck } = watch({ totalAtMs: -1 });
+  const { struck } = watch({ totalAtMs: asUnixMs(-1) });
   vi.advanceTimersByTime(1);
   expect(struck).toEqual([["total", 1]]);
 });

@@ -1,4 +1,4 @@
-import type { EffectiveTimeouts, TimeoutName } from "@reprise/protocol";
+import { type EffectiveTimeouts, type TimeoutName, type UnixMs, plusMs, unixNow } from "@reprise/protocol";
 
 /** The timeouts that can strike while an engine runs. */
 export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
@@ -17,10 +17,10 @@ export interface TurnWatch extends Disposable {
 export interface TurnWatchOptions {
   timeouts: Pick<EffectiveTimeouts, TurnTimeout>;
   /** When the generation as a whole has to be over, by `now`. */
-  totalAtMs: number;
+  totalAtMs: UnixMs;
   /** Called once. */
   onTimeout: (name: TurnTimeout) => void;
-  now?: () => number;
+  now?: () => UnixMs;
 }
 
 const LONGEST_TIMER_MS = 2_147_483_647;
@@ -29,16 +29,16 @@ const LONGEST_TIMER_MS = 2_147_483_647;
  * Watches over one run of an engine. One timer, armed for the next moment at which anything could be late, and again from what it
  * finds then: a token costs two assignments.
  */
-export function watchTurn({ timeouts, totalAtMs, onTimeout, now = Date.now }: TurnWatchOptions): TurnWatch {
+export function watchTurn({ timeouts, totalAtMs, onTimeout, now = unixNow }: TurnWatchOptions): TurnWatch {
   let limit: TurnTimeout = "first_token";
-  let waitingSince: number | undefined;
+  let waitingSince: UnixMs | undefined;
   let timer: NodeJS.Timeout;
   let isOver = false;
 
   function check(): void {
     const at = now();
     const since = waitingSince ?? at;
-    const dueMs = since + timeouts[limit].after_ms;
+    const dueMs = plusMs(since, timeouts[limit].after_ms);
     if (at >= totalAtMs) strike("total");
     else if (waitingSince !== undefined && at >= dueMs) strike(limit);
     else arm(Math.min(dueMs, totalAtMs) - at);

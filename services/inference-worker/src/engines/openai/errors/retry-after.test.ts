@@ -1,7 +1,8 @@
+import { toUnixMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { parseRetryAfterMs } from "./retry-after.ts";
 
-const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
+const NOW = toUnixMs("2026-11-21T12:00:00Z");
 
 test.each([
   [{ "retry-after": "7" }, 7_000],

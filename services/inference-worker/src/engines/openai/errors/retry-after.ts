@@ -1,21 +1,23 @@
+import { type UnixMs, toUnixMs } from "@reprise/protocol";
+
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * When an upstream wants to be asked again, in milliseconds from `nowMs` (of the epoch), at most a day: `retry-after-ms`
+ * When an upstream wants to be asked again, in milliseconds from `nowMs`, at most a day: `retry-after-ms`
  * (OpenAI's), else `Retry-After` in seconds or as a date. Undefined when it says nothing that makes sense.
  */
-export function parseRetryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
+export function parseRetryAfterMs(headers: ResponseHeaders, nowMs: UnixMs): number | undefined {
   const delayMs = parseDecimal(headers["retry-after-ms"]) ?? parseRetryAfter(headers["retry-after"], nowMs);
   return delayMs === undefined ? undefined : Math.min(Math.max(delayMs, 0), MAX_RETRY_AFTER_MS);
 }
 
-function parseRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
+function parseRetryAfter(value: string | string[] | undefined, nowMs: UnixMs): number | undefined {
   const seconds = parseDecimal(value);
   if (seconds !== undefined) return seconds * 1_000;
   // Date.parse takes "-3" for a year; a date in HTTP is in GMT and says so.
-  const dateMs = typeof value === "string" && value.endsWith("GMT") ? Date.parse(value) : Number.NaN;
+  const dateMs = typeof value === "string" && value.endsWith("GMT") ? toUnixMs(value) : Number.NaN;
   return Number.isNaN(dateMs) ? undefined : dateMs - nowMs;
 }
 

@@ -1,3 +1,4 @@
+import type { UnixMs } from "@reprise/protocol";
 import { EngineError, type EngineRetry } from "../../engine-error.ts";
 import { redactUpstream } from "./redact-upstream.ts";
 import { parseRetryAfterMs } from "./retry-after.ts";
@@ -18,7 +19,7 @@ export function isEventStream({ status, headers }: UpstreamAnswer): boolean {
 }
 
 /** An answer that is no stream of events, as an error. Reads what it says. */
-export async function toStatusError(answer: UpstreamAnswer, nowMs: number): Promise<EngineError> {
+export async function toStatusError(answer: UpstreamAnswer, nowMs: UnixMs): Promise<EngineError> {
   const { status, headers } = answer;
   const body = parseBody(await answer.readStart(MAX_ERROR_BYTES));
   if (status < 400) {
