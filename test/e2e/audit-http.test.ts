@@ -14,7 +14,7 @@ import {
 import { createTempDir, openSseReader, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { refOf, reprise, untilArchived } from "./testing/archive.ts";
-import { type Cluster, startCluster } from "./testing/cluster.ts";
+import { type Cluster, type DeliveryProcess, startCluster } from "./testing/cluster.ts";
 import { CARD, PATIENT, TENANT, untilJudged } from "./testing/moderated.ts";
 import { startToldModel, type ToldModel } from "./testing/told-model.ts";
 
@@ -27,7 +27,11 @@ const AFTER = [" 1111 ", "1111 1", "111", ", ", "she", " said", "."];
 const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });
 
 /** A generation that three connections followed: all of it while it ran, its beginning, and all of it afterwards. */
-async function generate(cluster: Cluster, url: string, model: ToldModel) {
+async function generate(
+  cluster: Cluster,
+  { url, opsUrl }: Pick<DeliveryProcess, "url" | "opsUrl">,
+  model: ToldModel,
+) {
   const headers = bearer(cluster.keys[TENANT]);
   const moderation = { mode: "retract", rules: ["cards"], ...PATIENT };
   const request = { model: "told", input: "Say it.", policy: { moderation } };
@@ -43,7 +47,7 @@ async function generate(cluster: Cluster, url: string, model: ToldModel) {
   await model.say(BEFORE);
   while (!leaver.bytes.includes("4111")) await leaver.nextFrame();
   leaver.cut();
-  await expect.poll(() => countReaders(url)).toBe(1);
+  await expect.poll(() => countReaders(opsUrl)).toBe(1);
   await model.say(AFTER);
   await model.finish();
   expect(await live.ended).toBe("clean");
@@ -55,8 +59,8 @@ async function generate(cluster: Cluster, url: string, model: ToldModel) {
   return { id, live, leaver, late };
 }
 
-async function countReaders(url: string): Promise<number> {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+async function countReaders(opsUrl: string): Promise<number> {
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
   return Number(/^reprise_readers (\d+)$/m.exec(metrics)?.[1]);
 }
 
@@ -118,13 +122,13 @@ test("what has left the live log is listed, replayed and shown as it was to keys
   await using model = await startToldModel("told");
   const env = { REPRISE_MODELS_FILE: join(dir.path, "models.json") };
   await writeFile(env.REPRISE_MODELS_FILE, model.modelsFile);
-  const [{ url }, auditLog] = await Promise.all([
+  const [{ url, opsUrl }, auditLog] = await Promise.all([
     cluster.startDelivery(env),
     cluster.startAuditLog(),
     cluster.startModeration(),
     cluster.startWorker(env),
   ]);
-  const { id, live, leaver, late } = await generate(cluster, url, model);
+  const { id, live, leaver, late } = await generate(cluster, { url, opsUrl }, model);
   const marks = await untilReadersAreKept(cluster, id);
   await expire(cluster, id);
   // It has nothing of the generation in memory.

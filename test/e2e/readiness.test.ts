@@ -25,7 +25,7 @@ test("without its broker a process is alive and not ready, and ready again once 
     moderation.logged("judging"),
     auditLog.logged("archiving"),
   ]);
-  const urls = [delivery.url, ...ops.map((line) => String(line["ops"]))];
+  const urls = [delivery.opsUrl, ...ops.map((line) => String(line["ops"]))];
   const statusesOf = (path: string) => Promise.all(urls.map(async (url) => (await fetch(url + path)).status));
   const all = (status: number) => urls.map(() => status);
   expect(await statusesOf("/healthz")).toEqual(all(200));
@@ -41,9 +41,9 @@ test("without its broker a process is alive and not ready, and ready again once 
 test("a node that is told to stop says so on /readyz while it serves on, and a second signal ends it", async () => {
   await using cluster = await startCluster();
   const delivery = await cluster.startDelivery({ REPRISE_DRAIN_NOTICE_MS: "600000" });
-  await expect.poll(async () => (await fetch(`${delivery.url}/readyz`)).status).toBe(200);
+  await expect.poll(async () => (await fetch(`${delivery.opsUrl}/readyz`)).status).toBe(200);
   delivery.kill("SIGTERM");
-  await expect.poll(async () => (await fetch(`${delivery.url}/readyz`)).status).toBe(503);
+  await expect.poll(async () => (await fetch(`${delivery.opsUrl}/readyz`)).status).toBe(503);
   const headers = { authorization: `Bearer ${cluster.keys["acme"]}`, "content-type": "application/json" };
   const created = await fetch(`${delivery.url}/v1/generations`, {
     method: "POST",

@@ -61,10 +61,11 @@ describe("the platform in one process", () => {
     await expect.poll(() => readCommandLine(pid)).toBe("");
   });
 
-  test("health and metrics are on the port that they are given, and not beside the API", async () => {
+  test("health and metrics are on a port of their own, on this machine only, and not beside the API", async () => {
     await using dir = await createTempDir("platform");
-    await using platform = await startPlatform(dir.path, { REPRISE_OPS_PORT: "0", REPRISE_AUDIT: "off" });
+    await using platform = await startPlatform(dir.path, { REPRISE_HOST: "0.0.0.0", REPRISE_AUDIT: "off" });
     const { ops } = await platform.logged("listening");
+    expect(ops).toMatch(/^http:\/\/127\.0\.0\.1:/);
     for (const path of ["/healthz", "/readyz", "/metrics"]) {
       const statuses = [ops, platform.url].map(async (url) => (await fetch(`${String(url)}${path}`)).status);
       expect(await Promise.all(statuses)).toEqual([200, 404]);

@@ -40,9 +40,9 @@ export {
 export type { NatsServerSettings, SyncInterval } from "./broker/nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";
 export { writeOwnBrokerFile } from "./broker/own-broker-file.ts";
+export { opsAddressBesideApi } from "./http/ops-address.ts";
 export {
   createOpsHandler,
-  OPS_PATHS,
   type OpsAnswer,
   type OpsHandler,
   type OpsPath,

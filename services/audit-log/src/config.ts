@@ -20,7 +20,7 @@ const STORAGE_NAMES = [
 
 export const AUDIT_NAMES = [...STORAGE_NAMES, "REPRISE_AUDIT_WITNESS_URLS"] as const;
 
-const NAMES = [...AUDIT_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_OPS_PORT", "REPRISE_TENANTS_FILE"] as const;
+const NAMES = [...AUDIT_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_TENANTS_FILE"] as const;
 
 export type StorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
 export type AuditLogEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;

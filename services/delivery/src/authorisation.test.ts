@@ -62,8 +62,8 @@ const TABLE: Readonly<Record<string, Entry>> = {
   "DELETE /v1/admin/tenants/:id/keys/:key": { roles: ["admin"], operator: true, status: 204 },
   "POST /v1/admin/tenants/:id/keys/:key/rotate": { roles: ["admin"], operator: true, status: 201, body: {} },
 };
-/** Calls without a key: health and metrics, which say nothing of a tenant, and browsers' preflights. */
-const OPEN = /^(GET|HEAD) \/(healthz|readyz|metrics)$|^OPTIONS \*$/;
+/** Calls without a key: browsers' preflights. */
+const OPEN = /^OPTIONS \*$/;
 
 const routes: { method: string; url: string }[] = [];
 subscribe("fastify.initialization", (message) => {

@@ -26,16 +26,16 @@ test("a broker that crashes and comes back is a pause to readers: no error, no g
   // Waits in the appender until the broker is back.
   const writing = append(worker, ...deltas(20, 21), completed());
   await expect
-    .poll(() => call(`${platform.node.url}/readyz`))
+    .poll(() => call(`${platform.node.opsUrl}/readyz`))
     .toMatchObject({ status: 503, json: { because: ["not connected to NATS"] } });
-  expect((await call(`${platform.node.url}/healthz`)).status).toBe(200);
+  expect((await call(`${platform.node.opsUrl}/healthz`)).status).toBe(200);
   await platform.server.restart();
   await writing;
 
   expect(await reader.ended).toBe("clean");
   expect(reader.frames.map(({ id }) => id)).toEqual(Array.from({ length: 42 }, (_, i) => `1-${i + 1}`));
   expect(reader.bytes.toString()).not.toContain("event: error");
-  await expect.poll(async () => (await call(`${platform.node.url}/readyz`)).status).toBe(200);
+  await expect.poll(async () => (await call(`${platform.node.opsUrl}/readyz`)).status).toBe(200);
 });
 
 test("a broker that hangs pauses readers, and creates are answered 503", async () => {
@@ -59,11 +59,11 @@ test("a broker that hangs pauses readers, and creates are answered 503", async (
 
 test("a call that comes when the node knows of an outage is answered without the patience that others have", async () => {
   await using platform = await openPlatform();
-  const { url } = await platform.addNode({ brokerBudgetMs: 600_000 });
+  const { url, opsUrl } = await platform.addNode({ brokerBudgetMs: 600_000 });
   const { path, worker } = await createGeneration(platform);
   await append(worker, started());
   await platform.server.stop();
-  await expect.poll(async () => (await call(`${url}/readyz`)).status).toBe(503);
+  await expect.poll(async () => (await call(`${opsUrl}/readyz`)).status).toBe(503);
   const answers = await Promise.all([
     call(`${url}/v1/generations`, { body: REQUEST }),
     call(`${url}/v1/generations`, { body: REQUEST, headers: { "idempotency-key": "order-7" } }),

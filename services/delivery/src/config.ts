@@ -11,8 +11,8 @@ import * as z from "zod";
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,
+  "REPRISE_HOST",
   "REPRISE_PORT",
-  "REPRISE_OPS_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",
   "REPRISE_TENANTS_SOURCE",
@@ -62,8 +62,6 @@ export interface DeliverySettings {
   requestBytes: number;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
   redisUrl: string | undefined;
-  /** Whether health and metrics are answered beside the API; otherwise they have a port of their own. */
-  servesOps: boolean;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
   /** What stream tokens for this platform name as their audience. */
@@ -81,7 +79,6 @@ type SettingName =
   | "TRUSTED_PROXIES"
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
-  | "OPS_PORT"
   | "CORS_ORIGINS"
   | "TOKEN_AUDIENCE";
 
@@ -99,7 +96,6 @@ export function toDeliverySettings(
     trustedProxies: env.REPRISE_TRUSTED_PROXIES ?? [],
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
-    servesOps: env.REPRISE_OPS_PORT === undefined,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
     tokenAudience: env.REPRISE_TOKEN_AUDIENCE,
   };

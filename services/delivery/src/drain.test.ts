@@ -19,15 +19,15 @@ const headers = authorization();
 describe("a node that drains", () => {
   test("is not ready, refuses new work and says when to come back", async () => {
     await using platform = await openPlatform();
-    const { url, delivery } = platform.node;
+    const { url, opsUrl, delivery } = platform.node;
     const { path } = await createGeneration(platform);
-    expect((await call(`${url}/readyz`)).json).toEqual({ status: "ready" });
+    expect((await call(`${opsUrl}/readyz`)).json).toEqual({ status: "ready" });
     delivery.drain();
-    expect(await call(`${url}/readyz`)).toMatchObject({
+    expect(await call(`${opsUrl}/readyz`)).toMatchObject({
       status: 503,
       json: { status: "not_ready", because: ["draining"] },
     });
-    expect((await call(`${url}/healthz`)).status).toBe(200);
+    expect((await call(`${opsUrl}/healthz`)).status).toBe(200);
     for (const [method, at] of [
       ["GET", path],
       ["GET", `${path}/events`],
@@ -93,7 +93,7 @@ describe("a node that drains", () => {
     slow.pause();
     const closing = platform.node.delivery.close();
     // Whether it is answered or refused, the node has had the time to close what it takes for idle.
-    await Promise.allSettled(Array.from({ length: 5 }, () => call(`${platform.node.url}/readyz`)));
+    await Promise.allSettled(Array.from({ length: 5 }, () => call(platform.node.url)));
     slow.resume();
     expect(await slow.ended).toBe("clean");
     expect(slow.bytes.length).toBeGreaterThan(12_000_000);
@@ -104,8 +104,8 @@ describe("a node that drains", () => {
     await using platform = await openPlatform({ drainGraceMs: 60_000 });
     const { url, delivery } = platform.node;
     await using idle = await openRawConnection(url);
-    idle.send(rawGet("/healthz", {}));
-    await idle.until('"ok"');
+    idle.send(rawGet("/", {}));
+    await idle.until('"not_found"');
     const creates = Array.from({ length: 5 }, () => call(`${url}/v1/generations`, { body: REQUEST }));
     const first = await Promise.race(creates);
     const begun = performance.now();

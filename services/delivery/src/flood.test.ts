@@ -24,7 +24,7 @@ afterAll(() => platform[Symbol.asyncDispose]());
 const { node } = platform;
 
 async function reservedBytes(): Promise<number> {
-  const { text } = await call(`${node.url}/metrics`);
+  const { text } = await call(`${node.opsUrl}/metrics`);
   return Number(/^reprise_request_bytes (\d+)$/m.exec(text)![1]);
 }
 

@@ -83,7 +83,7 @@ test("hostile connections cost nothing that outlives them, and the node still an
     );
     await expect.poll(leaked).toEqual({ descriptors: 0, sockets: 0 });
   });
-  expect((await call(`${url}/healthz`)).status).toBe(200);
+  expect((await call(`${url}/`)).status).toBe(404);
   await delivery.close();
 });
 

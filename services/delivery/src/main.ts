@@ -1,4 +1,9 @@
-import { runService, startBrokerService } from "@reprise/service";
+import {
+  type BrokerServiceContext,
+  opsAddressBesideApi,
+  runService,
+  startBrokerService,
+} from "@reprise/service";
 import {
   assertKnownClassifiers,
   loadTenantsFile,
@@ -31,7 +36,7 @@ await runService(
       return { tenancy, names: { models, classifiers } };
     };
     const { tenancy, names } = await load();
-    return startBrokerService("delivery", env, async (context) => {
+    const start = async (context: BrokerServiceContext) => {
       const { broker, logger } = context;
       await using stack = new AsyncDisposableStack();
       const onRefused = reportRefusedRecord(logger);
@@ -65,7 +70,8 @@ await runService(
           delivery.setNames(next.names);
         },
       };
-    });
+    };
+    return startBrokerService("delivery", env, start, opsAddressBesideApi(env));
   },
   process.env,
 );

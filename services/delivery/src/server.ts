@@ -1,7 +1,7 @@
 import { METHODS } from "node:http";
 import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
-import { boundPipelining, OPS_PATHS, type OpsHandler } from "@reprise/service";
+import { boundPipelining } from "@reprise/service";
 import fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
@@ -22,7 +22,6 @@ import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
-import { addOpsRoutes } from "./routes/ops.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
 import { addTokenRoutes } from "./routes/tokens.ts";
 
@@ -30,8 +29,6 @@ export interface ServerOptions {
   context: RouteContext;
   /** Undefined: there is no admin API. */
   administration: Administration | undefined;
-  /** Health and metrics, beside the API; undefined where they have a port of their own. */
-  ops: OpsHandler | undefined;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
@@ -69,7 +66,6 @@ const SECURITY_HEADERS = {
 export async function buildServer({
   context,
   administration,
-  ops,
   corsOrigins,
   trustedProxies,
   connections,
@@ -83,7 +79,7 @@ export async function buildServer({
     keepAliveTimeout: arrivalMs,
     forceCloseConnections: "idle",
     return503OnClosing: false,
-    // A load balancer may ask for /healthz with HEAD; an event stream without a body would only never end.
+    // An event stream without a body would only never end.
     exposeHeadRoutes: false,
     // Ids of any length reach the routes, which know what to answer; the HTTP parser bounds the URL.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
@@ -184,11 +180,6 @@ export async function buildServer({
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }
-  if (ops) {
-    addOpsRoutes(app, ops);
-    for (const path of OPS_PATHS)
-      refuseOtherMethods(app, path, ["GET", "HEAD"], { isOpen: true, cors: false });
-  }
   refuseOtherMethods(app, "/v1/generations", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id", ["GET"]);
   refuseOtherMethods(app, "/v1/generations/:id/events", ["GET"]);
@@ -213,8 +204,7 @@ function refuseOtherMethods(
   allowed: readonly string[],
   config: FastifyContextConfig = {},
 ): void {
-  const isOther = (method: string) =>
-    !allowed.includes(method) && (method !== PREFLIGHT || config.cors === false);
+  const isOther = (method: string) => !allowed.includes(method) && method !== PREFLIGHT;
   const refuse = (reply: FastifyReply) => {
     void reply.header("allow", allowed.join(", "));
     throw new RepriseError("method_not_allowed", `Only ${allowed.join(" and ")} is allowed here.`);

@@ -12,13 +12,7 @@ import {
   subscribeEventsBehindEnds,
 } from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
-import {
-  type BrokerWatch,
-  createErrorLog,
-  createOpsHandler,
-  type Logger,
-  type Metrics,
-} from "@reprise/service";
+import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
 import { createAuthentication } from "./http/auth.ts";
 import type { Administration } from "./admin/administration.ts";
@@ -96,7 +90,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     trustedProxies,
     requestBytes,
     redisUrl,
-    servesOps,
     arrivalMs,
     retentionMs,
     heartbeatMs,
@@ -235,7 +228,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       draining: draining.signal,
     },
     administration: options.administration,
-    ops: servesOps ? createOpsHandler({ metrics, notReadyBecause }) : undefined,
     corsOrigins,
     trustedProxies,
     connections: { perAddress: maxConnectionsPerAddress, onRefused },

@@ -43,7 +43,7 @@ test("a reader that does not read costs no memory, delays no other reader, and g
   // What lies unread in this process: one write, and what a socket takes before it says that it is full.
   expect(most).toBeLessThan(2 * 65_536 + EVENT_BYTES);
   await expect
-    .poll(() => metric(platform.node.url, "reprise_hub_memory_bytes"))
+    .poll(() => metric(platform.node.opsUrl, "reprise_hub_memory_bytes"))
     .toBeLessThan(HUB_BYTES + 2 * EVENT_BYTES);
   await append(worker, completed());
   expect(await quick.ended).toBe("clean");
@@ -52,8 +52,8 @@ test("a reader that does not read costs no memory, delays no other reader, and g
   expect(await slow.ended).toBe("clean");
   expect(slow.bytes.equals(quick.bytes)).toBe(true);
   expect(slow.frames.map(({ id }) => id)).toEqual(Array.from({ length: EVENTS + 2 }, (_, i) => `1-${i + 1}`));
-  expect(await metric(platform.node.url, "reprise_readers_fallen_back_total")).toBeGreaterThanOrEqual(1);
-  expect(await metric(platform.node.url, "reprise_events_delivered_total")).toBe(2 * (EVENTS + 2));
+  expect(await metric(platform.node.opsUrl, "reprise_readers_fallen_back_total")).toBeGreaterThanOrEqual(1);
+  expect(await metric(platform.node.opsUrl, "reprise_events_delivered_total")).toBe(2 * (EVENTS + 2));
 });
 
 test("an event is framed once at a node, for any number of readers", async () => {

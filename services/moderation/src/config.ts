@@ -1,6 +1,6 @@
 import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/service";
 
-const NAMES = [...BROKER_SERVICE_NAMES, "REPRISE_OPS_PORT", "REPRISE_CLASSIFIERS_FILE"] as const;
+const NAMES = [...BROKER_SERVICE_NAMES, "REPRISE_CLASSIFIERS_FILE"] as const;
 
 export type ModerationEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
 

@@ -4,6 +4,7 @@ import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment } from "@repri
 const NAMES = [
   "REPRISE_HOST",
   "REPRISE_PORT",
+  "REPRISE_OPS_HOST",
   "REPRISE_OPS_PORT",
   ...BROKER_ADDRESS_NAMES,
   "REPRISE_SYNC_INTERVAL",

@@ -22,6 +22,7 @@ import {
   findNatsServer,
   type Logger,
   logForbidden,
+  opsAddressBesideApi,
   type NatsServer,
   startNatsServer,
   startOpsServer,
@@ -45,8 +46,8 @@ import { openDevAccess, writeDevFile } from "./dev-file.ts";
 export interface Platform extends AsyncDisposable {
   /** Where the API is. */
   readonly url: string;
-  /** Where health and metrics are, when they have a port of their own. */
-  readonly opsUrl: string | undefined;
+  /** Where health and metrics are. */
+  readonly opsUrl: string;
   /** Hosts and ports of its NATS servers, for the tools that look into logs: they find the credentials in the data folder. */
   readonly nats: string;
   /** The key of the tenant `demo`, when no tenants are configured. */
@@ -173,8 +174,7 @@ export async function startPlatform(
   // Closed after delivery, so that it can be asked while that drains.
   let notReadyBecause: () => readonly string[] = () => ["starting"];
   const handler = createOpsHandler({ metrics, notReadyBecause: () => notReadyBecause() });
-  const { REPRISE_HOST: host, REPRISE_OPS_PORT: port } = env;
-  const ops = port === undefined ? undefined : stack.use(await startOpsServer(handler, { host, port }));
+  const ops = stack.use(await startOpsServer(handler, opsAddressBesideApi(env)));
   const givenOperator = env.REPRISE_OPERATOR_KEY_SHA256;
   const operatorKeySha256 = givenOperator ?? (dev && hashKey(dev.operatorKey));
   const delivery = stack.use(
@@ -201,7 +201,7 @@ export async function startPlatform(
   const close = () => running.disposeAsync();
   return {
     url: delivery.url,
-    opsUrl: ops?.url,
+    opsUrl: ops.url,
     nats: hostsOf(addressOf("admin").url),
     apiKey: dev?.apiKey,
     vkey: storage?.signer.vkey,

@@ -29,6 +29,8 @@ import {
 
 export interface DeliveryProcess extends ServiceProcess {
   readonly url: string;
+  /** Where health and metrics are. */
+  readonly opsUrl: string;
 }
 
 export interface WorkerProcess extends ServiceProcess {
@@ -125,8 +127,8 @@ export async function startCluster({
     async startDelivery(env = {}) {
       const own = { REPRISE_PORT: "0", REPRISE_TENANTS_FILE: tenantsFile, REPRISE_TENANTS_SOURCE: "file" };
       const service = await start("delivery", { ...own, ...env });
-      const { url } = await service.logged("listening");
-      return { ...service, url: String(url) };
+      const { url, ops } = await service.logged("listening");
+      return { ...service, url: String(url), opsUrl: String(ops) };
     },
     async startWorker(env = {}) {
       const service = await start("inference-worker", env);

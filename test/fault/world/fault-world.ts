@@ -103,6 +103,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     const port = await findFreePort();
     const slot = await addSlot(`delivery-${index}`, "delivery", {
       REPRISE_PORT: String(port),
+      REPRISE_OPS_PORT: "0",
       REPRISE_TENANTS_FILE: tenantsFile,
       ...(options.directDeliveries && { REPRISE_NATS_URL: broker.url }),
       // All readers of a trial have one address.

@@ -6,12 +6,15 @@ import type { Environment } from "../environment/environment.ts";
 import type { RunningService } from "../lifecycle/lifecycle.ts";
 import { createLogger, type Logger } from "../lifecycle/logger.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
+import type { HttpAddress } from "../http/listen-http.ts";
+import { opsAddressOf } from "../http/ops-address.ts";
 import { createOpsHandler, type OpsSource, startOpsServer } from "../http/ops-server.ts";
 import { topologyOf } from "./topology-of.ts";
 
 /** What every service behind the broker is told by its environment. */
 export const BROKER_SERVICE_NAMES = [
-  "REPRISE_HOST",
+  "REPRISE_OPS_HOST",
+  "REPRISE_OPS_PORT",
   ...BROKER_ADDRESS_NAMES,
   "REPRISE_LOG_LEVEL",
   "REPRISE_SHARDS",
@@ -20,13 +23,7 @@ export const BROKER_SERVICE_NAMES = [
   "REPRISE_DRAIN_MS",
 ] as const;
 
-export interface BrokerServiceEnvironment extends Environment<
-  (typeof BROKER_SERVICE_NAMES)[number],
-  "REPRISE_NATS_URL"
-> {
-  /** For a service without an API, which could not be asked how it is. */
-  readonly REPRISE_OPS_PORT?: number | undefined;
-}
+export type BrokerServiceEnvironment = Environment<(typeof BROKER_SERVICE_NAMES)[number], "REPRISE_NATS_URL">;
 
 /** What such a service is started with. */
 export interface BrokerServiceContext {
@@ -47,16 +44,18 @@ export interface StartedBrokerService
 }
 
 /**
- * Connects to the broker, has the service started on it, and answers for its health where `REPRISE_OPS_PORT` is set: all that
+ * Connects to the broker, has the service started on it, and answers for its health from before it starts until it has stopped: all that
  * `runService` needs. What was opened is closed when a later step fails.
+ * @param ops where health and metrics are; undefined: they are not served
  * @throws RepriseError `broker_unavailable`, `broker_incompatible`, and what `start` throws
  */
 export async function startBrokerService(
   name: ServiceUser,
   env: BrokerServiceEnvironment,
   start: (context: BrokerServiceContext) => Promise<StartedBrokerService>,
+  ops: HttpAddress | undefined = opsAddressOf(env),
 ): Promise<RunningService> {
-  const { REPRISE_HOST: host, REPRISE_OPS_PORT: port, REPRISE_DRAIN_MS: drainMs } = env;
+  const { REPRISE_DRAIN_MS: drainMs } = env;
   const logger = createLogger({ service: name, level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
   await using stack = new AsyncDisposableStack();
@@ -66,11 +65,13 @@ export async function startBrokerService(
   );
   logForbidden(broker, logger);
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
+  let serviceReasons: () => readonly string[] = () => ["starting"];
+  const notReadyBecause = () => [...new Set([...serviceReasons(), ...brokerWatch.because()])];
+  const handler = createOpsHandler({ metrics, notReadyBecause });
+  const opsServer = ops && stack.use(await startOpsServer(handler, ops));
   const { service, does, details, ...calls } = await start({ broker, brokerWatch, logger, metrics });
   stack.use(service);
-  const notReadyBecause = () => [...new Set([...service.notReadyBecause(), ...brokerWatch.because()])];
-  const ops = createOpsHandler({ metrics, notReadyBecause });
-  const opsServer = port === undefined ? undefined : stack.use(await startOpsServer(ops, { host, port }));
+  serviceReasons = () => service.notReadyBecause();
   logger.info({ ...details, ops: opsServer?.url }, does);
   const running = stack.move();
   return { logger, drainMs, failed: brokerWatch.failed, stop: () => running.disposeAsync(), ...calls };

@@ -43,11 +43,16 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "
  * service does not use is ignored, so that one file can serve them all. A test compares the table of docs/configuration.md with this one.
  */
 export const ENVIRONMENT_VARIABLES = {
-  REPRISE_HOST: defaulted("127.0.0.1", text(), "Address that the HTTP servers bind to."),
+  REPRISE_HOST: defaulted("127.0.0.1", text(), "Address that the API binds to."),
   REPRISE_PORT: defaulted("8080", integer(0, 65_535), "Port of the API; 0 takes a free one."),
+  REPRISE_OPS_HOST: defaulted(
+    "127.0.0.1",
+    text(),
+    "Address that the port of /healthz, /readyz and /metrics binds to; in Kubernetes `0.0.0.0` or `::`.",
+  ),
   REPRISE_OPS_PORT: optional(
     integer(0, 65_535),
-    "Port of /healthz, /readyz and /metrics; without it delivery and `npm start` serve them on the API's port, and other services do not serve them.",
+    "Port of /healthz, /readyz and /metrics, which are on no other; 0 takes a free one. Without it delivery and `npm start` take 9464, or a free one where REPRISE_PORT is 0, and other services do not serve them.",
   ),
   REPRISE_DATA_DIR: defaulted(
     ".reprise",

@@ -18,6 +18,25 @@ test("a process that can take work is alive and ready", async () => {
   expect([ready.status, await ready.json()]).toEqual([200, { status: "ready" }]);
 });
 
+test("health is asked with HEAD too", async () => {
+  await using server = await startOpsServer(createOpsHandler(source()), LOCAL);
+  const head = await fetch(`${server.url}/healthz`, { method: "HEAD" });
+  expect([head.status, await head.text()]).toEqual([200, ""]);
+});
+
+test("no page may read an answer, whatever it is", async () => {
+  await using server = await startOpsServer(createOpsHandler(source()), LOCAL);
+  for (const path of ["/healthz", "/readyz", "/metrics", "/"]) {
+    for (const method of ["GET", "OPTIONS", "POST"]) {
+      const headers = { origin: "https://app.example", "access-control-request-method": "GET" };
+      const answer = await fetch(`${server.url}${path}`, { method, headers });
+      await answer.text();
+      const names = [...answer.headers.keys()].filter((name) => name.startsWith("access-control-"));
+      expect([names, answer.headers.get("x-content-type-options")]).toEqual([[], "nosniff"]);
+    }
+  }
+});
+
 test("a process that can't take work is alive, not ready, and says why", async () => {
   await using server = await startOpsServer(
     createOpsHandler(source(["not connected to NATS", "draining"])),
@@ -46,7 +65,7 @@ test("other paths and methods are refused", async () => {
     fetch(`${server.url}/v1`),
     fetch(`${server.url}/metrics`, { method: "POST" }),
   ]);
-  expect([unknown.status, post.status, post.headers.get("allow")]).toEqual([404, 405, "GET"]);
+  expect([unknown.status, post.status, post.headers.get("allow")]).toEqual([404, 405, "GET, HEAD"]);
   expect([isOpsPath("/metrics"), isOpsPath("/metrics/"), isOpsPath("toString")]).toEqual([
     true,
     false,

@@ -26,7 +26,7 @@ export function isOpsPath(path: string): path is OpsPath {
 }
 
 /**
- * Answers liveness, readiness and Prometheus' scrapes, in any HTTP server that it is mounted in.
+ * Answers liveness, readiness and Prometheus' scrapes.
  * `/healthz` is 200 as long as the event loop turns; `/readyz` is 503 with the reasons while there are any.
  */
 export function createOpsHandler({ metrics, notReadyBecause }: OpsSource): OpsHandler {
@@ -55,19 +55,23 @@ export interface OpsServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Serves a handler on a port of its own, for services that have no API to mount it in. Rejects when it can't listen. */
+/** No page may read an answer: there is no CORS header among them. */
+const HEADERS = { "x-content-type-options": "nosniff", "cache-control": "no-store" };
+
+/** Serves a handler on a port of its own. Rejects when it can't listen. */
 export async function startOpsServer(handler: OpsHandler, address: HttpAddress): Promise<OpsServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split("?", 1)[0] ?? "";
     const isKnown = isOpsPath(path);
-    if (!isKnown || request.method !== "GET") {
-      response.writeHead(isKnown ? 405 : 404, isKnown ? { allow: "GET" } : {}).end();
+    // Load balancers may ask with HEAD.
+    if (!isKnown || (request.method !== "GET" && request.method !== "HEAD")) {
+      response.writeHead(isKnown ? 405 : 404, { ...HEADERS, ...(isKnown && { allow: "GET, HEAD" }) }).end();
       return;
     }
     handler(path).then(
       ({ status, contentType, body }) =>
-        response.writeHead(status, { "content-type": contentType }).end(body),
-      () => response.writeHead(500).end(),
+        response.writeHead(status, { ...HEADERS, "content-type": contentType }).end(body),
+      () => response.writeHead(500, HEADERS).end(),
     );
   });
   boundPipelining(server);

@@ -20,12 +20,8 @@ declare module "fastify" {
     streamTokens?: true;
     /** Whether the call is the operator's, or of an API key with the role `admin`. */
     administers?: true;
-    /** Whether the call needs no key: health, metrics, and a browser's preflight. */
-    isOpen?: boolean;
     /** Whether the route counts its calls itself, together with what they take beside. */
     countsItself?: boolean;
-    /** False where no page may read the answer. */
-    cors?: false;
   }
 }
 
@@ -94,8 +90,8 @@ export function createAuthentication({
 
   return {
     async admit(request) {
-      const { roles, streamTokens, administers, isOpen } = request.routeOptions.config;
-      if (isOpen || (request.is404 && !request.url.startsWith("/v1/"))) return;
+      const { roles, streamTokens, administers } = request.routeOptions.config;
+      if (request.is404 && !request.url.startsWith("/v1/")) return;
       if (administers && isOperator(request)) return void operators.add(request);
       const caller = await authenticate(request);
       if (!caller) {

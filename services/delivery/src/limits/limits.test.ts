@@ -218,7 +218,7 @@ test("when Redis stops answering nodes go on with their share, say so once, and 
   for (let i = 0; i < 40; i++) statuses.add((await ask()).status);
   expect(statuses).toContain(429);
   expect(node.logged.match(/Redis does not answer/g)).toHaveLength(1);
-  const { text } = await call(`${node.url}/metrics`);
+  const { text } = await call(`${node.opsUrl}/metrics`);
   expect(text).toMatch(/^reprise_limits_local 1$/m);
   expect(text).toMatch(/^reprise_limits_exceeded_total\{limit="tenant.requests_per_minute"\} [1-9]/m);
 });

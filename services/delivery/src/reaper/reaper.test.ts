@@ -78,8 +78,8 @@ async function ended(platform: Platform, ref: GenerationRef): Promise<Generation
 const isQueued = async ({ broker }: Platform, ref: GenerationRef) =>
   (await readJob(broker.bulk, { ref, model: REQUEST.model })) !== undefined;
 
-async function reaped(platform: Platform, reason: string, { url } = platform.node): Promise<number> {
-  const { text } = await call(`${url}/metrics`);
+async function reaped(platform: Platform, reason: string, { opsUrl } = platform.node): Promise<number> {
+  const { text } = await call(`${opsUrl}/metrics`);
   return Number(
     new RegExp(`^reprise_generations_reaped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1] ?? 0,
   );

@@ -54,19 +54,6 @@ test("a page can read why a node that drains refuses it", async () => {
   expect([status, headers.get("access-control-allow-origin")]).toEqual([503, "*"]);
 });
 
-test("no page may read health or metrics", async () => {
-  await using platform = await openPlatform();
-  for (const path of ["/healthz", "/readyz", "/metrics"]) {
-    for (const method of ["GET", "OPTIONS", "POST"]) {
-      const headers = { origin: ORIGIN, "access-control-request-method": "GET" };
-      const response = await fetch(`${platform.node.url}${path}`, { method, headers });
-      await response.text();
-      const names = [...response.headers.keys()].filter((name) => name.startsWith("access-control-"));
-      expect([response.status, names]).toEqual([method === "GET" ? 200 : 405, []]);
-    }
-  }
-});
-
 test("OPTIONS without an origin is no error of ours", async () => {
   await using platform = await openPlatform();
   const { status } = await call(`${platform.node.url}/v1/generations`, { method: "OPTIONS" });

@@ -88,7 +88,7 @@ describe("pages", () => {
     const { path } = await createGeneration(platform);
     const waiting = call(`${platform.node.url}${path}/events?wait=30000`, { headers });
     await expect
-      .poll(async () => (await call(`${platform.node.url}/metrics`)).text)
+      .poll(async () => (await call(`${platform.node.opsUrl}/metrics`)).text)
       .toContain("\nreprise_hub_generations 1\n");
     platform.node.delivery.drain();
     const { status, json } = await waiting;

@@ -17,7 +17,7 @@ import {
   parseTenantId,
   asSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics, createOpsHandler, startOpsServer } from "@reprise/service";
 import {
   createTenantDirectory,
   type FixedTenantDirectory,
@@ -80,6 +80,8 @@ const HOUR_MS = 3_600_000;
 export interface Node extends AsyncDisposable {
   readonly delivery: Delivery;
   readonly url: string;
+  /** Where health and metrics are. */
+  readonly opsUrl: string;
   /** The tenants in the broker, where the node follows those; a node of its own tenants has none. */
   readonly tenants: Tenants | undefined;
   /** What the node has logged so far, as text. */
@@ -106,7 +108,6 @@ export type NodeOptions = Partial<
     | "maxConnectionsPerAddress"
     | "trustedProxies"
     | "requestBytes"
-    | "servesOps"
     | "arrivalMs"
     | "models"
     | "classifiers"
@@ -171,6 +172,7 @@ async function startNode(
   const onRefused = (_tenant: string, error: unknown) => rethrow(error);
   const tenants = liveTenants ? stack.use(await openTenants({ broker, onRefused })) : undefined;
   await tenants?.apply(file);
+  const metrics = createMetrics({ processMetrics: false });
   const delivery = stack.use(
     await startDelivery({
       broker,
@@ -184,7 +186,7 @@ async function startNode(
         level: "trace",
         destination: { write: (line) => void lines.push(line) },
       }),
-      metrics: createMetrics({ processMetrics: false }),
+      metrics,
       host: "127.0.0.1",
       port: 0,
       shards: SHARDS,
@@ -196,15 +198,17 @@ async function startNode(
       trustedProxies: [],
       requestBytes: 64 * 1_024 * 1_024,
       redisUrl: undefined,
-      servesOps: true,
       corsOrigins: ["*"],
       ...options,
     }),
   );
+  const ops = createOpsHandler({ metrics, notReadyBecause: () => delivery.notReadyBecause() });
+  const { url: opsUrl } = stack.use(await startOpsServer(ops, { host: "127.0.0.1", port: 0 }));
   const owned = stack.move();
   return {
     delivery,
     url: delivery.url,
+    opsUrl,
     tenants,
     get logged() {
       return lines.join("");

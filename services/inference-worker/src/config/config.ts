@@ -2,7 +2,6 @@ import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@repri
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,
-  "REPRISE_OPS_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_WORKER_SLOTS",
   "REPRISE_WORKER_MEMORY_MB",

@@ -89,7 +89,7 @@ describe("a gate", () => {
     await append(worker, started(), delta("a"), delta("b"));
     const waiting = call(`${platform.node.url}${path}/events?wait=30000`, { headers: readJson });
     await expect
-      .poll(async () => (await call(`${platform.node.url}/metrics`)).text)
+      .poll(async () => (await call(`${platform.node.opsUrl}/metrics`)).text)
       .toContain("\nreprise_hub_generations 1\n");
     await judge(platform, ref, 2);
     expect((await waiting).json).toMatchObject({ events: [{ seq: 1 }, { seq: 2 }], ended: false });
@@ -135,7 +135,7 @@ describe("retract", () => {
     await append(worker, started(), delta(SECRET), ...Array.from({ length: 60 }, () => delta(long)));
     await decide(platform, ref, redacted(2));
     await judge(platform, ref, 63, { decided: asSeq(63) });
-    const { url } = await platform.addNode({ hubBytes: 1 });
+    const { url, opsUrl } = await platform.addNode({ hubBytes: 1 });
     await using reader = await openSseReader(`${url}${path}/events`, { headers: authorization() });
     while (reader.lastEventId !== "1-63") await reader.nextFrame();
     const page = await call(`${url}${path}/events?limit=2`, { headers: readJson });
@@ -144,7 +144,7 @@ describe("retract", () => {
       [true, false],
       [true, false],
     ]);
-    expect((await call(`${url}/metrics`)).text).toContain("reprise_readers_fallen_back_total 1");
+    expect((await call(`${opsUrl}/metrics`)).text).toContain("reprise_readers_fallen_back_total 1");
   });
 
   test("holds the end back until it is judged, and then there is nothing more to withdraw", async () => {
@@ -219,7 +219,7 @@ test("retract is never further ahead of moderation than it may be, and says how 
   await append(worker, completed());
   await judge(platform, ref, 6);
   expect(await reader.ended).toBe("clean");
-  const metrics = (await call(`${platform.node.url}/metrics`)).text;
+  const metrics = (await call(`${platform.node.opsUrl}/metrics`)).text;
   expect(metrics).toMatch(/^reprise_moderation_lag_seconds_count 2$/m);
   expect(metrics).toMatch(/^reprise_moderation_lag_characters_sum 6$/m);
 });
@@ -251,7 +251,7 @@ describe("without moderation", () => {
     expect(recorded).toEqual([
       '{"seq":4,"type":"moderation.unavailable","answer":"fail_closed","judged_seq":2}',
     ]);
-    const metrics = await Promise.all(nodes.map(({ url }) => call(`${url}/metrics`)));
+    const metrics = await Promise.all(nodes.map(({ opsUrl }) => call(`${opsUrl}/metrics`)));
     const counted = metrics.filter(({ text }) =>
       text.includes('reprise_moderation_unavailable_total{answer="fail_closed"} 1'),
     );

@@ -158,7 +158,7 @@ describe("a cursor", () => {
       ...Array.from({ length: 40 }, () => ({ type: "output.delta" as const, text: long })),
     );
     while (follower.frames.length < 41) await follower.nextFrame();
-    await memoryTrimmed(platform.node.url);
+    await memoryTrimmed(platform.node.opsUrl);
     await purgeHead(platform.broker.main, ref, 20);
     for (const accept of ["text/event-stream", "application/json"]) {
       const { status, json } = await call(`${url}?after=1-2`, { headers: { accept } });
