@@ -37,6 +37,29 @@ test("a request gets its own reply when replies come in any order", async () => 
   expect(texts).toEqual(Array(100).fill(true));
 });
 
+test("a process that has seen one request's reply subject cannot answer another request", async () => {
+  await using world = await openWorld();
+  using opened = openInbox(world.broker.reads);
+  const { main } = world.broker;
+  let inbox = "";
+  main.subscribe("seen", {
+    callback(_, { reply = "" }) {
+      inbox = reply.slice(0, reply.lastIndexOf(".") + 1);
+      main.publish(reply);
+    },
+  });
+  main.subscribe("unseen", {
+    callback(_, msg) {
+      for (let token = 0; token < 100; token++) main.publish(`${inbox}${token.toString(36)}`, "forged");
+      msg.respond("real");
+    },
+  });
+  await main.flush();
+  await opened.ask("seen");
+  const reply = await opened.ask("unseen");
+  expect((reply as Msg).string()).toBe("real");
+});
+
 test("a request hears replies until its handler has enough, and none after that", async () => {
   await using world = await openWorld();
   using opened = openInbox(world.broker.reads);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type Msg, type NatsConnection } from "@nats-io/transport-node";
 import type { Forbidden } from "../access/forbidden.ts";
 import { newInbox } from "../access/inbox-prefix.ts";
@@ -19,6 +20,9 @@ interface Waiting {
  * Request and reply over one wildcard subscription, without a promise, timer or subscription per request. Unlike the
  * client's own `request` it fails what is in flight as soon as the connection is lost, and sends nothing while it is down:
  * the client would silently drop it.
+ *
+ * A process that answers one request knows the subject of this inbox, and the broker answers any reply subject that a request names. So each
+ * request has a random token: an answer to another request can't be forged.
  */
 export class ReplyInbox {
   readonly #connection: NatsConnection;
@@ -26,7 +30,6 @@ export class ReplyInbox {
   readonly #waiting = new Map<string, Waiting>();
   readonly #sweeper: NodeJS.Timeout;
   readonly #onError: (error: unknown) => void;
-  #counter = 0;
   #connected = true;
 
   constructor(connection: NatsConnection, onError: (error: unknown) => void) {
@@ -60,7 +63,7 @@ export class ReplyInbox {
       handler("disconnected");
       return;
     }
-    const token = (this.#counter++).toString(36);
+    const token = randomUUID();
     const reply = this.#prefix + token;
     this.#connection.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
     this.#waiting.set(token, { subject, handler, deadline: Date.now() + timeoutMs });
