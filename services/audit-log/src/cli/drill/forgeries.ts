@@ -9,14 +9,23 @@ import {
   joinHashes,
   type Lane,
   parseNote,
-  readSegmentFile,
   type Segment,
   sha256Hex,
   splitHashes,
   type TenantPart,
   toLeafData,
 } from "@reprise/archive";
-import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./forgery.ts";
+import {
+  changed,
+  existing,
+  NotApplicable,
+  partsOf,
+  readCommits,
+  readSegments,
+  removedKeys,
+  signAgain,
+  writeCommits,
+} from "./forgery.ts";
 import type { DrillKeys, Tampering } from "./tamperings.ts";
 
 /*
@@ -42,21 +51,26 @@ export const FORGERIES: readonly Tampering[] = [
     name: "forged: a checkpoint is another tenant's",
     async apply(store) {
       const commits = await readCommits(store);
-      const parts = commits.flatMap(({ tenants }) => tenants);
-      const other = parts.find(({ tenant }) => tenant !== parts[0]!.tenant);
-      if (!other) throw new NotApplicable("one tenant");
-      const tenants = commits[0]!.tenants.with(0, { ...parts[0]!, checkpoint: other.checkpoint });
-      await writeCommits(store, commits.with(0, { ...commits[0]!, tenants }));
+      const first = existing(partsOf(commits)[0], "tenant");
+      const { checkpoint } = existing(
+        partsOf(commits).find(({ tenant }) => tenant !== first.tenant),
+        "other tenant",
+      );
+      const isFirst = (part: TenantPart) => part === first;
+      await writeCommits(
+        store,
+        inFirst(commits, isFirst, (part) => ({ ...part, checkpoint })),
+      );
     },
   },
-  inFile("a segment is there twice", (segments) => [...segments, segments[0]!]),
+  inFile("a segment is there twice", ([first, ...rest]) => [first, ...rest, first]),
   inFile("a segment of another tenant is spliced in", (segments, [other]) => {
     if (!other) throw new NotApplicable("one tenant");
     return [...segments, other];
   }),
   inFile("two segments have changed what is sealed in them", ([first, second, ...rest]) => {
     if (!second) throw new NotApplicable("one segment");
-    return [{ ...first!, sealed: second.sealed }, { ...second, sealed: first!.sealed }, ...rest];
+    return [{ ...first, sealed: second.sealed }, { ...second, sealed: first.sealed }, ...rest];
   }),
   added("a record is invented", ({ tenant }) => {
     const record = { kind: "hold_set", at: NOBODY, id: "hold_1", by: "nobody", reason: "none" } as const;
@@ -72,8 +86,7 @@ export const FORGERIES: readonly Tampering[] = [
     name: "forged: an unsigned commit is added",
     async apply(store) {
       const commits = await readCommits(store);
-      const { lane: _, ...last } = commits.at(-1)!;
-      await writeCommits(store, [...commits, { ...last, tenants: [] }]);
+      await writeCommits(store, [...commits, { ...lastWithoutLane(commits), tenants: [] }]);
     },
   },
   inside("an erasure has another reason", (commits) =>
@@ -107,8 +120,8 @@ export const HIDDEN_GAP: Tampering = {
       await readCommits(store),
       ({ lane }) => (lane?.gaps.length ?? 0) > 0,
       (commit) => {
-        const { gaps, skipped } = commit.lane!;
-        return { ...commit, lane: { ...commit.lane!, gaps: [], skipped: [...skipped, ...gaps] } };
+        const lane = existing(commit.lane, "lane");
+        return { ...commit, lane: { ...lane, gaps: [], skipped: [...lane.skipped, ...lane.gaps] } };
       },
     );
     await writeCommits(store, commits);
@@ -119,6 +132,12 @@ const EMPTY = { leaves: "", files: [], removes: [], records: [] };
 
 function leafOf(tenant: string, record: ArchiveRecord): Uint8Array {
   return hashLeaf(toLeafData(encodeArchiveRecord(tenant, record), new Uint8Array()));
+}
+
+/** What a commit without events of its own begins with. */
+function lastWithoutLane(commits: readonly Commit[]): Omit<Commit, "lane"> {
+  const { lane: _, ...last } = existing(commits.at(-1), "commit");
+  return last;
 }
 
 /** The first part of a tenant that is of the kind says something else. */
@@ -132,7 +151,7 @@ function inFirst(
     ({ tenants }) => tenants.some(which),
     (commit) => {
       const at = commit.tenants.findIndex(which);
-      return { ...commit, tenants: commit.tenants.with(at, change(commit.tenants[at]!)) };
+      return { ...commit, tenants: commit.tenants.map((part, i) => (i === at ? change(part) : part)) };
     },
   );
 }
@@ -157,17 +176,16 @@ function added(
     name: `forged: ${name}`,
     async apply(store) {
       const commits = await readCommits(store);
-      const parts = commits.flatMap(({ tenants }) => tenants);
-      const removed = new Set(parts.flatMap(({ removes }) => removes));
-      const part = parts.find((one) => BATCHES(one) && one.files.every(({ key }) => !removed.has(key)));
-      if (!part) throw new NotApplicable("no files");
+      const parts = partsOf(commits);
+      const removed = removedKeys(commits);
+      const part = existing(
+        parts.find((one) => BATCHES(one) && one.files.every(({ key }) => !removed.has(key))),
+        "files",
+      );
       const { tenant } = part;
-      const { checkpoint } = parts.findLast((one) => one.tenant === tenant)!;
-      const { lane: _, ...last } = commits.at(-1)!;
-      await writeCommits(store, [
-        ...commits,
-        { ...last, n: commits.length, tenants: [{ ...make(part), tenant, checkpoint }] },
-      ]);
+      const { checkpoint } = parts.findLast((one) => one.tenant === tenant) ?? part;
+      const tenants = [{ ...make(part), tenant, checkpoint }];
+      await writeCommits(store, [...commits, { ...lastWithoutLane(commits), n: commits.length, tenants }]);
     },
   };
 }
@@ -175,23 +193,22 @@ function added(
 /** A file is written anew, and its commit says so. @param change gets its segments, and some of another tenant if there is one */
 function inFile(
   name: string,
-  change: (segments: readonly Segment[], others: readonly Segment[]) => Segment[],
+  change: (segments: readonly [Segment, ...Segment[]], others: readonly Segment[]) => Segment[],
 ): Tampering {
   return {
     name: `forged: in a file ${name}`,
     async apply(store) {
       const commits = await readCommits(store);
-      const removed = new Set(commits.flatMap(({ tenants }) => tenants.flatMap(({ removes }) => removes)));
-      const parts = commits
-        .flatMap(({ tenants }) => tenants)
-        .filter(({ files }) => files.some(({ key }) => !removed.has(key)));
-      const of = parts[0];
-      const file = of?.files.find(({ key }) => !removed.has(key));
-      if (!file) throw new NotApplicable("no files");
-      const other = parts.find(({ tenant }) => tenant !== of!.tenant)?.files[0];
-      const segments = await readSegmentFile((await store.get(file.key))!);
-      const others = other ? await readSegmentFile((await store.get(other.key))!) : [];
-      const forged = change(segments, others).toSorted(compareSegments);
+      const removed = removedKeys(commits);
+      const parts = partsOf(commits).filter(({ files }) => files.some(({ key }) => !removed.has(key)));
+      const of = existing(parts[0], "files");
+      const file = existing(
+        of.files.find(({ key }) => !removed.has(key)),
+        "files",
+      );
+      const other = parts.find(({ tenant }) => tenant !== of.tenant)?.files[0];
+      const others = other ? await readSegments(store, other.key) : [];
+      const forged = change(await readSegments(store, file.key), others).toSorted(compareSegments);
       const bytes = encodeSegmentFile(forged);
       await store.put(file.key, bytes);
       const entry = {

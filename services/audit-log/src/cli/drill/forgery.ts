@@ -10,16 +10,46 @@ import {
   parseCheckpoint,
   parseCommit,
   parseNote,
+  readSegmentFile,
+  type Segment,
   sha256Hex,
   signJson,
   signNote,
   SNAPSHOT_KEY,
   splitHashes,
   type BlobStore,
+  type TenantPart,
 } from "@reprise/archive";
 
 /** An archive without merged files can't lose one in a merge. */
 export class NotApplicable extends Error {}
+
+/** What an archive has, or most archives have. @throws NotApplicable when this one does not */
+export function existing<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new NotApplicable(`no ${what}`);
+  return value;
+}
+
+/** @throws NotApplicable when the archive has no such object */
+export async function readObject(store: BlobStore, key: string): Promise<Uint8Array> {
+  return existing(await store.get(key), `object ${key}`);
+}
+
+/** @throws NotApplicable when the archive has no such file, or one without segments */
+export async function readSegments(store: BlobStore, key: string): Promise<[Segment, ...Segment[]]> {
+  const [first, ...rest] = await readSegmentFile(await readObject(store, key));
+  return [existing(first, `segment in ${key}`), ...rest];
+}
+
+/** What tenants have in the commits, in their order. */
+export function partsOf(commits: readonly Commit[]): TenantPart[] {
+  return commits.flatMap(({ tenants }) => tenants);
+}
+
+/** Of the files that were merged. */
+export function removedKeys(commits: readonly Commit[]): Set<string> {
+  return new Set(partsOf(commits).flatMap(({ removes }) => removes));
+}
 
 /*
  * What an attacker can do that may write all of an archive's objects and knows their format: each change comes with all that makes
@@ -68,9 +98,9 @@ export async function signAgain(store: BlobStore, key: NoteKey): Promise<void> {
   }));
   await writeCommits(store, commits, key);
   const tree = new MerkleTree();
-  for (let n = 0; n < commits.length; n++) tree.append(hashLeaf((await store.get(commitKey(n)))!));
+  for (let n = 0; n < commits.length; n++) tree.append(hashLeaf(await readObject(store, commitKey(n))));
   const place = checkpointKey(ARCHIVE_TREE);
-  const note = Buffer.from((await store.get(place))!).toString();
+  const note = Buffer.from(await readObject(store, place)).toString();
   await store.put(place, Buffer.from(signLike(note, tree, key)));
 }
 

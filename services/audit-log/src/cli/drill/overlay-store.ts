@@ -35,7 +35,8 @@ export function createOverlay(store: ReadableStore = NOTHING): BlobStore {
         if (bytes) sizes.set(key, bytes.length);
         else sizes.delete(key);
       }
-      for (const key of [...sizes.keys()].toSorted()) yield { key, bytes: sizes.get(key)! };
+      const byKey = ([a]: [string, number], [b]: [string, number]) => (a < b ? -1 : 1);
+      for (const [key, bytes] of [...sizes].toSorted(byKey)) yield { key, bytes };
     },
     async delete(key) {
       changes.set(key, undefined);

@@ -7,13 +7,21 @@ import {
   joinHashes,
   type Keyring,
   leafHashOf,
-  readSegmentFile,
   type Segment,
   type SegmentHeader,
   sha256Hex,
   splitHashes,
 } from "@reprise/archive";
-import { NotApplicable, readCommits, signAgain, writeCommits } from "./forgery.ts";
+import {
+  existing,
+  NotApplicable,
+  partsOf,
+  readCommits,
+  readSegments,
+  removedKeys,
+  signAgain,
+  writeCommits,
+} from "./forgery.ts";
 import type { Tampering } from "./tamperings.ts";
 
 const CIPHER = "aes-256-gcm";
@@ -29,14 +37,19 @@ export const RESEALED: Tampering = {
   async apply(store, { signer, keyring } = {}) {
     if (!signer || !keyring) throw new NotApplicable("the keys are not at hand");
     const commits = await readCommits(store);
-    const removed = new Set(commits.flatMap(({ tenants }) => tenants.flatMap(({ removes }) => removes)));
-    const part = commits
-      .flatMap(({ tenants }) => tenants)
-      .find(({ files, removes }) => removes.length === 0 && files.some(({ key }) => !removed.has(key)));
-    const file = part?.files.find(({ key }) => !removed.has(key));
-    if (!part || !file) throw new NotApplicable("no files");
+    const removed = removedKeys(commits);
+    const part = existing(
+      partsOf(commits).find(
+        ({ files, removes }) => removes.length === 0 && files.some(({ key }) => !removed.has(key)),
+      ),
+      "files",
+    );
+    const file = existing(
+      part.files.find(({ key }) => !removed.has(key)),
+      "files",
+    );
 
-    const segments = await readSegmentFile((await store.get(file.key))!);
+    const segments = await readSegments(store, file.key);
     const { segment, key } = await findOpen(segments, keyring);
     const forged = sealUnder(segment, { ...segment.header, messages_root: "00".repeat(32) }, key);
     const bytes = encodeSegmentFile(segments.map((one) => (one === segment ? forged : one)));

@@ -58,7 +58,7 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
     const first = plus(last, 1);
     const lost = n === gapAt ? 5 : 0;
     const messages = next(Math.ceil(GENERATIONS / COMMITS), plus(first, lost));
-    last = messages.at(-1)!.streamSeq;
+    last = messages.at(-1)?.streamSeq ?? last;
     const missing: [StreamSeq, StreamSeq][] = lost > 0 ? [[first, plus(first, lost - 1)]] : [];
     const place = { stream: STREAM, epoch: 0, created: CREATED, first, last };
     const batch = { ...place, messages, missing, maybeExpired: missing };
@@ -67,7 +67,8 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
   }
   const tenant = parseTenantId("acme");
   const some = archive.state.files(tenant).slice(0, 8);
-  const { day } = parseDataKey(some[0]!.key)!;
+  const day = parseDataKey(some[0]?.key ?? "")?.day;
+  if (day === undefined) throw new Error("The small archive has no file of its first tenant.");
   await compact({ archive, store }, tenant, { day, stream: STREAM, files: some });
   await eraseSubject(
     { archive, store, keyring, live: undefined },

@@ -10,13 +10,23 @@ import {
   type Keyring,
   type NoteKey,
   parseNote,
-  readSegmentFile,
+  type Segment,
   sha256Hex,
   SNAPSHOT_KEY,
   splitHashes,
   type TenantPart,
 } from "@reprise/archive";
-import { changed, NotApplicable, readCommits, signAgain, writeCommits } from "./forgery.ts";
+import {
+  changed,
+  existing,
+  NotApplicable,
+  partsOf,
+  readCommits,
+  readObject,
+  readSegments,
+  signAgain,
+  writeCommits,
+} from "./forgery.ts";
 
 /** One way to tamper with an archive. */
 export interface Tampering {
@@ -52,36 +62,39 @@ export const TAMPERINGS: readonly Tampering[] = [
   },
   {
     name: "a file is deleted",
-    apply: async (store) => store.delete((await liveFiles(store))[0]!.key),
+    async apply(store) {
+      const [{ key }] = await liveFiles(store);
+      await store.delete(key);
+    },
   },
   {
     name: "a file is cut short",
     apply: async (store) => {
-      const { key } = (await liveFiles(store))[0]!;
-      const bytes = (await store.get(key))!;
+      const [{ key }] = await liveFiles(store);
+      const bytes = await readObject(store, key);
       await store.put(key, bytes.subarray(0, bytes.length - 1));
     },
   },
   {
     name: "two files are swapped",
     apply: async (store) => {
-      const files = await liveFiles(store);
-      const a = files[0]!;
-      const b = files.find(({ sha256 }) => sha256 !== a.sha256);
-      if (!b) throw new NotApplicable("one file");
-      const [first, second] = [await store.get(a.key), await store.get(b.key)];
-      await store.put(a.key, second!);
-      await store.put(b.key, first!);
+      const [first, ...rest] = await liveFiles(store);
+      const other = existing(
+        rest.find(({ sha256 }) => sha256 !== first.sha256),
+        "other file",
+      );
+      await swap(store, first.key, other.key);
     },
   },
   {
     name: "another tenant's file is put in place of one",
     apply: async (store) => {
-      const files = await liveFiles(store);
-      const [mine] = files;
-      const other = files.find(({ tenant }) => tenant !== mine!.tenant);
-      if (!other) throw new NotApplicable("one tenant");
-      await store.put(mine!.key, (await store.get(other.key))!);
+      const [mine, ...rest] = await liveFiles(store);
+      const other = existing(
+        rest.find(({ tenant }) => tenant !== mine.tenant),
+        "other tenant",
+      );
+      await store.put(mine.key, await readObject(store, other.key));
     },
   },
   {
@@ -92,16 +105,14 @@ export const TAMPERINGS: readonly Tampering[] = [
     name: "two commits change places",
     apply: async (store) => {
       const n = await middle(store);
-      const [first, second] = [await store.get(commitKey(n)), await store.get(commitKey(n + 1))];
-      await store.put(commitKey(n), second!);
-      await store.put(commitKey(n + 1), first!);
+      await swap(store, commitKey(n), commitKey(n + 1));
     },
   },
   {
     name: "the last commit is there twice",
     apply: async (store) => {
       const { length } = await readCommits(store);
-      await store.put(commitKey(length), (await store.get(commitKey(length - 1)))!);
+      await store.put(commitKey(length), await readObject(store, commitKey(length - 1)));
     },
   },
   {
@@ -114,9 +125,8 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: "a tenant's signed checkpoint is put in place of the archive's",
     apply: async (store) => {
-      const part = (await readCommits(store)).flatMap(({ tenants }) => tenants).at(-1);
-      if (!part) throw new NotApplicable("no tenant");
-      await store.put(checkpointKey(ARCHIVE_TREE), Buffer.from(part.checkpoint));
+      const { checkpoint } = existing(partsOf(await readCommits(store)).at(-1), "tenant");
+      await store.put(checkpointKey(ARCHIVE_TREE), Buffer.from(checkpoint));
     },
   },
   {
@@ -135,7 +145,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     apply: async (store) => {
       const commits = await readCommits(store);
       const n = await middle(store);
-      await writeCommits(store, commits.toSpliced(n, 2, commits[n + 1]!, commits[n]!));
+      await writeCommits(store, commits.toSpliced(n, 2, ...commits.slice(n, n + 2).toReversed()));
     },
   },
   {
@@ -143,7 +153,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     apply: async (store) => {
       const commits = await readCommits(store);
       const n = await middle(store);
-      await writeCommits(store, commits.toSpliced(n, 0, commits[n]!));
+      await writeCommits(store, commits.toSpliced(n, 0, ...commits.slice(n, n + 1)));
     },
   },
   forged("a file is left out", isBatch, (part) => ({ ...part, files: [] })),
@@ -181,20 +191,20 @@ export const TAMPERINGS: readonly Tampering[] = [
     return segments.slice(1);
   }),
   forgedFile("a segment is of another time", ([first, ...rest]) => [
-    { ...first!, header: { ...first!.header, last_at: first!.header.last_at + 1 } },
+    { ...first, header: { ...first.header, last_at: first.header.last_at + 1 } },
     ...rest,
   ]),
   forgedFile("what is sealed is another", ([first, ...rest]) => [
-    { ...first!, sealed: first!.sealed.map((byte, i) => (i === 0 ? byte ^ 1 : byte)) },
+    { ...first, sealed: first.sealed.map((byte, i) => (i === 0 ? byte ^ 1 : byte)) },
     ...rest,
   ]),
   {
     name: "forged: a stretch of the stream is said to have been skipped",
     apply: async (store) => {
-      const commits = changed(await readCommits(store), isBatch, (commit) => ({
-        ...commit,
-        lane: { ...commit.lane!, skipped: [[commit.lane!.first, commit.lane!.first]] },
-      }));
+      const commits = changed(await readCommits(store), isBatch, (commit) => {
+        const lane = existing(commit.lane, "lane");
+        return { ...commit, lane: { ...lane, skipped: [[lane.first, lane.first]] } };
+      });
       await writeCommits(store, commits);
     },
   },
@@ -215,7 +225,7 @@ function forged(
     async apply(store) {
       const commits = changed(await readCommits(store), which, (commit) => {
         const [first, ...rest] = commit.tenants;
-        return { ...commit, tenants: [change(first!), ...rest] };
+        return { ...commit, tenants: [change(existing(first, "tenant")), ...rest] };
       });
       await writeCommits(store, commits);
     },
@@ -225,20 +235,21 @@ function forged(
 /** A file is written anew, and the commit says so. */
 function forgedFile(
   name: string,
-  change: (segments: Awaited<ReturnType<typeof readSegmentFile>>) => typeof segments,
+  change: (segments: readonly [Segment, ...Segment[]]) => Segment[],
 ): Tampering {
   return {
     name: `forged: in a file ${name}`,
     async apply(store) {
       const live = new Set((await liveFiles(store)).map(({ key }) => key));
       const commits = await readCommits(store);
-      const part = commits
-        .flatMap(({ tenants }) => tenants)
-        .find(({ files }) => live.has(files[0]?.key ?? ""))!;
-      const [file] = part.files;
-      const bytes = encodeSegmentFile(change(await readSegmentFile((await store.get(file!.key))!)));
-      await store.put(file!.key, bytes);
-      const entry = { ...file!, sha256: sha256Hex(bytes), bytes: bytes.length };
+      const part = existing(
+        partsOf(commits).find(({ files }) => live.has(files[0]?.key ?? "")),
+        "files",
+      );
+      const file = existing(part.files[0], "files");
+      const bytes = encodeSegmentFile(change(await readSegments(store, file.key)));
+      await store.put(file.key, bytes);
+      const entry = { ...file, sha256: sha256Hex(bytes), bytes: bytes.length };
       await writeCommits(
         store,
         commits.map((commit) => ({
@@ -259,7 +270,7 @@ interface LiveFile {
 }
 
 /** Files that are part of the archive, oldest first. */
-async function liveFiles(store: BlobStore): Promise<LiveFile[]> {
+async function liveFiles(store: BlobStore): Promise<[LiveFile, ...LiveFile[]]> {
   const live = new Map<string, LiveFile>();
   for (const { tenants } of await readCommits(store)) {
     for (const { tenant, files, removes } of tenants) {
@@ -267,13 +278,13 @@ async function liveFiles(store: BlobStore): Promise<LiveFile[]> {
       for (const key of removes) live.delete(key);
     }
   }
-  if (live.size === 0) throw new NotApplicable("no files");
-  return [...live.values()];
+  const [first, ...rest] = live.values();
+  return [existing(first, "files"), ...rest];
 }
 
 async function signerOf(store: BlobStore): Promise<string> {
-  const [part] = (await readCommits(store)).flatMap(({ tenants }) => tenants);
-  return parseNote(part!.checkpoint).signatures[0]!.name;
+  const { checkpoint } = existing(partsOf(await readCommits(store))[0], "tenant");
+  return existing(parseNote(checkpoint).signatures[0], "signature").name;
 }
 
 /** A commit that has one before it and one behind it. */
@@ -292,8 +303,16 @@ async function keysOf(store: BlobStore, prefix: string): Promise<string[]> {
 
 async function flip(store: BlobStore, key: string | undefined): Promise<void> {
   if (key === undefined) throw new NotApplicable("no such object");
-  const bytes = Uint8Array.from((await store.get(key))!);
-  const at = Math.floor(bytes.length / 2);
-  bytes[at] = bytes[at]! ^ 1;
-  await store.put(key, bytes);
+  const bytes = await readObject(store, key);
+  const middleAt = Math.floor(bytes.length / 2);
+  await store.put(
+    key,
+    bytes.map((byte, i) => (i === middleAt ? byte ^ 1 : byte)),
+  );
+}
+
+async function swap(store: BlobStore, a: string, b: string): Promise<void> {
+  const [first, second] = [await readObject(store, a), await readObject(store, b)];
+  await store.put(a, second);
+  await store.put(b, first);
 }
