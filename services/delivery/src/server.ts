@@ -8,15 +8,17 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
+import { setAnswerHeaders } from "./http/answer-headers.ts";
 import { boundConnections, type ConnectionBounds } from "./http/bound-connections.ts";
 import type { Administration } from "./admin/administration.ts";
 import { ADMIN_PATHS, addAdminRoutes } from "./admin/admin-routes.ts";
-import { addClientAddress } from "./http/client-address.ts";
+import { addClientAddress, TrustedProxies } from "./http/client-address.ts";
 import { answerClientError, refuseConnect } from "./http/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
 import { sendProblem, toProblem } from "./http/problem.ts";
 import { takeQueryToken } from "./http/query-token.ts";
+import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
@@ -55,12 +57,14 @@ const ALLOWED_HEADERS = [
   "traceparent",
 ];
 
-/** Answers are data, for programs: no page may be made of one, and no address of one, which may hold a token, is handed on. */
-const SECURITY_HEADERS = {
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-};
+const EXPOSED_HEADERS = [
+  GENERATION_ID_HEADER,
+  "Location",
+  "Retry-After",
+  "RateLimit",
+  "RateLimit-Policy",
+  REQUEST_ID_HEADER,
+];
 
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer({
@@ -71,6 +75,7 @@ export async function buildServer({
   connections,
   arrivalMs = ARRIVAL_MS,
 }: ServerOptions): Promise<FastifyInstance> {
+  const proxies = new TrustedProxies(trustedProxies);
   const app = fastify({
     bodyLimit: LIMITS.bodyBytes,
     logger: false,
@@ -90,9 +95,13 @@ export async function buildServer({
     },
     clientErrorHandler: answerClientError,
     rewriteUrl: takeQueryToken,
-    frameworkErrors: (thrown, _request, reply) => void sendProblem(reply, toProblem(thrown)),
+    genReqId: (request) => requestIdOf(request, proxies),
+    frameworkErrors(thrown, request, reply) {
+      setAnswerHeaders(request, reply);
+      void sendProblem(reply, toProblem(thrown));
+    },
   });
-  addClientAddress(app, trustedProxies);
+  addClientAddress(app, proxies);
   boundConnections(app.server, connections);
   boundPipelining(app.server);
   app.server.on("connect", refuseConnect);
@@ -142,15 +151,16 @@ export async function buildServer({
   app.setNotFoundHandler((request) => {
     throw notFound(request);
   });
+  // Before CORS, which answers preflights itself.
+  app.addHook("onRequest", async (request, reply) => setAnswerHeaders(request, reply));
   await app.register(cors, {
     origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
     methods: ["GET", "POST"],
     allowedHeaders: ALLOWED_HEADERS,
-    exposedHeaders: [GENERATION_ID_HEADER, "Location", "Retry-After", "RateLimit", "RateLimit-Policy"],
+    exposedHeaders: EXPOSED_HEADERS,
     maxAge: 86_400,
     strictPreflight: false,
   });
-  app.addHook("onRequest", async (_request, reply) => void reply.headers(SECURITY_HEADERS));
   // After CORS, so that pages can read a refusal; before a byte of the body is read.
   app.addHook("onRequest", async (request, reply) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();

@@ -15,6 +15,7 @@ export interface AdminContext extends RouteContext {
 export interface AdminCall {
   readonly administrator: Administrator;
   readonly address: AddressClass;
+  readonly request: string;
   /** @throws RepriseError `forbidden` */
   assertOperator(): void;
   /** @throws RepriseError `tenant_not_found`, also for a tenant that exists and that the caller does not administer */
@@ -35,6 +36,7 @@ export function openCall(
   return {
     administrator,
     address: addressClassOf(request.clientAddress),
+    request: request.id,
     assertOperator() {
       if (administrator.tenant === undefined) return;
       throw new RepriseError("forbidden", "Only the operator adds and removes tenants.", {

@@ -22,6 +22,8 @@ export interface RecordedChange {
   readonly tenant: TenantId;
   readonly administrator: Administrator;
   readonly address: AddressClass;
+  /** The id of the request, for the log. */
+  readonly request: string;
   readonly call: AdministrationRecord["call"];
   readonly key?: string | undefined;
 }
@@ -40,7 +42,7 @@ export interface Outcome<T> {
  */
 export async function recordChange<T>(
   { publish, logger }: { readonly publish: Publish; readonly logger: Logger },
-  { tenant, administrator, address, call, key }: RecordedChange,
+  { tenant, administrator, address, request, call, key }: RecordedChange,
   change: () => Promise<Outcome<T>>,
 ): Promise<T> {
   const common = {
@@ -67,7 +69,7 @@ export async function recordChange<T>(
     });
   const finish = async (rest: Parameters<typeof record>[0]) => {
     if (!(await record(rest)))
-      logger.error({ tenant, ...common }, "the end of a change could not be recorded");
+      logger.error({ request, tenant, ...common }, "the end of a change could not be recorded");
   };
   try {
     const { before, after, result } = await change();

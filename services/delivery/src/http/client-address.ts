@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6, SocketAddress } from "node:net";
 import type { FastifyInstance } from "fastify";
 
@@ -5,8 +6,6 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The client's address: from a trusted proxy the one that it forwards, otherwise the connection's. Undefined once the connection is closed. */
     readonly clientAddress: string | undefined;
-    /** Whether a trusted proxy sends the request. */
-    readonly isProxied: boolean;
   }
 }
 
@@ -27,8 +26,9 @@ export class TrustedProxies {
     }
   }
 
-  has(address: string): boolean {
-    return this.#networks.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  /** Whether a request comes over one of them. */
+  haveSent({ socket: { remoteAddress } }: IncomingMessage): boolean {
+    return remoteAddress !== undefined && this.#has(parseAddress(remoteAddress) ?? remoteAddress);
   }
 
   /**
@@ -39,29 +39,26 @@ export class TrustedProxies {
     let client = parseAddress(connected) ?? connected;
     if (forwarded === undefined) return client;
     for (const entry of forwarded.split(",").toReversed()) {
-      if (!this.has(client)) return client;
+      if (!this.#has(client)) return client;
       const before = parseAddress(entry.trim());
       if (before === undefined) return client;
       client = before;
     }
     return client;
   }
+
+  #has(address: string): boolean {
+    return this.#networks.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  }
 }
 
-/** Adds `clientAddress` and `isProxied` to requests. */
-export function addClientAddress(app: FastifyInstance, networks: readonly string[]): void {
-  const proxies = new TrustedProxies(networks);
+/** Adds `clientAddress` to requests. */
+export function addClientAddress(app: FastifyInstance, proxies: TrustedProxies): void {
   app.decorateRequest("clientAddress", {
     getter() {
       const { remoteAddress } = this.raw.socket;
       if (remoteAddress === undefined) return undefined;
       return proxies.clientOf(remoteAddress, this.headers["x-forwarded-for"]?.toString());
-    },
-  });
-  app.decorateRequest("isProxied", {
-    getter() {
-      const { remoteAddress } = this.raw.socket;
-      return remoteAddress !== undefined && proxies.has(parseAddress(remoteAddress) ?? remoteAddress);
     },
   });
 }

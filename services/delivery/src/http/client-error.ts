@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
+import { answerHeaderLines } from "./answer-headers.ts";
 
 /**
  * Answers what is not an HTTP request, or never became one, and ends the connection. On a connection that has carried an
@@ -30,6 +31,7 @@ export function endWith(socket: Duplex, status: number, error: RepriseError): vo
   const body = JSON.stringify(error.toBody());
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...answerHeaderLines(),
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",

@@ -27,6 +27,7 @@ export async function streamReplay(
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
   const { ref } = log;
+  const { id: request } = reply.request;
   const stream = new ArchiveStream({
     replay,
     socket,
@@ -36,7 +37,7 @@ export async function streamReplay(
       leave();
       if (!error) return;
       const { generation } = ref;
-      logger.warn({ generation, code: error.code, err: error.cause }, "a replay was broken off");
+      logger.warn({ request, generation, code: error.code, err: error.cause }, "a replay was broken off");
     },
   });
   const leave = readers.enter({ ref, stream });

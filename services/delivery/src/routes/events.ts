@@ -123,6 +123,7 @@ export async function streamEvents(
   onAttach(cache, nextSeq);
   // From here on to its registration nothing else runs: later changes are told to the registry.
   context.authentication.assertMayRead(principal);
+  const { id: request } = reply.request;
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
   const stream = new LiveStream({
@@ -136,7 +137,7 @@ export async function streamEvents(
       leave();
       if (!error) return;
       const { generation } = cache.ref;
-      logger.warn({ generation, code: error.code, err: error.cause }, "a stream was broken off");
+      logger.warn({ request, generation, code: error.code, err: error.cause }, "a stream was broken off");
     },
   });
   const leave = readers.enter({

@@ -46,14 +46,14 @@ const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cance
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
   const { authentication, log, audit, ruleSets, shards, hasModel, logger } = context;
-  const onError = (error: unknown) => logger.error({ err: error }, "a callback failed");
-
   app.post(
     "/v1/generations",
     { config: { roles: ["create"], streamTokens: true, countsItself: true } },
     async (request, reply) => {
       using _ = context.bodies.keep(request.raw);
       const principal = authentication.principalOf(request);
+      const { id: requestId } = request;
+      const onError = (err: unknown) => logger.error({ err, request: requestId }, "a callback failed");
       const { tenant, policy, endUser } = principal;
       const caller = callerOf(request, principal);
       parseWith(noQuery, request.query, "query");

@@ -1,0 +1,20 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { createRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+
+/** Answers are data, for programs: no page may be made of one, and no address of one, which may hold a token, is handed on. */
+const SECURITY_HEADERS = {
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+
+/** Puts the headers of every answer into this one. */
+export function setAnswerHeaders({ id }: Pick<FastifyRequest, "id">, reply: FastifyReply): void {
+  void reply.headers({ ...SECURITY_HEADERS, [REQUEST_ID_HEADER]: id });
+}
+
+/** The same for an answer to what never became a request, as lines of its head. */
+export function answerHeaderLines(): string[] {
+  const headers = { ...SECURITY_HEADERS, [REQUEST_ID_HEADER.toLowerCase()]: createRequestId() };
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+}
