@@ -8,6 +8,7 @@ import {
   topologyOf,
 } from "@reprise/service";
 import * as z from "zod";
+import type { AccessLogMode } from "./http/access-log.ts";
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,
@@ -22,6 +23,7 @@ const NAMES = [
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_TRUSTED_PROXIES",
+  "REPRISE_ACCESS_LOG",
   "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
@@ -58,6 +60,8 @@ export interface DeliverySettings {
   maxConnectionsPerAddress: number;
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
+  /** Whether a line is logged for each request. */
+  accessLog: AccessLogMode;
   /** Bytes of request bodies that this node works on at a time. */
   requestBytes: number;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
@@ -77,6 +81,7 @@ type SettingName =
   | "HUB_MEMORY_MB"
   | "MAX_CONNECTIONS_PER_ADDRESS"
   | "TRUSTED_PROXIES"
+  | "ACCESS_LOG"
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
   | "CORS_ORIGINS"
@@ -94,6 +99,7 @@ export function toDeliverySettings(
     hubBytes: env.REPRISE_HUB_MEMORY_MB * 1_024 * 1_024,
     maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
     trustedProxies: env.REPRISE_TRUSTED_PROXIES ?? [],
+    accessLog: env.REPRISE_ACCESS_LOG,
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
     corsOrigins: env.REPRISE_CORS_ORIGINS,

@@ -8,6 +8,7 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
+import type { AccessLog } from "./http/access-log.ts";
 import { setAnswerHeaders } from "./http/answer-headers.ts";
 import { boundConnections, type ConnectionBounds } from "./http/bound-connections.ts";
 import type { Administration } from "./admin/administration.ts";
@@ -35,6 +36,8 @@ export interface ServerOptions {
   corsOrigins: readonly string[];
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
+  /** Undefined: no line is logged for each request. */
+  accessLog: AccessLog | undefined;
   connections: ConnectionBounds;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number | undefined;
@@ -72,10 +75,15 @@ export async function buildServer({
   administration,
   corsOrigins,
   trustedProxies,
+  accessLog,
   connections,
   arrivalMs = ARRIVAL_MS,
 }: ServerOptions): Promise<FastifyInstance> {
   const proxies = new TrustedProxies(trustedProxies);
+  const beginAnswer = (request: FastifyRequest, reply: FastifyReply) => {
+    setAnswerHeaders(request, reply);
+    accessLog?.(request, reply);
+  };
   const app = fastify({
     bodyLimit: LIMITS.bodyBytes,
     logger: false,
@@ -97,7 +105,7 @@ export async function buildServer({
     rewriteUrl: takeQueryToken,
     genReqId: (request) => requestIdOf(request, proxies),
     frameworkErrors(thrown, request, reply) {
-      setAnswerHeaders(request, reply);
+      beginAnswer(request, reply);
       void sendProblem(reply, toProblem(thrown));
     },
   });
@@ -152,7 +160,7 @@ export async function buildServer({
     throw notFound(request);
   });
   // Before CORS, which answers preflights itself.
-  app.addHook("onRequest", async (request, reply) => setAnswerHeaders(request, reply));
+  app.addHook("onRequest", async (request, reply) => beginAnswer(request, reply));
   await app.register(cors, {
     origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
     methods: ["GET", "POST"],

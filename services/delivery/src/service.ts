@@ -14,6 +14,7 @@ import {
 import { parseNodeId } from "@reprise/protocol";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
+import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
 import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
@@ -88,6 +89,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const {
     maxConnectionsPerAddress,
     trustedProxies,
+    accessLog,
     requestBytes,
     redisUrl,
     arrivalMs,
@@ -230,6 +232,10 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     administration: options.administration,
     corsOrigins,
     trustedProxies,
+    accessLog:
+      accessLog === "off"
+        ? undefined
+        : createAccessLog({ logger, authentication, withAddress: accessLog === "with-address" }),
     connections: { perAddress: maxConnectionsPerAddress, onRefused },
     arrivalMs,
   });

@@ -239,6 +239,11 @@ export const ENVIRONMENT_VARIABLES = {
     list(network()),
     "Proxies in front of delivery, as IP addresses or CIDR ranges, separated by commas; `X-Forwarded-For` counts only from them. Without it the client's address is the connection's.",
   ),
+  REPRISE_ACCESS_LOG: defaulted(
+    "off",
+    oneOf(["off", "on", "with-address"]),
+    "Whether delivery logs a line for each request when its answer is over: `off`, `on`, or `with-address` for one with the client's address.",
+  ),
   REPRISE_REQUEST_MEMORY_MB: defaulted(
     "64",
     integer(4, 1_048_576),

@@ -9,6 +9,7 @@ describe("the environment", () => {
     expect(parseEnvironment({ PATH: "/bin" }, ALL)).toEqual({
       REPRISE_HOST: "127.0.0.1",
       REPRISE_PORT: 8_080,
+      REPRISE_ACCESS_LOG: "off",
       REPRISE_OPS_HOST: "127.0.0.1",
       REPRISE_OPS_PORT: undefined,
       REPRISE_DATA_DIR: ".reprise",

@@ -36,6 +36,8 @@ export interface Authentication {
   principalOf(request: FastifyRequest): Principal;
   /** The same; undefined where the route needs no key. */
   findPrincipal(request: FastifyRequest): Principal | undefined;
+  /** What the log calls the caller: the name of its key, or the first 12 characters of that key's SHA-256; `token.` and a `jti`. Empty before it is known. */
+  nameOf(request: FastifyRequest): { readonly tenant?: string; readonly key?: string };
   /** Who makes a call that administers, and was admitted. */
   administratorOf(request: FastifyRequest): Administrator;
   /** Why a caller that was admitted may read no longer: its key or token has expired, was revoked, or has lost the role. */
@@ -117,6 +119,11 @@ export function createAuthentication({
       return { by: principal.holder, tenant: principal.tenant };
     },
     findPrincipal: (request) => principals.get(request),
+    nameOf(request) {
+      if (operators.has(request)) return { key: "operator" };
+      const principal = principals.get(request);
+      return principal ? { tenant: principal.tenant, key: principal.holder } : {};
+    },
     principalOf(request) {
       const principal = principals.get(request);
       if (!principal) throw new RepriseError("internal", "A route was entered without a key.");

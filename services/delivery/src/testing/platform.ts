@@ -107,6 +107,7 @@ export type NodeOptions = Partial<
     | "corsOrigins"
     | "maxConnectionsPerAddress"
     | "trustedProxies"
+    | "accessLog"
     | "requestBytes"
     | "arrivalMs"
     | "models"
@@ -196,6 +197,7 @@ async function startNode(
       hubBytes: 64 * 1_024 * 1_024,
       maxConnectionsPerAddress: 0,
       trustedProxies: [],
+      accessLog: "off",
       requestBytes: 64 * 1_024 * 1_024,
       redisUrl: undefined,
       corsOrigins: ["*"],

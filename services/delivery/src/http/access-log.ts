@@ -1,0 +1,42 @@
+import type { Logger } from "@reprise/service";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Authentication } from "./auth.ts";
+
+/** `with-address` logs the client's address too. */
+export type AccessLogMode = "off" | "on" | "with-address";
+
+export interface AccessLogOptions {
+  readonly logger: Logger;
+  readonly authentication: Pick<Authentication, "nameOf">;
+  readonly withAddress: boolean;
+}
+
+/** Told of each request when it begins. */
+export type AccessLog = (request: FastifyRequest, reply: FastifyReply) => void;
+
+/**
+ * Logs a line for each request when its answer is over, a stream's at its end. Nothing in it is the client's own text: the route stands for
+ * the URL, which may hold a token or an id, and headers and bodies are not there at all.
+ */
+export function createAccessLog({ logger, authentication, withAddress }: AccessLogOptions): AccessLog {
+  return (request, { raw: response }) => {
+    const { method, clientAddress } = request;
+    const { socket } = request.raw;
+    const beganAtMs = performance.now();
+    const bytesBefore = socket.bytesWritten;
+    response.once("close", () => {
+      const line = {
+        request: request.id,
+        method,
+        route: request.routeOptions.url,
+        status: response.headersSent ? response.statusCode : undefined,
+        complete: response.writableFinished,
+        bytes: socket.bytesWritten - bytesBefore,
+        ms: Math.round(performance.now() - beganAtMs),
+        ...authentication.nameOf(request),
+        ...(withAddress && { address: clientAddress }),
+      };
+      logger.info(line, "request");
+    });
+  };
+}
