@@ -246,5 +246,6 @@ function assertKnownExpectation({ headers: { expect } }: FastifyRequest): void {
 }
 
 function notFound({ url }: FastifyRequest): RepriseError {
-  return new RepriseError("not_found", `There is no ${url.split("?", 1)[0]!.slice(0, MAX_QUOTED)}.`);
+  const [path = ""] = url.split("?", 1);
+  return new RepriseError("not_found", `There is no ${path.slice(0, MAX_QUOTED)}.`);
 }

@@ -95,8 +95,10 @@ async function runWitness(
   const end = () => void witness.stop();
   if (stop.aborted) end();
   else stop.addEventListener("abort", end, { once: true });
-  const said = readEnd(witness.stderr!, STDERR_CHARS);
-  for await (const line of createInterface({ input: witness.stdout! })) {
+  // Both are there: the output is piped.
+  const [stdout, stderr] = [witness.stdout!, witness.stderr!];
+  const said = readEnd(stderr, STDERR_CHARS);
+  for await (const line of createInterface({ input: stdout })) {
     const { level, msg, url, vkey } = parseLine(line);
     if (msg === "witnessing" && url !== undefined) onUp(url, vkey);
     else if (REPEATED.has(level)) options.logger.warn({ witness: line }, "the witness warns");

@@ -89,6 +89,7 @@ export async function startPlatform(
   const tenantsFile = env.REPRISE_TENANTS_FILE;
   const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
   const source = tenantsSourceOf(env);
+  // Without access of its own the platform has a tenants file.
   const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
   const classifiers = await loadClassifiers(env, processEnv);
   if (tenantsFile !== undefined) assertKnownClassifiers(tenancy, new Set(classifiers.keys()), tenantsFile);
@@ -111,6 +112,7 @@ export async function startPlatform(
 
   const given = brokerAddressOf(env);
   const nats = given ? undefined : stack.use(await startOwnNats(env, { processEnv, dataDir }));
+  // Where no broker is given, there is its own.
   const addressOf = (user: BrokerUser): BrokerAddress => given ?? { url: nats!.urlFor(user) };
   if (nats) stack.use(await writeOwnBrokerFile(dataDir, nats.urlFor("admin")));
   const setUp = await openBroker({

@@ -35,7 +35,7 @@ const LEASE_US = 8_000_000;
 /** What a process does about the pieces of work: keeps what it has, up to its fair share, and takes what has no holder. */
 export function planLeases({ words, names, holder, held, group }: LeaseState): LeasePlan {
   const now = words.reduce((newest, { storedAtUs }) => Math.max(newest, storedAtUs), 0);
-  const isLive = (word: LeaseRecord | undefined) =>
+  const isLive = (word: LeaseRecord | undefined): word is LeaseRecord =>
     word !== undefined && word.holder !== "" && now - word.storedAtUs < LEASE_US;
   const bySubject = new Map(words.map((word) => [word.subject, word]));
   const members = words.filter((word) => word.subject === memberSubject(group, word.holder) && isLive(word));
@@ -47,7 +47,7 @@ export function planLeases({ words, names, holder, held, group }: LeaseState): L
   for (const name of names) {
     const word = bySubject.get(leaseSubject(group, name));
     const step = { name, streamSeq: word?.streamSeq ?? STREAM_START };
-    const isMine = isLive(word) && word!.holder === holder;
+    const isMine = isLive(word) && word.holder === holder;
     if (held.has(name) && (isMine || !isLive(word))) mine.push(step);
     else if (held.has(name)) lost.push(step);
     // A record of this process that it does not know of was taken for lost: it counts, and is repeated.

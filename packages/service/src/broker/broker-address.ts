@@ -17,6 +17,7 @@ export const BROKER_ADDRESS_NAMES = [
 ] as const;
 
 type AddressEnvironment = Environment<(typeof BROKER_ADDRESS_NAMES)[number]>;
+type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** What the environment says of the broker, as `packages/log` takes it. Undefined when it names none. */
 export function brokerAddressOf(
@@ -33,8 +34,13 @@ export function brokerAddressOf(env: AddressEnvironment): BrokerAddress | undefi
  * @param named in the command's arguments
  * @throws RepriseError `config_invalid`
  */
+export function findBrokerAddress(env: ProcessEnvironment, named: string): Promise<BrokerAddress>;
+export function findBrokerAddress(
+  env: ProcessEnvironment,
+  named?: string,
+): Promise<BrokerAddress | undefined>;
 export async function findBrokerAddress(
-  env: Readonly<Record<string, string | undefined>>,
+  env: ProcessEnvironment,
   named?: string,
 ): Promise<BrokerAddress | undefined> {
   const parsed = parseEnvironment({ ...env, ...(named !== undefined && { REPRISE_NATS_URL: named }) }, [

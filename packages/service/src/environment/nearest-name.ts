@@ -20,6 +20,7 @@ function editDistance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j++) {
       // Each row has an entry for every `j` up to the length of `b`; `row` has those before `j`.
       const replaced = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      // As above.
       row.push(Math.min(replaced, above[j]! + 1, row[j - 1]! + 1));
     }
     above = row;

@@ -40,8 +40,7 @@ export function createErrorLog({
 }: ErrorLogOptions): (error: unknown) => void {
   const malformed = metrics?.counter("reprise_malformed_messages_total");
   const gathered = new Map<ErrorCode, Gathered>();
-  const tell = (code: ErrorCode) => {
-    const { error, times } = gathered.get(code)!;
+  const tell = (code: ErrorCode, { error, times }: Gathered) => {
     gathered.delete(code);
     const watches: Partial<Record<ErrorCode, Pick<BrokerWatch, "wasAwayWithin"> | undefined>> = {
       broker_unavailable: brokerWatch,
@@ -57,8 +56,9 @@ export function createErrorLog({
     const known = gathered.get(code);
     if (known) known.times++;
     else {
-      gathered.set(code, { error, times: 1 });
-      setTimeout(() => tell(code), GATHER_MS).unref();
+      const first = { error, times: 1 };
+      gathered.set(code, first);
+      setTimeout(() => tell(code, first), GATHER_MS).unref();
     }
   };
 }

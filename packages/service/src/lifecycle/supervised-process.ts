@@ -51,8 +51,9 @@ export async function spawnSupervised(
   });
   const exit = once(supervisor, "exit");
   await Promise.race([once(supervisor, "spawn"), exit]);
-  // The pipe carries nothing, so an error on it can only mean that the supervisor has ended: `exited` says so.
-  supervisor.stdin!.on("error", () => {});
+  // There is one, as `stdio` has it. It carries nothing, so an error on it can only mean that the supervisor has ended: `exited` says so.
+  const stdin = supervisor.stdin!;
+  stdin.on("error", () => {});
 
   let stopping = false;
   // The supervisor itself is killed by nothing but SIGKILL.
@@ -66,7 +67,7 @@ export async function spawnSupervised(
     exited,
     async stop() {
       stopping = true;
-      supervisor.stdin!.end();
+      stdin.end();
       await exited;
     },
   };

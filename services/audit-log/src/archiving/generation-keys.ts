@@ -61,7 +61,8 @@ export class GenerationKeys {
     const name = nameOf(owner);
     this.#kids.delete(name);
     this.#kids.set(name, key.kid);
-    if (this.#kids.size > MAX_KNOWN) this.#kids.delete(this.#kids.keys().next().value!);
+    const [oldest] = this.#kids.keys();
+    if (oldest !== undefined && this.#kids.size > MAX_KNOWN) this.#kids.delete(oldest);
     return key;
   }
 

@@ -111,7 +111,7 @@ async function openLive(
 ): Promise<LifecycleContext["live"]> {
   if (url === undefined) return undefined;
   const { REPRISE_SHARDS: configured } = parseEnvironment(env, ["REPRISE_SHARDS"]);
-  const address = (await findBrokerAddress(env, url))!;
+  const address = await findBrokerAddress(env, url);
   const broker = stack.use(
     await connectBroker({ ...address, user: "audit-log", name: "reprise-audit", onError }),
   );

@@ -24,11 +24,13 @@ export function toFoundGeneration({
   const headers = stretches.map(({ segment }) => segment.header);
   const whole = stretches.filter(({ segment, toSeq }) => toSeq === segment.header.last_seq);
   return {
+    // A layout has at least one range, so there is a first header and a last stretch.
     generation: headers[0]!.generation,
     createdUs: Math.min(...headers.map(({ first_at }) => first_at)),
     lastUs: Math.max(...headers.map(({ last_at }) => last_at)),
     model: headers.find(({ model }) => model !== undefined)?.model ?? "",
     status: whole.findLast(({ segment }) => segment.header.status)?.segment.header.status ?? "open",
+    // As above.
     events: stretches.at(-1)!.toSeq + 1,
   };
 }

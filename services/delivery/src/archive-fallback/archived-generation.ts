@@ -14,5 +14,5 @@ export async function readArchivedGeneration(log: ArchivedLog): Promise<Generati
   const transcript = new Transcript({ original: log.original });
   for (let page = await replay.next(); page.length > 0; page = await replay.next())
     for (const { payload } of page) transcript.apply(decodeEvent(payload));
-  return toGeneration(log.ref.generation, toRequested(events[0]!.payload), transcript);
+  return toGeneration(log.ref.generation, toRequested(events[0]?.payload), transcript);
 }

@@ -39,7 +39,7 @@ export class ByteBudget {
 
   #release(tenant: string, bytes: number): void {
     this.#held -= bytes;
-    const holds = this.#byTenant.get(tenant)! - bytes;
+    const holds = (this.#byTenant.get(tenant) ?? 0) - bytes;
     if (holds > 0) this.#byTenant.set(tenant, holds);
     else this.#byTenant.delete(tenant);
   }

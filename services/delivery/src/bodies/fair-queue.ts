@@ -38,7 +38,7 @@ const MAX_REST_MS = 1_000;
 export class FairQueue {
   readonly #maxBytes: number;
   /** In the order of their turns. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, [Waiting, ...Waiting[]]>();
   readonly #load: Load;
   readonly #maxWaitMs: number;
   #bytes = 0;
@@ -96,8 +96,14 @@ export class FairQueue {
   }
 
   #remove(tenant: string, waiting: Waiting): void {
-    const others = (this.#waiting.get(tenant) ?? []).filter((one) => one !== waiting);
-    if (others.length > 0) this.#waiting.set(tenant, others);
+    this.#setWaiting(
+      tenant,
+      (this.#waiting.get(tenant) ?? []).filter((one) => one !== waiting),
+    );
+  }
+
+  #setWaiting(tenant: string, [first, ...others]: Waiting[]): void {
+    if (first) this.#waiting.set(tenant, [first, ...others]);
     else this.#waiting.delete(tenant);
   }
 
@@ -105,10 +111,11 @@ export class FairQueue {
     const [next] = this.#waiting;
     if (!next || this.#rests > 0) return;
     const [tenant, [first, ...others]] = next;
-    const { bytes, begin } = first!;
+    const { bytes, begin } = first;
     if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) return;
+    // The tenant goes behind all others.
     this.#waiting.delete(tenant);
-    if (others.length > 0) this.#waiting.set(tenant, others);
+    this.#setWaiting(tenant, others);
     begin();
     // No two begin in one turn of the event loop.
     this.#rest(0);

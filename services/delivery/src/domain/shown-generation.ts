@@ -24,7 +24,7 @@ export async function showGeneration(
   ref: GenerationRef,
   events: readonly Uint8Array[],
 ): Promise<Generation> {
-  const requested = toRequested(events[0]!);
+  const requested = toRequested(events[0]);
   const shown = await toShown(hub, ref, events);
   const transcript = fold(events);
   return toGeneration(ref.generation, requested, transcript, shown === events ? transcript : fold(shown));
@@ -53,7 +53,8 @@ async function toShown(
   ref: GenerationRef,
   events: readonly Uint8Array[],
 ): Promise<readonly Uint8Array[]> {
-  if (!isModerated(events[0]!)) return events;
+  const [first] = events;
+  if (!first || !isModerated(first)) return events;
   const cache = await hub.open(ref);
   await hub.refresh(cache);
   return cache.show(events);

@@ -31,7 +31,7 @@ export function boundConnections(server: Server, { perAddress, onRefused }: Conn
     }
     open.set(address, count + 1);
     socket.on("close", () => {
-      const left = open.get(address)! - 1;
+      const left = (open.get(address) ?? 1) - 1;
       if (left === 0) open.delete(address);
       else open.set(address, left);
     });

@@ -36,6 +36,7 @@ export function createEngines(models: ModelsConfig, defaultSlots: number): Map<s
           engine: createEngine(config),
           slots,
           ...(fallback !== undefined && {
+            // Every fallback is among the models.
             fallback: { model: fallback, engine: createEngine(models.get(fallback)!) },
           }),
         },

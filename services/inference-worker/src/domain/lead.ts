@@ -63,6 +63,7 @@ export class Lead {
   }
 
   #upTo(seq: Seq): number {
+    // There is an entry for seq 0, and for every event that was stored.
     return this.#tokensUpTo[Math.min(seq, this.#tokensUpTo.length - 1)]!;
   }
 }

@@ -7,14 +7,15 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 
-export interface CliOptions {
-  readonly command: "coverage" | "rejudge";
+interface Scope {
   readonly tenant: TenantId;
   /** Undefined: all that are kept. */
   readonly generation: GenerationId | undefined;
-  readonly rulesFile: string | undefined;
-  readonly apply: boolean;
 }
+
+export type CliOptions =
+  | ({ readonly command: "coverage" } & Scope)
+  | ({ readonly command: "rejudge"; readonly rulesFile: string; readonly apply: boolean } & Scope);
 
 export const USAGE = `Usage, with REPRISE_NATS_URL set or beside a running \`npm start\`:
   npm run moderation -- coverage --tenant <id> [--generation <id>]
@@ -37,14 +38,13 @@ export function parseCliOptions(args: readonly string[]): CliOptions {
   const [command, ...more] = positionals;
   if ((command !== "coverage" && command !== "rejudge") || more.length > 0) throw wrong("name one command");
   if (values.tenant === undefined) throw wrong("--tenant is missing");
-  if (command === "rejudge" && values.rules === undefined) throw wrong("--rules is missing");
-  return {
-    command,
+  const scope: Scope = {
     tenant: parseTenantId(values.tenant),
     generation: values.generation === undefined ? undefined : parseGenerationId(values.generation),
-    rulesFile: values.rules,
-    apply: values.apply,
   };
+  if (command === "coverage") return { command, ...scope };
+  if (values.rules === undefined) throw wrong("--rules is missing");
+  return { command, ...scope, rulesFile: values.rules, apply: values.apply };
 }
 
 function wrong(message: string): RepriseError {

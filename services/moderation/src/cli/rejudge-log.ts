@@ -82,6 +82,7 @@ async function appendAll(
   { snapshot, decisions }: { snapshot: LogSnapshot; decisions: readonly EventDraft[] },
 ): Promise<{ stored: number; last: Seq }> {
   let expectedLast = snapshot.streamSeq;
+  // A log that was read has at least its first event.
   const lastRead = peekSeq(snapshot.events.at(-1)!);
   const writer = createWriterName();
   for (const [stored, draft] of decisions.entries()) {

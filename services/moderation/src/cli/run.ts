@@ -35,12 +35,12 @@ export async function runCli(
   { broker, shards, retentionMs, print }: Surroundings,
 ): Promise<boolean> {
   const log = createGenerationLog(broker);
-  const { command, tenant, generation, rulesFile, apply } = options;
+  const { tenant, generation } = options;
   const refs: Iterable<GenerationRef> | AsyncIterable<GenerationRef> =
     generation === undefined ? listGenerations(broker.main, tenant, shards) : [{ tenant, generation }];
   let count = 0;
   let missing = 0;
-  if (command === "coverage") {
+  if (options.command === "coverage") {
     for await (const ref of refs) {
       const whole = await checkCoverage(log, ref, print);
       if (whole !== undefined) count++;
@@ -49,7 +49,8 @@ export async function runCli(
     print(`${count} moderated generations, ${missing} of them with unjudged events`);
     return missing === 0;
   }
-  const rules = await readRules(rulesFile!);
+  const { rulesFile, apply } = options;
+  const rules = await readRules(rulesFile);
   const ruleSet = compileRuleSet(await ruleSetId(rules), rules);
   if (apply) await createRuleSetStore(log.publish, retentionMs).keep(tenant, rules);
   let decided = 0;

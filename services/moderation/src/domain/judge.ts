@@ -149,7 +149,7 @@ export class Judge {
       this.#foundIn(findInCall(event, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
     } else if (event.type === "generation.requested") {
       this.#functions = new Set(event.request.tools?.map(({ name }) => name));
-    } else if (channelOf(event) !== undefined) this.#scan(event);
+    } else this.#scan(event);
     if (event.seq % FORGET_EVERY === 0) this.#forget();
   }
 
@@ -196,8 +196,8 @@ export class Judge {
   }
 
   #scan(event: KnownEvent | UnknownEvent): void {
-    const [name, text] = [channelOf(event)!, textOf(event)];
-    this.#foundIn(this.#channels.push(name, event.seq, text));
+    const name = channelOf(event);
+    if (name !== undefined) this.#foundIn(this.#channels.push(name, event.seq, textOf(event)));
   }
 
   #foundIn(all: readonly FoundIn[]): void {

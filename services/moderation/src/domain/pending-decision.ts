@@ -140,8 +140,9 @@ export function draftDecision(
 function nextPart(wanted: PendingDecision, withdrawals: Withdrawals): SeqRange {
   const { channel, range } = wanted;
   const parts = channel.partsOf(withdrawalRange(wanted, withdrawals));
-  const wide =
-    parts.find((part) => channel.masked(part) !== channel.shown(part, withdrawals)) ?? parts.at(-1)!;
+  const untold = parts.find((part) => channel.masked(part) !== channel.shown(part, withdrawals));
+  // A range has at least one part.
+  const wide = untold ?? parts.at(-1)!;
   const isLong = wide.toSeq - wide.fromSeq >= LONGEST_WIDENED && wide.fromSeq < range.fromSeq;
   return isLong ? { fromSeq: wide.fromSeq, toSeq: plus(range.fromSeq, -1) } : wide;
 }

@@ -21,7 +21,8 @@ export function createRuleSetCache(
     sets.delete(key);
     const set = present ?? compile(tenant, id);
     sets.set(key, set);
-    if (sets.size > MAX_SETS) forget(sets.keys().next().value!);
+    const [longestUnused] = sets.keys();
+    if (longestUnused !== undefined && sets.size > MAX_SETS) forget(longestUnused);
     // What could not be read is asked for again.
     void set.then(
       (found) => (found ? weigh(key, found.bytes) : forget(key)),

@@ -29,6 +29,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const { model, file } = chooseModel(env);
   const engines = createEngines(parseModelsFile(JSON.stringify(file), { source: "the demo", env }), 16);
+  // `chooseModel` has named a model of its file.
   const { engine, slots } = engines.get(model)!;
   const { engine: watched, watch } = watchEngine(engine);
 
@@ -50,6 +51,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   const owned = stack.move();
   return {
     url: platform.url,
+    // A platform without a tenants file has a key of its own.
     apiKey: platform.apiKey!,
     dataDir,
     model,

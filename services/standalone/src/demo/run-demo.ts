@@ -97,6 +97,7 @@ async function showResume(
   const mine = await read(disturbed, (event, count) => {
     if (event.type !== "generation.started") waiting[Symbol.dispose]();
     out.write(event.text ?? "");
+    // A stream that has had an event knows its generation.
     undisturbed ??= read(direct.generations.stream(disturbed.id!));
     if (count === CUT_AFTER_EVENTS) {
       connections = relay.cut();
@@ -104,6 +105,7 @@ async function showResume(
     }
   });
   out.write("\n\n");
+  // A stream that has ended without an error has had an event.
   const theirs = await undisturbed!;
 
   const { status, error } = await disturbed.done();
@@ -117,8 +119,13 @@ async function showResume(
   }
 
   const verdict = compareReaders(theirs.events, mine.events);
-  const latency = addedLatency(watch.pieces[0]!, theirs.arrivals);
-  const tookMs = mine.arrivals[0]!.at - startedAt;
+  const [[pieces], [firstText]] = [watch.pieces, mine.arrivals];
+  if (!pieces || !firstText) {
+    out.write("The model's answer has no text, so there is no latency to tell.\n");
+    return "unfit";
+  }
+  const latency = addedLatency(pieces, theirs.arrivals);
+  const tookMs = firstText.at - startedAt;
   const resumed = connections > 0 && disturbed.reconnects > 0;
   const rows: [string, string][] = [
     [

@@ -66,15 +66,18 @@ export async function showRedaction(
   const live = await follow(stream, {
     transcript: new Transcript(),
     onText(text, isNew) {
+      // A stream that has had an event knows its generation.
       leaving ??= leaveMidway(generations.stream(stream.id!), early);
       out.write(isNew ? text : `\n  \u27f2 ${text}`);
     },
   });
   out.write("\n\n");
   const cursor = await leaving;
-  const back = await follow(generations.stream(stream.id!, { after: cursor! }), { transcript: early });
-  const late = await follow(generations.stream(stream.id!));
-  const { text: stored } = await generations.get(stream.id!);
+  const { id } = stream;
+  if (id === undefined || cursor === undefined) throw new Error("The simulator has said nothing.");
+  const back = await follow(generations.stream(id, { after: cursor }), { transcript: early });
+  const late = await follow(generations.stream(id));
+  const { text: stored } = await generations.get(id);
   const gated = await follow(run("gate"));
 
   const rows: [name: string, ok: boolean, text: string][] = [
@@ -88,7 +91,7 @@ export async function showRedaction(
     out.write(`  ${name.padEnd(42)}${ok ? "" : "NOT as it should be: "}${text}\n`);
   // Beside these the reader who left, and the call for the generation. Who resumed behind the end was handed nothing.
   const handed = [live, back, late].filter(({ events }) => events > 0);
-  return { ok: rows.every(([, ok]) => ok), id: stream.id!, connections: handed.length + 2 };
+  return { ok: rows.every(([, ok]) => ok), id, connections: handed.length + 2 };
 }
 
 interface FollowOptions {

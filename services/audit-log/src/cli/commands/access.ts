@@ -41,7 +41,7 @@ export async function recordAccess(
     await writeLine(err, "This access is recorded nowhere: --nats <url> has the audit log keep it.");
     return;
   }
-  const address = (await findBrokerAddress(env, nats))!;
+  const address = await findBrokerAddress(env, nats);
   await using broker = await connectBroker({ ...address, user: "audit-log", name: "reprise-audit" });
   const log = createGenerationLog(broker);
   const record = {

@@ -35,6 +35,7 @@ export class EmptiedRanges {
 
   byStream(): PlacesByStream {
     const entries = [...this.#ranges].map(([stream, ranges]) => {
+      // `add` takes no ranges of a stream without one.
       const created = this.#created.get(stream)!;
       return [stream, { created, ranges: mergeRanges(ranges) }] as const;
     });

@@ -1,5 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { type GenerationId, RepriseError, type TenantId, unixNow } from "@reprise/protocol";
+import {
+  type GenerationId,
+  RepriseError,
+  type TenantId,
+  unixNow,
+  type GenerationRef,
+} from "@reprise/protocol";
 import { subjectTag } from "../../archiving/read-log-metadata.ts";
 import { assertNotHeld, assertOldEnough } from "./assert-erasable.ts";
 import { type ErasureCertificate, certify } from "./certificate.ts";
@@ -84,17 +90,18 @@ async function toWanted(
   { tenant, subject, generation }: ErasureRequest,
 ): Promise<GenerationFilter> {
   const { keyring } = context;
-  if ((subject === undefined) === (generation === undefined))
-    throw new TypeError("an erasure is of a subject or of a generation");
-  if (subject !== undefined) {
+  if (subject !== undefined && generation === undefined) {
     const tag = await keyring.tag(tenant, subjectTag(subject));
     return { tag, generations: [] };
   }
-  const single = { tag: undefined, generations: [generation!] };
+  if (subject !== undefined || generation === undefined)
+    throw new TypeError("an erasure is of a subject or of a generation");
+  const single = { tag: undefined, generations: [generation] };
   const found = await findGenerations(context, tenant, single);
-  const { kids } = found.get(generation!)!;
+  // Each generation that is asked for is found, with or without keys.
+  const { kids } = found.get(generation)!;
   assertKeysKnown(found, kids);
-  const named = context.live && (await subjectOfLive(context.live, toRef(tenant, generation!)));
+  const named = context.live && (await subjectOfLive(context.live, toRef(tenant, generation)));
   const tag =
     named === undefined
       ? [...kids].find((kid) => isKeyOfSubject(kid))?.split(".")[1]
@@ -113,7 +120,7 @@ async function requestErasure(
   const { tenant, generation, by, reason, minDays = 0, despiteMinimum = false } = request;
   const found = await findGenerations(context, tenant, wanted);
   for (const id of known.flatMap(({ generations }) => generations)) found.delete(id);
-  if (generation !== undefined) await dropIfNowhere(context, request, found);
+  if (generation !== undefined) await dropIfNowhere(context, toRef(tenant, generation), found);
   if (found.size === 0) return undefined;
   if (generation !== undefined && found.size > 1) {
     const others = `${found.size - 1} other generation${found.size > 2 ? "s" : ""}`;
@@ -147,10 +154,10 @@ async function requestErasure(
 
 async function dropIfNowhere(
   { live }: LifecycleContext,
-  { tenant, generation }: ErasureRequest,
+  ref: GenerationRef,
   found: FoundGenerations,
 ): Promise<void> {
-  const kids = found.get(generation!)?.kids;
+  const kids = found.get(ref.generation)?.kids;
   if (!kids || kids.size > 0) return;
-  if (!live || !(await isAnywhere(live, toRef(tenant, generation!)))) found.delete(generation!);
+  if (!live || !(await isAnywhere(live, ref))) found.delete(ref.generation);
 }

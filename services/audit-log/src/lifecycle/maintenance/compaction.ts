@@ -26,6 +26,7 @@ export async function compact(
   );
   const whole = contents.filter((bytes) => bytes !== undefined);
   if (whole.length < contents.length) return "fenced";
+  // The archive's state holds files under names of data alone.
   const names = files.map(({ key }) => parseDataKey(key)!);
   const place = {
     tenant,

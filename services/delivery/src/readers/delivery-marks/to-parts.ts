@@ -8,14 +8,15 @@ const WITHDRAWAL_BYTES = 16;
 /** Marks in their order, in parts that each fit into one record. */
 export function toParts(marks: readonly DeliveryMark[]): DeliveryMark[][] {
   const parts: DeliveryMark[][] = [];
+  let part: DeliveryMark[] = [];
   let bytes = MAX_PART_BYTES;
   for (const mark of marks) {
     const size = MARK_BYTES + WITHDRAWAL_BYTES * (mark.withdrawn?.length ?? 0);
     if (bytes + size > MAX_PART_BYTES) {
-      parts.push([]);
+      parts.push((part = []));
       bytes = 0;
     }
-    parts.at(-1)!.push(mark);
+    part.push(mark);
     bytes += size;
   }
   return parts;

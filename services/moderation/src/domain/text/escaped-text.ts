@@ -28,9 +28,12 @@ export function findEscaped(text: string, scanner: Scanner, known: readonly Rule
   copyTo(text.length);
   starts.push(text.length);
   const keys = new Set(known.map(keyOf));
-  return [...scanner.push(read), ...scanner.end()]
-    .map((finding) => ({ ...finding, from: starts[finding.from]!, to: starts[finding.to]! }))
-    .filter((finding) => !keys.has(keyOf(finding)));
+  return (
+    [...scanner.push(read), ...scanner.end()]
+      // `starts` has an entry for each character of `read`, and for its end.
+      .map((finding) => ({ ...finding, from: starts[finding.from]!, to: starts[finding.to]! }))
+      .filter((finding) => !keys.has(keyOf(finding)))
+  );
 }
 
 function keyOf({ rule, from, to }: RuleFinding): string {
