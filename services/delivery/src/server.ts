@@ -10,14 +10,15 @@ import fastify, {
 } from "fastify";
 import type { AccessLog } from "./http/access-log.ts";
 import { setAnswerHeaders } from "./http/answer-headers.ts";
-import { boundConnections, type ConnectionBounds } from "./http/bound-connections.ts";
+import { boundConnections, type ConnectionBounds } from "./connections/bound-connections.ts";
 import type { Administration } from "./admin/administration.ts";
 import { ADMIN_PATHS, addAdminRoutes } from "./admin/admin-routes.ts";
 import { addClientAddress, TrustedProxies } from "./http/client-address.ts";
-import { answerClientError, refuseConnect } from "./http/client-error.ts";
+import { answerClientError, refuseConnect } from "./connections/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
 import { sendProblem, toProblem } from "./http/problem.ts";
+import type { CorsPolicy } from "./http/cors.ts";
 import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
@@ -32,8 +33,8 @@ export interface ServerOptions {
   context: RouteContext;
   /** Undefined: there is no admin API. */
   administration: Administration | undefined;
-  /** Origins whose pages may call the API; `*` for any. */
-  corsOrigins: readonly string[];
+  /** Which pages may read answers. */
+  corsPolicy: CorsPolicy;
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
   /** Undefined: no line is logged for each request. */
@@ -73,7 +74,7 @@ const EXPOSED_HEADERS = [
 export async function buildServer({
   context,
   administration,
-  corsOrigins,
+  corsPolicy,
   trustedProxies,
   accessLog,
   connections,
@@ -162,7 +163,8 @@ export async function buildServer({
   // Before CORS, which answers preflights itself.
   app.addHook("onRequest", async (request, reply) => beginAnswer(request, reply));
   await app.register(cors, {
-    origin: corsOrigins.includes("*") ? "*" : [...corsOrigins],
+    // A function, since tenants may change: every answer has `Vary: Origin` then.
+    origin: (origin, done) => done(null, corsPolicy.beforeTenant(origin) ?? []),
     methods: ["GET", "POST"],
     allowedHeaders: ALLOWED_HEADERS,
     exposedHeaders: EXPOSED_HEADERS,
@@ -173,9 +175,10 @@ export async function buildServer({
   app.addHook("onRequest", async (request, reply) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
     await context.authentication.admit(request);
+    const principal = context.authentication.findPrincipal(request);
+    if (principal) corsPolicy.allow(reply, principal.tenant, request.headers.origin);
     if (request.is404) throw notFound(request);
     assertKnownExpectation(request);
-    const principal = context.authentication.findPrincipal(request);
     if (principal && !request.routeOptions.config.countsItself)
       await context.limits.count([request, reply], principal);
   });

@@ -16,6 +16,7 @@ import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@re
 import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
+import { CorsPolicy } from "./http/cors.ts";
 import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
 import { RequestLimits } from "./limits/request-limits.ts";
@@ -27,7 +28,7 @@ import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { ReaderRegistry } from "./readers/reader-registry.ts";
-import { watchResponses } from "./http/unsent-responses.ts";
+import { watchResponses } from "./connections/unsent-responses.ts";
 
 export { toDeliverySettings } from "./config.ts";
 
@@ -168,6 +169,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   const audit = createAuditClient(broker.reads);
   const draining = new AbortController();
+  const corsPolicy = new CorsPolicy(tenants, corsOrigins);
 
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
@@ -230,7 +232,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       draining: draining.signal,
     },
     administration: options.administration,
-    corsOrigins,
+    corsPolicy,
     trustedProxies,
     accessLog:
       accessLog === "off"
@@ -274,6 +276,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     clearInterval(sweep);
     await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
     forgetTenants();
+    corsPolicy[Symbol.dispose]();
     erasures.unsubscribe();
     lateEvents.unsubscribe();
     ends.unsubscribe();

@@ -6,6 +6,8 @@ const SECURITY_HEADERS = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  // Answers hold prompts, outputs and tokens. An event stream has a value of its own, which browsers and proxies know.
+  "cache-control": "no-store",
 };
 
 /** Puts the headers of every answer into this one. */

@@ -55,5 +55,5 @@ export async function sendArchivedPage(
 }
 
 export function sendPage(reply: FastifyReply, json: string): FastifyReply {
-  return reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(json);
+  return reply.type("application/json; charset=utf-8").send(json);
 }

@@ -9,21 +9,19 @@ import { noQuery } from "./query-params.ts";
 /** What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. */
 export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: RouteContext): void {
   const config = { roles: ["audit"] } as const;
-  app.get("/v1/audit/generations", { config }, async (request, reply) => {
+  app.get("/v1/audit/generations", { config }, async (request) => {
     const principal = authentication.principalOf(request);
     const { tenant } = principal;
     const search = parseAuditQuery(tenant, request.query);
     await recordAccess(log.publish, { tenant }, { ...callerOf(request, principal), ...toAccess(search) });
-    void reply.header("cache-control", "no-store");
     return audit.search(search);
   });
 
-  app.get<{ Params: { id: string } }>("/v1/audit/generations/:id", { config }, async (request, reply) => {
+  app.get<{ Params: { id: string } }>("/v1/audit/generations/:id", { config }, async (request) => {
     const principal = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
     await recordAccess(log.publish, ref, { ...callerOf(request, principal), call: "read" });
-    void reply.header("cache-control", "no-store");
     return audit.record(ref);
   });
 }

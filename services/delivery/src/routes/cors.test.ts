@@ -1,6 +1,6 @@
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { authorization, call, createGeneration, openPlatform } from "../testing/platform.ts";
+import { authorization, call, createGeneration, KEYS, openPlatform } from "../testing/platform.ts";
 
 const ORIGIN = "https://app.example";
 
@@ -43,6 +43,93 @@ test("a page of an origin that is not listed gets no leave to read", async () =>
   };
   expect(await answerTo(ORIGIN)).toBe(ORIGIN);
   expect(await answerTo("https://evil.example")).toBeNull();
+});
+
+const PORTAL = "https://portal.example";
+const OTHER = "https://other.example";
+
+async function openWithOrigins(corsOrigins: readonly string[]) {
+  const platform = await openPlatform({ corsOrigins, liveTenants: true });
+  const { url } = platform.node;
+  const setOrigins = async (tenant: string, cors_origins?: readonly string[]) => {
+    const path = `${url}/v1/admin/tenants/${tenant}/policy`;
+    const { status } = await call(path, {
+      method: "PUT",
+      key: KEYS.operator,
+      body: cors_origins ? { cors_origins } : {},
+    });
+    expect(status).toBe(200);
+  };
+  /** The origin that may read the answer, and what it varies by. */
+  const allowed = async (origin: string, { key, method = "GET" }: { key?: string; method?: string } = {}) => {
+    const headers = {
+      origin,
+      "access-control-request-method": "GET",
+      ...(key !== undefined && authorization(key)),
+    };
+    const answer = await fetch(`${url}/v1/generations/x`, { method, headers });
+    await answer.text();
+    expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
+    expect(answer.headers.get("vary")).toBe("Origin");
+    return answer.headers.get("access-control-allow-origin");
+  };
+  return { setOrigins, allowed, [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose]() };
+}
+
+test("a tenant's own origins are the only ones that may read its answers", async () => {
+  await using world = await openWithOrigins(["*"]);
+  const { allowed } = world;
+  await world.setOrigins("acme", [PORTAL]);
+  expect(await allowed(PORTAL, { key: KEYS.acme })).toBe(PORTAL);
+  expect(await allowed(OTHER, { key: KEYS.acme })).toBeNull();
+  expect(await allowed(OTHER, { key: KEYS.beta })).toBe("*");
+  // Before the tenant is known, the platform's origins count.
+  expect(await allowed(OTHER, { method: "OPTIONS" })).toBe("*");
+  expect(await allowed(OTHER)).toBe("*");
+  await world.setOrigins("acme");
+  expect(await allowed(OTHER, { key: KEYS.acme })).toBe("*");
+});
+
+test("a preflight, which has no credentials, is for the origins of the platform and of all tenants together", async () => {
+  await using world = await openWithOrigins([ORIGIN]);
+  const { allowed } = world;
+  const preflight = { method: "OPTIONS" };
+  expect(await allowed(PORTAL, preflight)).toBeNull();
+  await world.setOrigins("acme", [PORTAL]);
+  expect(await allowed(PORTAL, preflight)).toBe(PORTAL);
+  expect(await allowed(ORIGIN, preflight)).toBe(ORIGIN);
+  expect(await allowed(OTHER, preflight)).toBeNull();
+  // A page can read why it is refused before its tenant is known; of the answers, only its own tenant's.
+  expect(await allowed(PORTAL, { key: "rk_unknown_0123456789" })).toBe(PORTAL);
+  expect(await allowed(PORTAL, { key: KEYS.acme })).toBe(PORTAL);
+  expect(await allowed(PORTAL, { key: KEYS.beta })).toBeNull();
+  expect(await allowed(ORIGIN, { key: KEYS.acme })).toBeNull();
+  expect(await allowed(ORIGIN, { key: KEYS.beta })).toBe(ORIGIN);
+  await world.setOrigins("acme", []);
+  expect(await allowed(PORTAL, preflight)).toBeNull();
+  expect(await allowed(ORIGIN, { key: KEYS.acme })).toBeNull();
+});
+
+test("no answer may be stored, framed or sniffed, whatever it is", async () => {
+  await using platform = await openPlatform();
+  const { url } = platform.node;
+  const { path } = await createGeneration(platform);
+  const answers = await Promise.all([
+    call(`${url}${path}`),
+    call(`${url}${path}`, { key: "rk_unknown_0123456789" }),
+    call(`${url}${path}`, { method: "OPTIONS" }),
+    call(`${url}/nothing`),
+    call(`${url}/v1/generations`, { body: "{" }),
+    call(`${url}/%zz`),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 204, 404, 400, 400]);
+  for (const { headers } of answers)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-store",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    });
 });
 
 test("a page can read why a node that drains refuses it", async () => {

@@ -30,32 +30,25 @@ export function addReviewRoutes(
   { authentication, log, broker, bodies }: RouteContext,
 ): void {
   const config = { roles: ["review"] } as const;
-  app.get("/v1/reviews", { config }, async (request, reply) => {
+  app.get("/v1/reviews", { config }, async (request) => {
     const { tenant } = authentication.principalOf(request);
     const { limit, after } = parseWith(listSchema, request.query, "query");
-    void reply.header("cache-control", "no-store");
     return listReviews({ log, broker, tenant, limit, after });
   });
 
-  app.post<{ Params: { id: string } }>("/v1/reviews/:id", { config }, async (request, reply) => {
+  app.post<{ Params: { id: string } }>("/v1/reviews/:id", { config }, async (request) => {
     using _ = bodies.keep(request.raw);
     const { tenant, holder } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const { ref, reviewId } = parseReviewId(tenant, request.params.id);
     const answer = parseWith(answerSchema, request.body);
-    void reply.header("cache-control", "no-store");
     return answerReview(log, { ref, reviewId, answer, reviewer: holder });
   });
 
-  app.get<{ Params: { id: string } }>(
-    "/v1/generations/:id/moderation",
-    { config },
-    async (request, reply) => {
-      const { tenant } = authentication.principalOf(request);
-      parseWith(noQuery, request.query, "query");
-      const ref = { tenant, generation: parseGenerationId(request.params.id) };
-      void reply.header("cache-control", "no-store");
-      return readModeration(log, ref);
-    },
-  );
+  app.get<{ Params: { id: string } }>("/v1/generations/:id/moderation", { config }, async (request) => {
+    const { tenant } = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    const ref = { tenant, generation: parseGenerationId(request.params.id) };
+    return readModeration(log, ref);
+  });
 }

@@ -68,18 +68,15 @@ export function addTokenRoutes(app: FastifyInstance, context: RouteContext): voi
   async function mint(reply: FastifyReply, request: TokenRequest): Promise<FastifyReply> {
     const { token, tokenId, expiresAtMs } = await tokens.mint(request);
     const { scopes, generation, endUser: user } = request;
-    return reply
-      .code(201)
-      .header("cache-control", "no-store")
-      .send({
-        object: "token",
-        id: tokenId,
-        token,
-        scopes,
-        ...(generation !== undefined && { generation }),
-        ...(user !== undefined && { end_user: user }),
-        expires_at: new Date(expiresAtMs).toISOString(),
-      });
+    return reply.code(201).send({
+      object: "token",
+      id: tokenId,
+      token,
+      scopes,
+      ...(generation !== undefined && { generation }),
+      ...(user !== undefined && { end_user: user }),
+      expires_at: new Date(expiresAtMs).toISOString(),
+    });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
-import { answerHeaderLines } from "./answer-headers.ts";
+import { answerHeaderLines } from "../http/answer-headers.ts";
 
 /**
  * Answers what is not an HTTP request, or never became one, and ends the connection. On a connection that has carried an

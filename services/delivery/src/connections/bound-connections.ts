@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { endWith } from "./client-error.ts";
-import { countedAddress } from "./counted-address.ts";
+import { countedAddress } from "../http/counted-address.ts";
 
 export interface ConnectionBounds {
   /** The most connections that one address may have open; 0 for no bound. */
