@@ -62,6 +62,7 @@ export function createStreamTokens({
       holder: `token.${tokenId}`,
       policy: tenant.policy,
       models: tenant.models,
+      limits: tenant.limits,
       keyId,
       expiresAtMs: endOf(token),
       generation,
@@ -81,7 +82,7 @@ export function createStreamTokens({
         return undefined;
       if (!authority.findKey(id, keyId)) return undefined;
       if (authority.isRevoked(id, { tokenId, generation, endUser, issuedAtMs })) return undefined;
-      return { ...principal, policy: tenant.policy, models: tenant.models };
+      return { ...principal, policy: tenant.policy, models: tenant.models, limits: tenant.limits };
     },
     async mint({ tenant, scopes, generation, endUser, ttlSeconds }) {
       const tokenId = randomBytes(15).toString("base64url");

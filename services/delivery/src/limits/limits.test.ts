@@ -25,6 +25,7 @@ const CASES = {
   tokens: tenantWith({ tenant: { tokens_per_minute: 100 } }),
   replay: tenantWith({ tenant: { replay_bytes_per_minute: 300 } }),
   users: tenantWith({ end_user: { requests_per_minute: 1 } }),
+  pages: tenantWith({ tenant: { requests_per_minute: 3 }, end_user: { requests_per_minute: 1 } }),
   away: tenantWith({ tenant: { requests_per_minute: 10 } }),
   free: tenantWith(undefined),
 } as const;
@@ -202,6 +203,16 @@ test("an end user of a create is counted apart from others", async () => {
   expect((await of("ann")).status).toBe(201);
   expect((await of("ann")).json).toMatchObject({ error: { param: "end_user.requests_per_minute" } });
   expect((await of("bob")).status).toBe(201);
+});
+
+test("calls with a stream token count for its tenant, its signing key and its end user, as those with a key do", async () => {
+  const { key } = CASES.pages;
+  const body = { scopes: ["read"], end_user: "ann" };
+  const { json } = await call(`${urls[0]}/v1/tokens`, { key, body });
+  const { token } = json as { token: string };
+  const ask = () => call(`${urls[0]}/v1/generations/gen_0_aaaa`, { key: token });
+  expect((await ask()).status).toBe(404);
+  expect((await ask()).json).toMatchObject({ error: { param: "end_user.requests_per_minute" } });
 });
 
 test("when Redis stops answering nodes go on with their share, say so once, and no call waits for long", async () => {
