@@ -1,13 +1,7 @@
 export { Appender } from "./append/appender.ts";
 export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
-export {
-  BROKER_USERS,
-  type BrokerUser,
-  inboxPrefixOf,
-  SERVICE_USERS,
-  type ServiceUser,
-} from "./access/broker-user.ts";
+export { BROKER_USERS, type BrokerUser, type ServiceUser } from "./access/broker-user.ts";
 export type { Forbidden } from "./access/forbidden.ts";
 export {
   MODERATION_CONSUMER,
@@ -15,7 +9,7 @@ export {
   type Permissions,
   permissionsOf,
 } from "./access/permissions.ts";
-export { createUserKey, toUserKey, type UserKey } from "./access/user-key.ts";
+export { createUserKey, toUserKey } from "./access/user-key.ts";
 export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
 export { type Broker, connectBroker } from "./nats/connection.ts";
@@ -44,17 +38,7 @@ export { announceEventBehindEnd, subscribeEventsBehindEnds } from "./moderation/
 export { subscribeLive } from "./read/live-feed.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
 export type { Publish } from "./nats/publisher.ts";
-export {
-  closeGeneration,
-  type ClosedGeneration,
-  endGeneration,
-  isPurged,
-  purgeGeneration,
-  type StreamRanges,
-} from "./erasure/purge-generation.ts";
-export { moveCheckpoints } from "./erasure/move-checkpoints.ts";
-export { clearTextIntervals, readTextIntervals } from "./erasure/text-interval.ts";
-export { type FilledStream, fillStream, purgeFiller, streamsWithTextOf } from "./erasure/fill-stream.ts";
+export * as logErasure from "./erasure/index.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export type { RemainingLog } from "./append/rollback.ts";
 export { readPolicy, toEffectivePolicy } from "./read/requested-policy.ts";
@@ -63,15 +47,8 @@ export { subscribeErasures } from "./erasure/erasure-feed.ts";
 export { type NewLog, type BufferedFeed, bufferLiveFeed } from "./hub/open-generation-cache.ts";
 export { readShardCount } from "./topology/shard-count.ts";
 export { openBroker } from "./topology/open-broker.ts";
-export {
-  deleteJob,
-  type OpenJob,
-  type QueuedJob,
-  readAllJobs,
-  readJob,
-  readJobsAfter,
-  readQueueEnd,
-} from "./jobs/open-jobs.ts";
+export * as openJobs from "./jobs/open-jobs.ts";
+export type { OpenJob, QueuedJob } from "./jobs/open-jobs.ts";
 export {
   assertPresenceStored,
   publishPresence,
@@ -79,14 +56,7 @@ export {
   readPresence,
   type PresenceRecord,
 } from "./presence/presence-records.ts";
-export {
-  listReview,
-  type ListedReview,
-  readExpiredReviews,
-  readReviews,
-  removeReview,
-  type ReviewRecord,
-} from "./moderation/reviews.ts";
+export { type ListedReview, reviewList, type ReviewRecord } from "./moderation/review-list.ts";
 export { createRuleSetStore, readRuleSet, type RuleSetStore } from "./moderation/rule-sets.ts";
 export { followShard, type ShardFollower } from "./shard/follow-shard.ts";
 export { publishLiveVerdict, type StoredVerdict, storeVerdict } from "./moderation/verdicts.ts";

@@ -1,4 +1,4 @@
-import { type QueuedJob, readJob } from "@reprise/log";
+import { type QueuedJob, openJobs } from "@reprise/log";
 import { DEFAULT_POLICY, type GenerationRef, asStreamSeq, plusMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {
@@ -17,7 +17,7 @@ const { total } = DEFAULT_POLICY.timeouts;
 const LOST_MS = total.after_ms + 10_000;
 
 async function watchedOf({ broker }: Platform, ref: GenerationRef): Promise<WatchedJob & { job: QueuedJob }> {
-  const job = await readJob(broker.bulk, { ref, model: "sim" });
+  const job = await openJobs.readJob(broker.bulk, { ref, model: "sim" });
   return { ...watchJob(job!, DEFAULT_POLICY, job!.queuedAtMs), job: job! };
 }
 
@@ -84,8 +84,8 @@ test("only the job that was met is deleted, not one that was queued anew, and a 
   const other = { ...watched, job: { ...watched.job, streamSeq: asStreamSeq(watched.job.streamSeq + 1) } };
   const looked: Observation = { atMs: watched.queuedAtMs, phase: "absent" };
   expect(await execute({ kind: "delete" }, other, looked, options)).toMatchObject({ phase: "gone" });
-  expect(await readJob(platform.broker.main, watched.job)).toBeDefined();
+  expect(await openJobs.readJob(platform.broker.main, watched.job)).toBeDefined();
   expect(await execute({ kind: "restore" }, other, looked, options)).toMatchObject({ phase: "gone" });
   expect(await execute({ kind: "delete" }, watched, looked, options)).toMatchObject({ phase: "gone" });
-  expect(await readJob(platform.broker.main, watched.job)).toBeUndefined();
+  expect(await openJobs.readJob(platform.broker.main, watched.job)).toBeUndefined();
 });

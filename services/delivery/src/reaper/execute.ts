@@ -2,10 +2,9 @@ import {
   appendDecision,
   type Broker,
   createWriterName,
-  deleteJob,
   type GenerationLog,
   isExpiredOrErased,
-  readJob,
+  openJobs,
 } from "@reprise/log";
 import { logSubject, peekSeq, RepriseError, STREAM_START } from "@reprise/protocol";
 import { toTerminalEvent } from "./terminal-event.ts";
@@ -50,7 +49,7 @@ async function restore(
   looked: Observation,
   { log, broker }: ExecuteOptions,
 ): Promise<Observation> {
-  const queued = await readJob(broker.bulk, job);
+  const queued = await openJobs.readJob(broker.bulk, job);
   if (queued?.streamSeq !== job.streamSeq) return { ...looked, phase: "gone" };
   if (peekSeq(queued.payload) !== 0) return { ...looked, phase: "ended" };
   const outcome = await log.publish(logSubject(job.ref), queued.payload, {
@@ -94,7 +93,7 @@ async function remove(
   looked: Observation,
   { broker }: ExecuteOptions,
 ): Promise<Observation> {
-  const queued = await readJob(broker.bulk, job);
-  if (queued?.streamSeq === job.streamSeq) await deleteJob(broker.main, job);
+  const queued = await openJobs.readJob(broker.bulk, job);
+  if (queued?.streamSeq === job.streamSeq) await openJobs.deleteJob(broker.main, job);
   return { ...looked, phase: "gone" };
 }

@@ -1,4 +1,4 @@
-import { createWriterName, Hub, readJob } from "@reprise/log";
+import { createWriterName, Hub, openJobs } from "@reprise/log";
 import {
   createGenerationId,
   encodeEvent,
@@ -73,7 +73,7 @@ async function follow({ broker, log }: Platform, refs: readonly GenerationRef[])
 }
 
 const jobOf = ({ broker }: Platform, ref: GenerationRef) =>
-  readJob(broker.bulk, { ref, model: REQUEST.model });
+  openJobs.readJob(broker.bulk, { ref, model: REQUEST.model });
 
 test("a generation that is read, and whose job the broker has lost, is queued again with its request", async () => {
   await using platform = await openPlatform();

@@ -1,5 +1,5 @@
 import { pause, waitAtMost } from "@reprise/async";
-import { type Broker, enqueueJob, type GenerationLog, readJob, type GenerationCache } from "@reprise/log";
+import { type Broker, enqueueJob, type GenerationLog, type GenerationCache, openJobs } from "@reprise/log";
 import { isTerminal, peekSeq, peekType, toRepriseError, type Seq, STREAM_START } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { toRequested } from "../domain/to-requested.ts";
@@ -106,7 +106,7 @@ async function requeueLostJob(
   const [first] = await log.leader.readTail(ref, STREAM_START, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;
   const { model } = toRequested(first.payload).request;
-  if (await readJob(broker.bulk, { ref, model })) return false;
+  if (await openJobs.readJob(broker.bulk, { ref, model })) return false;
   // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker one read of the log.
   const behind = await log.leader.readTail(ref, lastKnownStreamSeq);
   if (behind.some(({ payload }) => isTerminal(peekType(payload)))) return false;

@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { createWriterName, enqueueJob, publishPresence, readJob, readPresence } from "@reprise/log";
+import { createWriterName, enqueueJob, publishPresence, readPresence, openJobs } from "@reprise/log";
 import {
   encodeEvent,
   type EventDraft,
@@ -76,7 +76,7 @@ async function ended(platform: Platform, ref: GenerationRef): Promise<Generation
 }
 
 const isQueued = async ({ broker }: Platform, ref: GenerationRef) =>
-  (await readJob(broker.bulk, { ref, model: REQUEST.model })) !== undefined;
+  (await openJobs.readJob(broker.bulk, { ref, model: REQUEST.model })) !== undefined;
 
 async function reaped(platform: Platform, reason: string, { opsUrl } = platform.node): Promise<number> {
   const { text } = await call(`${opsUrl}/metrics`);

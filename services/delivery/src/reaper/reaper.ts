@@ -6,9 +6,8 @@ import {
   type OpenJob,
   type QueuedJob,
   PRESENCE_LEASE_MS,
-  readJobsAfter,
-  readQueueEnd,
   watchConnection,
+  openJobs,
 } from "@reprise/log";
 import {
   type GenerationRef,
@@ -110,7 +109,7 @@ export class Reaper {
 
   async #sweep(): Promise<void> {
     const { broker } = this.#options;
-    const { brokerTimeMs: nowMs, streamSeq } = await readQueueEnd(broker.main);
+    const { brokerTimeMs: nowMs, streamSeq } = await openJobs.readQueueEnd(broker.main);
     if (this.#asksWhoReads) await assertPresenceStored(broker.main);
     this.#continuity.seen(nowMs);
     await this.#walk(streamSeq, nowMs);
@@ -128,7 +127,7 @@ export class Reaper {
       let met = 0, more = this.#walkedTo < endStreamSeq;
       more && met < MAX_MET && this.#watched.size < MAX_WATCHED && !this.#closed.signal.aborted;
     ) {
-      const part = await readJobsAfter(this.#options.broker.bulk, this.#walkedTo);
+      const part = await openJobs.readJobsAfter(this.#options.broker.bulk, this.#walkedTo);
       for (const job of part.jobs) this.#meet(job, nowMs);
       met += part.jobs.length;
       this.#walkedTo = part.streamSeq;

@@ -3,7 +3,7 @@ import {
   type GenerationLog,
   isExpiredOrErased,
   type ListedReview,
-  readReviews,
+  reviewList,
 } from "@reprise/log";
 import {
   type GenerationRef,
@@ -43,7 +43,7 @@ export interface ListOptions {
  * @throws RepriseError `cursor_invalid`, `broker_unavailable`
  */
 export async function listReviews({ log, broker, tenant, limit, after }: ListOptions): Promise<ReviewList> {
-  const page = await readReviews(broker.reads, tenant, { limit, after: parseListCursor(after) });
+  const page = await reviewList.read(broker.reads, tenant, { limit, after: parseListCursor(after) });
   const open = new Map<string, OpenReview>();
   // One log at a time: together they may be too large for memory.
   for (const listed of Map.groupBy(page.reviews, ({ ref }) => ref.generation).values())

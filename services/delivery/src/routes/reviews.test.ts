@@ -1,4 +1,4 @@
-import { listReview, type ReviewRecord, storeVerdict } from "@reprise/log";
+import { type ReviewRecord, storeVerdict, reviewList } from "@reprise/log";
 import {
   type EventDraft,
   type GenerationRef,
@@ -48,7 +48,7 @@ async function ask(platform: Platform, { reviews = 1, key }: { reviews?: number;
   const ids: string[] = [];
   for (let seq = 6; seq < 6 + reviews; seq++) {
     await append(worker, reviewDraft(seq));
-    await listReview(platform.log.publish, ref, reviewIdOf(asSeq(seq)), RECORD);
+    await reviewList.add(platform.log.publish, ref, reviewIdOf(asSeq(seq)), RECORD);
     ids.push(`${ref.generation}.${reviewIdOf(asSeq(seq))}`);
   }
   return { ...generation, ids, id: ids[0]! };
@@ -123,8 +123,8 @@ describe("the list of reviews", () => {
   test("leaves out what is decided, and what has no log any more, though they are listed still", async () => {
     await using platform = await openPlatform();
     const { ids, ref, id } = await ask(platform, { reviews: 2 });
-    await listReview(platform.log.publish, ref, "rev_99", RECORD);
-    await listReview(
+    await reviewList.add(platform.log.publish, ref, "rev_99", RECORD);
+    await reviewList.add(
       platform.log.publish,
       { ...ref, generation: `${ref.generation.slice(0, -1)}0` as typeof ref.generation },
       "rev_6",

@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { purgeGeneration, readStreamMessages } from "@reprise/log";
+import { readStreamMessages, logErasure } from "@reprise/log";
 import {
   checkpointSubject,
   decodeOpsRecord,
@@ -46,7 +46,7 @@ export async function expire(platform: Platform, ref: GenerationRef): Promise<vo
 
 /** Takes the live log away as an erasure does. */
 export async function purge({ broker, log }: Platform, ref: GenerationRef): Promise<void> {
-  await purgeGeneration({ broker, log, ref });
+  await logErasure.purgeGeneration({ broker, log, ref });
 }
 
 export interface Access {

@@ -4,7 +4,7 @@ import {
   type LogSnapshot,
   publishLiveVerdict,
   readCurrentLog,
-  removeReview,
+  reviewList,
 } from "@reprise/log";
 import {
   decodeEvent,
@@ -194,7 +194,9 @@ export class GenerationModerator {
     this.#judge.keepFromSeq = this.#classifierRuns.keepFromSeq;
     if (event.type === "moderation.reviewed") {
       // An entry that stays is removed when its time is up.
-      removeReview(this.#parts.context.connection, this.#parts.ref, event.review_id).catch(() => undefined);
+      reviewList
+        .remove(this.#parts.context.connection, this.#parts.ref, event.review_id)
+        .catch(() => undefined);
     }
   }
 

@@ -3,9 +3,8 @@ import {
   createWriterName,
   isExpiredOrErased,
   type ListedReview,
-  readExpiredReviews,
   readPolicy,
-  removeReview,
+  reviewList,
 } from "@reprise/log";
 import {
   decodeEvent,
@@ -28,7 +27,7 @@ const BY_TIMEOUT = "timeout";
  * @throws RepriseError `broker_unavailable` when the list can't be read
  */
 export async function decideExpiredReviews(context: ModeratorContext, nowMs: UnixMs): Promise<void> {
-  for (const listed of await readExpiredReviews(context.connection, { nowMs })) {
+  for (const listed of await reviewList.readExpired(context.connection, { nowMs })) {
     try {
       await decideExpired(context, listed);
     } catch (error) {
@@ -56,7 +55,7 @@ async function decideExpired(context: ModeratorContext, { ref, reviewId }: Liste
     const error = toRepriseError(thrown);
     if (!isGone(error)) throw error;
   }
-  await removeReview(connection, ref, reviewId);
+  await reviewList.remove(connection, ref, reviewId);
 }
 
 function isAnswer(payload: Uint8Array, reviewId: string): boolean {

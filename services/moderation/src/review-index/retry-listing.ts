@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import { listReview } from "@reprise/log";
+import { reviewList } from "@reprise/log";
 import {
   type EffectiveModeration,
   type GenerationRef,
@@ -36,7 +36,7 @@ export async function retryListing(
   let isReported = false;
   const list = async (): Promise<true | undefined> => {
     try {
-      if (await listReview(context.log.publish, ref, review.reviewId, record)) return true;
+      if (await reviewList.add(context.log.publish, ref, review.reviewId, record)) return true;
     } catch (error) {
       if (!toRepriseError(error).retryable) throw error;
       context.onError(error);

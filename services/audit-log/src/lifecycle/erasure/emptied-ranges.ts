@@ -1,5 +1,5 @@
 import type { PlacesByStream, StreamRange } from "@reprise/archive";
-import { readStreamInfo, type StreamRanges } from "@reprise/log";
+import { readStreamInfo, type logErasure } from "@reprise/log";
 import { mergeRanges } from "../../archiving/ranges.ts";
 import type { LiveStreams } from "../lifecycle-context.ts";
 
@@ -24,7 +24,7 @@ export class EmptiedRanges {
   }
 
   /** @throws RangeError for a stream that it was not opened for */
-  add(places: StreamRanges): void {
+  add(places: logErasure.StreamRanges): void {
     for (const [stream, ranges] of Object.entries(places)) {
       if (!this.#created.has(stream)) throw new RangeError(`${stream} was not looked at before its places`);
       const known = this.#ranges.get(stream) ?? [];

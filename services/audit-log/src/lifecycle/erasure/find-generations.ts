@@ -1,5 +1,5 @@
 import { type BlobStore, mayHold } from "@reprise/archive";
-import { listGenerations, readAllJobs, readStreamMessages } from "@reprise/log";
+import { listGenerations, readStreamMessages, openJobs } from "@reprise/log";
 import {
   decodeEvent,
   type GenerationRef,
@@ -117,7 +117,7 @@ async function* readLiveRequests(
   tenant: TenantId,
 ): AsyncGenerator<{ generation: string; request: Uint8Array }> {
   const { broker, shards } = live;
-  for await (const { ref, payload } of readAllJobs(broker.reads))
+  for await (const { ref, payload } of openJobs.readAllJobs(broker.reads))
     if (ref.tenant === tenant) yield { generation: ref.generation, request: payload };
   for await (const ref of listGenerations(broker.reads, tenant, shards)) {
     const request = await readRequest(live, ref);

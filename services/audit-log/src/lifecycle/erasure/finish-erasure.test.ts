@@ -1,6 +1,6 @@
 import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 import { type ArchiveRecord, erasuresOf, type PlacesByStream } from "@reprise/archive";
-import { isPurged } from "@reprise/log";
+import { logErasure } from "@reprise/log";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";
@@ -25,7 +25,7 @@ test("what another process has taken into an erasure meanwhile is erased too, an
   const finished = await finishErasure(context, tenant, known, { settleMs: SETTLE_MS });
   expect(finished).toMatchObject({ generations });
   expect(erasuresIn(context.archive.state.records(tenant))).toEqual([finished]);
-  expect(await Promise.all(refs.map((ref) => isPurged({ ...live, ref })))).toEqual([true, true]);
+  expect(await Promise.all(refs.map((ref) => logErasure.isPurged({ ...live, ref })))).toEqual([true, true]);
 });
 
 test("what another process has finished stays so when this one says what else becomes empty", async () => {
@@ -78,5 +78,5 @@ test("an erasure that is to be left commits nothing more, and purges nothing", a
   const left = finishErasure(context, tenant, erasure, { settleMs: SETTLE_MS, signal: AbortSignal.abort() });
   await expect(left).rejects.toMatchObject({ name: "AbortError" });
   expect(context.archive.state.next).toBe(commits);
-  expect(await isPurged({ ...live, ref: refs[0] })).toBe(false);
+  expect(await logErasure.isPurged({ ...live, ref: refs[0] })).toBe(false);
 });

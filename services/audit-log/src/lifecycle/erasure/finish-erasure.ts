@@ -1,15 +1,6 @@
 import type { ArchiveState, PlacesByStream } from "@reprise/archive";
 import { pause } from "@reprise/async";
-import {
-  clearTextIntervals,
-  type FilledStream,
-  fillStream,
-  moveCheckpoints,
-  purgeFiller,
-  readTextIntervals,
-  type StreamRanges,
-  streamsWithTextOf,
-} from "@reprise/log";
+import { logErasure } from "@reprise/log";
 import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import { EmptiedRanges } from "./emptied-ranges.ts";
@@ -123,22 +114,22 @@ export async function clearFiles(
   refs: readonly GenerationRef[],
   record: (places: PlacesByStream) => Promise<unknown>,
 ): Promise<void> {
-  const streams = streamsWithTextOf(refs.map(({ generation }) => generation));
+  const streams = logErasure.streamsWithTextOf(refs.map(({ generation }) => generation));
   const archived = laneStreams(live.shards);
   const places = await EmptiedRanges.open(
     live,
     streams.map(({ stream }) => stream),
   );
-  const fillers: [FilledStream, StreamRanges][] = [];
+  const fillers: [logErasure.FilledStream, logErasure.StreamRanges][] = [];
   for (const stream of streams) {
-    const filled = await fillStream(live, stream);
+    const filled = await logErasure.fillStream(live, stream);
     fillers.push([stream, filled]);
     if (archived.includes(stream.stream)) places.add(filled);
   }
   await record(places.byStream());
-  await moveCheckpoints(live, await readTextIntervals(live.broker, refs));
-  for (const [stream, filled] of fillers) await purgeFiller(live.broker, stream, filled);
-  await clearTextIntervals(live, refs);
+  await logErasure.moveCheckpoints(live, await logErasure.readTextIntervals(live.broker, refs));
+  for (const [stream, filled] of fillers) await logErasure.purgeFiller(live.broker, stream, filled);
+  await logErasure.clearTextIntervals(live, refs);
 }
 
 /** Generations that became unreadable by an erasure, and those that others have taken into it, as far as it has not. */

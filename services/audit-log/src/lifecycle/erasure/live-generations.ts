@@ -1,12 +1,5 @@
 import type { PlacesByStream } from "@reprise/archive";
-import {
-  closeGeneration,
-  type ClosedGeneration,
-  endGeneration,
-  isPurged,
-  purgeGeneration,
-  readLastMessage,
-} from "@reprise/log";
+import { readLastMessage, logErasure } from "@reprise/log";
 import {
   CHECKPOINTS_STREAM,
   checkpointSubject,
@@ -35,7 +28,7 @@ export function toRef(tenant: TenantId, generation: string): GenerationRef {
 
 /** Ends those that run, and waits until their workers have let go. */
 export function endAll(live: LiveStreams, refs: readonly GenerationRef[]): Promise<void> {
-  return inGroups(refs, (ref) => endGeneration({ ...live, ref }));
+  return inGroups(refs, (ref) => logErasure.endGeneration({ ...live, ref }));
 }
 
 /**
@@ -49,20 +42,20 @@ export async function purgeAll(
 ): Promise<void> {
   const unpurged: GenerationRef[] = [];
   await inGroups(refs, async (ref) => {
-    if (!(await isPurged({ ...live, ref }))) unpurged.push(ref);
+    if (!(await logErasure.isPurged({ ...live, ref }))) unpurged.push(ref);
   });
   if (unpurged.length === 0) return;
   const logs = unpurged.map(({ generation }) => streamOf(generation));
   const places = await EmptiedRanges.open(live, [...logs, VERDICTS_STREAM]);
-  const ends = new Map<GenerationRef, Pick<ClosedGeneration, "end">>();
+  const ends = new Map<GenerationRef, Pick<logErasure.ClosedGeneration, "end">>();
   await inGroups(unpurged, async (ref) => {
-    await endGeneration({ ...live, ref });
-    const closed = await closeGeneration({ ...live, ref });
+    await logErasure.endGeneration({ ...live, ref });
+    const closed = await logErasure.closeGeneration({ ...live, ref });
     places.add(closed.ranges);
     ends.set(ref, { end: closed.end });
   });
   await record(places.byStream());
-  await inGroups(unpurged, (ref) => purgeGeneration({ ...live, ref }, ends.get(ref)));
+  await inGroups(unpurged, (ref) => logErasure.purgeGeneration({ ...live, ref }, ends.get(ref)));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { plusMs, unixNow } from "@reprise/protocol";
 import { createFaultyStore } from "@reprise/archive/testing";
-import { isPurged } from "@reprise/log";
+import { logErasure } from "@reprise/log";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";
@@ -55,7 +55,7 @@ test("an erasure that waits when the lease goes is left to the process that has 
   });
   await expect.poll(() => readLeaseHolder(broker, "audit-maintenance", "rounds")).toBe("one");
   const round = maintenance.run();
-  await expect.poll(() => isPurged({ ...world.live, ref })).toBe(true);
+  await expect.poll(() => logErasure.isPurged({ ...world.live, ref })).toBe(true);
   await takeLease(broker, "audit-maintenance", "rounds");
   await round;
   expect(openErasures(context.archive.state)).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { isPurged, readTextIntervals, storeCheckpoint } from "@reprise/log";
+import { storeCheckpoint, logErasure } from "@reprise/log";
 import {
   CHECKPOINTS_STREAM,
   encodeEvent,
@@ -72,7 +72,9 @@ test("removes what a process that slept writes after an erasure", async () => {
   expect(await streamsWith(world.live.broker, "secret")).toHaveLength(1);
   await using maintenance = await maintenanceOf(world, unixNow);
   await eventually(async () => expect(await streamsWith(world.live.broker, "secret")).toEqual([]));
-  await eventually(async () => expect(await readTextIntervals(world.live.broker, [ref])).toEqual([]));
+  await eventually(async () =>
+    expect(await logErasure.readTextIntervals(world.live.broker, [ref])).toEqual([]),
+  );
   expect(await checkpointFilesWith(world, "secret")).toEqual([]);
   await expect(world.live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect(maintenance.errors).toEqual([]);
@@ -96,7 +98,7 @@ test("what is appended behind the end of an erased generation is removed again, 
   const stored = await log.publish(logSubject(ref), late, { expectedLast: end!.streamSeq });
   expect(stored).toMatchObject({ kind: "stored" });
   await using maintenance = await maintenanceOf(world, unixNow);
-  await eventually(async () => expect(await isPurged({ ...world.live, ref })).toBe(true));
+  await eventually(async () => expect(await logErasure.isPurged({ ...world.live, ref })).toBe(true));
   await maintenance[Symbol.asyncDispose]();
 
   await using archiver = await world.startArchiver();

@@ -1,6 +1,6 @@
 import type { PlacesByStream } from "@reprise/archive";
 import { waitAtMost } from "@reprise/async";
-import { holdLeases, readTextIntervals } from "@reprise/log";
+import { holdLeases, logErasure } from "@reprise/log";
 import { LEASE_GROUPS, parseTenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
 import { SHUTDOWN_MS } from "../../shutdown.ts";
@@ -157,7 +157,8 @@ async function purgeAgain({ archive, live, signal }: Round, tenant: string, eras
     archive.append((state) => requestDraft(state, tenant, erasure, { purged, at }), { signal });
   await purgeAll(live, refs, record);
   // What was purged again, or before by a process that died.
-  if ((await readTextIntervals(live.broker, refs)).length > 0) await clearFiles(live, refs, record);
+  if ((await logErasure.readTextIntervals(live.broker, refs)).length > 0)
+    await clearFiles(live, refs, record);
 }
 
 async function compactAll(options: Round, tenant: string): Promise<void> {

@@ -42,7 +42,7 @@ export interface ListedReview {
   readonly streamSeq: StreamSeq;
 }
 
-export interface ReviewsPage {
+interface ReviewsPage {
   /** In the order in which they were listed. */
   readonly reviews: readonly ListedReview[];
   /** What the next page is `after`. */
@@ -54,63 +54,57 @@ export interface ReviewsPage {
 const BATCH_REVIEWS = 128;
 const BATCH_BYTES = 256 * 1_024;
 
-/**
- * Lists a review. One that is listed stays as it is, at its place.
- * @returns whether it is listed; without an answer it may be
- */
-export async function listReview(
-  publish: Publish,
-  ref: GenerationRef,
-  reviewId: string,
-  record: ReviewRecord,
-): Promise<boolean> {
-  const payload = new TextEncoder().encode(JSON.stringify(record));
-  const { kind } = await publish(reviewSubject(ref, reviewId), payload, { expectedLast: STREAM_START });
-  return kind !== "unavailable";
-}
+/** The list, in the stream `REVIEWS`. */
+export const reviewList = {
+  /**
+   * Lists a review. One that is listed stays as it is, at its place.
+   * @returns whether it is listed; without an answer it may be
+   */
+  async add(publish: Publish, ref: GenerationRef, reviewId: string, record: ReviewRecord): Promise<boolean> {
+    const payload = new TextEncoder().encode(JSON.stringify(record));
+    const { kind } = await publish(reviewSubject(ref, reviewId), payload, { expectedLast: STREAM_START });
+    return kind !== "unavailable";
+  },
 
-/**
- * Takes a review off the list, if it is there.
- * @throws RepriseError `broker_unavailable`
- */
-export async function removeReview(
-  connection: NatsConnection,
-  ref: GenerationRef,
-  reviewId: string,
-): Promise<void> {
-  await purgeSubject(connection, REVIEWS_STREAM, reviewSubject(ref, reviewId));
-}
+  /**
+   * Takes a review off the list, if it is there.
+   * @throws RepriseError `broker_unavailable`
+   */
+  async remove(connection: NatsConnection, ref: GenerationRef, reviewId: string): Promise<void> {
+    await purgeSubject(connection, REVIEWS_STREAM, reviewSubject(ref, reviewId));
+  },
 
-/**
- * A page of one tenant's reviews, at most 128. A replica answers, so the newest may be missing. What is no record is passed over, so
- * a page may hold fewer than there are.
- * @param after the `streamSeq` of the page before; default `STREAM_START`
- * @throws RepriseError `broker_unavailable`
- */
-export function readReviews(
-  connection: NatsConnection,
-  tenant: TenantId,
-  { limit = BATCH_REVIEWS, after = STREAM_START }: { limit?: number; after?: StreamSeq } = {},
-): Promise<ReviewsPage> {
-  return readPage(connection, tenantReviewSubjects(tenant), Math.min(limit, BATCH_REVIEWS), after);
-}
+  /**
+   * A page of one tenant's reviews, at most 128. A replica answers, so the newest may be missing. What is no record is passed over, so
+   * a page may hold fewer than there are.
+   * @param after the `streamSeq` of the page before; default `STREAM_START`
+   * @throws RepriseError `broker_unavailable`
+   */
+  read(
+    connection: NatsConnection,
+    tenant: TenantId,
+    { limit = BATCH_REVIEWS, after = STREAM_START }: { limit?: number; after?: StreamSeq } = {},
+  ): Promise<ReviewsPage> {
+    return readPage(connection, tenantReviewSubjects(tenant), Math.min(limit, BATCH_REVIEWS), after);
+  },
 
-/**
- * Reviews of all tenants whose time is up: the whole list is walked, page by page, until so many are found.
- * @throws RepriseError `broker_unavailable`
- */
-export async function readExpiredReviews(
-  connection: NatsConnection,
-  { nowMs, most = BATCH_REVIEWS }: { nowMs: UnixMs; most?: number },
-): Promise<ListedReview[]> {
-  const expired: ListedReview[] = [];
-  for (let after = STREAM_START, more = true; more && expired.length < most;) {
-    const page = await readPage(connection, REVIEWS_SUBJECTS, BATCH_REVIEWS, after);
-    expired.push(...page.reviews.filter(({ record }) => toUnixMs(record.expires_at) <= nowMs));
-    ({ streamSeq: after, more } = page);
-  }
-  return expired.slice(0, most);
-}
+  /**
+   * Reviews of all tenants whose time is up: the whole list is walked, page by page, until so many are found.
+   * @throws RepriseError `broker_unavailable`
+   */
+  async readExpired(
+    connection: NatsConnection,
+    { nowMs, most = BATCH_REVIEWS }: { nowMs: UnixMs; most?: number },
+  ): Promise<ListedReview[]> {
+    const expired: ListedReview[] = [];
+    for (let after = STREAM_START, more = true; more && expired.length < most;) {
+      const page = await readPage(connection, REVIEWS_SUBJECTS, BATCH_REVIEWS, after);
+      expired.push(...page.reviews.filter(({ record }) => toUnixMs(record.expires_at) <= nowMs));
+      ({ streamSeq: after, more } = page);
+    }
+    return expired.slice(0, most);
+  },
+};
 
 async function readPage(
   connection: NatsConnection,
