@@ -187,6 +187,7 @@ export async function buildServer({
     if (principal) context.bodies.admit(request.raw, raw, principal.tenant);
     if (request.headers.expect !== undefined) raw.writeContinue();
   });
+  app.addHook("preHandler", async (request) => context.authentication.readmit(request));
   app.addHook("onSend", async (_request, reply) => {
     if (context.draining.aborted) void reply.header("connection", "close");
   });

@@ -156,7 +156,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     operatorKeySha256: options.administration?.operatorKeySha256,
   });
   const readers = new ReaderRegistry({
-    whyRefused: (principal) => authentication.whyRefused(principal),
+    renew: (principal) => authentication.renewReader(principal),
     presence: { publish: log.publish, node, leaseMs: readerLeaseMs, onError },
     marks,
     heartbeatMs,

@@ -1,7 +1,7 @@
 import { RepriseError, type TenantId } from "@reprise/protocol";
 import * as z from "zod";
 import { createApiKey, type NewKey } from "../keys/api-key.ts";
-import { keyIdOf, keyNameSchema, type KeyRecord, timeSchema } from "../records/key-record.ts";
+import { keyIdOf, keyNameSchema, type KeyRecord, MAX_KEYS, timeSchema } from "../records/key-record.ts";
 import { rolesSchema } from "../records/roles.ts";
 import {
   RECORD_VERSION,
@@ -70,6 +70,7 @@ export function withKey(present: TenantRecord, key: NewKey, request: NewKeyReque
   if (present.keys.some(({ sha256 }) => sha256 === key.sha256)) return present;
   const { keys, ...rest } = withoutOutdated(present, now);
   if (keys.some(({ name }) => name === request.name)) throw nameTaken(request.name);
+  assertRoom(keys);
   return { ...rest, keys: [...keys, { ...toRecord(key, now), ...request }] };
 }
 
@@ -90,6 +91,7 @@ export function withRotatedKey(
     });
   const name = rotation.name ?? nextName(old.name, new Set(keys.map((each) => each.name)));
   if (keys.some((each) => each.name === name)) throw nameTaken(name);
+  assertRoom(keys);
   const endsAt = new Date(now.getTime() + rotation.overlap_seconds * 1_000).toISOString();
   const isSooner = old.expires_at !== undefined && Date.parse(old.expires_at) < Date.parse(endsAt);
   const { roles } = old;
@@ -136,6 +138,12 @@ function nextName(name: string, taken: ReadonlySet<string>): string {
     const candidate = base.slice(0, MAX_NAME_CHARS - suffix.length) + suffix;
     if (!taken.has(candidate)) return candidate;
   }
+}
+
+function assertRoom(keys: readonly KeyRecord[]): void {
+  if (keys.length < MAX_KEYS) return;
+  const message = `The tenant has ${keys.length} API keys; ${MAX_KEYS} at most are kept. Revoke one first.`;
+  throw new RepriseError("invalid_request", message, { param: "key" });
 }
 
 function nameTaken(name: string): RepriseError {

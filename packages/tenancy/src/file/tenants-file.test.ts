@@ -163,11 +163,11 @@ describe("a tenants file", () => {
       { secret: SECRET, roles: ["read"], name: " " },
       "tenants[0].keys[0].name: must be",
     ],
-    [
-      "the name that logs have for the policy",
-      { secret: SECRET, roles: ["read"], name: "timeout" },
-      'tenants[0].keys[0].name: must not be "timeout"',
-    ],
+    ...["timeout", "operator", "token.abc"].map((name): [string, object, string] => [
+      `the name ${name}, which logs have for others`,
+      { secret: SECRET, roles: ["read"], name },
+      'tenants[0].keys[0].name: must not be "timeout" or "operator", nor begin with "token."',
+    ]),
   ])("is refused for a key with %s", (_, key, problem) => {
     expect(messageOf(withKey(key))).toContain(problem);
   });

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { rolesSchema } from "./roles.ts";
 
-/** Logs have it as the reviewer where the policy has decided. */
-const NO_HOLDER = "timeout";
+/** Who else stands in logs: the policy that has decided in place of a reviewer, the operator, and the bearers of stream tokens. */
+const OTHER_HOLDERS = /^(timeout|operator|token\..*)$/;
 const HASH_CHARS_SHOWN = 12;
 const HASH_CHARS_IN_ID = 16;
 
@@ -14,7 +14,10 @@ export const timeSchema = z.iso.datetime();
 export const keyNameSchema = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -")
-  .refine((name) => name !== NO_HOLDER, `must not be "${NO_HOLDER}"`);
+  .refine(
+    (name) => !OTHER_HOLDERS.test(name),
+    'must not be "timeout" or "operator", nor begin with "token."',
+  );
 
 export const sha256Schema = z
   .string()

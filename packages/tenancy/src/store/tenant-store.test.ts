@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ACME, BETA, openWorld, record } from "../testing/world.ts";
+import { MAX_KEYS } from "../records/key-record.ts";
 import { openTenantStore } from "./tenant-store.ts";
 
 const A = "rk_acme_0123456789abcdef";
@@ -59,5 +60,15 @@ describe("the tenants' bucket", () => {
       code: "invalid_request",
     });
     expect(await world.store.read(ACME)).toBeUndefined();
+  });
+
+  test("keeps no record that can't be read back, and leaves the one that is there", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const secrets = Array.from({ length: MAX_KEYS + 1 }, (_, i) => `rk_acme_${`${i}`.padStart(16, "0")}`);
+    await expect(world.store.update(ACME, () => record(ACME, secrets))).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+    expect((await world.store.read(ACME))?.record.keys).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@ import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
 import { isRefusal } from "@reprise/log";
-import { RepriseError, TENANTS_BUCKET, type TenantId } from "@reprise/protocol";
+import { RepriseError, TENANTS_BUCKET, type TenantId, toRepriseError } from "@reprise/protocol";
 import { parseTenantRecord, type TenantRecord } from "../records/tenant-record.ts";
 
 /** A record, and which version of it. */
@@ -221,6 +221,7 @@ function readable(json: string, tenant: TenantId): TenantRecord | undefined {
 /** What can't be read back is not stored. */
 function encode(record: TenantRecord): string {
   const json = JSON.stringify(record);
+  assertReadable(json, record.id);
   const bytes = Buffer.byteLength(json);
   if (bytes <= MAX_RECORD_BYTES) return json;
   throw new RepriseError(
@@ -228,6 +229,14 @@ function encode(record: TenantRecord): string {
     `The record of tenant "${record.id}" would have ${bytes} bytes; ${MAX_RECORD_BYTES} at most can be kept.`,
     { param: "policy" },
   );
+}
+
+function assertReadable(json: string, id: TenantId): void {
+  try {
+    parseTenantRecord(json, id);
+  } catch (error) {
+    throw new RepriseError("invalid_request", toRepriseError(error).message, { param: "tenant" });
+  }
 }
 
 /** The largest record, as JSON. */

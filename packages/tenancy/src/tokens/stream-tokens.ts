@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type GenerationId, type TenantId, type UnixMs, unixNow, toUnixMs } from "@reprise/protocol";
+import { type GenerationId, NEVER, type TenantId, type UnixMs, unixNow, toUnixMs } from "@reprise/protocol";
 import type { Principal } from "../directory/principal.ts";
 import type { TenantDirectory } from "../directory/tenant-directory.ts";
 import type { StreamToken, TokenScope } from "./claims.ts";
@@ -38,20 +38,28 @@ export function createStreamTokens({
   platform,
   now = unixNow,
 }: StreamTokensOptions): StreamTokens {
+  /** A tenant's own key with this id, and from when on it is refused. */
+  function findOwnKey(tenant: TenantId, keyId: string) {
+    const key = tenants.find(tenant)?.signingKeys.find(({ kid }) => kid === keyId);
+    return key && { ...key, expiresAtMs: key.expires_at === undefined ? NEVER : toUnixMs(key.expires_at) };
+  }
   const authority: TokenAuthority = {
     findKey(tenant, keyId) {
-      const known = tenants.find(tenant);
-      if (!known) return undefined;
-      const own = known.signingKeys.find(({ kid }) => kid === keyId);
+      if (!tenants.find(tenant)) return undefined;
+      const own = findOwnKey(tenant, keyId);
       if (!own) return platform.find(keyId);
-      const isExpired = own.expires_at !== undefined && toUnixMs(own.expires_at) <= now();
-      return isExpired ? undefined : own.public_jwk;
+      return own.expiresAtMs <= now() ? undefined : own.public_jwk;
     },
     isRevoked(tenant, token) {
       const revocations = tenants.find(tenant)?.revocations ?? [];
       return revocations.some((revocation) => isRevokedBy(token, revocation));
     },
   };
+  /** A token ends with the key that signed it. */
+  function earlierEnd(expiresAtMs: UnixMs, tenant: TenantId, keyId: string): UnixMs {
+    const keyEndsAtMs = findOwnKey(tenant, keyId)?.expiresAtMs ?? NEVER;
+    return keyEndsAtMs < expiresAtMs ? keyEndsAtMs : expiresAtMs;
+  }
   function toPrincipal(token: StreamToken): Principal {
     const tenant = tenants.find(token.tenant);
     if (!tenant) throw invalidToken();
@@ -64,7 +72,7 @@ export function createStreamTokens({
       models: tenant.models,
       limits: tenant.limits,
       keyId,
-      expiresAtMs: endOf(token),
+      expiresAtMs: earlierEnd(endOf(token), token.tenant, keyId),
       generation,
       endUser,
       tokenId,
@@ -82,7 +90,8 @@ export function createStreamTokens({
         return undefined;
       if (!authority.findKey(id, keyId)) return undefined;
       if (authority.isRevoked(id, { tokenId, generation, endUser, issuedAtMs })) return undefined;
-      return { ...principal, policy: tenant.policy, models: tenant.models, limits: tenant.limits };
+      const { policy, models, limits } = tenant;
+      return { ...principal, policy, models, limits, expiresAtMs: earlierEnd(expiresAtMs, id, keyId) };
     },
     async mint({ tenant, scopes, generation, endUser, ttlSeconds }) {
       const tokenId = randomBytes(15).toString("base64url");

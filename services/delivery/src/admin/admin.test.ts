@@ -1,4 +1,10 @@
-import { decodeOpsRecord, OPS_STREAM, STREAM_START, type AdministrationRecord } from "@reprise/protocol";
+import {
+  decodeOpsRecord,
+  OPS_STREAM,
+  parseTenantId,
+  STREAM_START,
+  type AdministrationRecord,
+} from "@reprise/protocol";
 import { readStreamMessages } from "@reprise/log";
 import { describe, expect, test } from "vitest";
 import { call, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
@@ -161,6 +167,34 @@ describe("the admin API", () => {
   ])("refuses %s %s with %j, and changes nothing", async (method, path, body) => {
     await using platform = await openPlatform(LIVE);
     expect(await api(platform, KEYS.operator)(method, path, body)).toMatchObject({ status: 400 });
+  });
+
+  test("refuses a key beyond those that a record holds, and goes on with them", async () => {
+    await using platform = await openPlatform(LIVE);
+    const acme = parseTenantId("acme");
+    const { store } = platform.node.tenants!;
+    const key = (i: number) => ({
+      name: `k${i}`,
+      sha256: i.toString(16).padStart(64, "0"),
+      roles: ["read" as const],
+      created_at: "2026-11-22T12:00:00Z",
+    });
+    await store.update(acme, (present) => {
+      const missing = Array.from({ length: 100 - present.keys.length }, (_, i) => key(i));
+      return { ...present, keys: [...present.keys, ...missing] };
+    });
+    const operator = api(platform, KEYS.operator);
+    const refusal = {
+      status: 400,
+      json: { error: { code: "invalid_request", message: expect.stringContaining("100") } },
+    };
+    const last = "key_0000000000000000";
+    expect(await operator("POST", "/acme/keys", { name: "one", roles: ["read"] })).toMatchObject(refusal);
+    expect(await operator("POST", `/acme/keys/${last}/rotate`, { overlap_seconds: 60 })).toMatchObject(
+      refusal,
+    );
+    expect((await operator("DELETE", `/acme/keys/${last}`)).status).toBe(204);
+    expect((await operator("POST", "/acme/keys", { name: "one", roles: ["read"] })).status).toBe(201);
   });
 
   test("changes nothing where the tenants file owns the tenants, and still shows them", async () => {

@@ -40,10 +40,16 @@ export interface Authentication {
   nameOf(request: FastifyRequest): { readonly tenant?: string; readonly key?: string };
   /** Who makes a call that administers, and was admitted. */
   administratorOf(request: FastifyRequest): Administrator;
-  /** Why a caller that was admitted may read no longer: its key or token has expired, was revoked, or has lost the role. */
-  whyRefused(principal: Principal): RepriseError | undefined;
-  /** @throws RepriseError `unauthenticated` when a caller that was admitted may read no longer */
-  assertMayRead(principal: Principal): void;
+  /**
+   * Admits a request again, once its body is here: a body may arrive slowly, and a key may be revoked meanwhile.
+   * @throws RepriseError `unauthenticated` when its key or token has expired or was revoked, `forbidden` when it has lost the role
+   */
+  readmit(request: FastifyRequest): void;
+  /**
+   * What a caller that reads stands for now.
+   * @throws RepriseError `unauthenticated` when its key or token has expired, was revoked, or has lost the role
+   */
+  renewReader(principal: Principal): Principal;
 }
 
 const READING = ["read", "audit"] as const;
@@ -82,34 +88,47 @@ export function createAuthentication({
     return holder ?? (isTokenShaped(bearer) ? tokens.authenticate(bearer) : undefined);
   }
 
-  function whyRefused(principal: Principal): RepriseError | undefined {
+  function renew(principal: Principal): Principal {
     const isToken = principal.tokenId !== undefined;
     const now = isToken ? tokens.renew(principal) : tenants.renew(principal);
-    if (now && READING.some((role) => principal.roles.has(role) && now.roles.has(role))) return undefined;
-    if (isToken && principal.expiresAtMs <= unixNow()) return expiredToken();
-    return new RepriseError("unauthenticated", "The API key or stream token is no longer valid.");
+    if (now) return now;
+    throw isToken && principal.expiresAtMs <= unixNow() ? expiredToken() : noLongerValid();
+  }
+
+  function assertRoles(
+    { roles: needed, administers }: FastifyRequest["routeOptions"]["config"],
+    { roles }: Principal,
+  ): void {
+    if (needed && !needed.some((role) => roles.has(role))) throw lacksRole(needed[0]);
+    if (administers && !roles.has("admin")) throw lacksRole("admin");
   }
 
   return {
     async admit(request) {
-      const { roles, streamTokens, administers } = request.routeOptions.config;
+      const { config } = request.routeOptions;
       if (request.is404 && !request.url.startsWith("/v1/")) return;
-      if (administers && isOperator(request)) return void operators.add(request);
+      if (config.administers && isOperator(request)) return void operators.add(request);
       const caller = await authenticate(request);
       if (!caller) {
         throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
           param: "Authorization",
         });
       }
-      if (caller.tokenId !== undefined && !streamTokens && !request.is404) throw needsKey();
-      if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
-      if (administers && !caller.roles.has("admin")) throw lacksRole("admin");
+      if (caller.tokenId !== undefined && !config.streamTokens && !request.is404) throw needsKey();
+      assertRoles(config, caller);
       principals.set(request, caller);
     },
-    whyRefused,
-    assertMayRead(principal) {
-      const refused = whyRefused(principal);
-      if (refused) throw refused;
+    readmit(request) {
+      const earlier = principals.get(request);
+      if (!earlier) return;
+      const caller = renew(earlier);
+      assertRoles(request.routeOptions.config, caller);
+      principals.set(request, caller);
+    },
+    renewReader(principal) {
+      const now = renew(principal);
+      if (READING.some((role) => principal.roles.has(role) && now.roles.has(role))) return now;
+      throw noLongerValid();
     },
     administratorOf(request) {
       if (operators.has(request)) return { by: "operator", tenant: undefined };
@@ -137,6 +156,10 @@ export function lacksRole(role: Role): RepriseError {
   return new RepriseError("forbidden", `This API key or stream token lacks the role "${role}".`, {
     param: "Authorization",
   });
+}
+
+function noLongerValid(): RepriseError {
+  return new RepriseError("unauthenticated", "The API key or stream token is no longer valid.");
 }
 
 function needsKey(): RepriseError {

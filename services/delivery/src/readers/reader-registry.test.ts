@@ -23,9 +23,9 @@ import { httpSseFraming } from "./streams/http-sse-framing.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const never: ReaderRegistryOptions["whyRefused"] = () => undefined;
+const unchanged: ReaderRegistryOptions["renew"] = (principal) => principal;
 
-function openRegistry({ whyRefused = never } = {}) {
+function openRegistry({ renew = unchanged } = {}) {
   const announced: unknown[] = [];
   const publish: Publish = async (_subject, payload) => {
     announced.push(decodePresenceRecord(payload));
@@ -35,7 +35,7 @@ function openRegistry({ whyRefused = never } = {}) {
   const onError = (error: unknown) => expect.unreachable(String(error));
   const marks = new DeliveryMarks({ publish, node, onLost: onError, onError });
   const presence = { publish, node, onError };
-  const registry = new ReaderRegistry({ presence, marks, whyRefused, heartbeatMs: 500, random: () => 0.5 });
+  const registry = new ReaderRegistry({ presence, marks, renew, heartbeatMs: 500, random: () => 0.5 });
   return { registry, announced };
 }
 
@@ -92,7 +92,10 @@ const REFUSED = new RepriseError("unauthenticated", "It is revoked.");
 test("a tenant's change breaks off those of its streams that may be read no longer, and no others", () => {
   const revoked = new Set<Principal>();
   const { registry } = openRegistry({
-    whyRefused: (principal) => (revoked.has(principal) ? REFUSED : undefined),
+    renew: (principal) => {
+      if (revoked.has(principal)) throw REFUSED;
+      return principal;
+    },
   });
   const [acme, beta] = [parseTenantId("acme"), parseTenantId("beta")];
   const streams = [acme, acme, beta].map((tenant) => recordingStream(createPrincipal({ tenant })));
@@ -104,7 +107,10 @@ test("a tenant's change breaks off those of its streams that may be read no long
 
 test("a stream is broken off within a second of the time when its token expires", () => {
   const { registry } = openRegistry({
-    whyRefused: ({ expiresAtMs }) => (expiresAtMs <= Date.now() ? REFUSED : undefined),
+    renew: (principal) => {
+      if (principal.expiresAtMs <= Date.now()) throw REFUSED;
+      return principal;
+    },
   });
   const expiresAtMs = plusMs(unixNow(), 60_000);
   const { calls, stream } = recordingStream(createPrincipal({ expiresAtMs }));

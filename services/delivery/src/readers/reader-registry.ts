@@ -1,8 +1,8 @@
 import {
   type GenerationRef,
   logSubject,
-  type RepriseError,
   type TenantId,
+  toRepriseError,
   type UnixMs,
   unixNow,
 } from "@reprise/protocol";
@@ -23,8 +23,8 @@ export interface ReaderRegistryOptions {
   readonly marks: DeliveryMarks;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s. */
   readonly heartbeatMs?: number | undefined;
-  /** Why a caller of earlier may read no longer; undefined while it may. */
-  readonly whyRefused: (principal: Principal) => RepriseError | undefined;
+  /** What a caller of earlier stands for now; throws a RepriseError when it may read no longer. */
+  readonly renew: (principal: Principal) => Principal;
   readonly random?: () => number;
 }
 
@@ -59,7 +59,7 @@ export class ReaderRegistry implements ReaderCounts {
     this.#options = { ...options, random };
     const sweep = () => {
       this.#heartbeat(unixNow(), heartbeatMs);
-      this.#refuse(({ expiresAtMs }) => expiresAtMs <= unixNow());
+      this.#renew(({ expiresAtMs }) => expiresAtMs <= unixNow());
     };
     this.#heartbeats = setInterval(sweep, Math.min(MAX_HEARTBEAT_SWEEP_MS, heartbeatMs)).unref();
   }
@@ -89,7 +89,7 @@ export class ReaderRegistry implements ReaderCounts {
 
   /** Breaks off the streams of a tenant whose callers may read no longer. */
   recheck(tenant: TenantId): void {
-    this.#refuse((principal) => principal.tenant === tenant);
+    this.#renew((principal) => principal.tenant === tenant);
   }
 
   /**
@@ -118,14 +118,18 @@ export class ReaderRegistry implements ReaderCounts {
     ]);
   }
 
-  #refuse(isDue: (principal: Principal) => boolean): void {
+  #renew(isDue: (principal: Principal) => boolean): void {
     for (const { readers } of this.#entries.values())
-      for (const { stream } of readers) if (stream && isDue(stream.principal)) this.#refuseStream(stream);
+      for (const { stream } of readers) if (stream && isDue(stream.principal)) this.#renewStream(stream);
   }
 
-  #refuseStream(stream: ReaderStream): void {
-    const error = this.#options.whyRefused(stream.principal);
-    if (error) stream.fail(error);
+  /** With the change a key or token may have been given an end, at which no other change tells of it. */
+  #renewStream(stream: ReaderStream): void {
+    try {
+      stream.principal = this.#options.renew(stream.principal);
+    } catch (error) {
+      stream.fail(toRepriseError(error));
+    }
   }
 
   #entryOf(ref: GenerationRef): Entry {

@@ -5,8 +5,8 @@ import type { PresentReader } from "./presence/present-reader.ts";
 
 /** A connection that is being sent events, of the live log or the archive. */
 export interface ReaderStream {
-  /** Whom its events are sent to. */
-  readonly principal: Principal;
+  /** Whom its events are sent to, as last heard of. */
+  principal: Principal;
   /** Sends a comment if nothing else was sent for so long. */
   heartbeat(nowMs: UnixMs, everyMs: number): void;
   /** Tells the client to come back after a while, and breaks the connection. */

@@ -1,6 +1,7 @@
 import { openSseReader, type SseReader, startTcpProxy } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import type { TenantRecord } from "@reprise/tenancy";
+import { hashKey, type TenantRecord } from "@reprise/tenancy";
+import { openRawConnection } from "../testing/raw-connection.ts";
 import { parseTenantId } from "@reprise/protocol";
 import {
   append,
@@ -103,6 +104,20 @@ describe("a reader that is attached", () => {
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(until));
   });
 
+  test("is broken off when its key expires that was rotated after it came", async () => {
+    await using platform = await openPlatform({ liveTenants: true, heartbeatMs: 20 });
+    const { path, worker } = await createGeneration(platform);
+    await append(worker, started());
+    const [reader] = await attach([platform.node.url], path, KEYS.acmeReader);
+    const until = new Date(Date.now() + 1_500).toISOString();
+    await changed(
+      platform,
+      withKey((key) => [{ ...key, expires_at: until }]),
+    );
+    expect((await lastOf(reader!)).last).toMatchObject({ event: "error" });
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(until));
+  });
+
   test("that waits for a page gets none once its key is revoked", async () => {
     await using platform = await openPlatform({ liveTenants: true });
     const { path, worker } = await createGeneration(platform);
@@ -140,6 +155,31 @@ describe("a reader that is attached", () => {
     proxy.cutNow();
     expect((await told).last).toMatchObject({ event: "error" });
   });
+});
+
+test("a request whose key is revoked while its body is on its way does nothing", async () => {
+  await using platform = await openPlatform({ liveTenants: true });
+  const body = JSON.stringify({ name: "kept", roles: ["admin"] });
+  await using connection = await openRawConnection(platform.node.url);
+  const head = [
+    "POST /v1/admin/tenants/acme/keys HTTP/1.1",
+    "host: x",
+    `authorization: Bearer ${KEYS.acmeAdmin}`,
+    "content-type: application/json",
+    `content-length: ${body.length}`,
+    "expect: 100-continue",
+  ];
+  connection.send(`${head.join("\r\n")}\r\n\r\n`);
+  await connection.until("HTTP/1.1 100");
+  const holdersOf = ({ keys }: TenantRecord) => keys.map(({ name }) => name);
+  await changed(platform, (present) => ({
+    ...present,
+    keys: present.keys.filter(({ sha256 }) => sha256 !== hashKey(KEYS.acmeAdmin)),
+  }));
+  await platform.node.tenants!.directory.sync();
+  connection.send(body);
+  await connection.until("HTTP/1.1 401");
+  expect(holdersOf((await platform.node.tenants!.store.read(ACME))!.record)).not.toContain("kept");
 });
 
 test("a tenant that may use some models is refused others, from its next request on", async () => {

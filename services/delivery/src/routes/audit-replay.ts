@@ -23,7 +23,7 @@ export async function streamReplay(
     if (await replay.hasEnded()) return reply.code(204).send();
     throw unfinished();
   }
-  authentication.assertMayRead(principal);
+  authentication.renewReader(principal);
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
   const { ref } = log;

@@ -96,7 +96,7 @@ async function sendLivePage(
     signal,
   }).finally(leave);
   // It may have waited for long.
-  context.authentication.assertMayRead(principal);
+  context.authentication.renewReader(principal);
   recordFullResponse(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return sendPage(reply, json);
 }
@@ -122,7 +122,7 @@ export async function streamEvents(
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
   onAttach(cache, nextSeq);
   // From here on to its registration nothing else runs: later changes are told to the registry.
-  context.authentication.assertMayRead(principal);
+  context.authentication.renewReader(principal);
   const { id: request } = reply.request;
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;

@@ -36,7 +36,7 @@ function openDelivered(options: { maxWaiting?: number } = {}) {
   const registry = new ReaderRegistry({
     presence: { publish, node, onError },
     marks: delivered,
-    whyRefused: () => undefined,
+    renew: (principal) => principal,
   });
   const enter = (ref: GenerationRef, from = 1) => {
     const position = { takenSeq: asSeq(from - 1), sentSeq: asSeq(from - 1) };

@@ -45,7 +45,7 @@ function openPresence() {
   const registry = new ReaderRegistry({
     presence: { publish, node: NODE, leaseMs: LEASE_MS, onError },
     marks: new DeliveryMarks({ publish, node: NODE, onLost: onError, onError }),
-    whyRefused: () => undefined,
+    renew: (principal) => principal,
     heartbeatMs: 10 * LEASE_MS,
   });
   const idleTimers = vi.getTimerCount();

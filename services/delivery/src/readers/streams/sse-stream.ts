@@ -25,6 +25,7 @@ export const MAX_WRITE_BYTES = 64 * 1_024;
  * while nothing else is sent; and an end that tells the client whether the generation has ended, too. The source of the events is a subclass's.
  */
 export abstract class SseStream implements ReaderStream, SseSocketListener {
+  principal: Principal;
   readonly #options: SseStreamOptions;
   #isFull = false;
   #isClosed = false;
@@ -32,11 +33,8 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
 
   constructor(options: SseStreamOptions) {
     this.#options = options;
+    this.principal = options.principal;
     options.socket.listen(this);
-  }
-
-  get principal(): Principal {
-    return this.#options.principal;
   }
 
   drained(): void {
