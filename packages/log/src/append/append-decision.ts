@@ -18,7 +18,7 @@ import type { LogReader } from "../read/log-reader.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { findRemainingLog, readAfterHead } from "./rollback.ts";
 import { resolvePublish } from "./resolve-publish.ts";
-import { isUnavailable } from "../nats/stream-api.ts";
+import { ifUnavailable } from "../nats/stream-api.ts";
 
 export interface DecisionOptions {
   publish: Publish;
@@ -88,7 +88,7 @@ async function decideFrom(
       return view.decided(true, options);
     }
     if (outcome.kind === "conflict") requestYield(ref);
-    const tail = await readOn(options, view.head, outcome.kind === "conflict").catch(ignoreUnavailable);
+    const tail = await readOn(options, view.head, outcome.kind === "conflict").catch(ifUnavailable([]));
     if (!tail) return undefined;
     const judgement = resolvePublish(tail, { writer, seq });
     for (const event of tail) view.take(event);
@@ -151,9 +151,4 @@ class LogView {
     }
     return { appended, transcript, events: this.#events, first: this.#first };
   }
-}
-
-function ignoreUnavailable(error: unknown): StoredEvent[] {
-  if (isUnavailable(error)) return [];
-  throw error;
 }

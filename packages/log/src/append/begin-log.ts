@@ -10,7 +10,7 @@ import {
 import type { Publish } from "../nats/publisher.ts";
 import { createWriterName } from "../nats/writer-name.ts";
 import { waitUntilBegun } from "../read/wait-until-begun.ts";
-import { isUnavailable } from "../nats/stream-api.ts";
+import { ifUnavailable } from "../nats/stream-api.ts";
 
 export interface BeginLogOptions<Log> {
   /** Carries the live feed. */
@@ -57,11 +57,13 @@ export async function beginLog<Log>(options: BeginLogOptions<Log>): Promise<Begu
   const before = { publish: async () => undefined, read, wait: () => wait(read) }[first];
 
   async function attempt(attempts: number): Promise<BegunLog<Log> | undefined> {
-    const there = attempts === 0 ? await before().catch(ignoreUnavailable) : undefined;
+    const there = attempts === 0 ? await before().catch(ifUnavailable(undefined)) : undefined;
     if (there !== undefined) return { kind: "found", log: there };
     const outcome = await publish(logSubject(ref), payload, { expectedLast: STREAM_START, writer });
     if (outcome.kind === "stored") return { kind: "written", streamSeq: outcome.streamSeq };
-    const log = await (outcome.kind === "conflict" ? wait(readLeader) : read()).catch(ignoreUnavailable);
+    const log = await (outcome.kind === "conflict" ? wait(readLeader) : read()).catch(
+      ifUnavailable(undefined),
+    );
     return log === undefined ? undefined : { kind: "found", log };
   }
 
@@ -69,9 +71,4 @@ export async function beginLog<Log>(options: BeginLogOptions<Log>): Promise<Begu
   if (begun) return begun;
   const message = `The generation's first event could not be written to the log within ${budgetMs} ms.`;
   throw new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });
-}
-
-function ignoreUnavailable(error: unknown): undefined {
-  if (isUnavailable(error)) return undefined;
-  throw error;
 }

@@ -147,6 +147,14 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof RepriseError && error.code === "broker_unavailable";
 }
 
+/** For `catch`: what to go on with where the broker did not answer. Any other error is thrown on. */
+export function ifUnavailable<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (isUnavailable(error)) return value;
+    throw error;
+  };
+}
+
 export function streamUnavailable(stream: string, reason: string, cause?: unknown): RepriseError {
   return new RepriseError("broker_unavailable", `The stream ${stream} does not answer: ${reason}.`, {
     cause,
