@@ -3,6 +3,7 @@
  * texts in turn. Run by `node packages/rules/bench.ts`; the best of five runs is printed.
  */
 import type { ModerationRule } from "@reprise/protocol";
+import { mulberry32 } from "./src/corpus/draw.ts";
 import { compileRuleSet } from "./src/index.ts";
 
 const CHUNKS = 1_000_000;
@@ -95,16 +96,6 @@ function term(): string {
       () => syllables[Math.floor(random() * syllables.length)],
     ).join("");
   return random() < 0.2 ? `${word()} ${word()}` : word();
-}
-
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function print(line: string): void {

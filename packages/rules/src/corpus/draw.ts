@@ -34,7 +34,8 @@ export function seedOf(name: string): number {
   return hash;
 }
 
-function mulberry32(seed: number): () => number {
+/** Numbers from 0 to 1 that look random and follow from the seed. */
+export function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d_2b_79_f5) | 0;
