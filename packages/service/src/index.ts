@@ -1,3 +1,4 @@
+export { type CommandIo, type CommandOptions, parseOptions, required } from "./cli/command-line.ts";
 export { boundPipelining, MAX_UNANSWERED } from "./http/bound-pipelining.ts";
 export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker/broker-address.ts";
 export {

@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import type { CommandIo } from "@reprise/service";
 
 /** What every command's end says. */
 export const EXIT = {
@@ -12,12 +13,6 @@ export const EXIT = {
   /** The command was called wrongly, or refuses. */
   usage: 64,
 } as const;
-
-export interface CommandIo {
-  readonly out: Writable;
-  readonly err: Writable;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
 
 /** One of `reprise-audit`. */
 export interface Command {

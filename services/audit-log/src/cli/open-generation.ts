@@ -1,9 +1,9 @@
 import type { ParseArgsConfig } from "node:util";
 import { type Archive, ArchiveReader, type Keyring } from "@reprise/archive";
 import { type GenerationRef, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
+import { type CommandIo, required } from "@reprise/service";
 import { READING_OPTIONS } from "./commands/access.ts";
-import type { CommandIo } from "./command.ts";
-import { openArchiveCopy, openKeyringCopy, required, type ValuesOf } from "./options.ts";
+import { openArchiveCopy, openKeyringCopy, type ValuesOf } from "./options.ts";
 
 /** For commands that show something of one generation. */
 export const GENERATION_OPTIONS = {

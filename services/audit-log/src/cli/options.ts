@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseArgs, type ParseArgsConfig } from "node:util";
+import type { ParseArgsConfig } from "node:util";
 import {
   type Archive,
   createFileStore,
@@ -15,6 +15,7 @@ import {
   seenKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import type { CommandOptions, parseOptions } from "@reprise/service";
 
 /** What every command that reads an archive may be told. */
 export const ARCHIVE_OPTIONS = {
@@ -30,26 +31,10 @@ export const ARCHIVE_USAGE = `  --archive <folder>          default: $REPRISE_AU
   --name <name>               of the archive; default: $REPRISE_AUDIT_NAME, or reprise`;
 
 type Env = Readonly<Record<string, string | undefined>>;
-type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** What `parseOptions` gives for these options. */
-export type ValuesOf<O extends Options> = Readonly<ReturnType<typeof parseOptions<O>>["values"]>;
+export type ValuesOf<O extends CommandOptions> = Readonly<ReturnType<typeof parseOptions<O>>["values"]>;
 export type ArchiveValues = ValuesOf<typeof ARCHIVE_OPTIONS>;
-
-/** @throws RepriseError `invalid_request` */
-export function parseOptions<const O extends Options>(args: readonly string[], options: O) {
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (cause) {
-    throw new RepriseError("invalid_request", (cause as Error).message, { cause });
-  }
-}
-
-/** @throws RepriseError `invalid_request` */
-export function required(value: string | undefined, name: string): string {
-  if (value === undefined) throw new RepriseError("invalid_request", `--${name} is missing.`);
-  return value;
-}
 
 export function archiveDir(values: ArchiveValues, env: Env): string {
   return values.archive ?? env["REPRISE_AUDIT_DIR"] ?? join(dataDir(env), "audit");

@@ -1,6 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
 import { type AuditSearch, auditSearchSchema, parseWith, RepriseError } from "@reprise/protocol";
-import { required, type ValuesOf } from "./options.ts";
+import { required } from "@reprise/service";
+import type { ValuesOf } from "./options.ts";
 
 /** Which generations a command is about. */
 export const SEARCH_OPTIONS = {

@@ -4,12 +4,12 @@ import type { ParseArgsConfig } from "node:util";
 import { openArchive, probeStore } from "@reprise/archive";
 import { connectBroker, createGenerationLog, readShardCount } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
-import { findBrokerAddress, parseEnvironment } from "@reprise/service";
+import { findBrokerAddress, parseEnvironment, type CommandIo } from "@reprise/service";
 import { createBrokerFencedStore } from "../archiving/broker-fenced-store.ts";
 import { parseStorageEnvironment } from "../config.ts";
 import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 import { openAuditStorage } from "../storage.ts";
-import { type CommandIo, writeLine } from "./command.ts";
+import { writeLine } from "./command.ts";
 import {
   ARCHIVE_OPTIONS,
   ARCHIVE_USAGE,

@@ -1,6 +1,6 @@
+import type { CommandIo } from "@reprise/service";
 import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
-import type { CommandIo } from "./command.ts";
 
 /** The platform has answered, and not with what was asked for. */
 export class RefusedError extends Error {

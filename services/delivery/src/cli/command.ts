@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
-import { parseArgs, type ParseArgsConfig } from "node:util";
 import { RepriseError } from "@reprise/protocol";
+import { type CommandIo, type CommandOptions, parseOptions } from "@reprise/service";
 
 /** What every command's end says. */
 export const EXIT = {
@@ -13,12 +13,6 @@ export const EXIT = {
   usage: 64,
 } as const;
 
-export interface CommandIo {
-  readonly out: Writable;
-  readonly err: Writable;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
 /** One of `reprise-admin`. */
 export interface Command {
   /** One line. */
@@ -29,38 +23,22 @@ export interface Command {
   run(args: readonly string[], io: CommandIo): Promise<void>;
 }
 
-type Options = NonNullable<ParseArgsConfig["options"]>;
-
 /**
  * The options, and as many arguments as there are names for them.
  * @throws RepriseError `invalid_request`
  */
-export function parseCall<const O extends Options>(
+export function parseCall<const O extends CommandOptions>(
   args: readonly string[],
   names: readonly string[],
   options: O,
 ) {
-  const { values, positionals } = parse(args, options);
+  const { values, positionals } = parseOptions(args, options);
   const missing = names[positionals.length];
   if (missing !== undefined) throw new RepriseError("invalid_request", `<${missing}> is missing.`);
   // The argument itself may be a secret that was given by mistake.
   if (positionals.length > names.length)
     throw new RepriseError("invalid_request", `There are more arguments than ${names.length}.`);
   return { values, positionals };
-}
-
-function parse<const O extends Options>(args: readonly string[], options: O) {
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (cause) {
-    throw new RepriseError("invalid_request", (cause as Error).message, { cause });
-  }
-}
-
-/** @throws RepriseError `invalid_request` */
-export function required(value: string | undefined, name: string): string {
-  if (value === undefined) throw new RepriseError("invalid_request", `--${name} is missing.`);
-  return value;
 }
 
 /** @throws RepriseError `invalid_request` */

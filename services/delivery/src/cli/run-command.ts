@@ -1,6 +1,7 @@
 import { RepriseError, toRepriseError } from "@reprise/protocol";
+import type { CommandIo } from "@reprise/service";
 import { RefusedError } from "./admin-api.ts";
-import { type CommandIo, EXIT, writeLine } from "./command.ts";
+import { EXIT, writeLine } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 
 const FIRST_SERVER_ERROR = 500;

@@ -9,8 +9,8 @@ import {
   RepriseError,
   type TenantId,
 } from "@reprise/protocol";
-import { findBrokerAddress } from "@reprise/service";
-import { type CommandIo, writeLine } from "../command.ts";
+import { findBrokerAddress, type CommandIo } from "@reprise/service";
+import { writeLine } from "../command.ts";
 import { ARCHIVE_OPTIONS, ARCHIVE_USAGE } from "../options.ts";
 
 /** For commands that show what is kept. */

@@ -6,8 +6,8 @@ import {
   parseVerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { parseOptions } from "@reprise/service";
 import { type Command, EXIT, writeLine } from "../command.ts";
-import { parseOptions } from "../options.ts";
 
 type Valid = Extract<CheckedProof, { kind: "valid" }>;
 

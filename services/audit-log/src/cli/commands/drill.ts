@@ -1,8 +1,9 @@
 import { createFileStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { parseOptions } from "@reprise/service";
 import { drillArchive, drillSmallArchive } from "../drill/run-drill.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
-import { ARCHIVE_OPTIONS, archiveName, parseOptions, verifierKeys } from "../options.ts";
+import { ARCHIVE_OPTIONS, archiveName, verifierKeys } from "../options.ts";
 
 /** Shows that tampering is caught. */
 export const drill: Command = {

@@ -1,9 +1,9 @@
 import { parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
 import { loadTenantsFile } from "@reprise/tenancy";
+import { parseOptions, required } from "@reprise/service";
 import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
 import { recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
-import { parseOptions, required } from "../options.ts";
 import { openForWriting, operator, WRITING_OPTIONS, WRITING_USAGE } from "../writing.ts";
 
 /** Erases a subject or a generation, and prints a certificate of it as JSON. May be interrupted and called again. */

@@ -1,12 +1,13 @@
 import { ArchiveReader } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { type CommandIo, parseOptions, required } from "@reprise/service";
 import { EXPORT_FORMATS, type ExportFormat, writeExport } from "../../exporting/export-file.ts";
 import { exportGenerations, type ExportOutcome } from "../../exporting/export-generations.ts";
 import { ArchiveSearch } from "../../search/archive-search.ts";
 import { localFiles } from "../../search/searchable-files.ts";
 import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
-import { type Command, type CommandIo, EXIT, writeLine } from "../command.ts";
-import { archiveDir, openArchiveCopy, openKeyringCopy, parseOptions, required } from "../options.ts";
+import { type Command, EXIT, writeLine } from "../command.ts";
+import { archiveDir, openArchiveCopy, openKeyringCopy } from "../options.ts";
 import { SEARCH_OPTIONS, SEARCH_USAGE, toRecordedQuery, toSearch } from "../search-options.ts";
 
 const LISTED_AT_A_TIME = "1000";

@@ -1,8 +1,9 @@
 import { parseGenerationId, parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
+import { type CommandIo, parseOptions, required } from "@reprise/service";
 import { liftHold, setHold } from "../../lifecycle/hold.ts";
 import { recordAccess } from "./access.ts";
-import { type Command, type CommandIo, EXIT, writeLine } from "../command.ts";
-import { parseOptions, required, type ValuesOf } from "../options.ts";
+import { type Command, EXIT, writeLine } from "../command.ts";
+import type { ValuesOf } from "../options.ts";
 import { openForWriting, operator, type Writing, WRITING_OPTIONS, WRITING_USAGE } from "../writing.ts";
 
 const OPTIONS = { ...WRITING_OPTIONS, id: { type: "string" } } as const;

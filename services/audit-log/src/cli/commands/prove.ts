@@ -1,9 +1,9 @@
 import { RepriseError, type Seq, asSeq } from "@reprise/protocol";
+import { parseOptions, required } from "@reprise/service";
 import { proveEvent } from "../../proving/prove-event.ts";
 import { READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
 import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "../open-generation.ts";
-import { parseOptions, required } from "../options.ts";
 
 /** Makes a proof that an event is in the archive. */
 export const prove: Command = {

@@ -1,5 +1,6 @@
 import { pause } from "@reprise/async";
 import { type DeliveryMark, RepriseError } from "@reprise/protocol";
+import { parseOptions } from "@reprise/service";
 import { inPace } from "../../replaying/pace.ts";
 import { openReplay } from "../../replaying/replay.ts";
 import {
@@ -11,7 +12,6 @@ import {
 import { READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, write, writeLine } from "../command.ts";
 import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "../open-generation.ts";
-import { parseOptions } from "../options.ts";
 
 /** Shows one generation again. Ends with `EXIT.gap`, and shows nothing, when events of it are not in the archive. */
 export const replay: Command = {

@@ -1,9 +1,10 @@
 import type { AuditSummary } from "@reprise/protocol";
+import { parseOptions } from "@reprise/service";
 import { ArchiveSearch } from "../../search/archive-search.ts";
 import { localFiles } from "../../search/searchable-files.ts";
 import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
-import { archiveDir, openArchiveCopy, openKeyringCopy, parseOptions } from "../options.ts";
+import { archiveDir, openArchiveCopy, openKeyringCopy } from "../options.ts";
 import { SEARCH_OPTIONS, SEARCH_USAGE, toRecordedQuery, toSearch } from "../search-options.ts";
 
 /** Lists generations. It needs the keys only for metadata and subjects, which are kept as keyed hashes. */

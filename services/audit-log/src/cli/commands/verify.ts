@@ -10,7 +10,8 @@ import {
   verifyArchive,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type Command, type CommandIo, EXIT, writeLine } from "../command.ts";
+import { type CommandIo, parseOptions } from "@reprise/service";
+import { type Command, EXIT, writeLine } from "../command.ts";
 import {
   ARCHIVE_OPTIONS,
   ARCHIVE_USAGE,
@@ -18,7 +19,6 @@ import {
   archiveName,
   findKeyringCopy,
   findWitnessCopy,
-  parseOptions,
   type ValuesOf,
   verifierKeys,
 } from "../options.ts";

@@ -1,14 +1,7 @@
 import * as z from "zod";
+import { type CommandIo, required } from "@reprise/service";
 import { openAdminApi } from "../admin-api.ts";
-import {
-  type Command,
-  type CommandIo,
-  parseCall,
-  parseSeconds,
-  required,
-  writeJson,
-  writeLine,
-} from "../command.ts";
+import { type Command, parseCall, parseSeconds, writeJson, writeLine } from "../command.ts";
 import { done, pathOf } from "./tenant.ts";
 
 const JSON_OPTION = { json: { type: "boolean" } } as const;

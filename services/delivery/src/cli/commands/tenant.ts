@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
+import type { CommandIo } from "@reprise/service";
 import { openAdminApi } from "../admin-api.ts";
-import { type Command, type CommandIo, parseCall, writeJson, writeLine } from "../command.ts";
+import { type Command, parseCall, writeJson, writeLine } from "../command.ts";
 
 const JSON_OPTION = { json: { type: "boolean" } } as const;
 const PAGE = 1_000;

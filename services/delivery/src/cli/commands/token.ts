@@ -10,7 +10,8 @@ import {
   privateKeySchema,
   scopesSchema,
 } from "@reprise/tenancy";
-import { type Command, parseCall, parseSeconds, required, writeJson, writeLine } from "../command.ts";
+import { required } from "@reprise/service";
+import { type Command, parseCall, parseSeconds, writeJson, writeLine } from "../command.ts";
 
 const TOKEN_ID_BYTES = 15;
 const DEFAULT_TTL = "900";
