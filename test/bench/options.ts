@@ -17,6 +17,7 @@ export const SCENARIOS = [
   "AUDIT",
   "ARCHIVE",
   "FLOOD",
+  "FAIR",
 ] as const;
 
 /** What fits in two minutes. */
@@ -52,7 +53,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT and FLOOD; its figures are a hint
+  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT, FLOOD and FAIR; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

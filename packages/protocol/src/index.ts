@@ -12,6 +12,7 @@ export {
 } from "./event/event.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
 export * from "./log/filler-subject.ts";
+export * from "./log/job-subject.ts";
 export { firstWhere } from "./first-where.ts";
 export { toHttpStatus } from "./errors/http-status.ts";
 export {

@@ -5,6 +5,8 @@ import type { Engine } from "./engines/engine.ts";
 export interface ServedModel {
   readonly engine: Engine;
   readonly slots: number;
+  /** How many of the last free slots are for tenants below their share. Default: an eighth of the slots. */
+  readonly reserve?: number;
   /** What stands in when `engine` fails: another model's public name, and an engine for it of this model's own. */
   readonly fallback?: { readonly model: string; readonly engine: Engine };
 }

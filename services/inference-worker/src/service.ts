@@ -48,6 +48,7 @@ export interface Worker extends AsyncDisposable {
 }
 
 const MEMORY_BYTES = 256 * 1_024 * 1_024;
+const SLOTS_PER_RESERVED = 8;
 
 /** Starts to work off the queues of all models. The broker's streams must exist. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -115,6 +116,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       connection: broker.bulk,
       model,
       slots: served.slots,
+      reserve: served.reserve ?? Math.floor(served.slots / SLOTS_PER_RESERVED),
       memory,
       ackWaitMs,
       run: (job) => run(job, served),

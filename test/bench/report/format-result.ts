@@ -3,6 +3,7 @@ import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace/trace.ts";
 import { formatArchive, formatAudit } from "./format-audit.ts";
 import { formatChurn } from "./format-churn.ts";
+import { formatFair } from "./format-fair.ts";
 import { formatFlood } from "./format-flood.ts";
 import { formatFirst } from "./format-first.ts";
 import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
@@ -79,6 +80,8 @@ export function formatResult(result: ScenarioResult): string {
       return formatArchive(result);
     case "FLOOD":
       return formatFlood(result);
+    case "FAIR":
+      return formatFair(result);
     case "TRACE":
       return formatTrace(result);
   }

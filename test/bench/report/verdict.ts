@@ -5,6 +5,7 @@ import type { StalledResult } from "../scenarios/stalled.ts";
 import type { TargetName } from "../targets/all.ts";
 import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
 import { judgeChurn } from "./format-churn.ts";
+import { judgeFair } from "./format-fair.ts";
 import { judgeFlood } from "./format-flood.ts";
 import { judgeFirst } from "./format-first.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
@@ -53,6 +54,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeArchive(result);
       case "FLOOD":
         return judgeFlood(result);
+      case "FAIR":
+        return judgeFair(result);
       case "TRACE":
         return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
     }

@@ -4,6 +4,7 @@ import { type ArchiveResult, runArchive } from "./audit/archive.ts";
 import { type AuditResult, runAudit } from "./audit/audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
 import { type ChurnResult, runChurn } from "./churn.ts";
+import { type FairResult, runFair } from "./fair.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
 import { type FloodResult, runFlood } from "./flood.ts";
 import { type FirstResult, runFirst } from "./first.ts";
@@ -31,6 +32,7 @@ export type ScenarioResult =
   | AuditResult
   | ArchiveResult
   | FloodResult
+  | FairResult
   | TraceResult;
 
 /** The scenarios by name. */
@@ -50,4 +52,5 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   AUDIT: runAudit,
   ARCHIVE: runArchive,
   FLOOD: runFlood,
+  FAIR: runFair,
 };

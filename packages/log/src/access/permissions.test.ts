@@ -44,7 +44,13 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   CHECKPOINTS_SUBJECTS: [[protocol.CHECKPOINTS_SUBJECTS, "", ""]],
   jobSubject: [[protocol.jobSubject("sim", ref), "DW", ""]],
   generationJobs: [[protocol.generationJobs(ref), "", ""]],
-  jobQueue: [[protocol.jobQueue("sim").filter, "", ""]],
+  modelJobs: [[protocol.modelJobs("sim"), "", ""]],
+  jobLane: [[protocol.jobLane("sim", ref.tenant).filter, "", ""]],
+  queuedSubject: [[protocol.queuedSubject("sim", ref), "W", "W"]],
+  queuedJobs: [[protocol.queuedJobs("sim"), "", "W"]],
+  QUEUED_SUBJECTS: [[protocol.QUEUED_SUBJECTS, "", "W"]],
+  slotsSubject: [[protocol.slotsSubject("sim"), "W", "W"]],
+  SLOTS_SUBJECTS: [[protocol.SLOTS_SUBJECTS, "", "W"]],
   JOBS_SUBJECTS: [[protocol.JOBS_SUBJECTS, "", ""]],
   readerSubject: [[protocol.readerSubject(ref, node), "D", "W"]],
   readerSubjects: [[protocol.readerSubjects(ref), "", "W"]],
@@ -181,7 +187,7 @@ function streamRows(): Row[] {
 
 /** By stream and consumer: its filter, and who may make it and take messages from it. */
 const CONSUMERS: readonly (readonly [stream: string, consumer: string, filter: string, may: string])[] = [
-  ["JOBS", "worker_sim", ".job.sim.>", "W"],
+  ["JOBS", "worker_sim__acme", ".job.sim.acme.>", "W"],
   ["GENERATIONS_0", "moderation", "", "M"],
   ["GENERATIONS_1", "moderation", "", "M"],
   ["GENERATIONS_0", "another", "", ""],
@@ -201,7 +207,7 @@ function consumerRows(): Row[] {
     [`$JS.ACK._.hash.${stream}.${consumer}.1.7.7.0.0.token`, may, ""],
     [`$JS.API.CONSUMER.CREATE.${stream}`, "", ""],
     [`$JS.API.CONSUMER.DURABLE.CREATE.${stream}.${consumer}`, "", ""],
-    [`$JS.API.CONSUMER.DELETE.${stream}.${consumer}`, "", ""],
+    [`$JS.API.CONSUMER.DELETE.${stream}.${consumer}`, stream === "JOBS" ? may : "", ""],
     [`$JS.API.CONSUMER.PAUSE.${stream}.${consumer}`, "", ""],
     [`$JS.API.CONSUMER.RESET.${stream}.${consumer}`, "", ""],
     [`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`, "", ""],
@@ -317,7 +323,7 @@ test("admin may do everything but say what is stored", async () => {
 });
 
 const NOT_A_SUBJECT = /^(parse|is)|_STREAM$|_BUCKET$|_QUEUE$/;
-const SUBJECT = /subject|^generationJobs$|^generationReviews$|^jobQueue$/i;
+const SUBJECT = /subject|^generationJobs$|^generationReviews$|^jobLane$|^modelJobs$|^queuedJobs$/i;
 
 test("every subject that protocol builds is in the table", () => {
   const built = Object.keys(protocol).filter((name) => SUBJECT.test(name) && !NOT_A_SUBJECT.test(name));

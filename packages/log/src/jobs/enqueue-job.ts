@@ -1,12 +1,16 @@
 import { retry } from "@reprise/async";
 import { type GenerationRef, jobSubject, RepriseError, STREAM_START } from "@reprise/protocol";
+import { HEADER } from "../nats/header.ts";
 import type { Publish } from "../nats/publisher.ts";
+import { formatShare, type TenantShare } from "./lanes/tenant-share.ts";
 
 export interface EnqueueOptions {
   model: string;
   ref: GenerationRef;
   /** The generation's seq-0 event, so that a worker can write it if the node that created the generation died before it did. */
   payload: Uint8Array;
+  /** What the tenant may have of the model's slots from now on. Default: as its job before said. */
+  share?: TenantShare | undefined;
   /** How long to go on when the broker does not answer; an election takes up to 10 s. Default 20 s. */
   budgetMs?: number;
 }
@@ -21,12 +25,13 @@ const PAUSE_MS = 100;
  */
 export async function enqueueJob(
   publish: Publish,
-  { model, ref, payload, budgetMs = 20_000 }: EnqueueOptions,
+  { model, ref, payload, share, budgetMs = 20_000 }: EnqueueOptions,
 ): Promise<{ duplicate: boolean }> {
   const tryOnce = async (attempts: number) => {
     const outcome = await publish(jobSubject(model, ref), payload, {
       messageId: ref.generation,
       expectedLast: STREAM_START,
+      ...(share && { extra: { [HEADER.share]: formatShare(share) } }),
     });
     if (outcome.kind === "unavailable") return undefined;
     const wasThere = outcome.kind === "conflict" || outcome.duplicate;

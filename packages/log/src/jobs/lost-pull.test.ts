@@ -1,11 +1,12 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { encodeEvent, jobQueue, JOBS_STREAM, asSeq } from "@reprise/protocol";
+import { encodeEvent, type GenerationRef, jobLane, JOBS_STREAM, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
-import { type Job, pullJobs } from "./pull-jobs.ts";
+import type { Job } from "./job.ts";
+import { pullJobs } from "./pull-jobs.ts";
 import { eventually } from "../testing/eventually.ts";
-import { newRef, openWorld, requested } from "../testing/world.ts";
+import { newRef, openWorld, requested, type World } from "../testing/world.ts";
 
 /** A connection whose n-th pull request is lost, as when the queue's leader dies with it, if `isLost(n)` says so. */
 function losePulls(connection: NatsConnection, isLost: (nth: number) => boolean) {
@@ -36,8 +37,7 @@ test("pull requests that the broker has lost are renewed within seconds, not whe
     run: (job) => (jobs.push(job), job.ack()),
     onError: (error) => world.errors.push(error),
   });
-  const ref = newRef();
-  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(asSeq(0), requested(ref)) });
+  const ref = await queueOne(world);
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));
   await puller.idle();
   puller.stop();
@@ -47,25 +47,29 @@ test("pull requests that the broker has lost are renewed within seconds, not whe
 test("pull requests that the broker knows of are left alone, however long no job comes", async () => {
   await using world = await openWorld();
   const { connection, pulls } = losePulls(world.broker.main, () => false);
+  const jobs: Job[] = [];
   const puller = await pullJobs({
     connection,
     model: "m",
     slots: 2,
     ackWaitMs: 60_000,
-    run: (job) => job.ack(),
+    run: (job) => (jobs.push(job), job.ack()),
     onError: (error) => world.errors.push(error),
   });
+  // From now on a pull waits for the tenant's next jobs.
+  await queueOne(world);
+  await eventually(() => expect([jobs.length, pulls()]).toEqual([1, 2]));
   let heartbeats = 0;
   world.broker.reads.subscribe("_INBOX.>", {
     callback: (_, msg) => void (msg.headers?.code === 100 && heartbeats++),
   });
   // Each makes a renewal, of which three without an answer are too many.
   await eventually(() => expect(heartbeats).toBeGreaterThan(5));
-  expect([pulls(), world.errors]).toEqual([1, []]);
+  expect([pulls(), world.errors]).toEqual([2, []]);
   puller.stop();
 });
 
-test("a queue whose consumer the broker has lost is opened again, and its jobs come", async () => {
+test("a lane whose consumer the broker has lost is opened again, and its jobs come", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   const jobs: Job[] = [];
@@ -77,12 +81,19 @@ test("a queue whose consumer the broker has lost is opened again, and its jobs c
     run: (job) => (jobs.push(job), job.ack()),
     onError: (error) => world.errors.push(error),
   });
-  const { consumer } = jobQueue("m");
+  const first = await queueOne(world);
+  await eventually(() => expect(jobs).toHaveLength(1));
+  const { consumer } = jobLane("m", first.tenant);
   await (await jetstreamManager(main)).consumers.delete(JOBS_STREAM, consumer);
-  const ref = newRef();
-  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(asSeq(0), requested(ref)) });
-  await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));
+  const second = await queueOne(world);
+  await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([first, second]));
   await puller.idle();
   puller.stop();
   expect(world.errors).toEqual([]);
 });
+
+async function queueOne(world: World): Promise<GenerationRef> {
+  const ref = newRef();
+  await enqueueJob(world.log.publish, { model: "m", ref, payload: encodeEvent(asSeq(0), requested(ref)) });
+  return ref;
+}

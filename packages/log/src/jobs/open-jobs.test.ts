@@ -1,9 +1,10 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { encodeEvent, type GenerationRef, JOBS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
+import { encodeEvent, type GenerationRef, jobLane, JOBS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Broker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
-import { type Job, pullJobs } from "./pull-jobs.ts";
+import type { Job } from "./job.ts";
+import { pullJobs } from "./pull-jobs.ts";
 import {
   deleteJob,
   type OpenJob,
@@ -133,8 +134,9 @@ test("a running job can be deleted: no worker gets it again, and its holder's ac
   hold.resolve();
   await puller.idle();
   const manager = await jetstreamManager(main);
+  const { consumer } = jobLane("b", job!.ref.tenant);
   await eventually(async () => {
-    const { num_ack_pending, num_pending } = await manager.consumers.info(JOBS_STREAM, "worker_b");
+    const { num_ack_pending, num_pending } = await manager.consumers.info(JOBS_STREAM, consumer);
     expect([num_ack_pending, num_pending]).toEqual([0, 0]);
   });
   await jobs[0]!.ack();

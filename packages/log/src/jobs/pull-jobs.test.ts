@@ -1,14 +1,16 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { encodeEvent, jobQueue, JOBS_STREAM, asSeq } from "@reprise/protocol";
+import { encodeEvent, jobLane, JOBS_STREAM, parseTenantId, asSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
 import type { Publish } from "../nats/publisher.ts";
-import { type Job, pullJobs, type PullOptions } from "./pull-jobs.ts";
+import type { Job } from "./job.ts";
+import { pullJobs, type PullOptions } from "./pull-jobs.ts";
 import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, openWorldBehindProxy, requested, type World } from "../testing/world.ts";
 
 const MODEL = "org/model-1.5";
+const LANE = jobLane(MODEL, parseTenantId("acme"));
 
 async function enqueue(world: World, count: number, model = MODEL): Promise<string[]> {
   const refs = Array.from({ length: count }, () => newRef());
@@ -136,8 +138,7 @@ test("a worker that sleeps is given nothing any more before its own jobs go to o
   await enqueue(world, 1);
   await eventually(() => expect(sleeping.jobs).toHaveLength(1));
   const manager = await jetstreamManager(direct.main);
-  const waiting = async () =>
-    (await manager.consumers.info(JOBS_STREAM, jobQueue(MODEL).consumer)).num_waiting;
+  const waiting = async () => (await manager.consumers.info(JOBS_STREAM, LANE.consumer)).num_waiting;
   await eventually(async () => expect(await waiting()).toBeGreaterThan(0));
   // As it does for as long as it is awake: what has gone by until here doesn't count.
   sleeping.jobs.at(-1)!.working();
@@ -202,7 +203,7 @@ test("a run that throws at once is like one that fails, and costs no slot", asyn
 
 test("a message that is not a job is reported and terminated, and delays no job behind it", async () => {
   await using world = await openWorld();
-  const { filter } = jobQueue(MODEL);
+  const { filter } = LANE;
   await world.log.publish(filter.replace(">", "not.a.job"), Buffer.from("{}"), {});
   const queued = await enqueue(world, 3);
   using worker = await work(world, { slots: 1, run: (job) => job.ack() });
@@ -215,12 +216,14 @@ test("a pull request that has expired is repeated at once, without waiting for t
   await using world = await openWorld();
   vi.useFakeTimers({ toFake: ["setInterval"] });
   using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
-  const pulls: string[] = [];
-  const secondPull = Promise.withResolvers<void>();
+  const waits: string[] = [];
+  const secondWait = Promise.withResolvers<void>();
   const { main } = world.broker;
   const publish: typeof main.publish = (subject, payload, options) => {
-    if (pulls.push(subject) === 2) secondPull.resolve();
-    const { batch } = JSON.parse(String(payload)) as { batch: number };
+    if (!subject.startsWith("$JS.API.CONSUMER.MSG.NEXT.")) return main.publish(subject, payload, options);
+    const { batch, expires } = JSON.parse(String(payload)) as { batch: number; expires?: number };
+    if (expires === undefined) return main.publish(subject, payload, options);
+    if (waits.push(subject) === 2) secondWait.resolve();
     main.publish(subject, JSON.stringify({ batch, expires: 50_000_000 }), options);
   };
   const connection = new Proxy(main, {
@@ -230,9 +233,10 @@ test("a pull request that has expired is repeated at once, without waiting for t
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  using worker = await work(world, { connection });
-  await secondPull.promise;
-  expect([worker.jobs, new Set(pulls).size]).toEqual([[], 1]);
+  using worker = await work(world, { connection, run: (job) => job.ack() });
+  await enqueue(world, 1);
+  await secondWait.promise;
+  expect([worker.jobs.length, new Set(waits).size]).toEqual([1, 1]);
   realTimers[Symbol.dispose]();
 });
 
@@ -285,13 +289,18 @@ test("a stopped worker takes no more jobs, and is idle when those that run have 
 test("jobs that are on their way to a worker that stops go to another at once", async () => {
   await using world = await openWorldBehindProxy();
   await using direct = await connectBroker({ url: world.server.url, name: "direct" });
-  using first = await work(world, { slots: 5 });
+  let done = 0;
+  using first = await work(world, { slots: 5, run: async (job) => job.ack().then(() => void done++) });
+  const manager = await jetstreamManager(direct.main);
+  const state = () => manager.consumers.info(JOBS_STREAM, LANE.consumer);
+  // A pull waits for the tenant's next jobs.
+  await enqueue(world, 1);
+  await eventually(() => expect(done).toBe(1));
+  await eventually(async () => expect((await state()).num_waiting).toBe(1));
+  first.jobs.length = 0;
   world.proxy.setFaults({ toClient: { stalled: true } });
   const enqueuing = enqueue(world, 5);
-  const manager = await jetstreamManager(direct.main);
-  const handedOut = async () =>
-    (await manager.consumers.info(JOBS_STREAM, jobQueue(MODEL).consumer)).num_ack_pending;
-  await eventually(async () => expect(await handedOut()).toBe(5));
+  await eventually(async () => expect((await state()).num_ack_pending).toBe(5));
   first.puller.stop();
   world.proxy.setFaults({});
   using second = await work(world, { slots: 5, connection: direct.main });
@@ -316,13 +325,19 @@ test("a job that ends after its connection was closed is left to the broker", as
   expect(worker.puller.running).toBe(0);
 });
 
-test("a queue's ack wait is that of the worker that pulled last", async () => {
+test("a lane's ack wait is that of the worker that opened it last", async () => {
   await using world = await openWorld();
-  using first = await work(world, { ackWaitMs: 5_000 });
-  using second = await work(world, { ackWaitMs: 7_000 });
+  const hold = Promise.withResolvers<void>();
+  const run = () => hold.promise;
+  using first = await work(world, { slots: 1, ackWaitMs: 5_000, run });
+  await enqueue(world, 2);
+  await eventually(() => expect(first.jobs).toHaveLength(1));
+  using second = await work(world, { slots: 1, ackWaitMs: 7_000, run });
+  await eventually(() => expect(second.jobs).toHaveLength(1));
   const manager = await jetstreamManager(world.broker.main);
-  const { config } = await manager.consumers.info(JOBS_STREAM, jobQueue(MODEL).consumer);
-  expect([config.ack_wait, first.jobs, second.jobs]).toEqual([7_000 * 1_000_000, [], []]);
+  const { config } = await manager.consumers.info(JOBS_STREAM, LANE.consumer);
+  expect(config.ack_wait).toBe(7_000 * 1_000_000);
+  hold.resolve();
 });
 
 test("a job that still waits is not queued twice, whenever the second try comes", async () => {

@@ -1,41 +1,25 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { type GenerationRef, JOBS_STREAM, parseJobSubject, RepriseError } from "@reprise/protocol";
-import { readAckSubject } from "../nats/ack-subject.ts";
-import { isCopy } from "../access/is-copy.ts";
-import { inboxOf } from "../nats/reply-inbox.ts";
-import { type PullEnd, PullLoop, type PullRequest, RENEW_MS } from "../nats/pull-loop.ts";
-import { ensureJobConsumer } from "./job-consumer.ts";
+import { laneTenant, RepriseError, type TenantId } from "@reprise/protocol";
+import { watchConnection } from "../nats/watch-connection.ts";
+import type { Job } from "./job.ts";
+import { type DeliveredJob, toDeliveredJob } from "./delivered-job.ts";
 import { JobMemory } from "./job-memory.ts";
-import { type JobSlot, JobSlots } from "./job-slot.ts";
-import { PullCredit } from "./pull-credit.ts";
-
-/** A job that this worker holds until it gives it up, or dies. */
-export interface Job {
-  readonly ref: GenerationRef;
-  readonly model: string;
-  /** The seq-0 event. */
-  readonly payload: Uint8Array;
-  /** From now on `payload` is read there, and its own bytes are let go: a large request need not be held twice. */
-  holdPayloadAt(read: () => Uint8Array): void;
-  /** How often the broker has handed the job out, this time included. */
-  readonly deliveries: number;
-  /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
-  working(): void;
-  /** The job is done for good. Resolves when the broker has heard it, or has not for 2 s, or is away: then the job comes back. */
-  ack(): Promise<void>;
-  /** Gives the job back, to be handed out again at once or after a while. */
-  release(delayMs?: number): void;
-  /** Lets another job have the slot while this one only waits. It stays this worker's: the heartbeats go on. */
-  park(): void;
-  /** Resolves when the job has a slot again, or the signal is aborted. It comes before jobs that are still in the queue. */
-  unpark(signal: AbortSignal): Promise<void>;
-}
+import { type JobSlot, JobSlots } from "./lanes/job-slots.ts";
+import { LanePulls, RENEW_MS } from "./lanes/lane-pulls.ts";
+import { type HeardJob, QueueWatch } from "./lanes/queue-watch.ts";
+import { type SharingInput, SlotSharing } from "./lanes/slot-sharing.ts";
+import { SlotsExchange } from "./lanes/slots-exchange.ts";
 
 export interface PullOptions {
   connection: NatsConnection;
   model: string;
   /** The most jobs of this model that the process runs at a time. */
   slots: number;
+  /**
+   * So many of the last free slots are not for tenants that have their share of all slots or more, while other tenants have had jobs in the last
+   * five minutes: those need not wait until a slot is free. None by default.
+   */
+  reserve?: number;
   /** What the requests of running jobs may take, parked ones included; while there is no room for one more, none is asked for. No bound by default. */
   memory?: JobMemory;
   /** After how long without a heartbeat the broker hands a job to another worker. */
@@ -53,89 +37,96 @@ export interface Puller {
   readonly running: number;
 }
 
+/** A listing finds the jobs whose hint was lost, and those of dead workers in lanes that no pull waits at. */
+const LIST_RENEWALS = 15;
+/** After so long a job whose run has failed is handed out again. */
+const RETRY_MS = 1_000;
+
 /**
- * The longest that a pull request waits; and no longer than half the ack wait, lest the jobs of a worker that has fallen asleep be
- * handed to that same worker again.
- */
-const PULL_EXPIRES_MS = 30_000;
-const ACK_TIMEOUT_MS = 2_000;
-/**
- * Works off one model's queue. A pull request waits at the broker for every free slot, so that a job is handed out the moment
- * it arrives; there is never a job here without a slot to run it.
+ * Works off one model's queue, and shares the slots by tenant: see `slot-sharing.ts`. While slots are free, pulls wait at the broker for the
+ * next jobs of the tenants that had some lately, so that a job is handed out the moment it arrives.
  * @throws RepriseError `broker_unavailable`
  */
 export async function pullJobs(options: PullOptions): Promise<Puller> {
-  const { connection, model, slots, ackWaitMs, run, onError } = options;
+  const { connection, model, slots, ackWaitMs, run, onError, reserve = 0 } = options;
   const { memory = new JobMemory(Number.POSITIVE_INFINITY) } = options;
-  const consumer = await ensureJobConsumer(connection, model, ackWaitMs);
-  const expiresMs = Math.min(PULL_EXPIRES_MS, ackWaitMs / 2);
   const running = new Set<Promise<void>>();
-  const credit = new PullCredit(slots);
-  const jobSlots = new JobSlots(credit, () => loop.pull());
-  let stopped = false;
-  let reopening = false;
-  const loop = new PullLoop({
+  const sharing = new SlotSharing({ slots, reserve });
+  const jobSlots = new JobSlots(slots, {
+    onFreed: (tenant) => void next({ kind: "freed", tenant }),
+    onOccupied: (tenant) => void next({ kind: "occupied", tenant }),
+    onPassed: (from, to) => void next({ kind: "passed", from, to }),
+  });
+  const onHeard = (job: HeardJob) => void next({ kind: "heard", ...job });
+  const watch = new QueueWatch({ connection, model, onHeard, onError });
+  const pulls = new LanePulls({
     connection,
-    stream: JOBS_STREAM,
-    consumer,
-    nextRequest,
-    isAsking() {
-      credit.expire(Date.now());
-      return credit.isAsking;
-    },
-    onMessage: receive,
-    onEnd: receiveEnd,
-    onLost: () => credit.unused(Number.POSITIVE_INFINITY),
+    model,
+    ackWaitMs,
+    onJob: receive,
+    onEnded: (tenant, reason) => void next({ kind: "ended", tenant, reason }),
     onError,
   });
+  const exchange = new SlotsExchange({
+    connection,
+    model,
+    slots,
+    running: () => sharing.running(),
+    onOthers: (others) => void next({ kind: "others", ...others }),
+    onError,
+  });
+  let stopped = false;
+  const retries = new Set<NodeJS.Timeout>();
+  let renewalsToList = LIST_RENEWALS;
 
-  function nextRequest(): PullRequest | undefined {
-    const share = credit.request(Date.now(), expiresMs, memory.free);
-    return (
-      share && {
-        batch: share.batch,
-        max_bytes: share.maxBytes,
-        expires: expiresMs * 1_000_000,
-        idle_heartbeat: Math.min(RENEW_MS, expiresMs / 2) * 1_000_000,
-      }
-    );
+  function next(input: SharingInput) {
+    const { job, pulls: planned } = sharing.next(input, performance.now(), pulls.room(memory.free));
+    if (!stopped) pulls.make(planned, memory.free);
+    return job;
   }
 
   function receive(msg: Msg): void {
-    const delivered = toDelivered(connection, msg);
+    const delivered = toDeliveredJob(connection, msg);
+    const tenant = laneTenant(msg.subject);
     if (delivered) {
-      const slot = stopped ? undefined : jobSlots.take(msg.data.length);
-      if (slot) start(delivered, slot);
-      else delivered.release();
-    } else {
-      onError(
-        new RepriseError(
-          "protocol_violation",
-          `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
-        ),
-      );
-      credit.unused(1);
+      const { streamSeq, pending, ref, share } = delivered;
+      const fate = next({ kind: "job", tenant: ref.tenant, streamSeq, pending, share });
+      if (stopped || fate !== "run") delivered.release();
+      else start(delivered, jobSlots.take(ref.tenant));
+      return;
     }
-    // One request may have held all bytes that can be under way.
-    loop.pull();
+    onError(
+      new RepriseError(
+        "protocol_violation",
+        `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
+      ),
+    );
+    if (tenant) next({ kind: "void", tenant });
   }
 
-  function receiveEnd({ reason, unused }: PullEnd): void {
-    credit.unused(unused);
-    if (reason === "expired") loop.pull();
-    // The queue has no leader at the moment, or a store that was rolled back has lost the consumer.
-    if (reason === "no_responders") void reopen();
+  async function list(): Promise<void> {
+    renewalsToList = LIST_RENEWALS;
+    next({ kind: "listed", jobs: await watch.list() });
   }
 
-  async function reopen(): Promise<void> {
-    if (reopening || stopped) return;
-    reopening = true;
-    // A broker that does not answer yet is asked again after the next pull without responders.
-    await ensureJobConsumer(connection, model, ackWaitMs).catch(() => undefined);
-    reopening = false;
+  function renew(): void {
+    pulls.renew();
+    next({ kind: "renewed" });
+    // A broker that does not answer is asked again after the next renewal.
+    if (--renewalsToList <= 0) list().catch(() => (renewalsToList = 0));
   }
 
-  function start(delivered: Delivered, slot: JobSlot): void {
+  /** The broker does not say when a job can be pulled that was given back for a while. */
+  function retryLater(tenant: TenantId): void {
+    const retry = setTimeout(() => {
+      retries.delete(retry);
+      next({ kind: "heard", tenant });
+    }, RETRY_MS);
+    retries.add(retry);
+  }
+
+  function start(delivered: DeliveredJob, slot: JobSlot): void {
+    const { tenant } = delivered.ref;
     const job: Job = Object.assign(delivered, {
       park: () => slot.park(),
       unpark: (signal: AbortSignal) => slot.unpark(signal),
@@ -145,7 +136,8 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
-        job.release(1_000);
+        job.release(RETRY_MS);
+        retryLater(tenant);
       })
       .finally(() => {
         running.delete(ended);
@@ -155,15 +147,35 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     running.add(ended);
   }
 
-  const forgetMemory = memory.onFree(() => loop.pull());
-  return {
-    stop() {
+  const timer = setInterval(renew, RENEW_MS);
+  const forgetMemory = memory.onFree(() => void next({ kind: "room" }));
+  watchConnection(connection, {
+    onUp() {
       if (stopped) return;
-      stopped = true;
-      forgetMemory();
-      // Jobs that are on their way still come, and are given back at once.
-      loop.drain();
+      next({ kind: "reconnected" });
+      pulls.giveUp();
+      renewalsToList = 0;
     },
+  });
+  function stop(): void {
+    if (stopped) return;
+    stopped = true;
+    clearInterval(timer);
+    for (const retry of retries) clearTimeout(retry);
+    forgetMemory();
+    watch.stop();
+    exchange.stop();
+    // Jobs that are on their way still come, and are given back at once.
+    pulls.drain();
+  }
+  try {
+    await list();
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return {
+    stop,
     async idle() {
       while (running.size > 0) await Promise.allSettled(running);
     },
@@ -171,48 +183,4 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       return running.size;
     },
   };
-}
-
-/** A job without the slot that it is run in. */
-type Delivered = Omit<Job, "park" | "unpark">;
-
-/** Undefined for what is not a job; the broker is told to forget it, for it would come back for ever. */
-function toDelivered(connection: NatsConnection, msg: Msg): Delivered | undefined {
-  const { reply = "" } = msg;
-  const named = isCopy(msg.headers) ? undefined : readSubject(msg.subject);
-  if (!named) {
-    connection.publish(reply, "+TERM");
-    return undefined;
-  }
-  const { model, tenant, generation } = named;
-  // Once the connection is closed, silence has the same effect, only later.
-  const say = (word: string) => {
-    if (!connection.isClosed() && !connection.isDraining()) connection.publish(reply, word);
-  };
-  let payload: Uint8Array | (() => Uint8Array) = Uint8Array.from(msg.data);
-  return {
-    ref: { tenant, generation },
-    model,
-    get payload() {
-      return typeof payload === "function" ? payload() : payload;
-    },
-    holdPayloadAt(read) {
-      payload = read;
-    },
-    deliveries: readAckSubject(reply).deliveries,
-    working: () => say("+WPI"),
-    async ack() {
-      // Without an answer the broker is away, or has lost the job. It comes back if it is there, and is found to be done.
-      await inboxOf(connection).ask(reply, "+ACK", ACK_TIMEOUT_MS);
-    },
-    release: (delayMs = 0) => say(`-NAK {"delay": ${delayMs * 1_000_000}}`),
-  };
-}
-
-function readSubject(subject: string) {
-  try {
-    return parseJobSubject(subject);
-  } catch {
-    return undefined;
-  }
 }

@@ -15,5 +15,6 @@ test.each([
     streamSeq: 17,
     deliverySeq: 42,
     storedAtMs: 1_700_000_000_000,
+    pending: 5,
   });
 });

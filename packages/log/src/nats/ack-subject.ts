@@ -8,6 +8,8 @@ export interface DeliveryInfo {
   /** The number of this delivery among all of the consumer. */
   readonly deliverySeq: number;
   readonly storedAtMs: UnixMs;
+  /** How many messages the consumer had then that it had never handed out. */
+  readonly pending: number;
 }
 
 /** `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<delivery seq>.<stored at, ns>.<pending>`. */
@@ -24,5 +26,6 @@ export function readAckSubject(subject: string): DeliveryInfo {
     streamSeq: asStreamSeq(Number(tokens[at + 1])),
     deliverySeq: Number(tokens[at + 2]),
     storedAtMs: asUnixMs(Number(tokens[at + 3]) / 1_000_000),
+    pending: Number(tokens[at + 4]),
   };
 }

@@ -20,6 +20,8 @@ export const HEADER = {
   checkpointStreamSeq: "Reprise-Stream-Seq",
   /** On an empty message in a checkpoint's place: the generation was erased, even if its log still has events. */
   erased: "Reprise-Erased",
+  /** On a job: what its tenant may have of a model's slots. */
+  share: "Reprise-Share",
   /** On the empty message that removes a bucket's key: `DEL` or `PURGE`. */
   bucketOperation: "KV-Operation",
 } as const;

@@ -14,6 +14,8 @@ export const JETSTREAM_ERROR = {
   deletionFailed: 10_057,
   streamNotFound: 10_059,
   wrongLastSequence: 10_071,
+  /** A work queue has another consumer whose filter overlaps. */
+  consumerNotUnique: 10_100,
   consumerExists: 10_148,
   /** An earlier publish to the same subject is still being replicated. */
   earlierPublishInFlight: 10_164,

@@ -57,11 +57,10 @@ const STATUS = { heartbeat: 100, expired: 408, ended: 409, unpinned: 423, noResp
  * Keeps pull requests waiting at a consumer, and notices when the broker has lost them: at a reconnect, and when several renewals in a
  * row stay without any answer, a heartbeat included. A new inbox then keeps late answers to old requests apart.
  *
- * `consume` of nats.js 3.4.0 fits neither user, since each decides what every request asks for:
+ * `consume` of nats.js 3.4.0 does not fit, since the user decides what every request asks for:
  * - It bounds either messages or bytes (`max_messages` and `max_bytes` exclude each other). Both bounds are needed: the broker gives up a
  *   connection that lags 64 MiB behind.
- * - It asks again when messages have come, not when their jobs have ended: with `max_messages: 2` it took four jobs at once.
- * - It looks for a consumer that was deleted once per `expires` (30 s), and never creates it: `lost-pull.test.ts` fails.
+ * - It looks for a consumer that was deleted once per `expires` (30 s), and never creates it.
  * - After lost requests it keeps its inbox, and counts late answers to the old requests as answers to the new ones.
  */
 export class PullLoop {

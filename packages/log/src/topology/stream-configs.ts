@@ -17,6 +17,7 @@ import {
   LIVE_VERDICTS_SUBJECTS,
   OPS_STREAM,
   OPS_SUBJECTS,
+  QUEUED_SUBJECTS,
   READERS_STREAM,
   READERS_SUBJECTS,
   REVIEWS_STREAM,
@@ -142,7 +143,9 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       subjects: [JOBS_SUBJECTS],
       retention: RetentionPolicy.Workqueue,
       allow_direct: true,
-      // One consumer per model; since 2.15 the server allows 1,000 unless told otherwise.
+      // Tells workers which tenants have jobs, the moment they are stored.
+      republish: { src: JOBS_SUBJECTS, dest: QUEUED_SUBJECTS, headers_only: true },
+      // One consumer per model and tenant with jobs; since 2.15 the server allows 1,000 unless told otherwise.
       max_consumers: 10_000,
       duplicate_window: repeatsNs,
     },

@@ -3,16 +3,14 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyModelName, anyRef } from "../arbitraries.fixture.ts";
 import { isToken, parseNodeId, shardOf } from "../id.ts";
+import { jobSubject } from "./job-subject.ts";
 import { fillerSubject, isFillerSubject } from "./filler-subject.ts";
 import {
   checkpointSubject,
   generationsStream,
-  jobQueue,
-  jobSubject,
   liveSubject,
   liveVerdictSubject,
   logSubject,
-  parseJobSubject,
   parseLogSubject,
   parseReaderSubject,
   parseReviewSubject,
@@ -87,59 +85,6 @@ describe("subjects", () => {
       expect(() => generationsStream(shard)).toThrow(TypeError);
     },
   );
-});
-
-describe("a job's subject", () => {
-  it("says which model, tenant and generation it was made for", () => {
-    fc.assert(
-      fc.property(anyRef, anyModelName, (ref, model) => {
-        expect(parseJobSubject(jobSubject(model, ref))).toEqual({ ...ref, model });
-      }),
-    );
-  });
-
-  it("is selected by the queue of its own model and by no other", () => {
-    fc.assert(
-      fc.property(anyRef, anyModelName, anyModelName, (ref, model, otherModel) => {
-        fc.pre(model !== otherModel);
-        const subject = jobSubject(model, ref);
-        expect(subject.startsWith(jobQueue(model).filter.replace(">", ""))).toBe(true);
-        expect(subject.startsWith(jobQueue(otherModel).filter.replace(">", ""))).toBe(false);
-        expect(isToken(jobQueue(model).consumer.slice(0, 64))).toBe(true);
-      }),
-    );
-  });
-
-  it("that was changed in one place is refused or says exactly what it was changed to", () => {
-    fc.assert(
-      fc.property(
-        anyRef,
-        fc.nat(),
-        fc.constantFrom(".", "*", ">", " ", "_", "a", "é", ""),
-        (ref, at, char) => {
-          const subject = jobSubject("meta-llama/Llama-3.1", ref);
-          const index = at % subject.length;
-          const changed = subject.slice(0, index) + char + subject.slice(index + 1);
-          expect([changed, "protocol_violation"]).toContain(reparse(changed));
-        },
-      ),
-      { numRuns: 1_000 },
-    );
-  });
-
-  const id = `gen_0_${"0".repeat(26)}`;
-  it.each([
-    "",
-    "job",
-    `job.sim.acme`,
-    `gen.sim.acme.${id}`,
-    `job.sim.acme.${id}.x`,
-    `job._2.acme.${id}`,
-    `job.sim.*.${id}`,
-    "job.sim.acme.gen_1",
-  ])("of another form is refused: %j", (subject) => {
-    expect(() => parseJobSubject(subject)).toThrow(expect.objectContaining({ code: "protocol_violation" }));
-  });
 });
 
 describe("the subject of a log, a reader or a review", () => {
@@ -237,13 +182,3 @@ describe("the subject of filler", () => {
     );
   });
 });
-
-/** The subject again, made from what it says, or the code of the refusal. */
-function reparse(subject: string): string {
-  try {
-    const { model, ...ref } = parseJobSubject(subject);
-    return jobSubject(model, ref);
-  } catch (error) {
-    return (error as { code: string }).code;
-  }
-}

@@ -13,16 +13,14 @@ import {
   type WorkerId,
 } from "../id.ts";
 import type { AuditCall } from "./audit-call.ts";
-import { decodeModelName, encodeModelName } from "../request/model-name.ts";
 import { OPS_KINDS, type OpsKind } from "./ops-record.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
 /*
- * The only place that builds or takes apart NATS subjects and stream names. Everything that varies comes in as a branded
+ * With `job-subject.ts` the only place that builds or takes apart NATS subjects and stream names. Everything that varies comes in as a branded
  * id or goes through an encoder, so no caller can put a dot, a blank or a wildcard into a subject.
  */
 
-export const JOBS_STREAM = "JOBS";
 export const CHECKPOINTS_STREAM = "CHECKPOINTS";
 export const READERS_STREAM = "READERS";
 export const VERDICTS_STREAM = "VERDICTS";
@@ -47,7 +45,6 @@ export const REVIEWS_SUBJECTS = "review.>";
 export const VERDICTS_SUBJECTS = "mod.>";
 /** Where VERDICTS republishes what it stores; verdicts that are not worth storing go there directly. */
 export const LIVE_VERDICTS_SUBJECTS = "live.mod.>";
-export const JOBS_SUBJECTS = "job.>";
 export const READERS_SUBJECTS = "reader.>";
 export const CHECKPOINTS_SUBJECTS = "ckpt.>";
 
@@ -148,37 +145,6 @@ export function liveSubject(ref: GenerationRef): string {
 
 export function checkpointSubject({ tenant, generation }: GenerationRef): string {
   return `ckpt.${shardOf(generation)}.${tenant}.${generation}`;
-}
-
-/** @throws RepriseError `invalid_request` when the model's name has no token */
-export function jobSubject(model: string, { tenant, generation }: GenerationRef): string {
-  return `job.${encodeModelName(model)}.${tenant}.${generation}`;
-}
-
-/** A generation's job, for any model. */
-export function generationJobs({ tenant, generation }: GenerationRef): string {
-  return `job.*.${tenant}.${generation}`;
-}
-
-/** What the queue of one model selects, and the name of the consumer that all workers of that model share. */
-export function jobQueue(model: string): { filter: string; consumer: string } {
-  const token = encodeModelName(model);
-  return { filter: `job.${token}.>`, consumer: `worker_${token}` };
-}
-
-/** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
-export function parseJobSubject(subject: string): GenerationRef & { model: string } {
-  const [kind, model, tenant, generation, ...rest] = subject.split(".");
-  if (
-    kind !== "job" ||
-    model === undefined ||
-    !isTenantId(tenant) ||
-    !isGenerationId(generation) ||
-    rest.length > 0
-  ) {
-    throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
-  }
-  return { model: decodeModelName(model), tenant, generation };
 }
 
 /** Where one node says how many readers it has for a generation, and how far they have come. */

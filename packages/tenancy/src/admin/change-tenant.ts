@@ -58,7 +58,7 @@ export function newTenant({ id, ...settings }: z.infer<typeof newTenantSchema>, 
 
 /** Replaces all settings: one that is not named has its default again. */
 export function withSettings(present: TenantRecord, settings: TenantSettings): TenantRecord {
-  const { models: _models, limits: _limits, cors_origins: _origins, ...rest } = present;
+  const { models: _models, limits: _limits, slots: _slots, cors_origins: _origins, ...rest } = present;
   return { ...rest, ...settings };
 }
 

@@ -23,8 +23,8 @@ export function viewKey({ sha256, ...key }: KeyRecord, used?: ReadonlyMap<string
   return { id, object: "api_key", ...key, ...(last_used_at !== undefined && { last_used_at }) };
 }
 
-export function viewSettings({ policy, audit, models, limits, cors_origins }: TenantRecord) {
-  return { object: "tenant_policy", policy, audit, models, limits, cors_origins } as const;
+export function viewSettings({ policy, audit, models, limits, slots, cors_origins }: TenantRecord) {
+  return { object: "tenant_policy", policy, audit, models, limits, slots, cors_origins } as const;
 }
 
 export function viewTenant(record: TenantRecord, used?: ReadonlyMap<string, string>) {

@@ -1,5 +1,6 @@
 import type { GenerationId, Policy, TenantId, UnixMs } from "@reprise/protocol";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
+import type { TenantSlots } from "../records/tenant-record.ts";
 import type { Role } from "../records/roles.ts";
 
 /** Whom a bearer token stands for, and what it may do. */
@@ -14,6 +15,8 @@ export interface Principal {
   readonly models?: ReadonlySet<string> | undefined;
   /** The tenant's limits. Undefined: none. */
   readonly limits?: TenantLimits | undefined;
+  /** What the tenant may have of each model's slots. Undefined: as other tenants without a limit. */
+  readonly slots?: TenantSlots | undefined;
   /** The API key's id; of a stream token, the id of the key that signed it. */
   readonly keyId: string;
   /** From then on it is refused; `NEVER` for one that does not expire. */

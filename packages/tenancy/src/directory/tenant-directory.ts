@@ -116,6 +116,7 @@ function principalOf(entry: Entry): Principal {
     policy: tenant.policy,
     models: tenant.models,
     limits: tenant.limits,
+    slots: tenant.slots,
     keyId: key.id,
     expiresAtMs: key.expiresAtMs,
   };

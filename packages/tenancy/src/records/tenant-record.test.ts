@@ -15,6 +15,7 @@ const RECORD = {
   policy: { max_attempts: 2 },
   audit: { min_days: 1 },
   models: ["sim"],
+  slots: { weight: 3, max: 20 },
   cors_origins: ["https://app.example"],
   keys: [
     { name: "web", sha256: SHA256, prefix: "rk_acme_ab", roles: ["read"], created_at: AT, expires_at: AT },
@@ -52,6 +53,7 @@ describe("a tenant's record", () => {
       plan: "gold",
       policy: { max_attempts: 99 },
       models: [],
+      slots: { weight: 0, max: 0.5 },
       cors_origins: ["https://app.example/path"],
       keys: [...keys, { ...keys[0], sha256: "x" }, { ...keys[0], name: "b", roles: ["operator"] }],
       signing_keys: [{ ...signing_keys[0], public_jwk: { ...JWK, d: "private" } }],
@@ -62,6 +64,8 @@ describe("a tenant's record", () => {
         "plan",
         "policy.max_attempts",
         "models",
+        "slots.weight",
+        "slots.max",
         "cors_origins[0]",
         "keys[1].sha256",
         "keys[2].roles[0]",
@@ -93,10 +97,10 @@ describe("a tenant's record", () => {
       { sha256: SHA256, roles: ["read", "admin"], expires_at: AT },
       { secret: "rk_acme_0123456789abcdef", roles: ["create"], name: "b" },
     ];
-    const { policy, audit, models, cors_origins, signing_keys } = RECORD;
+    const { policy, audit, models, slots, cors_origins, signing_keys } = RECORD;
     const file = {
       tenants: [
-        { id: "acme", keys, policy, audit, models, cors_origins, signing_keys },
+        { id: "acme", keys, policy, audit, models, slots, cors_origins, signing_keys },
         { id: "globex", keys: [{ sha256: "0e".repeat(32), roles: ["read"] }] },
       ],
     };

@@ -49,6 +49,18 @@ const originsSchema = z
   )
   .max(MAX_ORIGINS);
 
+const MAX_WEIGHT = 1_000;
+const MAX_SLOTS = 1_000_000;
+
+/** What the tenant may have of each model's slots. */
+const slotsSchema = z.strictObject({
+  /** How many slots it gets for each of a tenant with weight 1, while both want more. Default 1. */
+  weight: z.int().min(1).max(MAX_WEIGHT).optional(),
+  /** The most slots of a model that it has at a time, over all workers. Default: no limit. */
+  max: z.int().min(1).max(MAX_SLOTS).optional(),
+});
+export type TenantSlots = z.infer<typeof slotsSchema>;
+
 /** What an administrator may set of a tenant at once; keys, signing keys and revocations have calls of their own. */
 export const tenantSettings = {
   policy: tenantPolicySchema.default({}),
@@ -57,6 +69,8 @@ export const tenantSettings = {
   models: modelsSchema.optional(),
   /** Absent: none. */
   limits: tenantLimitsSchema.optional(),
+  /** Absent: as other tenants without a limit. */
+  slots: slotsSchema.optional(),
   /** The origins whose pages may call the API for this tenant. Absent: those of `REPRISE_CORS_ORIGINS`. */
   cors_origins: originsSchema.optional(),
 };

@@ -2,7 +2,7 @@ import { type Policy, type TenantId, type UnixMs, NEVER, toUnixMs } from "@repri
 import { defaultKeyName, keyIdOf, type KeyRecord } from "./key-record.ts";
 import { type Role, roleSet } from "./roles.ts";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
-import { RECORD_VERSION, type TenantRecord } from "./tenant-record.ts";
+import { RECORD_VERSION, type TenantRecord, type TenantSlots } from "./tenant-record.ts";
 import type { Revocation, SigningKey } from "./token-records.ts";
 
 /** An API key in memory: what a request is admitted by. */
@@ -35,6 +35,7 @@ export interface TenantConfig {
   readonly models?: ReadonlySet<string>;
   /** What all calls of the tenant together may take. Undefined: no limit. */
   readonly limits?: TenantLimits;
+  readonly slots?: TenantSlots;
   readonly corsOrigins?: readonly string[];
   readonly signingKeys: readonly SigningKey[];
   readonly revocations: readonly Revocation[];
@@ -43,13 +44,13 @@ export interface TenantConfig {
 /** What a tenants file and a record have in common. */
 export type TenantSource = Pick<
   TenantRecord,
-  "id" | "policy" | "audit" | "models" | "limits" | "cors_origins"
+  "id" | "policy" | "audit" | "models" | "limits" | "slots" | "cors_origins"
 > & {
   readonly keys: readonly Omit<KeyRecord, "created_at" | "prefix">[];
 } & Partial<Pick<TenantRecord, "signing_keys" | "revocations">>;
 
 export function toTenant(source: TenantSource): TenantConfig {
-  const { id, keys, policy, audit, models, limits, cors_origins, signing_keys, revocations } = source;
+  const { id, keys, policy, audit, models, limits, slots, cors_origins, signing_keys, revocations } = source;
   const { min_days: minDays = 0, max_days: maxDays } = audit;
   return {
     id,
@@ -58,6 +59,7 @@ export function toTenant(source: TenantSource): TenantConfig {
     audit: { minDays, ...(maxDays !== undefined && { maxDays }) },
     ...(models && { models: new Set(models) }),
     ...(limits && { limits }),
+    ...(slots && { slots }),
     ...(cors_origins && { corsOrigins: cors_origins }),
     signingKeys: signing_keys ?? [],
     revocations: revocations ?? [],
@@ -66,7 +68,7 @@ export function toTenant(source: TenantSource): TenantConfig {
 
 /** The record of a tenant that comes from the tenants file. */
 export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord {
-  const { id, keys, policy, audit, models, limits, corsOrigins, signingKeys, revocations } = tenant;
+  const { id, keys, policy, audit, models, limits, slots, corsOrigins, signingKeys, revocations } = tenant;
   return {
     version: RECORD_VERSION,
     id,
@@ -75,6 +77,7 @@ export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord 
     audit: { min_days: audit.minDays, ...(audit.maxDays !== undefined && { max_days: audit.maxDays }) },
     ...(models && { models: [...models] }),
     ...(limits && { limits }),
+    ...(slots && { slots }),
     ...(corsOrigins && { cors_origins: [...corsOrigins] }),
     keys: keys.map(({ holder, sha256, roles, expiresAtMs }) => ({
       name: holder,

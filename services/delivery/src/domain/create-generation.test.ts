@@ -26,6 +26,7 @@ function create(log: GenerationLog, options: Partial<CreateOptions> = {}) {
     shards: 2,
     tenant: parseTenantId("acme"),
     tenantPolicy: {},
+    share: { weight: 1, maxRunning: Number.POSITIVE_INFINITY },
     request: REQUEST,
     idempotencyKey: undefined,
     joinOnly: false,

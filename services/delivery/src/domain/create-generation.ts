@@ -7,6 +7,7 @@ import {
   type GenerationLog,
   type RuleSetStore,
   type StoredEvent,
+  type TenantShare,
 } from "@reprise/log";
 import {
   createGenerationId,
@@ -34,6 +35,8 @@ export interface CreateOptions {
   shards: number;
   tenant: TenantId;
   tenantPolicy: Policy;
+  /** What the tenant may have of the model's slots. */
+  share: TenantShare;
   request: GenerationRequest;
   idempotencyKey: string | undefined;
   /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
@@ -108,6 +111,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     model: request.model,
     ref,
     payload,
+    share: options.share,
     budgetMs: log.budgetMs,
   });
   const first = await writeRequested(options, ref, payload, duplicate);

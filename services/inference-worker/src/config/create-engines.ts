@@ -29,12 +29,13 @@ export async function loadEngines(
 export function createEngines(models: ModelsConfig, defaultSlots: number): Map<string, ServedModel> {
   return new Map(
     [...models].map(([name, config]) => {
-      const { slots = defaultSlots, fallback } = config;
+      const { slots = defaultSlots, reserve, fallback } = config;
       return [
         name,
         {
           engine: createEngine(config),
           slots,
+          ...(reserve !== undefined && { reserve }),
           ...(fallback !== undefined && {
             // Every fallback is among the models.
             fallback: { model: fallback, engine: createEngine(models.get(fallback)!) },

@@ -17,6 +17,7 @@ export type EngineConfig =
 
 export type ModelConfig = EngineConfig & {
   readonly slots?: number | undefined;
+  readonly reserve?: number | undefined;
   /** Another model of the same file, whose engine stands in when this one's fails. */
   readonly fallback?: string | undefined;
 };
@@ -30,6 +31,7 @@ const MAX_SERVERS = 1_000;
 const MAX_TIMEOUT_MS = 3_600_000;
 
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
+const reserve = z.int().min(0).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
 /** What it names is checked by `findFallbackProblems`. */
@@ -40,7 +42,7 @@ const fallbacksSchema = z
   .catch({ models: {} });
 
 const simSchema = z
-  .strictObject({ engine: z.literal("sim"), slots, fallback })
+  .strictObject({ engine: z.literal("sim"), slots, reserve, fallback })
   .transform((model): ModelConfig => model);
 
 function openaiSchema(env: KeyEnvironment) {
@@ -57,11 +59,13 @@ function openaiSchema(env: KeyEnvironment) {
       idle_timeout_ms: timeoutMs,
       servers: z.int().min(1).max(MAX_SERVERS).default(1),
       slots,
+      reserve,
       fallback,
     })
     .transform((model): ModelConfig => ({
       engine: "openai",
       slots: model.slots,
+      reserve: model.reserve,
       fallback: model.fallback,
       openai: {
         baseUrl: model.base_url,

@@ -20,7 +20,7 @@ import {
   type GenerationId,
   type GenerationRef,
   isTerminal,
-  jobQueue,
+  jobLane,
   JOBS_STREAM,
   type KnownEvent,
   liveSubject,
@@ -44,6 +44,7 @@ import { startWorker, type Worker } from "../service.ts";
 import { createPatientConnection } from "./patient-connection.ts";
 
 const MODEL = "fake";
+const TENANT = parseTenantId("acme");
 
 export interface Submission {
   options?: NonNullable<RequestedEvent["request"]["options"]>;
@@ -140,7 +141,7 @@ async function connectWorld<Server extends TestBroker>(
       return info.json<{ state: { messages: number } }>().state.messages;
     },
     async jobDeliveries() {
-      const { consumer } = jobQueue(MODEL);
+      const { consumer } = jobLane(MODEL, TENANT);
       const info = await patient.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
       return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
@@ -222,7 +223,7 @@ async function submit(
   log: GenerationLog,
   { options, policy, request, history = [], requested = true }: Submission,
 ): Promise<GenerationRef> {
-  const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(randomBytes(17), 1) };
+  const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
   const payload = encodeEvent(asSeq(0), {
     type: "generation.requested",
     ...ref,

@@ -1,3 +1,6 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTempDir } from "@reprise/testkit";
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { startBenchAuditLog } from "./audit-log.ts";
 import { startBenchBroker } from "./broker.ts";
@@ -14,17 +17,28 @@ export interface BenchPlatform extends AsyncDisposable {
   readonly processes: readonly MeasuredProcess[];
 }
 
+interface PlatformOptions {
+  /** Where the audit log, a process of its own, keeps what it archives; without it there is none. */
+  auditDir?: string | undefined;
+  /** Of the worker. Default: more than any scenario needs. */
+  slots?: number;
+  /** Of these slots, those that are not for tenants with their share. */
+  reserve?: number;
+}
+
 /**
  * nats-server, the inference-worker and delivery, each its own process, with the simulator as the model.
- * @param auditDir where the audit log, a process of its own, keeps what it archives; without it there is none
  */
 export async function startPlatform(
   { natsServer, profileDir }: RepriseSettings,
-  { auditDir }: { auditDir?: string | undefined } = {},
+  { auditDir, slots = 10_000, reserve = 0 }: PlatformOptions = {},
 ): Promise<BenchPlatform> {
   await using stack = new AsyncDisposableStack();
   const { server } = stack.use(await startBenchBroker(natsServer));
-  const env = { REPRISE_NATS_URL: server.url, REPRISE_WORKER_SLOTS: "10000" };
+  const dir = stack.use(await createTempDir("bench-models"));
+  const modelsFile = join(dir.path, "models.json");
+  await writeFile(modelsFile, JSON.stringify({ models: { sim: { engine: "sim", slots, reserve } } }));
+  const env = { REPRISE_NATS_URL: server.url, REPRISE_MODELS_FILE: modelsFile };
   const { child: worker } = await startService({
     name: "inference-worker",
     readyMessage: "taking jobs",

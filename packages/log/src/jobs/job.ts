@@ -1,0 +1,23 @@
+import type { GenerationRef } from "@reprise/protocol";
+
+/** A job that this worker holds until it gives it up, or dies. */
+export interface Job {
+  readonly ref: GenerationRef;
+  readonly model: string;
+  /** The seq-0 event. */
+  readonly payload: Uint8Array;
+  /** From now on `payload` is read there, and its own bytes are let go: a large request need not be held twice. */
+  holdPayloadAt(read: () => Uint8Array): void;
+  /** How often the broker has handed the job out, this time included. */
+  readonly deliveries: number;
+  /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */
+  working(): void;
+  /** The job is done for good. Resolves when the broker has heard it, or has not for 2 s, or is away: then the job comes back. */
+  ack(): Promise<void>;
+  /** Gives the job back, to be handed out again at once or after a while. */
+  release(delayMs?: number): void;
+  /** Lets another job have the slot while this one only waits. It stays this worker's: the heartbeats go on. */
+  park(): void;
+  /** Resolves when the job has a slot again, or the signal is aborted. It comes before jobs that are still in the queue. */
+  unpark(signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,233 @@
+import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
+import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import {
+  asSeq,
+  encodeEvent,
+  type GenerationRef,
+  jobLane,
+  JOBS_STREAM,
+  modelJobs,
+  wholeQueueConsumer,
+} from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { eventually } from "../../testing/eventually.ts";
+import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
+import { enqueueJob } from "../enqueue-job.ts";
+import type { Job } from "../job.ts";
+import type { TenantShare } from "./tenant-share.ts";
+import { pullJobs, type PullOptions } from "../pull-jobs.ts";
+
+const MODEL = "m";
+
+async function queue(world: World, tenant: string, jobs = 1, share?: TenantShare): Promise<GenerationRef[]> {
+  const refs = Array.from({ length: jobs }, () => newRef(tenant));
+  for (const ref of refs) {
+    const payload = encodeEvent(asSeq(0), requested(ref));
+    await enqueueJob(world.log.publish, { model: MODEL, ref, payload, share });
+  }
+  return refs;
+}
+
+/** A worker whose jobs run until they are ended one by one. */
+async function work(world: World, options: Partial<PullOptions> = {}) {
+  const jobs: Job[] = [];
+  const ends = new Map<Job, () => void>();
+  const puller = await pullJobs({
+    connection: world.broker.main,
+    model: MODEL,
+    slots: 4,
+    ackWaitMs: 60_000,
+    onError: (error) => world.errors.push(error),
+    ...options,
+    async run(job) {
+      jobs.push(job);
+      await new Promise<void>((resolve) => ends.set(job, resolve));
+      await job.ack();
+    },
+  });
+  const end = (job: Job) => ends.get(job)!();
+  const tenants = () => jobs.map(({ ref }) => ref.tenant);
+  const close = () => {
+    puller.stop();
+    for (const job of jobs) end(job);
+  };
+  return { puller, jobs, tenants, end, [Symbol.dispose]: close };
+}
+
+test("a slot that becomes free goes to a tenant with fewer slots, however many jobs were queued before by another one", async () => {
+  await using world = await openWorld();
+  using worker = await work(world, { slots: 2 });
+  await queue(world, "acme", 40);
+  await eventually(() => expect(worker.tenants()).toEqual(["acme", "acme"]));
+  await queue(world, "globex", 2);
+  worker.end(worker.jobs[0]!);
+  await eventually(() => expect(worker.tenants()).toEqual(["acme", "acme", "globex"]));
+  worker.end(worker.jobs[2]!);
+  await eventually(() => expect(worker.tenants()).toEqual(["acme", "acme", "globex", "globex"]));
+  expect(world.errors).toEqual([]);
+});
+
+test("a tenant that had jobs lately is given a slot of the reserve though another one has queued more than all slots", async () => {
+  await using world = await openWorld();
+  using worker = await work(world, { slots: 4, reserve: 1 });
+  await queue(world, "globex");
+  await eventually(() => expect(worker.jobs).toHaveLength(1));
+  worker.end(worker.jobs[0]!);
+  await queue(world, "acme", 40);
+  await eventually(() => expect(worker.tenants().slice(1)).toEqual(["acme", "acme", "acme"]));
+  await queue(world, "globex");
+  await eventually(() => expect(worker.tenants().slice(4)).toEqual(["globex"]));
+  expect(worker.puller.running).toBe(4);
+});
+
+test("a tenant's cap holds over several workers", async () => {
+  await using world = await openWorld();
+  const announced = announcements(world);
+  const share = { weight: 1, maxRunning: 3 };
+  using first = await work(world, { slots: 2 });
+  await queue(world, "acme", 2, share);
+  await eventually(() => expect(first.jobs).toHaveLength(2));
+  using second = await work(world, { slots: 4 });
+  await eventually(() => expect([announced('"acme":2'), announced('"slots":4')]).toEqual([1, 1]));
+  await queue(world, "acme", 5, share);
+  await queue(world, "globex", 3);
+  await eventually(() => expect(second.tenants().toSorted()).toEqual(["acme", "globex", "globex", "globex"]));
+});
+
+test("workers that know of each other's slots share them by tenant, though each has only one", async () => {
+  await using world = await openWorld();
+  const announced = announcements(world);
+  using first = await work(world, { slots: 1 });
+  using second = await work(world, { slots: 1 });
+  await queue(world, "acme", 20);
+  await eventually(() => expect([first.jobs.length, second.jobs.length]).toEqual([1, 1]));
+  // Both workers have said that they run a job of this tenant.
+  await eventually(() => expect(announced('"acme":1')).toBe(2));
+  await queue(world, "globex", 20);
+  first.end(first.jobs[0]!);
+  await eventually(() => expect(first.tenants()).toEqual(["acme", "globex"]));
+});
+
+test("a job that a worker gives back is pulled again before the next listing, though the first pull reaches the broker before it is back", async () => {
+  await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  const { connection, deliver } = holdNaks(world.broker.main);
+  using worker = await work(world, { connection, slots: 1 });
+  await queue(world, "acme");
+  await eventually(() => expect(worker.tenants()).toEqual(["acme"]));
+  await queue(world, "globex", 3);
+  const [given] = worker.jobs;
+  given!.release();
+  given!.ack = async () => {};
+  worker.end(given!);
+  await eventually(() => expect(worker.tenants()).toEqual(["acme", "globex"]));
+  // The first tenant is next, but its lane has no job: the slot goes to the other one.
+  worker.end(worker.jobs[1]!);
+  await eventually(() => expect(worker.tenants()).toEqual(["acme", "globex", "globex"]));
+  deliver();
+  await world.broker.main.flush();
+  vi.advanceTimersByTime(1_000);
+  worker.end(worker.jobs[2]!);
+  await eventually(() => expect(worker.tenants()).toEqual(["acme", "globex", "globex", "acme"]));
+  realTimers[Symbol.dispose]();
+});
+
+test("jobs whose hint was lost are found by the next listing", async () => {
+  await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  using worker = await work(world, { connection: withoutHints(world.broker.main) });
+  const [ref] = await queue(world, "acme");
+  vi.advanceTimersByTime(15_000);
+  await eventually(() => expect(worker.jobs.map((job) => job.ref)).toEqual([ref]));
+  realTimers[Symbol.dispose]();
+});
+
+test("jobs that were queued before any worker was there are found when one starts", async () => {
+  await using world = await openWorld();
+  const tenants = ["acme", "globex", "initech"];
+  for (const tenant of tenants) await queue(world, tenant, 2);
+  using worker = await work(world, { slots: 6 });
+  await eventually(() => expect(worker.tenants().toSorted()).toEqual(tenants.flatMap((one) => [one, one])));
+});
+
+test("a lane's consumer is there only while its tenant is active", async () => {
+  await using world = await openWorld();
+  const manager = await jetstreamManager(world.broker.main);
+  const consumers = async () => (await manager.streams.info(JOBS_STREAM)).state.consumer_count;
+  using worker = await work(world);
+  expect(await consumers()).toBe(0);
+  const [ref] = await queue(world, "acme");
+  await eventually(() => expect(worker.jobs).toHaveLength(1));
+  const { config } = await manager.consumers.info(JOBS_STREAM, jobLane(MODEL, ref!.tenant).consumer);
+  expect([await consumers(), config.inactive_threshold]).toEqual([1, 300_000 * 1_000_000]);
+});
+
+test("a broker that still has the consumer of workers without lanes loses it, and none of its jobs, running or waiting", async () => {
+  await using world = await openWorld();
+  const { main } = world.broker;
+  const { consumers } = await jetstreamManager(main);
+  const old = wholeQueueConsumer(MODEL);
+  await consumers.add(JOBS_STREAM, {
+    durable_name: old,
+    filter_subject: modelJobs(MODEL),
+    ack_policy: AckPolicy.Explicit,
+  });
+  const refs = [...(await queue(world, "acme", 2)), ...(await queue(world, "globex", 1))];
+  // One of them runs at a worker without lanes.
+  const inbox = createInbox();
+  const pulled = Promise.withResolvers<Msg>();
+  main.subscribe(inbox, { callback: (_, msg) => pulled.resolve(msg) });
+  main.publish(`$JS.API.CONSUMER.MSG.NEXT.${JOBS_STREAM}.${old}`, '{"batch":1}', { reply: inbox });
+  const job = await pulled.promise;
+  using worker = await work(world);
+  await eventually(() =>
+    expect(worker.jobs.map(({ ref }) => ref.generation).toSorted()).toEqual(
+      refs.map(({ generation }) => generation).toSorted(),
+    ),
+  );
+  // What that one says of its job is void.
+  job.respond("+ACK");
+  await main.flush();
+  expect(world.errors).toEqual([]);
+});
+
+/** How many workers have announced something of their slots. */
+function announcements(world: World): (text: string) => number {
+  const heard: string[] = [];
+  world.broker.reads.subscribe("slots.>", { callback: (_, msg) => void heard.push(msg.string()) });
+  return (text) => {
+    const workers = heard.filter((said) => said.includes(text)).map((said) => said.split(",")[0]);
+    return new Set(workers).size;
+  };
+}
+
+/** A connection whose negative acknowledgements reach the broker when they are told to. */
+function holdNaks(connection: NatsConnection) {
+  const held: (() => void)[] = [];
+  const publish: NatsConnection["publish"] = (subject, payload, options) => {
+    const send = () => connection.publish(subject, payload, options);
+    if (String(payload).startsWith("-NAK")) held.push(send);
+    else send();
+  };
+  const deliver = () => held.splice(0).forEach((send) => send());
+  return { connection: override(connection, { publish }), deliver };
+}
+
+/** A connection that hears of no job. */
+function withoutHints(connection: NatsConnection): NatsConnection {
+  const subscribe: NatsConnection["subscribe"] = (subject, options) =>
+    connection.subscribe(subject.startsWith("queued.") ? `lost.${subject}` : subject, options);
+  return override(connection, { subscribe });
+}
+
+function override(connection: NatsConnection, methods: Partial<NatsConnection>): NatsConnection {
+  return new Proxy(connection, {
+    get(target, property) {
+      if (Object.hasOwn(methods, property)) return Reflect.get(methods, property);
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

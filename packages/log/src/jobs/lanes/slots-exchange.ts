@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { isTenantId, slotsSubject, type TenantId } from "@reprise/protocol";
+import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
+
+/** The slots of a model that other workers have, and which tenants hold how many of them. */
+export interface OtherSlots {
+  readonly slots: number;
+  readonly running: ReadonlyMap<TenantId, number>;
+}
+
+export interface SlotsExchangeOptions {
+  connection: NatsConnection;
+  model: string;
+  slots: number;
+  /** The slots that tenants have here. */
+  running: () => ReadonlyMap<TenantId, number>;
+  onOthers: (others: OtherSlots) => void;
+  onError: (error: unknown) => void;
+}
+
+interface Announcement {
+  readonly worker: string;
+  readonly slots: number;
+  readonly running: Readonly<Record<string, number>>;
+}
+
+interface OtherWorker extends Omit<Announcement, "worker"> {
+  readonly heardAtMs: number;
+}
+
+/** At most so often a worker says what has changed. */
+const CHANGES_MS = 200;
+const REPEAT_MS = 3_000;
+/** A worker that has not been heard for so long is gone. */
+const GONE_MS = 10_000;
+
+/** The workers of a model tell each other what their tenants have, so that all of them together share their slots fairly. A message that is lost costs seconds. */
+export class SlotsExchange {
+  readonly #options: SlotsExchangeOptions;
+  readonly #worker = randomUUID();
+  readonly #others = new Map<string, OtherWorker>();
+  readonly #subscription: Subscription;
+  readonly #timer: NodeJS.Timeout;
+  #said = "";
+  #saidAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SlotsExchangeOptions) {
+    const { connection, model, onError } = options;
+    this.#options = options;
+    const onMessage = (msg: Msg) => this.#receive(msg);
+    this.#subscription = subscribeGuarded(connection, slotsSubject(model), { onMessage, onError });
+    this.#timer = setInterval(() => this.#tick(), CHANGES_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    const { connection } = this.#options;
+    if (connection.isClosed() || connection.isDraining()) return;
+    this.#subscription.unsubscribe();
+    this.#publish(this.#announcement({ slots: 0, running: new Map() }));
+  }
+
+  #tick(): void {
+    const { connection } = this.#options;
+    if (connection.isClosed() || connection.isDraining()) return;
+    const nowMs = performance.now();
+    const { slots, running } = this.#options;
+    const text = this.#announcement({ slots, running: running() });
+    if (text !== this.#said || nowMs - this.#saidAtMs >= REPEAT_MS) {
+      this.#publish(text);
+      this.#said = text;
+      this.#saidAtMs = nowMs;
+    }
+    this.#forget(nowMs);
+  }
+
+  #announcement({ slots, running }: OtherSlots): string {
+    const announcement: Announcement = { worker: this.#worker, slots, running: Object.fromEntries(running) };
+    return JSON.stringify(announcement);
+  }
+
+  #publish(text: string): void {
+    const { connection, model } = this.#options;
+    connection.publish(slotsSubject(model), text);
+  }
+
+  #receive(msg: Msg): void {
+    const { worker, slots, running } = msg.json<Announcement>();
+    if (worker === this.#worker) return;
+    if (slots > 0) this.#others.set(worker, { slots, running, heardAtMs: performance.now() });
+    else this.#others.delete(worker);
+    this.#tell();
+  }
+
+  #forget(nowMs: number): void {
+    const before = this.#others.size;
+    for (const [worker, { heardAtMs }] of this.#others)
+      if (nowMs - heardAtMs > GONE_MS) this.#others.delete(worker);
+    if (this.#others.size < before) this.#tell();
+  }
+
+  #tell(): void {
+    const total = new Map<TenantId, number>();
+    let slots = 0;
+    for (const other of this.#others.values()) {
+      slots += other.slots;
+      for (const [tenant, running] of Object.entries(other.running))
+        if (isTenantId(tenant)) total.set(tenant, (total.get(tenant) ?? 0) + running);
+    }
+    this.#options.onOthers({ slots, running: total });
+  }
+}
