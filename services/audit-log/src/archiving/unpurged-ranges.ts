@@ -32,7 +32,7 @@ export class UnpurgedRanges {
     const { stream, created } = this.#stream;
     const at = new Date().toISOString();
     return [...this.#places.values()].flatMap(({ tenant, erasure: id, places }) => {
-      // An erasure's record is never taken out of the state in which the batch found it.
+      // The erasure was found among these records, which only grow.
       const erasure = erasuresIn(state.records(tenant)).find((one) => one.id === id)!;
       const ranges = toRanges(places);
       return requestDraft(state, tenant, erasure, { purged: { [stream]: { created, ranges } }, at }).tenants;

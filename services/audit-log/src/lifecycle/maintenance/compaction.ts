@@ -26,7 +26,7 @@ export async function compact(
   );
   const whole = contents.filter((bytes) => bytes !== undefined);
   if (whole.length < contents.length) return "fenced";
-  // The archive's state holds files under names of data alone.
+  // `nextCompaction` takes only files whose names it has read.
   const names = files.map(({ key }) => parseDataKey(key)!);
   const place = {
     tenant,
