@@ -8,6 +8,8 @@ import {
   topologyOf,
 } from "@reprise/service";
 import * as z from "zod";
+import { RepriseError } from "@reprise/protocol";
+import type { CertificateFiles } from "./connections/certificate.ts";
 import type { AccessLogMode } from "./http/access-log.ts";
 
 const NAMES = [
@@ -24,6 +26,8 @@ const NAMES = [
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_TRUSTED_PROXIES",
   "REPRISE_ACCESS_LOG",
+  "REPRISE_TLS_CERT",
+  "REPRISE_TLS_KEY",
   "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
@@ -62,6 +66,8 @@ export interface DeliverySettings {
   trustedProxies: readonly string[];
   /** Whether a line is logged for each request. */
   accessLog: AccessLogMode;
+  /** The certificate that the API speaks TLS with; undefined: plain HTTP. */
+  tls?: CertificateFiles | undefined;
   /** Bytes of request bodies that this node works on at a time. */
   requestBytes: number;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
@@ -82,11 +88,14 @@ type SettingName =
   | "MAX_CONNECTIONS_PER_ADDRESS"
   | "TRUSTED_PROXIES"
   | "ACCESS_LOG"
+  | "TLS_CERT"
+  | "TLS_KEY"
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
   | "CORS_ORIGINS"
   | "TOKEN_AUDIENCE";
 
+/** @throws RepriseError `config_invalid` where one of the two files is missing */
 export function toDeliverySettings(
   env: Pick<DeliveryEnvironment, `REPRISE_${SettingName}`>,
 ): DeliverySettings {
@@ -100,11 +109,21 @@ export function toDeliverySettings(
     maxConnectionsPerAddress: env.REPRISE_MAX_CONNECTIONS_PER_ADDRESS,
     trustedProxies: env.REPRISE_TRUSTED_PROXIES ?? [],
     accessLog: env.REPRISE_ACCESS_LOG,
+    tls: certificateFilesOf(env),
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
     tokenAudience: env.REPRISE_TOKEN_AUDIENCE,
   };
+}
+
+function certificateFilesOf({
+  REPRISE_TLS_CERT: cert,
+  REPRISE_TLS_KEY: key,
+}: Pick<DeliveryEnvironment, "REPRISE_TLS_CERT" | "REPRISE_TLS_KEY">): CertificateFiles | undefined {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert !== undefined && key !== undefined) return { cert, key };
+  throw new RepriseError("config_invalid", "TLS needs both REPRISE_TLS_CERT and REPRISE_TLS_KEY.");
 }
 
 const classifierNamesSchema = z.looseObject({ classifiers: z.record(z.string(), z.unknown()) });

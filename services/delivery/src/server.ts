@@ -1,4 +1,5 @@
-import { METHODS } from "node:http";
+import { METHODS, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { boundPipelining } from "@reprise/service";
@@ -16,6 +17,7 @@ import { ADMIN_PATHS, addAdminRoutes } from "./admin/admin-routes.ts";
 import { addClientAddress, TrustedProxies } from "./http/client-address.ts";
 import { answerClientError, refuseConnect } from "./connections/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
+import type { Certificate } from "./connections/certificate.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
 import { sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
@@ -40,6 +42,8 @@ export interface ServerOptions {
   /** Undefined: no line is logged for each request. */
   accessLog: AccessLog | undefined;
   connections: ConnectionBounds;
+  /** The server speaks TLS with it; undefined: plain HTTP. */
+  certificate?: Certificate | undefined;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number | undefined;
 }
@@ -78,30 +82,36 @@ export async function buildServer({
   trustedProxies,
   accessLog,
   connections,
+  certificate,
   arrivalMs = ARRIVAL_MS,
 }: ServerOptions): Promise<FastifyInstance> {
   const proxies = new TrustedProxies(trustedProxies);
   const beginAnswer = (request: FastifyRequest, reply: FastifyReply) => {
-    setAnswerHeaders(request, reply);
+    setAnswerHeaders(request, reply, { isTls: certificate !== undefined });
     accessLog?.(request, reply);
   };
+  const bounds = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: arrivalMs,
+    connectionsCheckingInterval: Math.min(MAX_SWEEP_MS, arrivalMs),
+  };
+  // Streams outlive the request's: it ends with the last byte of the request.
+  const timeouts = { requestTimeout: arrivalMs, keepAliveTimeout: arrivalMs };
   const app = fastify({
     bodyLimit: LIMITS.bodyBytes,
     logger: false,
-    // Streams outlive it: it ends with the last byte of the request.
-    requestTimeout: arrivalMs,
-    keepAliveTimeout: arrivalMs,
+    ...timeouts,
     forceCloseConnections: "idle",
     return503OnClosing: false,
     // An event stream without a body would only never end.
     exposeHeadRoutes: false,
     // Ids of any length reach the routes, which know what to answer; the HTTP parser bounds the URL.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
-    http: {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: arrivalMs,
-      connectionsCheckingInterval: Math.min(MAX_SWEEP_MS, arrivalMs),
-    },
+    http: bounds,
+    ...(certificate && {
+      serverFactory: (listener: RequestListener) =>
+        createTlsServer({ ...bounds, ...timeouts, ...certificate, handshakeTimeout: arrivalMs }, listener),
+    }),
     clientErrorHandler: answerClientError,
     rewriteUrl: takeQueryToken,
     genReqId: (request) => requestIdOf(request, proxies),

@@ -1,3 +1,4 @@
+import { Server as TlsServer } from "node:tls";
 import { retry, Semaphore } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
@@ -28,6 +29,8 @@ import { Reaper } from "./reaper/reaper.ts";
 import { buildServer } from "./server.ts";
 import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { ReaderRegistry } from "./readers/reader-registry.ts";
+import { CertificateWatch, readCertificate } from "./connections/certificate.ts";
+import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 
 export { toDeliverySettings } from "./config.ts";
@@ -54,6 +57,8 @@ export interface DeliveryOptions extends DeliverySettings {
   redisTimeoutMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number;
+  /** How often the files of the certificate are read again. Default 10 s. */
+  certificateCheckMs?: number;
   /**
    * How long a call that changes a generation goes on while the broker does not answer, 2 s at most if that is known when it begins.
    * Default 20 s.
@@ -83,6 +88,7 @@ const DRAIN_GRACE_MS = 3_000;
 const SWEEP_MS = 50;
 const WARN_EVERY_MS = 60_000;
 const RECORDINGS = 16;
+const CERTIFICATE_CHECK_MS = 10_000;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
@@ -91,6 +97,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     maxConnectionsPerAddress,
     trustedProxies,
     accessLog,
+    tls,
+    certificateCheckMs = CERTIFICATE_CHECK_MS,
     requestBytes,
     redisUrl,
     arrivalMs,
@@ -100,6 +108,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     readerLeaseMs,
     brokerWatch,
   } = options;
+  const certificate = tls && (await readCertificate(tls));
   const onError = createErrorLog({
     logger,
     waits: "delivery waits",
@@ -240,9 +249,23 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
         : createAccessLog({ logger, authentication, withAddress: accessLog === "with-address" }),
     connections: { perAddress: maxConnectionsPerAddress, onRefused },
     arrivalMs,
+    certificate,
   });
+  const tlsServer = app.server instanceof TlsServer ? app.server : undefined;
+  const tlsConnections = tlsServer && new TlsConnections(tlsServer);
+  const certificateWatch =
+    tlsServer && tls && certificate
+      ? new CertificateWatch({
+          server: tlsServer,
+          files: tls,
+          present: certificate,
+          logger,
+          everyMs: certificateCheckMs,
+        })
+      : undefined;
   const answers = watchResponses(app.server);
-  const url = await app.listen({ host, port });
+  const listening = await app.listen({ host, port });
+  const url = tlsServer ? listening.replace(/^http:/, "https:") : listening;
   const reaped = metrics.counter("reprise_generations_reaped_total");
   const reaper = new Reaper({
     broker,
@@ -268,7 +291,9 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     const areSent = async () => !answers.unsent || undefined;
     await retry(areSent, { pauseMs: SWEEP_MS, budgetMs: drainGraceMs });
     // Those that an answer has left idle meanwhile would else be kept open for further requests.
+    certificateWatch?.[Symbol.dispose]();
     const sweep = setInterval(() => {
+      tlsConnections?.abortHandshakes();
       if (performance.now() >= giveUpAt) app.server.closeAllConnections();
       else if (!answers.unsent) app.server.closeIdleConnections();
     }, SWEEP_MS);

@@ -244,6 +244,11 @@ export const ENVIRONMENT_VARIABLES = {
     oneOf(["off", "on", "with-address"]),
     "Whether delivery logs a line for each request when its answer is over: `off`, `on`, or `with-address` for one with the client's address.",
   ),
+  REPRISE_TLS_CERT: optional(
+    text(),
+    "PEM file with the certificate that the API speaks TLS with, and those between it and its authority behind it; read again every 10 s. Without it the API is plain HTTP.",
+  ),
+  REPRISE_TLS_KEY: optional(text(), "PEM file with the private key of that certificate."),
   REPRISE_REQUEST_MEMORY_MB: defaulted(
     "64",
     integer(4, 1_048_576),

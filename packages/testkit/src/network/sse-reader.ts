@@ -14,6 +14,8 @@ export interface SseReaderOptions {
   after?: string | undefined;
   /** A cursor for the `Last-Event-ID` header. */
   lastEventId?: string | undefined;
+  /** The certificate of the authority to trust, in PEM. */
+  ca?: string | undefined;
 }
 
 /** `clean`: the response was whole. `broken`: the connection ended before it was. `cut`: by this reader's own hand. */
@@ -119,7 +121,7 @@ export async function openSseReader(url: string, options: SseReaderOptions = {})
 
 async function send(
   url: string,
-  { method = "GET", headers, body, after, lastEventId }: SseReaderOptions,
+  { method = "GET", headers, body, after, lastEventId, ca }: SseReaderOptions,
 ): Promise<IncomingMessage> {
   const target = new URL(url);
   if (after !== undefined) target.searchParams.set("after", after);
@@ -127,6 +129,7 @@ async function send(
   const request = open(target, {
     method,
     agent: false,
+    ...(ca !== undefined && { ca }),
     headers: {
       accept: "text/event-stream",
       ...(body !== undefined && { "content-type": "application/json" }),

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { endWith } from "./client-error.ts";
 import { countedAddress } from "../http/counted-address.ts";
@@ -26,7 +27,9 @@ export function boundConnections(server: Server, { perAddress, onRefused }: Conn
     const count = open.get(address) ?? 0;
     if (count >= perAddress) {
       onRefused();
-      refuse(socket, perAddress);
+      // A client that begins a TLS handshake could not read the answer.
+      if (server instanceof TlsServer) socket.destroy();
+      else refuse(socket, perAddress);
       return;
     }
     open.set(address, count + 1);

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
+import { tcpSocketOf } from "./tls-connections.ts";
 import { answerHeaderLines } from "../http/answer-headers.ts";
 
 /**
@@ -13,7 +14,7 @@ import { answerHeaderLines } from "../http/answer-headers.ts";
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed) return;
   if (socket.bytesWritten > 0 || !socket.writable) {
-    resetSocket(socket);
+    resetSocket(tcpSocketOf(socket));
     return;
   }
   const { status, message } = describe(error.code);

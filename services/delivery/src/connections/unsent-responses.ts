@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 
 export interface Answers {
   /** Whether a request is unanswered, or has an answer that has not left this process yet. */
@@ -24,7 +25,8 @@ export function watchResponses(server: Server): Answers {
   const sent = function (this: ServerResponse) {
     add(this.req.socket, -1);
   };
-  server.on("connection", (socket: Socket) => {
+  // Of TLS, requests name the TLS connection.
+  server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
     unsent.set(socket, 0);
     socket.on("close", forget);
   });

@@ -10,9 +10,16 @@ const SECURITY_HEADERS = {
   "cache-control": "no-store",
 };
 
+/** A year, for this host alone: others below it may not speak TLS. */
+const HSTS = { "strict-transport-security": "max-age=31536000" };
+
 /** Puts the headers of every answer into this one. */
-export function setAnswerHeaders({ id }: Pick<FastifyRequest, "id">, reply: FastifyReply): void {
-  void reply.headers({ ...SECURITY_HEADERS, [REQUEST_ID_HEADER]: id });
+export function setAnswerHeaders(
+  { id }: Pick<FastifyRequest, "id">,
+  reply: FastifyReply,
+  { isTls }: { isTls: boolean },
+): void {
+  void reply.headers({ ...SECURITY_HEADERS, ...(isTls && HSTS), [REQUEST_ID_HEADER]: id });
 }
 
 /** The same for an answer to what never became a request, as lines of its head. */

@@ -108,6 +108,8 @@ export type NodeOptions = Partial<
     | "maxConnectionsPerAddress"
     | "trustedProxies"
     | "accessLog"
+    | "tls"
+    | "certificateCheckMs"
     | "requestBytes"
     | "arrivalMs"
     | "models"

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SSE_HEADERS } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
+import { tcpSocketOf } from "../../connections/tls-connections.ts";
 import { encodeChunk, unwrapChunks } from "./http-sse-framing.ts";
 
 /** Where a stream's bytes go: one client connection whose response has begun. */
@@ -129,7 +130,7 @@ class PlainSocket implements SseSocket {
 
   breakOff(): void {
     const { socket } = this.#response;
-    if (socket) resetSocket(socket);
+    if (socket) resetSocket(tcpSocketOf(socket));
     else this.#response.destroy();
   }
 
@@ -143,6 +144,6 @@ class PlainSocket implements SseSocket {
 function resetOnHalfClose(response: ServerResponse): void {
   const { socket } = response;
   socket?.prependOnceListener("end", () => {
-    if (!response.writableEnded) resetSocket(socket);
+    if (!response.writableEnded) resetSocket(tcpSocketOf(socket));
   });
 }
