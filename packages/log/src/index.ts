@@ -67,10 +67,13 @@ export { watchRuleSets } from "./moderation/watch-rule-sets.ts";
 export {
   type StreamMessage,
   readAllMessages,
+  hasMessage,
+  notPublished,
   readLastMessage,
   readStreamMessages,
   readStoredAtUs,
   readStreamInfo,
   type StreamInfo,
 } from "./nats/stream-messages.ts";
+export { publishedHeaders } from "./access/is-published.ts";
 export { createWriterName } from "./nats/writer-name.ts";

@@ -6,6 +6,8 @@ import {
   parseOpsSubject,
   RepriseError,
 } from "@reprise/protocol";
+import { isPublished } from "../access/is-published.ts";
+import { notPublished } from "../nats/stream-messages.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 export interface ErasureFeedOptions {
@@ -20,7 +22,8 @@ export function subscribeErasures(
   connection: NatsConnection,
   { onErased, onError }: ErasureFeedOptions,
 ): Subscription {
-  const onMessage = ({ subject, data }: Msg) => {
+  const onMessage = ({ subject, data, headers }: Msg) => {
+    if (!isPublished(headers)) throw notPublished(subject);
     const { tenant, generation } = parseOpsSubject(subject);
     if (decodeOpsRecord(data)?.kind !== "erased")
       throw new RepriseError("protocol_violation", "An erasure record cannot be decoded.");

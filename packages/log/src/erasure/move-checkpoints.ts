@@ -9,7 +9,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
-import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
+import { getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "../nats/direct-get.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { HEADER } from "../nats/header.ts";
 import { getNextMessage } from "../nats/stream-api.ts";
@@ -161,12 +161,8 @@ export function parseTtlSeconds(text: string): number {
   return Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
-function subjectOf({ headers }: Msg): string {
-  return headers?.get(HEADER.subject) ?? "";
-}
-
-function storedAtUs({ headers }: Msg): number {
-  return toMicroseconds(headers?.get(HEADER.timeStamp) ?? "");
+function storedAtUs(msg: Msg): number {
+  return toMicroseconds(storedAtOf(msg));
 }
 
 function unavailable(message: string): RepriseError {

@@ -141,7 +141,7 @@ export async function readRanges(
   subject: string,
 ): Promise<[StreamSeq, StreamSeq][]> {
   const ranges: [StreamSeq, StreamSeq][] = [];
-  const request = { ...BATCH, afterStreamSeq: STREAM_START, subject };
+  const request = { ...BATCH, afterStreamSeq: STREAM_START, subject, raw: true };
   for await (const { streamSeq } of readAllMessages(reads, stream, request)) add(ranges, streamSeq);
   return ranges;
 }

@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { parseJobSubject, queuedSubject } from "@reprise/protocol";
-import { isCopy } from "../access/is-copy.ts";
+import { isPublished } from "../access/is-published.ts";
 import { type DeliveryInfo, readAckSubject } from "../nats/ack-subject.ts";
 import { HEADER } from "../nats/header.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
@@ -16,7 +16,7 @@ const ACK_TIMEOUT_MS = 2_000;
 /** Undefined for what is not a job; the broker is told to forget it, for it would come back for ever. */
 export function toDeliveredJob(connection: NatsConnection, msg: Msg): DeliveredJob | undefined {
   const { reply = "" } = msg;
-  const named = isCopy(msg.headers) ? undefined : readSubject(msg.subject);
+  const named = isPublished(msg.headers) ? readSubject(msg.subject) : undefined;
   if (!named) {
     connection.publish(reply, "+TERM");
     return undefined;

@@ -12,6 +12,7 @@ import {
   toUnixMs,
   asUnixMs,
 } from "@reprise/protocol";
+import { isStoredPublished } from "../access/is-published.ts";
 import { deleteMessage, getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts";
 
@@ -69,9 +70,9 @@ export async function readJobsAfter(
   connection: NatsConnection,
   afterStreamSeq: StreamSeq,
 ): Promise<QueuePart> {
-  const { messages, more } = await readStreamBatch(connection, JOBS_STREAM, { ...BATCH, afterStreamSeq });
-  const jobs = messages.map(toQueuedJob).filter((job) => job !== undefined);
-  return { jobs, streamSeq: messages.at(-1)?.streamSeq ?? afterStreamSeq, more };
+  const batch = await readStreamBatch(connection, JOBS_STREAM, { ...BATCH, afterStreamSeq });
+  const jobs = batch.messages.map(toQueuedJob).filter((job) => job !== undefined);
+  return { jobs, streamSeq: batch.streamSeq, more: batch.more };
 }
 
 /**
@@ -98,7 +99,7 @@ export async function readJob(
   { ref, model }: Pick<OpenJob, "ref" | "model">,
 ): Promise<QueuedJob | undefined> {
   const message = await getLastMessage(connection, JOBS_STREAM, jobSubject(model, ref));
-  if (!message) return undefined;
+  if (!message || !isStoredPublished(message)) return undefined;
   const { payload, streamSeq, time } = message;
   return { ref, model, payload, streamSeq, queuedAtMs: toUnixMs(time) };
 }

@@ -113,13 +113,8 @@ async function readPage(
   afterStreamSeq: StreamSeq,
 ): Promise<ReviewsPage> {
   const request = { afterStreamSeq, subject, maxMessages, maxBytes: BATCH_BYTES };
-  const { messages, more } = await readStreamBatch(connection, REVIEWS_STREAM, request);
-  const last = messages.at(-1);
-  return {
-    reviews: messages.flatMap(toListedReview),
-    streamSeq: last?.streamSeq ?? afterStreamSeq,
-    more: more && last !== undefined,
-  };
+  const { messages, more, streamSeq } = await readStreamBatch(connection, REVIEWS_STREAM, request);
+  return { reviews: messages.flatMap(toListedReview), streamSeq, more };
 }
 
 function toListedReview({ subject, payload, streamSeq }: StreamMessage): ListedReview[] {

@@ -5,6 +5,7 @@ import {
   RepriseError,
   RULES_STREAM,
   ruleSetId,
+  ruleSetIdOf,
   ruleSetSubject,
   type TenantId,
 } from "@reprise/protocol";
@@ -60,6 +61,7 @@ export function createRuleSetStore(publish: Publish, retentionMs: number): RuleS
 }
 
 /**
+ * The id follows from the rules: what another process has had stored in their place is not read.
  * @returns undefined when there are no such rules, or this version can't read them
  * @throws RepriseError `broker_unavailable`
  */
@@ -70,8 +72,10 @@ export async function readRuleSet(
 ): Promise<ModerationRule[] | undefined> {
   const message = await getLastMessage(connection, RULES_STREAM, ruleSetSubject(tenant, id));
   if (!message) return undefined;
-  const rules: unknown = JSON.parse(new TextDecoder().decode(message.payload));
-  return moderationRuleSchema.array().safeParse(rules).data;
+  const text = new TextDecoder().decode(message.payload);
+  return (await ruleSetIdOf(text)) === id
+    ? moderationRuleSchema.array().safeParse(JSON.parse(text)).data
+    : undefined;
 }
 
 /**

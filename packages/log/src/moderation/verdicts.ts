@@ -11,9 +11,15 @@ import {
   type StreamSeq,
 } from "@reprise/protocol";
 import { getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
-import { isAnsweredCopy, isStoredCopy } from "../access/is-copy.ts";
+import {
+  isAnsweredPublished,
+  isPublished,
+  isStoredPublished,
+  publishedHeaders,
+} from "../access/is-published.ts";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import { getLastMessage } from "../nats/stream-api.ts";
+import { notPublished } from "../nats/stream-messages.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 /*
@@ -21,9 +27,11 @@ import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
  * generation is kept, and the broker republishes it to where the live ones go.
  */
 
+const PUBLISHED = publishedHeaders();
+
 /** Publishes to present subscribers. Costs no answer and no storage; dropped while the connection is down. */
 export function publishLiveVerdict(connection: NatsConnection, ref: GenerationRef, verdict: Verdict): void {
-  connection.publish(liveVerdictSubject(ref), encodeVerdict(verdict));
+  connection.publish(liveVerdictSubject(ref), encodeVerdict(verdict), { headers: PUBLISHED });
 }
 
 /**
@@ -63,19 +71,16 @@ export function createVerdictReader(connection: NatsConnection): VerdictReader {
     async readVerdict(ref) {
       const subject = verdictSubject(ref);
       const last = await getLastDirect(connection, VERDICTS_STREAM, subject, [TIMEOUT_MS]);
-      if (last && isAnsweredCopy(last.headers, { stream: VERDICTS_STREAM, subject })) throw copied();
+      if (last && !isAnsweredPublished(last.headers, { stream: VERDICTS_STREAM, subject }))
+        throw notPublished(subject);
       return last && toStored(last.data, streamSeqOf(last));
     },
     async readVerdictFromLeader(ref) {
       const last = await getLastMessage(connection, VERDICTS_STREAM, verdictSubject(ref), TIMEOUT_MS);
-      if (last && isStoredCopy(last)) throw copied();
+      if (last && !isStoredPublished(last)) throw notPublished(verdictSubject(ref));
       return last && toStored(last.payload, last.streamSeq);
     },
   };
-}
-
-function copied(): RepriseError {
-  return new RepriseError("protocol_violation", "The verdict is a copy of another message.");
 }
 
 /** @throws RepriseError `protocol_violation` for what no version of moderation has written */
@@ -100,8 +105,8 @@ export function subscribeVerdicts(
 ): Subscription {
   const place = { stream: VERDICTS_STREAM, subject: verdictSubject(ref) };
   const onMessage = ({ data, headers }: Msg) => {
-    // What is not stored has no headers.
-    if (headers && isAnsweredCopy(headers, place)) throw copied();
+    // One that was stored comes from the stream, with the headers of that.
+    if (!isPublished(headers) && !isAnsweredPublished(headers, place)) throw notPublished(place.subject);
     const verdict = decodeVerdict(data);
     if (!verdict)
       throw new RepriseError("protocol_violation", "The live feed has delivered a malformed verdict.");

@@ -92,8 +92,23 @@ interface BatchAnswer {
 }
 
 /** Where a message that was read directly, or republished, lies in its stream. */
-export function streamSeqOf({ headers }: Msg): StreamSeq {
-  return asStreamSeq(Number(headers?.get(HEADER.sequence)));
+export function streamSeqOf(msg: Msg): StreamSeq {
+  return asStreamSeq(Number(answered(msg, HEADER.sequence)));
+}
+
+/** Under which subject it is stored there. */
+export function subjectOf(msg: Msg): string {
+  return answered(msg, HEADER.subject) ?? "";
+}
+
+/** When the broker stored it: RFC 3339. */
+export function storedAtOf(msg: Msg): string {
+  return answered(msg, HEADER.timeStamp) ?? "";
+}
+
+/** What the broker tells of a message comes behind what the message's own headers tell: a copy has those of the message that it is of. */
+function answered({ headers }: Msg, name: string): string | undefined {
+  return headers?.values(name).at(-1);
 }
 
 /** 0 for a message. */

@@ -1,5 +1,6 @@
 import { headers, type Msg } from "@nats-io/transport-node";
 import { RepriseError, type StreamSeq } from "@reprise/protocol";
+import { markPublished } from "../access/is-published.ts";
 import { JETSTREAM_ERROR } from "./jetstream-errors.ts";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
@@ -50,6 +51,7 @@ export function createPublish(inbox: ReplyInbox): Publish {
     if (writer !== undefined) hdrs.append(HEADER.writer, writer);
     if (messageId !== undefined) hdrs.append(HEADER.messageId, messageId);
     for (const [name, value] of Object.entries(extra ?? {})) hdrs.append(name, value);
+    markPublished(hdrs);
     return new Promise((resolve) => {
       inbox.request(subject, payload, {
         timeoutMs,

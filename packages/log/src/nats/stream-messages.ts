@@ -1,7 +1,7 @@
 import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
-import type { NatsConnection } from "@nats-io/transport-node";
-import { isAnsweredCopy, isStoredCopy } from "../access/is-copy.ts";
-import { type BatchRequest, getBatchDirect, streamSeqOf } from "./direct-get.ts";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { isAnsweredPublished, isStoredPublished } from "../access/is-published.ts";
+import { type BatchRequest, getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "./direct-get.ts";
 import { HEADER } from "./header.ts";
 import { getLastMessage, getMessage, getNextMessage, getStreamInfo, headerOf } from "./stream-api.ts";
 
@@ -13,10 +13,10 @@ export interface StreamMessage {
   readonly subject: string;
   /** A part of what the connection has read: copy it to keep it for long. */
   readonly payload: Uint8Array;
-  /** Whether a process that may not publish there had the broker copy another message to this place: nothing in it counts. */
-  readonly isCopy?: boolean;
-  /** Whether it removes a bucket's key. An empty message that does not is what the broker had to say about nothing: no client's removal. */
-  readonly isRemoval?: boolean;
+  /** False for an answer of the broker that a process has had stored there: nothing in it counts. Only those read `raw` may be. */
+  readonly isPublished: boolean;
+  /** Whether it removes a bucket's key. */
+  readonly isRemoval: boolean;
 }
 
 /** A stream as its leader knows it. */
@@ -37,6 +37,12 @@ export interface StreamInfo {
 const ALL_SUBJECTS = ">";
 const NS_PER_US = 1_000;
 
+/** Which messages are read. */
+interface ReadRequest extends BatchRequest {
+  /** Also those that no process has published: for readers that account for every place. Default: those are passed over. */
+  readonly raw?: boolean;
+}
+
 /**
  * The next messages behind a place, of one subject or of all, oldest first; none when there is nothing behind it, or nothing that the
  * replica that was asked has heard of yet.
@@ -45,31 +51,38 @@ const NS_PER_US = 1_000;
 export async function readStreamMessages(
   connection: NatsConnection,
   stream: string,
-  request: Omit<BatchRequest, "subject"> & { subject?: string },
+  request: Omit<ReadRequest, "subject"> & { subject?: string },
 ): Promise<StreamMessage[]> {
   return (await readStreamBatch(connection, stream, { subject: ALL_SUBJECTS, ...request })).messages;
 }
 
 /**
- * The same, and whether there were more when the answer was made.
+ * The same, whether there were more when the answer was made, and the place to read on from.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readStreamBatch(
   connection: NatsConnection,
   stream: string,
-  request: BatchRequest,
-): Promise<{ messages: StreamMessage[]; more: boolean }> {
-  const { messages, more } = await getBatchDirect(connection, stream, request);
+  { raw = false, ...request }: ReadRequest,
+): Promise<{ messages: StreamMessage[]; more: boolean; streamSeq: StreamSeq }> {
+  const batch = await getBatchDirect(connection, stream, request);
+  const messages = batch.messages.map((msg) => toStreamMessage(stream, msg));
   return {
-    messages: messages.map((msg) => ({
-      streamSeq: streamSeqOf(msg),
-      storedAtUs: toMicroseconds(msg.headers?.get(HEADER.timeStamp) ?? ""),
-      subject: msg.headers?.get(HEADER.subject) ?? "",
-      payload: msg.data,
-      isCopy: isAnsweredCopy(msg.headers, { stream, subject: msg.headers?.get(HEADER.subject) ?? "" }),
-      isRemoval: msg.headers?.has(HEADER.bucketOperation) === true,
-    })),
-    more,
+    messages: raw ? messages : messages.filter(({ isPublished }) => isPublished),
+    more: batch.more && messages.length > 0,
+    streamSeq: messages.at(-1)?.streamSeq ?? request.afterStreamSeq,
+  };
+}
+
+function toStreamMessage(stream: string, msg: Msg): StreamMessage {
+  const subject = subjectOf(msg);
+  return {
+    streamSeq: streamSeqOf(msg),
+    storedAtUs: toMicroseconds(storedAtOf(msg)),
+    subject,
+    payload: msg.data,
+    isPublished: isAnsweredPublished(msg.headers, { stream, subject }),
+    isRemoval: msg.headers?.has(HEADER.bucketOperation) === true,
   };
 }
 
@@ -81,23 +94,24 @@ export async function readStreamBatch(
 export async function* readAllMessages(
   connection: NatsConnection,
   stream: string,
-  request: BatchRequest,
+  request: ReadRequest,
 ): AsyncGenerator<StreamMessage> {
   let { afterStreamSeq } = request;
   for (let isMore = true; isMore;) {
-    const { messages, more } = await readStreamBatch(connection, stream, { ...request, afterStreamSeq });
-    yield* messages;
-    afterStreamSeq = messages.at(-1)?.streamSeq ?? afterStreamSeq;
-    isMore = more && messages.length > 0;
+    const batch = await readStreamBatch(connection, stream, { ...request, afterStreamSeq });
+    yield* batch.messages;
+    afterStreamSeq = batch.streamSeq;
+    isMore = batch.more;
   }
   for (;;) {
     const next = await getNextMessage(connection, stream, { afterStreamSeq, subject: request.subject });
     if (!next) return;
     const { streamSeq, time, subject, payload } = next;
-    const isCopy = isStoredCopy(next);
-    const isRemoval = headerOf(next, HEADER.bucketOperation) !== undefined;
-    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isCopy, isRemoval };
     afterStreamSeq = streamSeq;
+    const isPublished = isStoredPublished(next);
+    if (!isPublished && request.raw !== true) continue;
+    const isRemoval = headerOf(next, HEADER.bucketOperation) !== undefined;
+    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isPublished, isRemoval };
   }
 }
 
@@ -130,7 +144,7 @@ export async function readStoredAtUs(
 
 /**
  * What a subject's last message holds, as the leader knows it; undefined when there is none.
- * @throws RepriseError `broker_unavailable`, `protocol_violation` when a process that may not publish there had the broker copy it
+ * @throws RepriseError `broker_unavailable`, `protocol_violation` when no process has published it
  */
 export async function readLastMessage(
   connection: NatsConnection,
@@ -138,12 +152,22 @@ export async function readLastMessage(
   subject: string,
 ): Promise<Uint8Array | undefined> {
   const message = await getLastMessage(connection, stream, subject);
-  if (message && isStoredCopy(message))
-    throw new RepriseError(
-      "protocol_violation",
-      `What lies at ${subject} is a copy of another message: it does not count.`,
-    );
+  if (message && !isStoredPublished(message)) throw notPublished(subject);
   return message?.payload;
+}
+
+/** Whether a subject has a message, as the leader knows it: any, also one that no process has published. */
+export async function hasMessage(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+): Promise<boolean> {
+  return (await getLastMessage(connection, stream, subject)) !== undefined;
+}
+
+export function notPublished(subject: string): RepriseError {
+  const message = `The message at ${subject} is an answer of the broker that a process has had stored there: it does not count.`;
+  return new RepriseError("protocol_violation", message);
 }
 
 const SECOND_CHARS = "2026-11-21T11:44:05".length;

@@ -1,6 +1,8 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type GenerationRef, type NodeId, parseReaderSubject, readerSubjects } from "@reprise/protocol";
 import { decodePresenceRecord, type PresenceRecord } from "./presence-records.ts";
+import { isPublished } from "../access/is-published.ts";
+import { notPublished } from "../nats/stream-messages.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 export interface PresenceFeedOptions {
@@ -16,7 +18,8 @@ export function subscribePresence(
   ref: GenerationRef,
   { onReaders, onError }: PresenceFeedOptions,
 ): Subscription {
-  const onMessage = ({ subject, data }: Msg) => {
+  const onMessage = ({ subject, data, headers }: Msg) => {
+    if (!isPublished(headers)) throw notPublished(subject);
     const record = decodePresenceRecord(data);
     if (record) onReaders(parseReaderSubject(subject).node, record);
   };

@@ -11,6 +11,7 @@ import {
   type UnixMs,
   toUnixMs,
 } from "@reprise/protocol";
+import { isStoredPublished } from "../access/is-published.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 
@@ -105,7 +106,7 @@ export async function assertPresenceStored(connection: NatsConnection): Promise<
 /** Nothing when the record has expired meanwhile, or is none. */
 async function readRecord(connection: NatsConnection, subject: string): Promise<NodePresence[]> {
   const message = await getLastMessage(connection, READERS_STREAM, subject);
-  const record = message && decodePresenceRecord(message.payload);
-  if (!record) return [];
+  const record = message && isStoredPublished(message) ? decodePresenceRecord(message.payload) : undefined;
+  if (!message || !record) return [];
   return [{ ...record, node: parseReaderSubject(subject).node, atMs: toUnixMs(message.time) }];
 }

@@ -8,11 +8,13 @@ import { readBackfill } from "./backfill.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-type Reply = Pick<Msg, "data"> & { headers: { code: number; get: (name: string) => string } };
+type Reply = Pick<Msg, "data"> & {
+  headers: { code: number; get: (name: string) => string; values: (name: string) => string[] };
+};
 
 const reply = (data: string, headers: Record<string, string> = {}, code = 0): Reply => ({
   data: Buffer.from(data),
-  headers: { code, get: (name) => headers[name] ?? "" },
+  headers: { code, get: (name) => headers[name] ?? "", values: (name) => [headers[name] ?? ""] },
 });
 
 /** A stream of so many messages whose replicas answer each batch with the next of these lists of places. */

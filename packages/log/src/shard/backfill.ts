@@ -2,8 +2,7 @@ import { retry } from "@reprise/async";
 import { generationsStream, shardSubjects, type StreamSeq, toUnixMs } from "@reprise/protocol";
 import type { Msg } from "@nats-io/transport-node";
 import type { Broker } from "../nats/connection.ts";
-import { getBatchDirect, streamSeqOf } from "../nats/direct-get.ts";
-import { HEADER } from "../nats/header.ts";
+import { getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "../nats/direct-get.ts";
 import type { DeliveryInfo } from "../nats/ack-subject.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
 
@@ -46,9 +45,8 @@ export async function readBackfill({ onMessage, ...options }: BackfillOptions): 
     for (const msg of messages) {
       last = streamSeqOf(msg);
       if (last > upToStreamSeq || signal.aborted) return;
-      const subject = msg.headers?.get(HEADER.subject) ?? "";
-      const storedAtMs = toUnixMs(msg.headers?.get(HEADER.timeStamp) ?? "");
-      onMessage({ subject, data: msg.data, streamSeq: last, storedAtMs });
+      const storedAtMs = toUnixMs(storedAtOf(msg));
+      onMessage({ subject: subjectOf(msg), data: msg.data, streamSeq: last, storedAtMs });
     }
   }
 }

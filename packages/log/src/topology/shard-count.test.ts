@@ -4,8 +4,10 @@ import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
+import { createPublish } from "../nats/publisher.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
 import { openBroker } from "./open-broker.ts";
-import { agreeOnShards, readShardCount } from "./shard-count.ts";
+import { agreeOnShards, encodeShardAnnouncement, readShardCount } from "./shard-count.ts";
 import { getLastMessage, getNextMessage } from "../nats/stream-api.ts";
 import { eventually } from "../testing/eventually.ts";
 
@@ -89,7 +91,8 @@ test("a process that was paused while the number was raised ends when it learns 
   const count = (await jetstreamManager(paused.broker.main)).streams;
   await count.purge("LEASES", { filter: "lease.shards.member.*" });
   await using _ = await open(2);
-  await paused.broker.main.request("lease.shards.work.count", JSON.stringify({ shards: 3 }));
+  const publish = createPublish(inboxOf(paused.broker.main));
+  await publish("lease.shards.work.count", encodeShardAnnouncement(3), {});
   await eventually(() => expect(paused.failures).toMatchObject([REFUSED]));
 });
 

@@ -13,6 +13,7 @@ import { SET_UP } from "../access/forbidden.ts";
 import { HEADER } from "../nats/header.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
+import { isStoredPublished } from "../access/is-published.ts";
 import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
@@ -51,7 +52,7 @@ export function encodeShardAnnouncement(shards: number): Uint8Array {
 }
 
 /**
- * The number that the broker keeps; undefined for one that no process has told any.
+ * The number that the broker keeps; undefined for one that no process has told any. An answer of the broker in its place is none.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readShardCount(connection: NatsConnection): Promise<number | undefined> {
@@ -141,7 +142,9 @@ async function readOthers(
   }
 }
 
-interface KeptCount extends ShardAnnouncement {
+interface KeptCount {
+  /** Undefined where a process that may not write it has had the broker store something else in its place. */
+  readonly shards: number | undefined;
   readonly streamSeq: StreamSeq;
   readonly isForEver: boolean;
 }
@@ -150,7 +153,8 @@ async function readCount(connection: NatsConnection): Promise<KeptCount | undefi
   const message = await getLastMessage(connection, LEASES_STREAM, SHARD_COUNT_SUBJECT);
   if (!message) return undefined;
   const isForEver = headerOf(message, HEADER.ttl) === FOR_EVER;
-  return { shards: decodeAnnouncement(message), streamSeq: message.streamSeq, isForEver };
+  const shards = isStoredPublished(message) ? decodeAnnouncement(message) : undefined;
+  return { shards, streamSeq: message.streamSeq, isForEver };
 }
 
 /** @returns the message's stream sequence */

@@ -197,7 +197,12 @@ function spelledOut(tenant: ModerationPolicy): ModerationPolicy {
  * @returns 26 characters
  */
 export async function ruleSetId(rules: readonly ModerationRule[]): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify(rules));
+  return ruleSetIdOf(JSON.stringify(rules));
+}
+
+/** The same of rules as they are stored. */
+export async function ruleSetIdOf(text: string): Promise<string> {
+  const bytes = new TextEncoder().encode(text);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest.subarray(0, 13), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

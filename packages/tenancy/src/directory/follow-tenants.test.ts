@@ -1,3 +1,4 @@
+import { publishedHeaders } from "@reprise/log";
 import { startTcpProxy } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { ACME, BETA, openWorld, record, until } from "../testing/world.ts";
@@ -109,6 +110,7 @@ describe("a record that can't be used", () => {
     world.broker.main.publish(
       "$KV.TENANTS.acme",
       typeof forged === "string" ? forged : JSON.stringify(forged),
+      { headers: publishedHeaders() },
     );
     await world.store.create(record(BETA, [B]));
     await until(directory, () => directory.authenticate(B) !== undefined);
@@ -121,9 +123,10 @@ describe("a record that can't be used", () => {
   });
 
   test.each([
-    ["copy there", "$KV.TENANTS.beta"],
-    ["answer there that there is no such message", "$KV.TENANTS.none"],
-  ])("that a service which may not write it has had the broker %s is refused and told", async (_, read) => {
+    ["copy there", { last_by_subj: "$KV.TENANTS.beta" }],
+    ["copy there without headers", { last_by_subj: "$KV.TENANTS.beta", no_hdr: true }],
+    ["answer there that there is no such message", { last_by_subj: "$KV.TENANTS.none" }],
+  ])("that a service which may not write it has had the broker %s is refused and told", async (_, get) => {
     await using world = await openWorld();
     await world.store.create(record(ACME, [A]));
     const { directory, refused } = await world.addNode();
@@ -133,7 +136,7 @@ describe("a record that can't be used", () => {
     await main.request("$KV.TENANTS.beta", JSON.stringify(forged));
     const stored = Promise.withResolvers<void>();
     main.subscribe("live.tenants.acme", { max: 1, callback: () => stored.resolve() });
-    main.publish(`$JS.API.DIRECT.GET.KV_TENANTS.${read}`, "", { reply: "$KV.TENANTS.acme" });
+    main.publish("$JS.API.DIRECT.GET.KV_TENANTS", JSON.stringify(get), { reply: "$KV.TENANTS.acme" });
     await stored.promise;
     await directory.sync();
     expect(refused).toContainEqual(["acme", expect.objectContaining({ code: "protocol_violation" })]);

@@ -40,7 +40,8 @@ export interface FollowTenantsOptions extends TenantTableOptions {
 const EVERY_MS = 500;
 const LOAD_BUDGET_MS = 20_000;
 const LOAD_PAUSE_MS = 100;
-const BATCH = { subject: TENANTS_SUBJECTS, maxMessages: 256, maxBytes: 4 * 1_048_576 };
+/** A record that no process has published is told. */
+const BATCH = { subject: TENANTS_SUBJECTS, maxMessages: 256, maxBytes: 4 * 1_048_576, raw: true };
 
 /**
  * Loads all tenants, and follows them.
@@ -212,14 +213,13 @@ class TenantFollower implements LiveTenantDirectory {
   }
 
   #take(message: StreamMessage, known: Known): void {
-    const { streamSeq, storedAtUs, subject, payload, isRemoval } = message;
+    const { streamSeq, storedAtUs, subject, isRemoval } = message;
     const before = this.#known.get(subject);
     const isNew = before?.streamSeq !== streamSeq || before.storedAtUs !== storedAtUs;
     const tenant = parseTenantSubject(subject);
     known.set(subject, { streamSeq, storedAtUs, tenant: isRemoval ? undefined : tenant });
     if (tenant === undefined || !isNew) return;
-    if (message.isCopy || (payload.length === 0 && !isRemoval))
-      this.#options.onRefused(tenant, notWritten(tenant));
+    if (!message.isPublished) this.#options.onRefused(tenant, notWritten(tenant));
     else this.#change(tenant, message);
   }
 

@@ -1,6 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { waitAtMost } from "@reprise/async";
-import { readAllMessages } from "@reprise/log";
+import { publishedHeaders, readAllMessages } from "@reprise/log";
 import {
   KEY_USE_STREAM,
   parseKeyUseSubject,
@@ -11,6 +11,7 @@ import {
   unixNow,
 } from "@reprise/protocol";
 
+const PUBLISHED = publishedHeaders();
 const FLUSH_MS = 60_000;
 const CLOSE_MS = 1_000;
 const BATCH = { afterStreamSeq: STREAM_START, maxMessages: 256, maxBytes: 262_144 };
@@ -43,7 +44,9 @@ export class KeyUse implements AsyncDisposable {
     if (this.#connection.isClosed()) return;
     for (const [tenant, keys] of this.#used)
       for (const [key, atMs] of keys)
-        this.#connection.publish(keyUseSubject(tenant, key), new Date(atMs).toISOString());
+        this.#connection.publish(keyUseSubject(tenant, key), new Date(atMs).toISOString(), {
+          headers: PUBLISHED,
+        });
     this.#used.clear();
   }
 

@@ -79,7 +79,14 @@ export async function openFilledArchive(): Promise<FilledArchive> {
     lasts.set(stream, streamSeq);
     waiting.set(stream, [
       ...(waiting.get(stream) ?? []),
-      { streamSeq: asStreamSeq(streamSeq), storedAtUs, subject, payload },
+      {
+        streamSeq: asStreamSeq(streamSeq),
+        storedAtUs,
+        subject,
+        payload,
+        isPublished: true,
+        isRemoval: false,
+      },
     ]);
   };
   const event: FilledArchive["event"] = (ref, seq, draft, storedAtUs) =>

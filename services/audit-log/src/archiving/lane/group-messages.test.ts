@@ -13,6 +13,7 @@ import { groupMessages } from "./group-messages.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 12) * 1_000;
 const DAY = 86_400_000_000;
+const PUBLISHED = { isPublished: true, isRemoval: false };
 const acme = parseTenantId("acme");
 const refs = Array.from({ length: 3 }, () => ({
   tenant: acme,
@@ -21,7 +22,7 @@ const refs = Array.from({ length: 3 }, () => ({
 
 function message(streamSeq: number, ref: (typeof refs)[number], seq: number, storedAtUs = NOON + streamSeq) {
   const payload = encodeEvent(asSeq(seq), { type: "output.delta", text: "x" });
-  return { streamSeq: asStreamSeq(streamSeq), storedAtUs, subject: logSubject(ref), payload };
+  return { streamSeq: asStreamSeq(streamSeq), storedAtUs, subject: logSubject(ref), payload, ...PUBLISHED };
 }
 
 function outline(messages: Parameters<typeof groupMessages>[1]) {
@@ -55,7 +56,7 @@ test("records of a tenant alone are a group of their own", () => {
   const subject = opsSubject("access", acme);
   const payload = new TextEncoder().encode("{}");
   const { groups } = groupMessages("ops", [
-    { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject, payload },
+    { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject, payload, ...PUBLISHED },
   ]);
   expect(groups.map(({ tenant, generation }) => [tenant, generation])).toEqual([["acme", "-"]]);
 });
@@ -68,6 +69,7 @@ test("accesses to a generation are apart from its other records", () => {
     storedAtUs: NOON,
     subject: opsSubject(kind, acme, ref.generation),
     payload,
+    ...PUBLISHED,
   });
   const { groups } = groupMessages("ops", [at(1, "delivered"), at(2, "access"), at(3, "delivered")]);
   expect(groups.map(({ kind, messages }) => [kind, messages.map(({ streamSeq }) => streamSeq)])).toEqual([
@@ -79,7 +81,7 @@ test("accesses to a generation are apart from its other records", () => {
 test("what is no message of the platform is told, and is in no group", () => {
   const payload = new TextEncoder().encode("{}");
   const { groups, strays } = groupMessages("log", [
-    { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject: "gen.0.acme.other", payload },
+    { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject: "gen.0.acme.other", payload, ...PUBLISHED },
     { ...message(2, refs[0]!, 0), payload },
   ]);
   expect([groups, strays.map(({ streamSeq }) => streamSeq)]).toEqual([[], [1, 2]]);

@@ -1,5 +1,5 @@
 import type { SegmentKind } from "@reprise/archive";
-import type { StreamMessage } from "@reprise/log";
+import { notPublished, type StreamMessage } from "@reprise/log";
 import { isFillerSubject, peekSeq, type StreamSeq, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { type OwnedKind, parseOwner } from "./lane-kind.ts";
 
@@ -32,6 +32,11 @@ export function groupMessages(kind: SegmentKind, messages: readonly StreamMessag
   const strays: { streamSeq: StreamSeq; error?: unknown }[] = [];
   for (const message of messages) {
     const { subject } = message;
+    // Every service may publish events: what lies in a log was shown to readers, however it came there.
+    if (kind !== "log" && !message.isPublished && !isFillerSubject(subject)) {
+      strays.push({ streamSeq: message.streamSeq, error: notPublished(subject) });
+      continue;
+    }
     let owner = owners.get(subject);
     if (!owner) {
       if (isFillerSubject(subject)) {

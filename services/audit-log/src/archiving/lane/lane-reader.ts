@@ -90,6 +90,7 @@ export class LaneReader {
           afterStreamSeq: this.#after,
           maxMessages: Math.min(READ_MESSAGES, maxMessages - messages.length),
           maxBytes: READ_BYTES,
+          raw: true,
         });
         if (read.length > 0) await this.#assertContinued();
         const facts = this.#isDense(read) ? undefined : await this.#readFacts();

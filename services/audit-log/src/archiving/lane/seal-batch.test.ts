@@ -18,6 +18,8 @@ function batchOf(): Batch {
     storedAtUs: STORED_AT_US + seq,
     subject: logSubject(ref),
     payload: encodeEvent(asSeq(seq), draft),
+    isPublished: true,
+    isRemoval: false,
   }));
   const created = new Date(STORED_AT_US / 1_000).toISOString();
   const place = {

@@ -93,6 +93,8 @@ function createMessages(): (generations: number, firstStreamSeq: StreamSeq) => S
         messages.push({
           streamSeq,
           storedAtUs,
+          isPublished: true,
+          isRemoval: false,
           subject: logSubject(ref),
           payload: encodeEvent(asSeq(seq), draft),
         });

@@ -1,5 +1,5 @@
 import type { PlacesByStream } from "@reprise/archive";
-import { readLastMessage, logErasure } from "@reprise/log";
+import { hasMessage, logErasure, readLastMessage } from "@reprise/log";
 import {
   CHECKPOINTS_STREAM,
   checkpointSubject,
@@ -83,8 +83,8 @@ async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: str
 export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise<boolean> {
   const { broker, log } = live;
   if (await log.leader.readLast(ref)) return true;
-  if (await readJob(live, ref)) return true;
-  return (await readLastMessage(broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref))) !== undefined;
+  if (await hasMessage(broker.main, JOBS_STREAM, generationJobs(ref))) return true;
+  return hasMessage(broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref));
 }
 
 /** The subject in a generation's request, as far as the leaders of the live streams have that. */

@@ -1,10 +1,10 @@
-import { type Broker, readStreamMessages } from "@reprise/log";
+import { type Broker, publishedHeaders, readStreamMessages } from "@reprise/log";
 import { LEASES_STREAM, leaseSubject, asStreamSeq } from "@reprise/protocol";
 
 /** Takes a lease for another process, until it runs out, from its present holder. */
 export async function takeLease({ main }: Broker, group: string, name: string): Promise<void> {
   // A busy machine takes its time.
-  const patiently = { timeout: 60_000 };
+  const patiently = { timeout: 60_000, headers: publishedHeaders() };
   await main.request(leaseSubject(group, name), JSON.stringify({ holder: "another" }), patiently);
 }
 
