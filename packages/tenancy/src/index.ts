@@ -10,7 +10,8 @@ export { followTenants } from "./directory/follow-tenants.ts";
 export { reportRefusedRecord } from "./directory/report-refused-record.ts";
 export { openTenants, type Tenants } from "./open-tenants.ts";
 export * from "./admin/change-tenant.ts";
-export { viewKey, viewSettings, viewTenant } from "./admin/tenant-view.ts";
+export * from "./admin/change-signing-keys.ts";
+export { viewKey, viewSettings, viewSigningKey, viewTenant } from "./admin/tenant-view.ts";
 export { readKeyUse } from "./directory/key-use.ts";
 export { keyIdOf } from "./records/key-record.ts";
 export { createOperatorKey } from "./keys/api-key.ts";
@@ -39,10 +40,10 @@ export {
   importPrivateKey,
   type PrivateKey,
   privateKeySchema,
-  type PublicKey,
-  publicKeySchema,
+  publicJwkSchema,
   toPublicKey,
 } from "./tokens/signing-key.ts";
+export type { PublicKey } from "./tokens/public-key.ts";
 export {
   expiredToken,
   invalidToken,
@@ -55,5 +56,5 @@ export { MemoryCounters } from "./limits/memory-counters.ts";
 export { openCounters, type OpenCounters } from "./limits/open-counters.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
 export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";
-export { openPlatformKeys, PLATFORM_KEY_PREFIX, type PlatformKeys } from "./tokens/platform-keys.ts";
+export { openPlatformKeys, type PlatformKeys } from "./tokens/platform-keys.ts";
 export { createStreamTokens, type StreamTokens, type TokenRequest } from "./tokens/stream-tokens.ts";

@@ -56,7 +56,7 @@ export const ERROR_CATALOGUE = {
   tenant_not_found: { retryable: false },
   /** There is a tenant with this id already. */
   tenant_conflict: { retryable: false },
-  /** The tenant has no API key with this id. */
+  /** The tenant has no API key, or signing key, with this id. */
   key_not_found: { retryable: false },
   /** The tenants file owns all tenants: they are changed there. */
   tenants_read_only: { retryable: false },

@@ -82,7 +82,17 @@ export const administrationRecordSchema = z.object({
   /** `operator`, or the name of the tenant's key. */
   by: z.string(),
   address: z.enum(ADDRESS_CLASSES).optional(),
-  call: z.enum(["tenant.create", "tenant.remove", "tenant.policy", "key.create", "key.rotate", "key.revoke"]),
+  call: z.enum([
+    "tenant.create",
+    "tenant.remove",
+    "tenant.policy",
+    "key.create",
+    "key.rotate",
+    "key.revoke",
+    "signing_key.add",
+    "signing_key.rotate",
+    "signing_key.remove",
+  ]),
   /** Pairs the two records. */
   change: z.string(),
   stage: z.enum(["begun", "done", "failed"]),

@@ -30,9 +30,11 @@ export type NewKeyRequest = z.infer<typeof newKeySchema>;
 const MAX_OVERLAP_SECONDS = 2_592_000;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
+/** How long the old key still works. */
+export const overlapSchema = z.int().min(0).max(MAX_OVERLAP_SECONDS).default(DEFAULT_OVERLAP_SECONDS);
+
 export const rotationSchema = z.strictObject({
-  /** How long the old key still works. */
-  overlap_seconds: z.int().min(0).max(MAX_OVERLAP_SECONDS).default(DEFAULT_OVERLAP_SECONDS),
+  overlap_seconds: overlapSchema,
   /** Default: the old key's with a number behind it. */
   name: keyNameSchema.optional(),
   expires_at: timeSchema.optional(),
@@ -92,13 +94,22 @@ export function withRotatedKey(
   const name = rotation.name ?? nextName(old.name, new Set(keys.map((each) => each.name)));
   if (keys.some((each) => each.name === name)) throw nameTaken(name);
   assertRoom(keys);
-  const endsAt = new Date(now.getTime() + rotation.overlap_seconds * 1_000).toISOString();
-  const isSooner = old.expires_at !== undefined && Date.parse(old.expires_at) < Date.parse(endsAt);
   const { roles } = old;
   const { expires_at } = rotation;
   const fresh = { ...toRecord(key, now), name, roles, ...(expires_at !== undefined && { expires_at }) };
-  const ending = keys.map((each) => (each === old && !isSooner ? { ...each, expires_at: endsAt } : each));
+  const ending = keys.map((each) => (each === old ? endingBy(each, rotation, now) : each));
   return { ...rest, keys: [...ending, fresh] };
+}
+
+/** The key, expiring behind the overlap, or before as it was to. */
+export function endingBy<T extends { readonly expires_at?: string | undefined }>(
+  key: T,
+  { overlap_seconds }: Pick<Rotation, "overlap_seconds">,
+  now: Date,
+): T {
+  const endsAtMs = now.getTime() + overlap_seconds * 1_000;
+  const isSooner = key.expires_at !== undefined && Date.parse(key.expires_at) <= endsAtMs;
+  return isSooner ? key : { ...key, expires_at: new Date(endsAtMs).toISOString() };
 }
 
 /** @throws RepriseError `key_not_found` */

@@ -1,5 +1,6 @@
 import { keyIdOf, type KeyRecord } from "../records/key-record.ts";
 import type { TenantRecord } from "../records/tenant-record.ts";
+import type { SigningKey } from "../records/token-records.ts";
 
 /*
  * Records as the admin API and the audit log show them: without the hashes.
@@ -21,6 +22,10 @@ export function viewKey({ sha256, ...key }: KeyRecord, used?: ReadonlyMap<string
   const id = keyIdOf(sha256);
   const last_used_at = used?.get(id);
   return { id, object: "api_key", ...key, ...(last_used_at !== undefined && { last_used_at }) };
+}
+
+export function viewSigningKey(key: SigningKey) {
+  return { object: "signing_key", ...key } as const;
 }
 
 export function viewSettings({ policy, audit, models, limits, slots, cors_origins }: TenantRecord) {

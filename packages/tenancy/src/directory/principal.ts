@@ -2,6 +2,7 @@ import type { GenerationId, Policy, TenantId, UnixMs } from "@reprise/protocol";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
 import type { TenantSlots } from "../records/tenant-record.ts";
 import type { Role } from "../records/roles.ts";
+import type { PublicKey } from "../tokens/public-key.ts";
 
 /** Whom a bearer token stands for, and what it may do. */
 export interface Principal {
@@ -27,6 +28,8 @@ export interface Principal {
   readonly endUser?: string | undefined;
   /** A stream token's `jti`; undefined for an API key. */
   readonly tokenId?: string | undefined;
+  /** The public key that a stream token was signed with. */
+  readonly publicKey?: PublicKey | undefined;
   /** When a stream token was issued: revocations compare with it. */
   readonly issuedAtMs?: UnixMs | undefined;
 }

@@ -7,6 +7,7 @@ import { rolesSchema } from "../records/roles.ts";
 import { type TenantConfig, type TenantKey, toTenant, toTenantKey } from "../records/tenant.ts";
 import { tenantIdSchema, tenantSettings } from "../records/tenant-record.ts";
 import { MAX_SIGNING_KEYS, signingKeySchema } from "../records/token-records.ts";
+import { ownKeyIdSchema } from "../tokens/claims.ts";
 
 export interface TenancyConfig {
   readonly tenants: readonly TenantConfig[];
@@ -45,7 +46,10 @@ const tenantSchema = z
     id: tenantIdSchema,
     keys: z.array(keySchema).min(1).max(MAX_KEYS),
     ...tenantSettings,
-    signing_keys: z.array(signingKeySchema).max(MAX_SIGNING_KEYS).default([]),
+    signing_keys: z
+      .array(signingKeySchema.extend({ kid: ownKeyIdSchema }))
+      .max(MAX_SIGNING_KEYS)
+      .default([]),
   })
   .transform(({ keys, ...rest }): TenantConfig => ({ ...toTenant({ ...rest, keys: [] }), keys }));
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { keyIdSchema } from "../tokens/claims.ts";
 import { timeSchema } from "./key-record.ts";
 
 /*
@@ -9,10 +10,6 @@ export const MAX_SIGNING_KEYS = 10;
 export const MAX_REVOCATIONS = 1_000;
 const MAX_VALUE_CHARS = 256;
 
-const kidSchema = z
-  .string()
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -");
-
 /** An Ed25519 public key. Strict: a private part is refused, not kept. */
 const publicJwkSchema = z.strictObject({
   kty: z.literal("OKP"),
@@ -21,7 +18,7 @@ const publicJwkSchema = z.strictObject({
 });
 
 export const signingKeySchema = z.strictObject({
-  kid: kidSchema,
+  kid: keyIdSchema,
   public_jwk: publicJwkSchema,
   created_at: timeSchema.optional(),
   /** Tokens signed by it are refused from then on. Absent: never. */

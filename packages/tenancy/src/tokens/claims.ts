@@ -7,6 +7,7 @@ import {
   type UnixMs,
 } from "@reprise/protocol";
 import * as z from "zod";
+import type { PublicKey } from "./public-key.ts";
 
 /** What a stream token may permit. Each names the role of an API key that permits the same. */
 export const TOKEN_SCOPES = ["read", "cancel", "tool", "create"] as const;
@@ -25,11 +26,18 @@ export const TOKEN_LIMITS = {
 export const TOKEN_TYPE = "reprise-stream+jwt";
 export const TOKEN_ALGORITHM = "EdDSA";
 
+/** Of the ids of the platform's own keys. A tenant's can't begin with it. */
+export const PLATFORM_KEY_PREFIX = "reprise-";
+
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -");
 
 export const keyIdSchema = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -");
+/** The id of a key that a tenant registers. */
+export const ownKeyIdSchema = keyIdSchema.refine((kid) => !kid.startsWith(PLATFORM_KEY_PREFIX), {
+  error: `must not begin with "${PLATFORM_KEY_PREFIX}": those are the platform's own keys`,
+});
 export const tokenIdSchema = id;
 export const audienceSchema = z
   .string()
@@ -87,6 +95,8 @@ export interface StreamToken {
   readonly tokenId: string;
   /** The key that it was signed with. */
   readonly keyId: string;
+  /** That key itself: another one may be registered under the same id later. */
+  readonly publicKey: PublicKey;
   readonly scopes: ReadonlySet<TokenScope>;
   /** The one generation that it permits access to; undefined for all of its end user. */
   readonly generation: GenerationId | undefined;

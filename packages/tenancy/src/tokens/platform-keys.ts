@@ -13,21 +13,18 @@ import {
 } from "@reprise/protocol";
 import type { CryptoKey } from "jose";
 import * as z from "zod";
-import { keyIdSchema, TOKEN_LIMITS } from "./claims.ts";
+import { keyIdSchema, PLATFORM_KEY_PREFIX, TOKEN_LIMITS } from "./claims.ts";
 import {
   generateSigningKey,
   importPrivateKey,
   type PrivateKey,
   privateKeySchema,
-  type PublicKey,
   toPublicKey,
 } from "./signing-key.ts";
+import type { PublicKey } from "./public-key.ts";
 
 const ENTRY = "platform";
 const SUBJECT = bucketSubjects(TOKEN_KEYS_BUCKET).replace(">", ENTRY);
-
-/** Of the ids of the platform's keys. A tenant's own keys can't begin with it. */
-export const PLATFORM_KEY_PREFIX = "reprise-";
 
 const DAY_MS = 86_400_000;
 /** After how long a key is replaced. */

@@ -2,31 +2,30 @@ import { RepriseError } from "@reprise/protocol";
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK } from "jose";
 import * as z from "zod";
 import { keyIdSchema, TOKEN_ALGORITHM } from "./claims.ts";
+import type { PublicKey } from "./public-key.ts";
 
-const coordinate = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "must be 32 bytes in base64url, 43 characters");
+const coordinate = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{43}$/, "must be 32 bytes in base64url, 43 characters")
+  .refine(
+    (text) => Buffer.from(text, "base64url").toString("base64url") === text,
+    "is not canonical base64url",
+  );
 
 /**
  * A public key of Ed25519 as a JWK. Strict: a JWK with `d` holds the private key, which must not leave its owner, and is refused.
  * `use`, `alg` and `kid`, which tools add, may be there where they say the same.
  */
-export const publicKeySchema = z
-  .strictObject({
-    kty: z.literal("OKP"),
-    crv: z.literal("Ed25519"),
-    x: coordinate,
-    use: z.literal("sig").optional(),
-    alg: z.enum(["EdDSA", "Ed25519"]).optional(),
-    kid: keyIdSchema.optional(),
-    key_ops: z.array(z.literal("verify")).optional(),
-    ext: z.boolean().optional(),
-  })
-  .transform(({ kty, crv, x }): PublicKey => ({ kty, crv, x }));
-
-export interface PublicKey {
-  readonly kty: "OKP";
-  readonly crv: "Ed25519";
-  readonly x: string;
-}
+export const publicJwkSchema = z.strictObject({
+  kty: z.literal("OKP"),
+  crv: z.literal("Ed25519"),
+  x: coordinate,
+  use: z.literal("sig").optional(),
+  alg: z.enum(["EdDSA", "Ed25519"]).optional(),
+  kid: keyIdSchema.optional(),
+  key_ops: z.array(z.literal("verify")).max(1).optional(),
+  ext: z.boolean().optional(),
+});
 
 export const privateKeySchema = z.strictObject({
   kty: z.literal("OKP"),
@@ -42,7 +41,7 @@ export async function generateSigningKey(): Promise<PrivateKey> {
   return privateKeySchema.parse(await exportJWK(privateKey));
 }
 
-export function toPublicKey({ kty, crv, x }: PrivateKey): PublicKey {
+export function toPublicKey({ kty, crv, x }: PublicKey): PublicKey {
   return { kty, crv, x };
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type GenerationId, NEVER, type TenantId, type UnixMs, unixNow, toUnixMs } from "@reprise/protocol";
 import type { Principal } from "../directory/principal.ts";
 import type { TenantDirectory } from "../directory/tenant-directory.ts";
-import type { StreamToken, TokenScope } from "./claims.ts";
+import { PLATFORM_KEY_PREFIX, type StreamToken, type TokenScope } from "./claims.ts";
 import { type MintedToken, mintStreamToken } from "./mint-stream-token.ts";
 import type { PlatformKeys } from "./platform-keys.ts";
 import { isRevokedBy } from "./revocations.ts";
@@ -46,9 +46,9 @@ export function createStreamTokens({
   const authority: TokenAuthority = {
     findKey(tenant, keyId) {
       if (!tenants.find(tenant)) return undefined;
+      if (keyId.startsWith(PLATFORM_KEY_PREFIX)) return platform.find(keyId);
       const own = findOwnKey(tenant, keyId);
-      if (!own) return platform.find(keyId);
-      return own.expiresAtMs <= now() ? undefined : own.public_jwk;
+      return !own || own.expiresAtMs <= now() ? undefined : own.public_jwk;
     },
     isRevoked(tenant, token) {
       const revocations = tenants.find(tenant)?.revocations ?? [];
@@ -63,7 +63,7 @@ export function createStreamTokens({
   function toPrincipal(token: StreamToken): Principal {
     const tenant = tenants.find(token.tenant);
     if (!tenant) throw invalidToken();
-    const { generation, endUser, tokenId, keyId, issuedAtMs } = token;
+    const { generation, endUser, tokenId, keyId, publicKey, issuedAtMs } = token;
     return {
       tenant: token.tenant,
       roles: token.scopes,
@@ -72,6 +72,7 @@ export function createStreamTokens({
       models: tenant.models,
       limits: tenant.limits,
       keyId,
+      publicKey,
       expiresAtMs: earlierEnd(endOf(token), token.tenant, keyId),
       generation,
       endUser,
@@ -84,11 +85,21 @@ export function createStreamTokens({
       return toPrincipal(await verifyStreamToken(text, { audience, authority, nowMs: now() }));
     },
     renew(principal) {
-      const { tenant: id, generation, endUser, tokenId, issuedAtMs, keyId, expiresAtMs } = principal;
+      const {
+        tenant: id,
+        generation,
+        endUser,
+        tokenId,
+        issuedAtMs,
+        keyId,
+        publicKey,
+        expiresAtMs,
+      } = principal;
       const tenant = tenants.find(id);
       if (!tenant || tokenId === undefined || issuedAtMs === undefined || expiresAtMs <= now())
         return undefined;
-      if (!authority.findKey(id, keyId)) return undefined;
+      const key = authority.findKey(id, keyId);
+      if (!key || key.x !== publicKey?.x) return undefined;
       if (authority.isRevoked(id, { tokenId, generation, endUser, issuedAtMs })) return undefined;
       const { policy, models, limits } = tenant;
       return { ...principal, policy, models, limits, expiresAtMs: earlierEnd(expiresAtMs, id, keyId) };

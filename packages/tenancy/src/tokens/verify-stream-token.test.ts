@@ -15,13 +15,8 @@ import { TOKEN_LIMITS, TOKEN_TYPE } from "./claims.ts";
 import { decodeToken } from "./decode-token.ts";
 import { mintStreamToken } from "./mint-stream-token.ts";
 import { isRevokedBy, type TokenRevocation } from "./revocations.ts";
-import {
-  generateSigningKey,
-  importPrivateKey,
-  type PrivateKey,
-  type PublicKey,
-  toPublicKey,
-} from "./signing-key.ts";
+import { generateSigningKey, importPrivateKey, type PrivateKey, toPublicKey } from "./signing-key.ts";
+import type { PublicKey } from "./public-key.ts";
 import { type TokenAuthority, verifyStreamToken } from "./verify-stream-token.ts";
 
 const ACME = parseTenantId("acme");
@@ -107,6 +102,7 @@ describe("a stream token", () => {
       tenant: "acme",
       tokenId: "t1",
       keyId: "k1",
+      publicKey: toPublicKey(keys.acme),
       scopes: new Set(["read", "create"]),
       generation: undefined,
       endUser: "user-7",

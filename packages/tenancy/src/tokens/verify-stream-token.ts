@@ -3,7 +3,8 @@ import { errors, jwtVerify } from "jose";
 import { type StreamToken, TOKEN_ALGORITHM, TOKEN_LIMITS, TOKEN_TYPE, type TokenClaims } from "./claims.ts";
 import { decodeToken } from "./decode-token.ts";
 import type { TokenIdentity } from "./revocations.ts";
-import { importPublicKey, type PublicKey } from "./signing-key.ts";
+import type { PublicKey } from "./public-key.ts";
+import { importPublicKey } from "./signing-key.ts";
 
 /** What a node knows of the keys that may sign tokens, and of the tokens that are revoked. In memory: it is asked for each request. */
 export interface TokenAuthority {
@@ -39,7 +40,7 @@ export async function verifyStreamToken(text: string, options: VerifyOptions): P
   } catch (error) {
     throw error instanceof errors.JWTExpired ? expiredToken() : invalidToken();
   }
-  const token = toStreamToken(decoded.keyId, decoded.claims);
+  const token = toStreamToken(decoded.keyId, jwk, decoded.claims);
   // Of `iat` the library looks at the age alone, which a token from the future does not have.
   if (token.issuedAtMs > plusMs(nowMs, TOKEN_LIMITS.clockLeewaySeconds * 1_000)) throw invalidToken();
   if (authority.isRevoked(token.tenant, token)) throw invalidToken();
@@ -63,11 +64,16 @@ function unauthenticated(message: string): RepriseError {
   return new RepriseError("unauthenticated", message, { param: "Authorization" });
 }
 
-function toStreamToken(keyId: string, { tid, gen, sub, scope, iat, exp, jti }: TokenClaims): StreamToken {
+function toStreamToken(
+  keyId: string,
+  publicKey: PublicKey,
+  { tid, gen, sub, scope, iat, exp, jti }: TokenClaims,
+): StreamToken {
   return {
     tenant: tid,
     tokenId: jti,
     keyId,
+    publicKey,
     scopes: new Set(scope),
     generation: gen,
     endUser: sub,

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { AdminContext } from "./admin-call.ts";
 import { addKeyRoutes } from "./key-routes.ts";
+import { addSigningKeyRoutes } from "./signing-key-routes.ts";
 import { addTenantRoutes } from "./tenant-routes.ts";
 
 /** The methods of each path. */
@@ -11,10 +12,14 @@ export const ADMIN_PATHS: Readonly<Record<string, readonly string[]>> = {
   "/v1/admin/tenants/:id/keys": ["GET", "POST"],
   "/v1/admin/tenants/:id/keys/:key": ["GET", "DELETE"],
   "/v1/admin/tenants/:id/keys/:key/rotate": ["POST"],
+  "/v1/admin/tenants/:id/signing-keys": ["GET", "POST"],
+  "/v1/admin/tenants/:id/signing-keys/:key": ["GET", "DELETE"],
+  "/v1/admin/tenants/:id/signing-keys/:key/rotate": ["POST"],
 };
 
 /** The admin API: by the operator's key for all tenants, by a key with the role `admin` for its own. */
 export function addAdminRoutes(app: FastifyInstance, context: AdminContext): void {
   addTenantRoutes(app, context);
   addKeyRoutes(app, context);
+  addSigningKeyRoutes(app, context);
 }

@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate } from "./commands/key.ts";
+import { signingKeyAdd, signingKeyList, signingKeyRemove, signingKeyRotate } from "./commands/signing-key.ts";
 import { tenantAdd, tenantList, tenantPolicy, tenantRemove, tenantShow } from "./commands/tenant.ts";
 import { tokenMint } from "./commands/token.ts";
 
@@ -14,5 +15,9 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "key rotate": keyRotate,
   "key revoke": keyRevoke,
   "key list": keyList,
+  "signing-key add": signingKeyAdd,
+  "signing-key rotate": signingKeyRotate,
+  "signing-key remove": signingKeyRemove,
+  "signing-key list": signingKeyList,
   "token mint": tokenMint,
 };

@@ -1,9 +1,8 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { parseTenantId } from "@reprise/protocol";
-import { generateSigningKey, toPublicKey } from "@reprise/tenancy";
+import { generateSigningKey, type PrivateKey } from "@reprise/tenancy";
 import { describe, expect, test } from "vitest";
 import { call, createGeneration, KEYS, openPlatform, REQUEST } from "../testing/platform.ts";
 import { EXIT } from "./command.ts";
@@ -32,6 +31,7 @@ function shell(url: string, key: string | undefined) {
 async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), "reprise-admin-"));
   return {
+    path: (name: string) => join(folder, name),
     async write(name: string, content: unknown) {
       const file = join(folder, name);
       await writeFile(file, JSON.stringify(content), { mode: 0o600 });
@@ -102,15 +102,13 @@ describe("reprise-admin", () => {
   test("mints a stream token that the platform takes, without asking it", async () => {
     await using platform = await openPlatform({ liveTenants: true });
     await using folder = await openFolder();
-    const pair = await generateSigningKey();
-    const acme = parseTenantId("acme");
-    await platform.node.tenants!.store.update(acme, (present) => ({
-      ...present,
-      signing_keys: [{ kid: "k1", public_jwk: toPublicKey(pair) }],
-    }));
-    await platform.node.tenants!.directory.sync();
+    const admin = shell(platform.node.url, KEYS.acmeAdmin);
+    const file = folder.path("signing.json");
+    const add = ["signing-key", "add", "acme", "--kid", "k1", "--key-file", file];
+    expect(await admin(...add, "--generate")).toMatchObject({ code: EXIT.fine, out: "k1\n" });
+    const pair = JSON.parse(await readFile(file, "utf8")) as PrivateKey;
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
     const { path, generation } = await createGeneration(platform);
-    const file = await folder.write("signing.json", pair);
     const offline = shell("", undefined);
     const mint = ["token", "mint", "acme", "--signing-key-file", file, "--kid", "k1", "--generation"];
     const { code, out } = await offline(...mint, generation.id, "--scopes", "read");
@@ -127,6 +125,42 @@ describe("reprise-admin", () => {
     );
     expect(refused.code).toBe(EXIT.usage);
     expect(refused.err).not.toContain(pair.d);
+  });
+
+  test("rotates, lists and removes signing keys, and sends and prints no private part", async () => {
+    await using platform = await openPlatform({ liveTenants: true });
+    await using folder = await openFolder();
+    const admin = shell(platform.node.url, KEYS.acmeAdmin);
+    const pair = await generateSigningKey();
+    const file = await folder.write("one.json", pair);
+    const ends = [
+      await admin("signing-key", "add", "acme", "--kid", "k1", "--key-file", file, "--json"),
+      await admin(
+        "signing-key",
+        "rotate",
+        "acme",
+        "k1",
+        "--kid",
+        "k2",
+        "--key-file",
+        file,
+        "--overlap-seconds",
+        "60",
+      ),
+      await admin("signing-key", "list", "acme"),
+      await admin("signing-key", "remove", "acme", "k1"),
+      await admin("signing-key", "list", "acme"),
+    ];
+    expect(ends.map(({ code }) => code)).toEqual(ends.map(() => EXIT.fine));
+    expect(ends[2]!.out).toMatch(/^k1\texpires 2.*Z\nk2\texpires never\n$/);
+    expect(ends[4]!.out).toBe("k2\texpires never\n");
+    const again = await admin("signing-key", "add", "acme", "--kid", "k3", "--key-file", file, "--generate");
+    expect(again).toMatchObject({ code: EXIT.usage, err: expect.stringContaining("is there already") });
+    expect(JSON.parse(await readFile(file, "utf8"))).toEqual(pair);
+    const taken = await admin("signing-key", "add", "acme", "--kid", "reprise-1", "--key-file", file);
+    expect(taken).toMatchObject({ code: EXIT.refused, err: expect.stringContaining("reprise-") });
+    for (const { out, err } of [...ends, again, taken]) expect(out + err).not.toContain(pair.d);
+    expect(platform.node.logged).not.toContain(pair.d);
   });
 
   test("says by its exit code that it was called wrongly, was refused, or got no answer, and never what the key is", async () => {

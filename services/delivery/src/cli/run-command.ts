@@ -14,7 +14,7 @@ export async function runCommand(
   const name = `${noun} ${verb}`;
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (!command) {
-    const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(14)} ${summary}`);
+    const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(18)} ${summary}`);
     writeLine(io.err, `Usage: reprise-admin <command> [arguments]\n\n${list.join("\n")}`);
     writeLine(
       io.err,

@@ -1,17 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { parseGenerationId, parseTenantId, parseWith, RepriseError, unixNow } from "@reprise/protocol";
+import { parseGenerationId, parseTenantId, parseWith, unixNow } from "@reprise/protocol";
 import {
   audienceSchema,
   importPrivateKey,
   keyIdSchema,
   mintStreamToken,
-  type PrivateKey,
-  privateKeySchema,
   scopesSchema,
 } from "@reprise/tenancy";
 import { required } from "@reprise/service";
 import { type Command, parseCall, parseSeconds, writeJson, writeLine } from "../command.ts";
+import { readPrivateKey } from "../key-file.ts";
 
 const TOKEN_ID_BYTES = 15;
 const DEFAULT_TTL = "900";
@@ -45,7 +43,7 @@ export const tokenMint: Command = {
       key: {
         keyId: parseWith(keyIdSchema, required(values.kid, "kid"), "--kid"),
         privateKey: await importPrivateKey(
-          await readSigningKey(required(values["signing-key-file"], "signing-key-file")),
+          await readPrivateKey(required(values["signing-key-file"], "signing-key-file")),
         ),
       },
       audience: parseWith(audienceSchema, values.audience, "--audience"),
@@ -62,27 +60,3 @@ export const tokenMint: Command = {
     writeLine(out, token);
   },
 };
-
-/** No message and no cause holds what was read: it is a private key. */
-async function readSigningKey(file: string): Promise<PrivateKey> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (cause) {
-    throw new RepriseError("invalid_request", `${file} can't be read.`, { cause });
-  }
-  const key = privateKeySchema.safeParse(parseJson(text));
-  if (key.success) return key.data;
-  throw new RepriseError(
-    "invalid_request",
-    `${file} is not a private key of Ed25519 as a JWK with kty, crv, x and d alone.`,
-  );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
