@@ -2,15 +2,7 @@ import { join, resolve } from "node:path";
 import { type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
-import {
-  type Broker,
-  type BrokerAddress,
-  type BrokerUser,
-  connectBroker,
-  hostsOf,
-  openBroker,
-  type ServiceUser,
-} from "@reprise/log";
+import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
 import { RepriseError } from "@reprise/protocol";
 import {
@@ -21,13 +13,11 @@ import {
   ensurePrivateDir,
   findNatsServer,
   type Logger,
-  logForbidden,
   opsAddressBesideApi,
   type NatsServer,
   startNatsServer,
   startOpsServer,
   topologyOf,
-  watchBroker,
   writeOwnBrokerFile,
 } from "@reprise/service";
 import {
@@ -41,6 +31,7 @@ import {
 import { startOwnWitness } from "./own-witness.ts";
 import type { PlatformEnvironment } from "./config.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
+import { ServiceBrokers } from "./service-brokers.ts";
 import { openDevAccess, writeDevFile } from "./dev-file.ts";
 
 export interface Platform extends AsyncDisposable {
@@ -122,25 +113,17 @@ export async function startPlatform(
     ...topologyOf(env),
   });
   await setUp.close();
-  // Each service has a user and connections of its own, as it has in a process of its own.
-  const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
-  const open = async (user: ServiceUser): Promise<Broker> => {
-    const broker = stack.use(await connectBroker({ ...addressOf(user), user, name: user, onError }));
-    logForbidden(broker, logger);
-    return broker;
-  };
   const shards = env.REPRISE_SHARDS;
-  const deliveryBroker = await open("delivery");
-  const brokerWatch = stack.use(watchBroker(deliveryBroker, shards, logger));
+  const brokers = stack.use(new ServiceBrokers({ addressOf, shards, logger }));
+  const ofDelivery = await brokers.open("delivery");
   const onRefused = reportRefusedRecord(logger);
-  const tenants = stack.use(await openTenants({ broker: deliveryBroker, source, onRefused }));
+  const tenants = stack.use(await openTenants({ broker: ofDelivery.broker, source, onRefused }));
   if (dev) await tenants.ensureKeys(dev.tenancy);
   else await tenants.apply(tenancy);
   const metrics = createMetrics();
   const worker = stack.use(
     await startWorker({
-      broker: await open("inference-worker"),
-      brokerWatch,
+      ...(await brokers.open("inference-worker")),
       models,
       logger,
       metrics,
@@ -149,8 +132,7 @@ export async function startPlatform(
   );
   const moderation = stack.use(
     await startModeration({
-      broker: await open("moderation"),
-      brokerWatch,
+      ...(await brokers.open("moderation")),
       shards,
       classifiers,
       logger,
@@ -160,8 +142,7 @@ export async function startPlatform(
   if (storage) {
     stack.use(
       await startAuditLog({
-        broker: await open("audit-log"),
-        brokerWatch,
+        ...(await brokers.open("audit-log")),
         shards,
         storage,
         witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS ?? (witness && [witness.url]),
@@ -181,8 +162,7 @@ export async function startPlatform(
   const operatorKeySha256 = givenOperator ?? (dev && hashKey(dev.operatorKey));
   const delivery = stack.use(
     await startDelivery({
-      broker: deliveryBroker,
-      brokerWatch,
+      ...ofDelivery,
       tenants: tenants.directory,
       administration: { ...tenants, operatorKeySha256 },
       ...names,
@@ -191,7 +171,7 @@ export async function startPlatform(
       ...settings,
     }),
   );
-  notReadyBecause = () => delivery.notReadyBecause();
+  notReadyBecause = () => [...delivery.notReadyBecause(), ...brokers.because("delivery")];
   if (dev)
     await writeDevFile(dataDir, {
       url: delivery.url,
@@ -208,7 +188,7 @@ export async function startPlatform(
     apiKey: dev?.apiKey,
     vkey: storage?.signer.vkey,
     announceStop: () => delivery.announceStop(),
-    failed: Promise.race([brokerWatch.failed, ...(nats ? [untilCrash(nats)] : [])]),
+    failed: Promise.race([brokers.failed, ...(nats ? [untilCrash(nats)] : [])]),
     async reload(next) {
       const judges = await loadClassifiers(env, processEnv);
       if (tenantsFile !== undefined) {

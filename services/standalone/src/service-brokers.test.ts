@@ -1,0 +1,37 @@
+import { openBroker } from "@reprise/log";
+import { createLogger } from "@reprise/service";
+import { startTcpProxy, startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { ServiceBrokers } from "./service-brokers.ts";
+
+const TOPOLOGY = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
+
+test("a service whose connections are lost makes the platform not ready, with one line when they are lost and one when they are back", async () => {
+  await using server = await startTestBroker();
+  await using proxy = await startTcpProxy({ target: { host: "127.0.0.1", port: server.port } });
+  await (await openBroker({ url: server.url, name: "set-up", ...TOPOLOGY })).close();
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  await using brokers = new ServiceBrokers({
+    addressOf: (user) => ({
+      url: user === "inference-worker" ? `nats://127.0.0.1:${proxy.port}` : server.url,
+    }),
+    shards: TOPOLOGY.shards,
+    logger: createLogger({ service: "test", destination: { write } }),
+  });
+  const delivery = await brokers.open("delivery");
+  const worker = await brokers.open("inference-worker");
+  expect(brokers.because()).toEqual([]);
+  proxy.setFaults({ toServer: { cutAfterBytes: 0 } });
+  proxy.cutNow();
+  await expect.poll(() => brokers.because()).toEqual(["inference-worker: not connected to NATS"]);
+  expect(delivery.brokerWatch.because()).toEqual([]);
+  proxy.setFaults({});
+  proxy.cutNow();
+  await expect.poll(() => brokers.because(), { timeout: 30_000 }).toEqual([]);
+  expect(worker.brokerWatch.because()).toEqual([]);
+  expect(lines.map(({ user, msg }) => [user, msg])).toEqual([
+    ["inference-worker", "the broker takes no appends"],
+    ["inference-worker", "the broker takes appends again"],
+  ]);
+});
