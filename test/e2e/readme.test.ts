@@ -49,7 +49,7 @@ describe("the README", () => {
     const project = join(dir.path, "project");
     await installClient(project);
     const programs = {
-      "program.ts": README.block("ts", "createClient"),
+      "program.mts": README.block("ts", "createClient"),
       "tools.ts": CLIENT.block("ts", "look_up"),
     };
     for (const [file, code] of Object.entries(programs))
@@ -60,7 +60,7 @@ describe("the README", () => {
     expect(checked.stdout).toBe("");
     const env = { ...process.env, KEY: platform.apiKey };
     const start = async (file: string) => (await run(process.execPath, [file], { cwd: project, env })).stdout;
-    expect(await start("program.ts")).toMatch(
+    expect(await start("program.mts")).toMatch(
       /^\S+ \S+[\s\S]*completed { input_tokens: \d+, output_tokens: 64 } 1\.[0-9a-f]{6}-\d+\n$/,
     );
     expect(await start("tools.ts")).toMatch(/status: 'completed'[\s\S]*output_tokens: 64 }/);

@@ -131,6 +131,20 @@ test.each(["standalone", "delivery", "inference-worker"] as const)(
   },
 );
 
+test("a platform with a tenants file of its own gives the operator a key, too", async () => {
+  await using dir = await createTempDir("tenants");
+  const path = join(dir.path, "tenants.json");
+  const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create", "read"] }];
+  await writeFile(path, JSON.stringify({ tenants: [{ id: "acme", keys }] }));
+  const dataDir = join(dir.path, "data");
+  await using platform = await startPlatform(dataDir, { REPRISE_TENANTS_FILE: path });
+  const file = await readDevFile(dataDir);
+  expect(file).not.toHaveProperty("api_key");
+  const headers = { authorization: `Bearer ${file.operator_key}` };
+  const list = await fetch(`${platform.url}/v1/admin/tenants`, { headers });
+  expect(await list.json()).toMatchObject({ data: [{ id: "acme" }] });
+});
+
 test.each(["standalone", "delivery"] as const)(
   "%s refuses tenants whose rules name a classifier that is not in its file",
   async (name) => {

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { createSeededRandom, withSeed } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type HostileConnection, hostileConnection } from "./testing/hostile-requests.ts";
 import { call, KEYS, openPlatform } from "./testing/platform.ts";
 import { openRawConnection } from "./testing/raw-connection.ts";
@@ -87,22 +87,27 @@ test("hostile connections cost nothing that outlives them, and the node still an
   await delivery.close();
 });
 
-test("an expectation that the server can't meet is refused with the body that every refusal has, behind the key's", async () => {
-  await using platform = await openPlatform();
-  for (const [key, status, code] of [
-    [KEYS.acme, 400, "invalid_request"],
-    ["rk_unknown", 401, "unauthenticated"],
-  ] as const) {
+describe("a request that Node or Fastify would take, or refuse without a word, is refused with the body that every refusal has", () => {
+  const host = "Host: reprise";
+  test.each([
+    [
+      "an expectation that the server can't meet",
+      KEYS.acme,
+      [host, "Expect: 200-ok"],
+      400,
+      "invalid_request",
+    ],
+    ["the same with an unknown key", "rk_unknown", [host, "Expect: 200-ok"], 401, "unauthenticated"],
+    ["no host", KEYS.acme, [], 400, "invalid_request"],
+    ["a compressed body", KEYS.acme, [host, "Content-Encoding: gzip"], 415, "unsupported_media_type"],
+    ["more than a key in its authorization", `${KEYS.acme} .`, [host], 401, "unauthenticated"],
+  ] as const)("%s", async (_, key, lines, status, code) => {
+    await using platform = await openPlatform();
     await using raw = await openRawConnection(platform.node.url);
-    const head = ["POST /v1/generations HTTP/1.1", "Host: reprise", `Authorization: Bearer ${key}`];
-    const rest = [
-      "Expect: 200-ok",
-      "Content-Type: application/json",
-      "Content-Length: 2",
-      "Connection: close",
-    ];
+    const head = ["POST /v1/generations HTTP/1.1", `Authorization: Bearer ${key}`, ...lines];
+    const rest = ["Content-Type: application/json", "Content-Length: 2", "Connection: close"];
     raw.send(`${[...head, ...rest].join("\r\n")}\r\n\r\n{}`);
     await raw.until(`"code":"${code}"`);
     expect(raw.text).toContain(`HTTP/1.1 ${status} `);
-  }
+  });
 });

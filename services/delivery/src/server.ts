@@ -92,6 +92,8 @@ export async function buildServer({
   };
   const bounds = {
     maxHeaderSize: MAX_HEADER_BYTES,
+    // Node's own refusal has no body.
+    requireHostHeader: false,
     headersTimeout: arrivalMs,
     connectionsCheckingInterval: Math.min(MAX_SWEEP_MS, arrivalMs),
   };
@@ -188,7 +190,7 @@ export async function buildServer({
     const principal = context.authentication.findPrincipal(request);
     if (principal) corsPolicy.allow(reply, principal.tenant, request.headers.origin);
     if (request.is404) throw notFound(request);
-    assertKnownExpectation(request);
+    assertPlainRequest(request);
     if (principal && !request.routeOptions.config.countsItself)
       await context.limits.count([request, reply], principal);
   });
@@ -254,9 +256,19 @@ function clientHasLeft(): RepriseError {
   return new RepriseError("connection_lost", "The client left before its request had its turn.");
 }
 
-function assertKnownExpectation({ headers: { expect } }: FastifyRequest): void {
-  if (expect === undefined || expect.toLowerCase() === "100-continue") return;
-  throw new RepriseError("invalid_request", "Expect: only 100-continue is known here.", { param: "Expect" });
+/** What HTTP asks of a server to refuse, where Node and Fastify do not or say nothing. */
+function assertPlainRequest({ headers, raw }: FastifyRequest): void {
+  const { host, expect, "content-encoding": encoding } = headers;
+  if (raw.httpVersion === "1.1" && host === undefined)
+    throw new RepriseError("invalid_request", "A request needs the header Host.", { param: "Host" });
+  if (expect !== undefined && expect.toLowerCase() !== "100-continue")
+    throw new RepriseError("invalid_request", "Expect: only 100-continue is known here.", {
+      param: "Expect",
+    });
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity")
+    throw new RepriseError("unsupported_media_type", "A body must not be compressed.", {
+      param: "Content-Encoding",
+    });
 }
 
 function notFound({ url }: FastifyRequest): RepriseError {

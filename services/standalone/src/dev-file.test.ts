@@ -34,6 +34,16 @@ describe("dev.json", () => {
     expect(await openDevAccess(dir.path)).toMatchObject({ apiKey, operatorKey });
   });
 
+  test("without the tenant `demo` the file has the operator's key alone", async () => {
+    await using dir = await createTempDir("dev");
+    const { operatorKey, wasThere } = await openDevAccess(dir.path);
+    expect(wasThere).toBe(false);
+    await writeDevFile(dir.path, { url: URL, apiKey: undefined, operatorKey });
+    const text = await readFile(join(dir.path, "dev.json"), "utf8");
+    expect(JSON.parse(text)).toEqual({ url: URL, operator_key: operatorKey });
+    expect(await openDevAccess(dir.path)).toMatchObject({ operatorKey, wasThere: false });
+  });
+
   test("every folder has a key of its own", async () => {
     await using one = await createTempDir("dev");
     await using other = await createTempDir("dev");

@@ -4,12 +4,14 @@ import { join } from "node:path";
 import { createDevTenant, createOperatorKey, parseTenantsFile, type TenancyConfig } from "@reprise/tenancy";
 
 /*
- * `<data dir>/dev.json`: where a platform without configured tenants is, and its keys: the tenant's and the operator's. Readable by its owner only.
+ * `<data dir>/dev.json`: where the platform is, and its keys: the operator's, and that of the tenant `demo` unless tenants are configured. Readable by its owner only.
  */
 
 export interface DevAccess {
   readonly tenancy: TenancyConfig;
   readonly apiKey: string;
+  /** Whether the key is of an earlier start. */
+  readonly wasThere: boolean;
   /** Administers all tenants. */
   readonly operatorKey: string;
 }
@@ -19,15 +21,20 @@ export async function openDevAccess(dataDir: string): Promise<DevAccess> {
   const previous = await readPreviousKeys(join(dataDir, "dev.json"));
   const { secret, file } = createDevTenant(previous.api ?? randomBytes(24));
   const operatorKey = createOperatorKey(previous.operator ?? randomBytes(24));
-  return { tenancy: parseTenantsFile(file, "dev.json"), apiKey: secret, operatorKey };
+  const wasThere = previous.api !== undefined;
+  return { tenancy: parseTenantsFile(file, "dev.json"), apiKey: secret, wasThere, operatorKey };
 }
 
 /** In one step: a read, after a crash too, finds the old file or the new one, and the only copy of the key is never lost. */
 export async function writeDevFile(
   dataDir: string,
-  { url, apiKey, operatorKey }: { url: string; apiKey: string; operatorKey: string | undefined },
+  { url, apiKey, operatorKey }: { url: string; apiKey: string | undefined; operatorKey: string | undefined },
 ): Promise<void> {
-  const content = { url, tenant: "demo", api_key: apiKey, operator_key: operatorKey };
+  const content = {
+    url,
+    ...(apiKey !== undefined && { tenant: "demo", api_key: apiKey }),
+    operator_key: operatorKey,
+  };
   const path = join(dataDir, "dev.json");
   await rm(`${path}.new`, { force: true });
   await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });

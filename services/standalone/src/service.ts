@@ -78,10 +78,9 @@ export async function startPlatform(
   stack.use(await lockDataDir(dataDir));
 
   const tenantsFile = env.REPRISE_TENANTS_FILE;
-  const dev = tenantsFile === undefined ? await openDevAccess(dataDir) : undefined;
+  const dev = await openDevAccess(dataDir);
   const source = tenantsSourceOf(env);
-  // Without access of its own the platform has a tenants file.
-  const tenancy = dev ? dev.tenancy : await loadTenantsFile(tenantsFile!);
+  const tenancy = tenantsFile === undefined ? dev.tenancy : await loadTenantsFile(tenantsFile);
   const classifiers = await loadClassifiers(env, processEnv);
   if (tenantsFile !== undefined) assertKnownClassifiers(tenancy, new Set(classifiers.keys()), tenantsFile);
 
@@ -118,7 +117,7 @@ export async function startPlatform(
   const ofDelivery = await brokers.open("delivery");
   const onRefused = reportRefusedRecord(logger);
   const tenants = stack.use(await openTenants({ broker: ofDelivery.broker, source, onRefused }));
-  if (dev) await tenants.ensureKeys(dev.tenancy);
+  if (tenantsFile === undefined) await tenants.ensureKeys(tenancy);
   else await tenants.apply(tenancy);
   const metrics = createMetrics();
   const worker = stack.use(
@@ -159,7 +158,7 @@ export async function startPlatform(
   const handler = createOpsHandler({ metrics, notReadyBecause: () => notReadyBecause() });
   const ops = stack.use(await startOpsServer(handler, opsAddressBesideApi(env)));
   const givenOperator = env.REPRISE_OPERATOR_KEY_SHA256;
-  const operatorKeySha256 = givenOperator ?? (dev && hashKey(dev.operatorKey));
+  const operatorKeySha256 = givenOperator ?? hashKey(dev.operatorKey);
   const delivery = stack.use(
     await startDelivery({
       ...ofDelivery,
@@ -172,12 +171,13 @@ export async function startPlatform(
     }),
   );
   notReadyBecause = () => [...delivery.notReadyBecause(), ...brokers.because("delivery")];
-  if (dev)
-    await writeDevFile(dataDir, {
-      url: delivery.url,
-      apiKey: dev.apiKey,
-      operatorKey: givenOperator === undefined ? dev.operatorKey : undefined,
-    });
+  const apiKey = tenantsFile === undefined ? dev.apiKey : undefined;
+  await writeDevFile(dataDir, {
+    url: delivery.url,
+    // With a tenants file, too: `demo` of an earlier start is still there, unless the file owns the tenants.
+    apiKey: apiKey ?? (dev.wasThere ? dev.apiKey : undefined),
+    operatorKey: givenOperator === undefined ? dev.operatorKey : undefined,
+  });
 
   const running = stack.move();
   const close = () => running.disposeAsync();
@@ -185,7 +185,7 @@ export async function startPlatform(
     url: delivery.url,
     opsUrl: ops.url,
     nats: hostsOf(addressOf("admin").url),
-    apiKey: dev?.apiKey,
+    apiKey,
     vkey: storage?.signer.vkey,
     announceStop: () => delivery.announceStop(),
     failed: Promise.race([brokers.failed, ...(nats ? [untilCrash(nats)] : [])]),

@@ -13,6 +13,7 @@ export interface DevFile {
   readonly url: string;
   readonly tenant: string;
   readonly api_key: string;
+  operator_key: string;
 }
 
 /** Without a witness, unless `env` asks for one: a process more takes as long to start as all the rest. */

@@ -169,6 +169,12 @@ describe("the admin API", () => {
     expect(await api(platform, KEYS.operator)(method, path, body)).toMatchObject({ status: 400 });
   });
 
+  test("says of a path that is not there that it is not, to the operator as well", async () => {
+    await using platform = await openPlatform(LIVE);
+    const answer = await api(platform, KEYS.operator)("POST", "/acme/plans", {});
+    expect(answer).toMatchObject({ status: 404, json: { error: { code: "not_found" } } });
+  });
+
   test("refuses a key beyond those that a record holds, and goes on with them", async () => {
     await using platform = await openPlatform(LIVE);
     const acme = parseTenantId("acme");

@@ -70,9 +70,8 @@ export function createAuthentication({
   const operators = new WeakSet<FastifyRequest>();
 
   function isOperator({ headers }: FastifyRequest): boolean {
-    const [scheme, bearer] = headers.authorization?.split(" ") ?? [];
-    if (operatorKeySha256 === undefined || scheme?.toLowerCase() !== "bearer" || !bearer) return false;
-    return hashKey(bearer) === operatorKeySha256;
+    const bearer = bearerOf(headers.authorization ?? "");
+    return bearer !== undefined && operatorKeySha256 !== undefined && hashKey(bearer) === operatorKeySha256;
   }
 
   /** A known key first: it may have the form of a token. */
@@ -82,8 +81,8 @@ export function createAuthentication({
       const token = queryTokenOf(request.raw);
       return token === undefined ? undefined : tokens.authenticate(token);
     }
-    const [scheme, bearer] = authorization.split(" ");
-    if (scheme?.toLowerCase() !== "bearer" || !bearer) return undefined;
+    const bearer = bearerOf(authorization);
+    if (bearer === undefined) return undefined;
     const holder = tenants.authenticate(bearer);
     return holder ?? (isTokenShaped(bearer) ? tokens.authenticate(bearer) : undefined);
   }
@@ -107,7 +106,7 @@ export function createAuthentication({
     async admit(request) {
       const { config } = request.routeOptions;
       if (request.is404 && !request.url.startsWith("/v1/")) return;
-      if (config.administers && isOperator(request)) return void operators.add(request);
+      if ((config.administers || request.is404) && isOperator(request)) return void operators.add(request);
       const caller = await authenticate(request);
       if (!caller) {
         throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
@@ -149,6 +148,11 @@ export function createAuthentication({
       return principal;
     },
   };
+}
+
+/** Undefined for another scheme, and for more than one word behind it. */
+function bearerOf(authorization: string): string | undefined {
+  return /^bearer ([^ ]+)$/i.exec(authorization)?.[1];
 }
 
 /** What a call is answered whose key must not make it. */

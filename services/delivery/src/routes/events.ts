@@ -137,7 +137,10 @@ export async function streamEvents(
       leave();
       if (!error) return;
       const { generation } = cache.ref;
-      logger.warn({ request, generation, code: error.code, err: error.cause }, "a stream was broken off");
+      const told = { request, generation, code: error.code, err: error.cause };
+      // As often as its client likes: nothing is wrong with the node.
+      if (error.code === "unauthenticated") logger.debug(told, "a stream was broken off");
+      else logger.warn(told, "a stream was broken off");
     },
   });
   const leave = readers.enter({
