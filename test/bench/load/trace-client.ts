@@ -11,6 +11,14 @@ export interface TraceOrder {
   /** When the first request is due; the others follow as the arrivals say. */
   startMicros: number;
   arrivals: readonly Arrival[];
+  /** Whether each request's first token is told too. */
+  isEachTold?: boolean;
+}
+
+/** A request: when it was due behind the first one, and when its first token came behind that. In milliseconds. */
+export interface FirstToken {
+  readonly dueMs: number;
+  readonly afterMs: number;
 }
 
 export interface TraceMeasured {
@@ -22,16 +30,24 @@ export interface TraceMeasured {
   /** Between two tokens of one answer, in microseconds; those that came together count as one. */
   readonly interTokenLatency: Percentiles;
   readonly mostAtOnce: number;
+  readonly firstTokens?: readonly FirstToken[];
 }
 
 const never = new AbortController().signal;
 
 /** Open loop: each request goes out when it is due, however many are still being answered. */
-async function replay({ url, apiKey, startMicros, arrivals }: TraceOrder): Promise<TraceMeasured> {
+async function replay({
+  url,
+  apiKey,
+  startMicros,
+  arrivals,
+  isEachTold,
+}: TraceOrder): Promise<TraceMeasured> {
   const agent = new Agent({ keepAlive: true });
   const timeToFirstToken = new Histogram();
   const interTokenLatency = new Histogram();
   const ends: Record<string, number> = {};
+  const firstTokens: FirstToken[] = [];
   let [tokens, open, mostAtOnce] = [0, 0, 0];
 
   async function run({ atMicros, inputTokens, outputTokens }: Arrival): Promise<void> {
@@ -41,8 +57,10 @@ async function replay({ url, apiKey, startMicros, arrivals }: TraceOrder): Promi
     let lastMicros = 0;
     const onTokens = (count: number, now: number) => {
       tokens += count;
-      if (lastMicros === 0) timeToFirstToken.record(now - dueMicros);
-      else interTokenLatency.record(now - lastMicros);
+      if (lastMicros === 0) {
+        timeToFirstToken.record(now - dueMicros);
+        firstTokens.push({ dueMs: atMicros / 1e3, afterMs: (now - dueMicros) / 1e3 });
+      } else interTokenLatency.record(now - lastMicros);
       lastMicros = now;
     };
     const end = await sendReplayed({ url, apiKey, agent, inputTokens, outputTokens, onTokens });
@@ -58,6 +76,7 @@ async function replay({ url, apiKey, startMicros, arrivals }: TraceOrder): Promi
     timeToFirstToken: timeToFirstToken.percentiles(),
     interTokenLatency: interTokenLatency.percentiles(),
     mostAtOnce,
+    ...(isEachTold && { firstTokens }),
   };
 }
 
