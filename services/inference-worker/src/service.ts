@@ -78,7 +78,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
   const stopAnswering = answerHolderQueries(broker.main, worker, (generation) => running.has(generation));
   const yieldRequests = subscribeYieldRequests(broker.main, {
-    onRequest: ({ generation }) => running.get(generation)?.appender.yield(),
+    onRequest({ tenant, generation }) {
+      const run = running.get(generation);
+      if (run?.ref.tenant === tenant) run.appender.yield();
+    },
     onError,
   });
   // The live feed comes over `main`, the log is read over `reads`, and either may be back first.

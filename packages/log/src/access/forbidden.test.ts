@@ -1,9 +1,9 @@
-import { JOBS_STREAM, jobSubject } from "@reprise/protocol";
+import { JOBS_STREAM, jobSubject, LEASE_GROUPS, leaseSubject, LEASES_STREAM } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { flushConnection } from "../nats/connection.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
-import { getLastMessage } from "../nats/stream-api.ts";
+import { getLastMessage, purgeSubject } from "../nats/stream-api.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
 import { eventually } from "../testing/eventually.ts";
 import { startWithUsers, TOPOLOGY } from "../testing/start-with-users.ts";
@@ -25,6 +25,15 @@ test("a service starts once admin has made the streams, and changes none of them
   await admin.close();
   await (await server.open("admin", { ...TOPOLOGY, retentionMs: 7_200_000 })).close();
   await (await server.open("moderation", { ...TOPOLOGY, retentionMs: 7_200_000 })).close();
+});
+
+test("where the broker has lost the number of shards, a service is told at once what to run", async () => {
+  await using server = await startWithUsers();
+  await using admin = await server.open("admin");
+  await purgeSubject(admin.main, LEASES_STREAM, leaseSubject(LEASE_GROUPS.shards, "count"));
+  await expect(server.open("delivery")).rejects.toMatchObject(SET_UP);
+  await (await server.open("admin")).close();
+  await (await server.open("delivery")).close();
 });
 
 test("what the broker refuses is told, and a request that it refuses is answered at once", async () => {

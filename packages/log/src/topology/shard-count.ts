@@ -172,7 +172,7 @@ async function writeCount(
   if (outcome.kind === "stored") return outcome.streamSeq;
   if (outcome.kind === "unavailable" && outcome.reason === "forbidden")
     throw incompatible(
-      `REPRISE_SHARDS is ${shards}, which the broker does not keep, and this NATS user may not change that: ${SET_UP}`,
+      `REPRISE_SHARDS is ${shards}, the broker keeps another number or will forget it, and this NATS user may not store it. Set every process to the broker's number; to raise it, stop them all, and ${SET_UP}`,
     );
   const isRaced = outcome.kind === "conflict";
   const why = isRaced ? "another process writes it too" : (outcome.detail ?? outcome.reason);

@@ -60,6 +60,12 @@ async function countShardStreams(manager: JetStreamManager): Promise<number> {
     for await (const name of manager.streams.names(SHARDS_SUBJECTS)) names.push(name);
     return names.length;
   } catch (cause) {
+    if (isForbidden(cause))
+      throw new RepriseError(
+        "broker_incompatible",
+        `The broker keeps no number of shards, and this NATS user may not count its streams: ${SET_UP}`,
+        { cause },
+      );
     throw new RepriseError("broker_unavailable", "The broker does not list its streams.", { cause });
   }
 }

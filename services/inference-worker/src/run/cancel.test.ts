@@ -1,5 +1,5 @@
 import { Appender, appendDecision, connectBroker, type Publish, watchConnection } from "@reprise/log";
-import type { Transcript } from "@reprise/protocol";
+import { parseTenantId, type Transcript } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { CANCELLED } from "../testing/drafts.ts";
@@ -133,6 +133,7 @@ test("a worker yields to a cancel that has lost to it, and only the run that the
     return world.log.publish(...call);
   };
   const decide = ({ ended }: Transcript) => (ended ? undefined : CANCELLED);
+  world.log.requestYield({ ...ref, tenant: parseTenantId("beta") });
   await appendDecision({ ...world.log, publish: publishLate, ref, writer: "delivery", decide });
   await expect.poll(() => yielded.mock.contexts).toMatchObject([{ state: { kind: "fenced" } }]);
 });

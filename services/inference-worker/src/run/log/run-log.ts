@@ -13,7 +13,14 @@ import {
   type StoredEvent,
   subscribeLive,
 } from "@reprise/log";
-import { decodeEvent, isTerminal, type KnownEvent, peekSeq, type UnknownEvent } from "@reprise/protocol";
+import {
+  decodeEvent,
+  type GenerationRef,
+  isTerminal,
+  type KnownEvent,
+  peekSeq,
+  type UnknownEvent,
+} from "@reprise/protocol";
 import { RunTranscript } from "../../domain/run-transcript.ts";
 
 interface RunLogOptions {
@@ -45,6 +52,11 @@ export class RunLog implements Disposable {
   readonly #disposables = new DisposableStack();
   #begun = false;
   #others = Promise.withResolvers<void>();
+
+  /** Whose log it is. */
+  get ref(): GenerationRef {
+    return this.#options.job.ref;
+  }
 
   constructor({ snapshot, ...options }: RunLogOptions) {
     this.#options = options;
