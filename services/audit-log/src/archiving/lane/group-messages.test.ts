@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import {
   createGenerationId,
+  generationsStream,
+  OPS_STREAM,
   encodeEvent,
   logSubject,
   opsSubject,
   parseTenantId,
+  shardOf,
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
@@ -13,6 +16,7 @@ import { groupMessages } from "./group-messages.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 12) * 1_000;
 const DAY = 86_400_000_000;
+const STREAM = generationsStream(0);
 const PUBLISHED = { isPublished: true, isRemoval: false };
 const acme = parseTenantId("acme");
 const refs = Array.from({ length: 3 }, () => ({
@@ -26,7 +30,7 @@ function message(streamSeq: number, ref: (typeof refs)[number], seq: number, sto
 }
 
 function outline(messages: Parameters<typeof groupMessages>[1]) {
-  const { groups } = groupMessages("log", messages);
+  const { groups } = groupMessages(STREAM, messages);
   return groups.map((group) => [group.day, group.firstSeq, group.messages.map(({ streamSeq }) => streamSeq)]);
 }
 
@@ -55,7 +59,7 @@ test("midnight, and a seq that does not go on by one, begin another group", () =
 test("records of a tenant alone are a group of their own", () => {
   const subject = opsSubject("access", acme);
   const payload = new TextEncoder().encode("{}");
-  const { groups } = groupMessages("ops", [
+  const { groups } = groupMessages(OPS_STREAM, [
     { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject, payload, ...PUBLISHED },
   ]);
   expect(groups.map(({ tenant, generation }) => [tenant, generation])).toEqual([["acme", "-"]]);
@@ -71,7 +75,7 @@ test("accesses to a generation are apart from its other records", () => {
     payload,
     ...PUBLISHED,
   });
-  const { groups } = groupMessages("ops", [at(1, "delivered"), at(2, "access"), at(3, "delivered")]);
+  const { groups } = groupMessages(OPS_STREAM, [at(1, "delivered"), at(2, "access"), at(3, "delivered")]);
   expect(groups.map(({ kind, messages }) => [kind, messages.map(({ streamSeq }) => streamSeq)])).toEqual([
     ["access", [2]],
     ["ops", [1, 3]],
@@ -80,9 +84,34 @@ test("accesses to a generation are apart from its other records", () => {
 
 test("what is no message of the platform is told, and is in no group", () => {
   const payload = new TextEncoder().encode("{}");
-  const { groups, strays } = groupMessages("log", [
+  const { groups, strays } = groupMessages(STREAM, [
     { streamSeq: asStreamSeq(1), storedAtUs: NOON, subject: "gen.0.acme.other", payload, ...PUBLISHED },
     { ...message(2, refs[0]!, 0), payload },
   ]);
   expect([groups, strays.map(({ streamSeq }) => streamSeq)]).toEqual([[], [1, 2]]);
+});
+
+test("what lies in a stream under the subject of another is told, and is in no group", () => {
+  const elsewhere = { tenant: acme, generation: createGenerationId(randomBytes(17), 64) };
+  const shard = shardOf(elsewhere.generation);
+  const [other, own] = [generationsStream(shard + 1), generationsStream(shard)];
+  const foreign = message(1, elsewhere, 0);
+  expect(groupMessages(own, [foreign]).strays).toEqual([]);
+  expect(groupMessages(other, [foreign])).toMatchObject({ groups: [], strays: [{ streamSeq: 1 }] });
+  expect(groupMessages(OPS_STREAM, [foreign])).toMatchObject({ groups: [], strays: [{ streamSeq: 1 }] });
+});
+
+test("a record that no process has published is told, and is in no group", () => {
+  const forged = {
+    streamSeq: asStreamSeq(1),
+    storedAtUs: NOON,
+    subject: opsSubject("access", acme),
+    payload: new TextEncoder().encode("{}"),
+    isPublished: false,
+    isRemoval: false,
+  };
+  expect(groupMessages(OPS_STREAM, [forged])).toMatchObject({
+    groups: [],
+    strays: [{ error: { code: "protocol_violation" } }],
+  });
 });

@@ -1,7 +1,6 @@
-import type { SegmentKind } from "@reprise/archive";
 import { notPublished, type StreamMessage } from "@reprise/log";
 import { isFillerSubject, peekSeq, type StreamSeq, type Seq, REQUEST_SEQ } from "@reprise/protocol";
-import { type OwnedKind, parseOwner } from "./lane-kind.ts";
+import { laneKind, type OwnedKind, parseOwner } from "./lane-kind.ts";
 
 /** What becomes one segment: consecutive messages of one generation. */
 export interface Group extends OwnedKind {
@@ -25,7 +24,8 @@ const DAY_US = 86_400_000_000;
  * Groups a range of a stream by owner. A log's group ends where its `seq` does not go on by one: a store that has lost events and took
  * new ones in their place has such a place.
  */
-export function groupMessages(kind: SegmentKind, messages: readonly StreamMessage[]): Grouped {
+export function groupMessages(stream: string, messages: readonly StreamMessage[]): Grouped {
+  const kind = laneKind(stream);
   const open = new Map<string, Group>();
   const owners = new Map<string, OwnedKind>();
   const groups: Group[] = [];
@@ -44,7 +44,7 @@ export function groupMessages(kind: SegmentKind, messages: readonly StreamMessag
         continue;
       }
       try {
-        owner = parseOwner(kind, subject);
+        owner = parseOwner(stream, subject);
       } catch (error) {
         strays.push({ streamSeq: message.streamSeq, error });
         continue;

@@ -5,6 +5,8 @@ import {
   parseOpsSubject,
   parseVerdictSubject,
   generationsStream,
+  RepriseError,
+  streamOf,
   VERDICTS_STREAM,
 } from "@reprise/protocol";
 
@@ -30,9 +32,18 @@ export function laneKind(stream: string): SegmentKind {
   return stream === OPS_STREAM ? "ops" : "log";
 }
 
-/** @throws RepriseError `protocol_violation` for a subject that is none of the lane's */
-export function parseOwner(lane: SegmentKind, subject: string): OwnedKind {
-  if (lane === "log") return { kind: lane, ...parseLogSubject(subject) };
+/**
+ * A consumer's messages keep their subject where a process has them stored in another stream: a log of another shard is none of this one's.
+ * @throws RepriseError `protocol_violation` for a subject that is none of the stream's
+ */
+export function parseOwner(stream: string, subject: string): OwnedKind {
+  const lane = laneKind(stream);
+  if (lane === "log") {
+    const ref = parseLogSubject(subject);
+    if (streamOf(ref.generation) !== stream)
+      throw new RepriseError("protocol_violation", `${stream} has a message of ${streamOf(ref.generation)}.`);
+    return { kind: lane, ...ref };
+  }
   if (lane === "verdict") return { kind: lane, ...parseVerdictSubject(subject) };
   const { tenant, kind, generation = "-" } = parseOpsSubject(subject);
   // Who had access, and who gave it, is kept when what it was to is erased.

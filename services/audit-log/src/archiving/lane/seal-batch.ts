@@ -55,7 +55,7 @@ export async function sealBatch(
   const { stream, epoch, messages } = batch;
   const kind = laneKind(stream);
   const erased = erasedIn(state, batch);
-  const { groups, strays } = groupMessages(kind, messages);
+  const { groups, strays } = groupMessages(stream, messages);
   for (const { error } of strays) if (error !== undefined) onError(error);
   const leftOut: StreamSeq[] = strays.map(({ streamSeq }) => streamSeq);
   const unpurged = new UnpurgedRanges(batch);
