@@ -73,6 +73,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     slots,
     running: () => sharing.running(),
     onOthers: (others) => void next({ kind: "others", ...others }),
+    onGone: () => (renewalsToList = 0),
     onError,
   });
   let stopped = false;

@@ -10,6 +10,7 @@ import {
   wholeQueueConsumer,
 } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
+import { connectBroker } from "../../nats/connection.ts";
 import { eventually } from "../../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
 import { enqueueJob } from "../enqueue-job.ts";
@@ -133,6 +134,35 @@ test("a job that a worker gives back is pulled again before the next listing, th
   realTimers[Symbol.dispose]();
 });
 
+test("jobs of a worker that has fallen silent are found before the next listing", async () => {
+  await using world = await openWorld();
+  await using direct = await connectBroker({ url: world.server.url, name: "direct" });
+  vi.useFakeTimers({ toFake: ["setInterval", "performance"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  const silent = await work(world, { connection: withoutGiving(direct.main), slots: 1 });
+  await queue(world, "acme");
+  await eventually(() => expect(silent.jobs).toHaveLength(1));
+  using worker = await work(world, { slots: 1 });
+  await queue(world, "globex", 3);
+  await eventually(() => expect(worker.tenants()).toEqual(["globex"]));
+  const announced = announcements(world);
+  await world.broker.reads.flush();
+  vi.advanceTimersByTime(3_000);
+  await eventually(() => expect(announced('"acme":1')).toBe(1));
+  await world.broker.main.flush();
+  // Its job is at the broker again, as after the ack wait.
+  silent.jobs[0]!.release();
+  await direct[Symbol.asyncDispose]();
+  silent.puller.stop();
+  for (let seconds = 0; seconds < 9; seconds++) vi.advanceTimersByTime(1_000);
+  // What is asked for later is answered later: by then the worker has its listing.
+  const { streams } = await jetstreamManager(world.broker.main);
+  for (let asked = 0; asked < 2; asked++) await streams.info(JOBS_STREAM);
+  worker.end(worker.jobs[0]!);
+  await eventually(() => expect(worker.tenants()).toEqual(["globex", "acme"]));
+  realTimers[Symbol.dispose]();
+});
+
 test("jobs whose hint was lost are found by the next listing", async () => {
   await using world = await openWorld();
   vi.useFakeTimers({ toFake: ["setInterval"] });
@@ -220,6 +250,14 @@ function withoutHints(connection: NatsConnection): NatsConnection {
   const subscribe: NatsConnection["subscribe"] = (subject, options) =>
     connection.subscribe(subject.startsWith("queued.") ? `lost.${subject}` : subject, options);
   return override(connection, { subscribe });
+}
+
+/** A connection over which no worker hears that a job was given back. */
+function withoutGiving(connection: NatsConnection): NatsConnection {
+  const publish: NatsConnection["publish"] = (subject, payload, options) => {
+    if (!subject.startsWith("queued.")) connection.publish(subject, payload, options);
+  };
+  return override(connection, { publish });
 }
 
 function override(connection: NatsConnection, methods: Partial<NatsConnection>): NatsConnection {

@@ -16,6 +16,8 @@ export interface SlotsExchangeOptions {
   /** The slots that tenants have here. */
   running: () => ReadonlyMap<TenantId, number>;
   onOthers: (others: OtherSlots) => void;
+  /** A worker has fallen silent: its jobs come back after their ack wait. */
+  onGone: () => void;
   onError: (error: unknown) => void;
 }
 
@@ -33,7 +35,7 @@ interface OtherWorker extends Omit<Announcement, "worker"> {
 const CHANGES_MS = 200;
 const REPEAT_MS = 3_000;
 /** A worker that has not been heard for so long is gone. */
-const GONE_MS = 10_000;
+const GONE_MS = 7_000;
 
 /** The workers of a model tell each other what their tenants have, so that all of them together share their slots fairly. A message that is lost costs seconds. */
 export class SlotsExchange {
@@ -97,7 +99,9 @@ export class SlotsExchange {
     const before = this.#others.size;
     for (const [worker, { heardAtMs }] of this.#others)
       if (nowMs - heardAtMs > GONE_MS) this.#others.delete(worker);
-    if (this.#others.size < before) this.#tell();
+    if (this.#others.size === before) return;
+    this.#tell();
+    this.#options.onGone();
   }
 
   #tell(): void {
