@@ -66,6 +66,13 @@ const TABLE: Readonly<Record<string, Entry>> = {
   "GET /v1/admin/tenants/:id/signing-keys/:key": { roles: ["admin"], operator: true, status: 200 },
   "DELETE /v1/admin/tenants/:id/signing-keys/:key": { roles: ["admin"], operator: true, status: 204 },
   "POST /v1/admin/tenants/:id/signing-keys/:key/rotate": { roles: ["admin"], operator: true, status: 201 },
+  "GET /v1/admin/tenants/:id/revocations": { roles: ["admin"], operator: true, status: 200 },
+  "POST /v1/admin/tenants/:id/revocations": {
+    roles: ["admin"],
+    operator: true,
+    status: 201,
+    body: { kind: "token", value: "t1" },
+  },
 };
 /** Calls without a key: browsers' preflights. */
 const OPEN = /^OPTIONS \*$/;
@@ -99,6 +106,7 @@ const newSigningKey = () => ({ kid: `s${++made}`, public_jwk: PUBLIC_JWK });
 
 /** The id of what a path about a tenant's key names. A tenant has few signing keys: those of earlier calls go. */
 async function makeKeyFor(endpoint: string, tenant: string): Promise<string> {
+  if (!endpoint.includes(":key")) return "0";
   if (!endpoint.includes("/signing-keys")) return (await makeKey(tenant, ["read"])).id;
   const path = `/${tenant}/signing-keys`;
   const { json } = await call(`${url}${ADMIN}${path}`, { key: KEYS.operator });

@@ -92,12 +92,15 @@ export const administrationRecordSchema = z.object({
     "signing_key.add",
     "signing_key.rotate",
     "signing_key.remove",
+    "token.revoke",
   ]),
   /** Pairs the two records. */
   change: z.string(),
   stage: z.enum(["begun", "done", "failed"]),
   /** The key that it is about. */
   key: z.string().optional(),
+  /** The tokens that it revokes: `token`, `generation` or `user`, and which. */
+  revoked: z.object({ kind: z.string(), value: z.string() }).optional(),
   /** What has changed, as it was and as it is: never a secret, nor a hash of one. */
   before: z.record(z.string(), z.json()).optional(),
   after: z.record(z.string(), z.json()).optional(),

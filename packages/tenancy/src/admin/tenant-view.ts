@@ -1,6 +1,6 @@
 import { keyIdOf, type KeyRecord } from "../records/key-record.ts";
 import type { TenantRecord } from "../records/tenant-record.ts";
-import type { SigningKey } from "../records/token-records.ts";
+import type { Revocation, SigningKey } from "../records/token-records.ts";
 
 /*
  * Records as the admin API and the audit log show them: without the hashes.
@@ -26,6 +26,10 @@ export function viewKey({ sha256, ...key }: KeyRecord, used?: ReadonlyMap<string
 
 export function viewSigningKey(key: SigningKey) {
   return { object: "signing_key", ...key } as const;
+}
+
+export function viewRevocation(revocation: Revocation) {
+  return { object: "revocation", ...revocation } as const;
 }
 
 export function viewSettings({ policy, audit, models, limits, slots, cors_origins }: TenantRecord) {

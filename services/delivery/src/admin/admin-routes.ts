@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { AdminContext } from "./admin-call.ts";
 import { addKeyRoutes } from "./key-routes.ts";
+import { addRevocationRoutes } from "./revocation-routes.ts";
 import { addSigningKeyRoutes } from "./signing-key-routes.ts";
 import { addTenantRoutes } from "./tenant-routes.ts";
 
@@ -15,6 +16,7 @@ export const ADMIN_PATHS: Readonly<Record<string, readonly string[]>> = {
   "/v1/admin/tenants/:id/signing-keys": ["GET", "POST"],
   "/v1/admin/tenants/:id/signing-keys/:key": ["GET", "DELETE"],
   "/v1/admin/tenants/:id/signing-keys/:key/rotate": ["POST"],
+  "/v1/admin/tenants/:id/revocations": ["GET", "POST"],
 };
 
 /** The admin API: by the operator's key for all tenants, by a key with the role `admin` for its own. */
@@ -22,4 +24,5 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
   addTenantRoutes(app, context);
   addKeyRoutes(app, context);
   addSigningKeyRoutes(app, context);
+  addRevocationRoutes(app, context);
 }

@@ -26,6 +26,7 @@ export interface RecordedChange {
   readonly request: string;
   readonly call: AdministrationRecord["call"];
   readonly key?: string | undefined;
+  readonly revoked?: AdministrationRecord["revoked"];
 }
 
 /** What a change did to the record; undefined where there was none, or is none any more. */
@@ -42,7 +43,7 @@ export interface Outcome<T> {
  */
 export async function recordChange<T>(
   { publish, logger }: { readonly publish: Publish; readonly logger: Logger },
-  { tenant, administrator, address, request, call, key }: RecordedChange,
+  { tenant, administrator, address, request, call, key, revoked }: RecordedChange,
   change: () => Promise<Outcome<T>>,
 ): Promise<T> {
   const common = {
@@ -52,7 +53,7 @@ export async function recordChange<T>(
     call,
     change: `chg_${randomUUID()}`,
   } as const;
-  const about = key === undefined ? {} : { key };
+  const about = { ...(key !== undefined && { key }), ...(revoked && { revoked }) };
   const record = (
     rest: Pick<AdministrationRecord, "stage" | "before" | "after" | "error">,
     budgetMs?: number,

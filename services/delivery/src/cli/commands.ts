@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate } from "./commands/key.ts";
 import { signingKeyAdd, signingKeyList, signingKeyRemove, signingKeyRotate } from "./commands/signing-key.ts";
 import { tenantAdd, tenantList, tenantPolicy, tenantRemove, tenantShow } from "./commands/tenant.ts";
+import { tokenRevocations, tokenRevoke } from "./commands/revocation.ts";
 import { tokenMint } from "./commands/token.ts";
 
 /** By their two words, in the order in which they are listed. */
@@ -20,4 +21,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "signing-key remove": signingKeyRemove,
   "signing-key list": signingKeyList,
   "token mint": tokenMint,
+  "token revoke": tokenRevoke,
+  "token revocations": tokenRevocations,
 };

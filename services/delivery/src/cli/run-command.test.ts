@@ -127,6 +127,25 @@ describe("reprise-admin", () => {
     expect(refused.err).not.toContain(pair.d);
   });
 
+  test("revokes stream tokens, and lists what is revoked", async () => {
+    await using platform = await openPlatform({ liveTenants: true });
+    const admin = shell(platform.node.url, KEYS.acmeAdmin);
+    const revoke = ["token", "revoke", "acme"];
+    const { generation } = await createGeneration(platform);
+    const ends = [
+      await admin(...revoke, "--token-id", "t1"),
+      await admin(...revoke, "--generation", generation.id),
+      await admin(...revoke, "--end-user", "u-7", "--json"),
+    ];
+    expect(ends.map(({ code }) => code)).toEqual(ends.map(() => EXIT.fine));
+    const { out } = await admin("token", "revocations", "acme");
+    const named = out.split("\n").map((line) => line.split("\t").slice(0, 2));
+    expect(named).toEqual([["token", "t1"], ["generation", generation.id], ["user", "u-7"], [""]]);
+    expect((await admin(...revoke)).code).toBe(EXIT.usage);
+    expect((await admin(...revoke, "--token-id", "t", "--end-user", "u")).code).toBe(EXIT.usage);
+    expect((await admin(...revoke, "--token-id", "a b")).code).toBe(EXIT.refused);
+  });
+
   test("rotates, lists and removes signing keys, and sends and prints no private part", async () => {
     await using platform = await openPlatform({ liveTenants: true });
     await using folder = await openFolder();
