@@ -1,21 +1,15 @@
-import { existsSync } from "node:fs";
-import { createServer } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createTempDir, startTcpProxy } from "@reprise/testkit";
 import { createClient } from "@reprise/client";
 import { chromium } from "playwright-core";
 import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
+import { CHROMIUM_ARGS, findChromium, NO_CHROMIUM, serveSite } from "./testing/browser.ts";
 import { startPlatform } from "./testing/platform.ts";
 
-const NO_CHROMIUM = "there is no Chromium, neither `chromium` on PATH nor /usr/bin/chromium.";
 /** The stream is longer, however few events a slow worker's text comes in. */
 const LIFE_BYTES = 1_000;
 const LOSSES = 4;
-const CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
 
 test("a page of another origin runs a generation, loses its network in the middle, and shows the whole text", async (context) => {
   const executablePath = findChromium();
@@ -70,25 +64,4 @@ async function bundlePage(): Promise<string> {
   } finally {
     await bundle.close();
   }
-}
-
-async function serveSite(script: string) {
-  const server = createServer((request, response) => {
-    const isScript = request.url === "/page.js";
-    response.setHeader("content-type", isScript ? "text/javascript" : "text/html; charset=utf-8");
-    response.end(
-      isScript
-        ? script
-        : `<!doctype html><link rel="icon" href="data:,"><pre></pre><script type="module" src="/page.js"></script>`,
-    );
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
-
-function findChromium(): string | undefined {
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  const candidates = [...folders.map((folder) => join(folder, "chromium")), "/usr/bin/chromium"];
-  return candidates.find((path) => existsSync(path));
 }

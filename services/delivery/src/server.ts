@@ -19,7 +19,7 @@ import { answerClientError, refuseConnect } from "./connections/client-error.ts"
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import type { Certificate } from "./connections/certificate.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
-import { sendProblem, toProblem } from "./http/problem.ts";
+import { closing, sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
 import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
@@ -48,10 +48,10 @@ export interface ServerOptions {
   arrivalMs?: number | undefined;
 }
 
-const MAX_HEADER_BYTES = 16 * 1_024;
+export const MAX_HEADER_BYTES = 16 * 1_024;
 /** How much of a path an answer quotes. */
 const MAX_QUOTED = 256;
-const ARRIVAL_MS = 60_000;
+export const ARRIVAL_MS = 60_000;
 /** How often connections are checked. */
 const MAX_SWEEP_MS = 1_000;
 
@@ -111,8 +111,10 @@ export async function buildServer({
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     http: bounds,
     ...(certificate && {
-      serverFactory: (listener: RequestListener) =>
-        createTlsServer({ ...bounds, ...timeouts, ...certificate, handshakeTimeout: arrivalMs }, listener),
+      serverFactory: (listener: RequestListener) => {
+        const settings = { ...bounds, ...timeouts, ...certificate, handshakeTimeout: arrivalMs };
+        return createTlsServer({ ...settings, ALPNProtocols: ["h2", "http/1.1"] }, listener);
+      },
     }),
     clientErrorHandler: answerClientError,
     rewriteUrl: takeQueryToken,
@@ -200,8 +202,8 @@ export async function buildServer({
     if (request.headers.expect !== undefined) raw.writeContinue();
   });
   app.addHook("preHandler", async (request) => context.authentication.readmit(request));
-  app.addHook("onSend", async (_request, reply) => {
-    if (context.draining.aborted) void reply.header("connection", "close");
+  app.addHook("onSend", async (request, reply) => {
+    if (context.draining.aborted) void reply.headers(closing(request));
   });
 
   addGenerationRoutes(app, context);

@@ -26,10 +26,11 @@ import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import { recordUnjudged } from "./review/record-unjudged.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
-import { buildServer } from "./server.ts";
+import { ARRIVAL_MS, buildServer, MAX_HEADER_BYTES } from "./server.ts";
 import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { ReaderRegistry } from "./readers/reader-registry.ts";
 import { CertificateWatch, readCertificate } from "./connections/certificate.ts";
+import { Http2Connections } from "./connections/http2.ts";
 import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 
@@ -252,7 +253,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     certificate,
   });
   const tlsServer = app.server instanceof TlsServer ? app.server : undefined;
-  const tlsConnections = tlsServer && new TlsConnections(tlsServer);
+  const http2 =
+    tlsServer &&
+    new Http2Connections({
+      listener: (request, response) => tlsServer.emit("request", request, response),
+      arrivalMs: arrivalMs ?? ARRIVAL_MS,
+      maxHeaderBytes: MAX_HEADER_BYTES,
+    });
+  const tlsConnections = tlsServer && http2 && new TlsConnections(tlsServer, http2);
   const certificateWatch =
     tlsServer && tls && certificate
       ? new CertificateWatch({
@@ -284,20 +292,26 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     if (draining.signal.aborted) return;
     draining.abort();
     readers.drain();
+    http2?.drain();
   };
   const close = async () => {
     drain();
     const giveUpAt = performance.now() + drainGraceMs;
-    const areSent = async () => !answers.unsent || undefined;
+    const isUnsent = () => answers.unsent || http2?.hasStreams === true;
+    const areSent = async () => !isUnsent() || undefined;
     await retry(areSent, { pauseMs: SWEEP_MS, budgetMs: drainGraceMs });
     // Those that an answer has left idle meanwhile would else be kept open for further requests.
     certificateWatch?.[Symbol.dispose]();
     const sweep = setInterval(() => {
       tlsConnections?.abortHandshakes();
-      if (performance.now() >= giveUpAt) app.server.closeAllConnections();
-      else if (!answers.unsent) app.server.closeIdleConnections();
+      http2?.drain();
+      if (performance.now() >= giveUpAt) {
+        app.server.closeAllConnections();
+        http2?.destroy();
+      } else if (!answers.unsent) app.server.closeIdleConnections();
     }, SWEEP_MS);
     await app.close();
+    http2?.destroy();
     clearInterval(sweep);
     await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
     forgetTenants();

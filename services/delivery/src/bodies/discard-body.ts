@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { bodyLengthOf, cutOff } from "../connections/http2.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 /** How long a client may go on sending a body that was refused. */
@@ -16,16 +17,17 @@ const pace = new PacedReading((next) => void setTimeout(next, CHUNK_EVERY_MS));
  *   closed then, and not before.
  */
 export function discardBody(request: IncomingMessage, discardMs: number): Promise<void> | undefined {
-  const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
-  if (request.complete || (length === "0" && encoding === undefined)) return undefined;
+  const length = bodyLengthOf(request);
+  if (request.complete || length === 0) return undefined;
   const { promise: isOver, resolve } = Promise.withResolvers<void>();
-  const cutOff = setTimeout(() => request.socket.destroy(), discardMs);
+  const late = setTimeout(() => cutOff(request), discardMs);
   request.once("close", () => {
-    clearTimeout(cutOff);
+    clearTimeout(late);
     resolve();
   });
-  const isLarge = encoding !== undefined || Number(length) > LARGE_BYTES;
+  const isLarge = length === undefined || length > LARGE_BYTES;
   if (isLarge) pace.add(request);
   request.resume();
-  return isLarge ? isOver : undefined;
+  // Over HTTP/2 the connection goes on.
+  return isLarge && request.httpVersionMajor === 1 ? isOver : undefined;
 }

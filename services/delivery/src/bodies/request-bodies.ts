@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { ByteBudget, type Reservation } from "./byte-budget.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { bodyLengthOf } from "../connections/http2.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 export interface RequestBodiesOptions {
@@ -49,8 +50,7 @@ export class RequestBodies {
    * @throws RepriseError `body_too_large`; `overloaded`, when the tenant has its share of others under way
    */
   admit(request: IncomingMessage, response: ServerResponse, tenant: string): void {
-    const { "content-length": length, "transfer-encoding": encoding } = request.headers;
-    const bytes = encoding === undefined ? Number(length ?? 0) : LIMITS.bodyBytes;
+    const bytes = bodyLengthOf(request) ?? LIMITS.bodyBytes;
     if (bytes === 0) return;
     if (bytes > LIMITS.bodyBytes)
       throw new RepriseError("body_too_large", `The body is larger than ${LIMITS.bodyBytes} bytes.`, {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
-import type { Server as TlsServer } from "node:tls";
+import type { Server as TlsServer, TLSSocket } from "node:tls";
+import type { Http2Connections } from "./http2.ts";
 
 const tcpSockets = new WeakMap<Socket, Socket>();
 
@@ -12,7 +13,11 @@ export function tcpSocketOf(socket: Socket): Socket {
 export class TlsConnections {
   readonly #handshaking = new Map<string, Socket>();
 
-  constructor(server: TlsServer) {
+  /** @param http2 serves the connections whose clients choose HTTP/2 */
+  constructor(server: TlsServer, http2: Pick<Http2Connections, "accept">) {
+    // Node's HTTP/1.1, which takes each connection that is secure.
+    const http1 = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
+    server.removeAllListeners("secureConnection");
     server.on("connection", (socket: Socket) => {
       const peer = peerOf(socket);
       this.#handshaking.set(peer, socket);
@@ -24,6 +29,10 @@ export class TlsConnections {
       if (!tcpSocket) return;
       tcpSockets.set(socket, tcpSocket);
       this.#handshaking.delete(peer);
+    });
+    server.on("secureConnection", (socket) => {
+      if (socket.alpnProtocol === "h2") http2.accept(socket);
+      else for (const accept of http1) accept.call(server, socket);
     });
     // Before it becomes an HTTP client error: there is no way to answer a client without a handshake.
     server.prependListener("tlsClientError", (_error, socket) => void socket.destroy());

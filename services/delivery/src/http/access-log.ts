@@ -1,5 +1,6 @@
 import type { Logger } from "@reprise/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { streamOf } from "../connections/http2.ts";
 import type { Authentication } from "./auth.ts";
 
 /** `with-address` logs the client's address too. */
@@ -30,8 +31,9 @@ export function createAccessLog({ logger, authentication, withAddress }: AccessL
         method,
         route: request.routeOptions.url,
         status: response.headersSent ? response.statusCode : undefined,
-        complete: response.writableFinished,
-        bytes: socket.bytesWritten - bytesBefore,
+        complete: response.writableFinished && !streamOf(response)?.rstCode,
+        // Over HTTP/2 the connection's are those of all its streams.
+        bytes: request.raw.httpVersionMajor === 1 ? socket.bytesWritten - bytesBefore : undefined,
         ms: Math.round(performance.now() - beganAtMs),
         ...authentication.nameOf(request),
         ...(withAddress && { address: clientAddress }),

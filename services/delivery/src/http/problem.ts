@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { LIMITS, RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
-import type { FastifyError, FastifyReply } from "fastify";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 
 /** Fastify's own errors in our catalogue; they carry closed codes, and their messages are written for Fastify's users. */
 export function toProblem(thrown: unknown): RepriseError {
@@ -45,8 +45,15 @@ async function closeAfter(reply: FastifyReply, body: string, rest: Promise<void>
     yield body;
     await rest;
   };
-  void reply.type(JSON_TYPE).headers({ connection: "close", "content-length": Buffer.byteLength(body) });
+  void reply
+    .type(JSON_TYPE)
+    .headers({ ...closing(reply.request), "content-length": Buffer.byteLength(body) });
   await reply.send(Readable.from(answer()));
+}
+
+/** HTTP/2 has no such header: a request ends without its connection. */
+export function closing({ raw }: FastifyRequest): { connection?: string } {
+  return raw.httpVersionMajor === 1 ? { connection: "close" } : {};
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";

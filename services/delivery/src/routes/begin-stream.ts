@@ -1,5 +1,7 @@
 import { encodeSseRetry, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
+import { hasLeft } from "../connections/http2.ts";
+import { openHttp2Socket } from "../readers/streams/http2-socket.ts";
 import { openSseSocket, type SseSocket } from "../readers/streams/sse-socket.ts";
 
 /**
@@ -13,8 +15,9 @@ export function beginStream(
 ): SseSocket | undefined {
   if (draining.aborted) throw drainingError();
   void reply.hijack();
-  if (reply.raw.destroyed) return undefined;
-  const socket = openSseSocket(reply.raw, status, plainHeaders(reply));
+  if (hasLeft(reply.raw)) return undefined;
+  const headers = plainHeaders(reply);
+  const socket = openHttp2Socket(reply.raw, status, headers) ?? openSseSocket(reply.raw, status, headers);
   socket.writeText(encodeSseRetry(SSE_RECONNECT_MS));
   return socket;
 }

@@ -3,6 +3,7 @@ import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus, type Seq } f
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
+import { hasLeft } from "../connections/http2.ts";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
 import { type Caller, callerOf } from "../readers/delivery-marks/caller.ts";
 import { ConnectionRecord } from "../readers/delivery-marks/connection-record.ts";
@@ -82,7 +83,7 @@ async function sendLivePage(
   const fromSeq = await resumeFrom(context.hub, cache, resume);
   onAttach(cache, fromSeq);
   const gone = new AbortController();
-  if (reply.raw.destroyed) gone.abort();
+  if (hasLeft(reply.raw)) gone.abort();
   reply.raw.on("close", () => gone.abort());
   const signal = AbortSignal.any([context.draining, gone.signal]);
   const waiting = presentReader(cache, { takenSeq: plus(fromSeq, -1) });
