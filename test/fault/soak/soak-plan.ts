@@ -30,8 +30,8 @@ export const LONG: SoakPlan = {
  * it may hide one. In so short a time the broker's memory says nothing: its garbage collector lets it double first.
  */
 export const SHORT: SoakPlan = {
-  generations: 1_400,
-  warmUp: 600,
+  generations: 5_000,
+  warmUp: 2_200,
   clients: 24,
   looks: 16,
   bounds: { heapBytes: 12_000, externalBytes: 15_000, descriptors: 15 },

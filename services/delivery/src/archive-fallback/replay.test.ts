@@ -27,13 +27,13 @@ import { openRawConnection, rawGet } from "../testing/raw-connection.ts";
 const key = KEYS.acmeAuditor;
 const JSON_ACCEPT = { accept: "application/json" };
 
-/** An answer to a stream as its bytes came, but for the date. */
+/** An answer to a stream as its bytes came, but for the date and the request's id. */
 async function streamBytes(node: Node, path: string, headers: Record<string, string> = {}, as: string = key) {
   await using connection = await openRawConnection(node.url);
   const close = { connection: "close", accept: "text/event-stream" };
   connection.send(rawGet(path, { ...authorization(as), ...close, ...headers }));
   await connection.ended;
-  return connection.text.replace(/^date: .*\r\n/im, "");
+  return connection.text.replace(/^(date|x-request-id): .*\r\n/gim, "");
 }
 
 /** Some attempts, a takeover, a tool, and a passage withdrawn behind the end: archived, and gone from the live log's place in `node`. */
@@ -112,7 +112,7 @@ describe("a replay", () => {
       for (const query of ["", "?after=1-20&limit=5", "?after=2-46", "?after=2-45&wait=1000"])
         answers.push(await call(`${url}${path}/events${query}`, { key, headers: JSON_ACCEPT }));
       return answers.map(({ status, headers, text }) => {
-        const { date: _, ...said } = Object.fromEntries(headers);
+        const { date: _date, "x-request-id": _id, ...said } = Object.fromEntries(headers);
         return { status, text, said };
       });
     };
