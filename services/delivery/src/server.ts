@@ -188,9 +188,10 @@ export async function buildServer({
   // After CORS, so that pages can read a refusal; before a byte of the body is read.
   app.addHook("onRequest", async (request, reply) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
-    await context.authentication.admit(request);
+    await context.authentication.identify(request);
     const principal = context.authentication.findPrincipal(request);
     if (principal) corsPolicy.allow(reply, principal.tenant, request.headers.origin);
+    context.authentication.authorise(request);
     if (request.is404) throw notFound(request);
     assertPlainRequest(request);
     if (principal && !request.routeOptions.config.countsItself)

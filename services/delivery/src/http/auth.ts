@@ -28,20 +28,22 @@ declare module "fastify" {
 /** The caller, from the headers and the query alone, so that a body without a valid key is never read. */
 export interface Authentication {
   /**
-   * Admits a request. A route without a configuration of its own needs a key.
-   * @throws RepriseError `unauthenticated` without a known API key or a valid stream token, `forbidden` when it has none of the route's roles
+   * Finds out who makes a request. A route without a configuration of its own needs a key.
+   * @throws RepriseError `unauthenticated` without a known API key or a valid stream token
    */
-  admit(request: FastifyRequest): Promise<void>;
-  /** The holder of the key of a request that was admitted. */
+  identify(request: FastifyRequest): Promise<void>;
+  /** @throws RepriseError `forbidden` when the caller, once it is known, has none of the route's roles */
+  authorise(request: FastifyRequest): void;
+  /** The holder of the key of a request. */
   principalOf(request: FastifyRequest): Principal;
-  /** The same; undefined where the route needs no key. */
+  /** The same; undefined where the route needs no key, and where there is none. */
   findPrincipal(request: FastifyRequest): Principal | undefined;
   /** What the log calls the caller: the name of its key, or the first 12 characters of that key's SHA-256; `token.` and a `jti`. Empty before it is known. */
   nameOf(request: FastifyRequest): { readonly tenant?: string; readonly key?: string };
   /** Who makes a call that administers, and was admitted. */
   administratorOf(request: FastifyRequest): Administrator;
   /**
-   * Admits a request again, once its body is here: a body may arrive slowly, and a key may be revoked meanwhile.
+   * Does both again, once the request's body is here: a body may arrive slowly, and a key may be revoked meanwhile.
    * @throws RepriseError `unauthenticated` when its key or token has expired or was revoked, `forbidden` when it has lost the role
    */
   readmit(request: FastifyRequest): void;
@@ -94,35 +96,34 @@ export function createAuthentication({
     throw isToken && principal.expiresAtMs <= unixNow() ? expiredToken() : noLongerValid();
   }
 
-  function assertRoles(
-    { roles: needed, administers }: FastifyRequest["routeOptions"]["config"],
-    { roles }: Principal,
-  ): void {
-    if (needed && !needed.some((role) => roles.has(role))) throw lacksRole(needed[0]);
-    if (administers && !roles.has("admin")) throw lacksRole("admin");
+  function authorise(request: FastifyRequest): void {
+    const caller = principals.get(request);
+    if (!caller) return;
+    const { roles, streamTokens, administers } = request.routeOptions.config;
+    if (caller.tokenId !== undefined && !streamTokens && !request.is404) throw needsKey();
+    if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
+    if (administers && !caller.roles.has("admin")) throw lacksRole("admin");
   }
 
   return {
-    async admit(request) {
-      const { config } = request.routeOptions;
+    async identify(request) {
       if (request.is404 && !request.url.startsWith("/v1/")) return;
-      if ((config.administers || request.is404) && isOperator(request)) return void operators.add(request);
+      const { administers } = request.routeOptions.config;
+      if ((administers || request.is404) && isOperator(request)) return void operators.add(request);
       const caller = await authenticate(request);
       if (!caller) {
         throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
           param: "Authorization",
         });
       }
-      if (caller.tokenId !== undefined && !config.streamTokens && !request.is404) throw needsKey();
-      assertRoles(config, caller);
       principals.set(request, caller);
     },
+    authorise,
     readmit(request) {
       const earlier = principals.get(request);
       if (!earlier) return;
-      const caller = renew(earlier);
-      assertRoles(request.routeOptions.config, caller);
-      principals.set(request, caller);
+      principals.set(request, renew(earlier));
+      authorise(request);
     },
     renewReader(principal) {
       const now = renew(principal);

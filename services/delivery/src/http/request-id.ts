@@ -15,7 +15,7 @@ export function createRequestId(): string {
 
 /**
  * The id of a request, in its answer and in each log line about it: the one that a trusted proxy sends, so that its logs and ours can be
- * joined, or a new one. One of a client's own is never logged: it might be a secret, or the id of another request.
+ * joined, or a new one. One that comes from a client without such a proxy is never logged: it might be a secret, or the id of another request.
  */
 export function requestIdOf(request: IncomingMessage, proxies: TrustedProxies): string {
   const { "x-request-id": sent } = request.headers;

@@ -27,6 +27,7 @@ const CASES = {
   users: tenantWith({ end_user: { requests_per_minute: 1 } }),
   pages: tenantWith({ tenant: { requests_per_minute: 3 }, end_user: { requests_per_minute: 1 } }),
   away: tenantWith({ tenant: { requests_per_minute: 10 } }),
+  forbidden: tenantWith({ tenant: { requests_per_minute: 2 } }),
   free: tenantWith(undefined),
 } as const;
 
@@ -60,6 +61,13 @@ const end = (id: string, key: string, usage?: Parameters<typeof announceEnd>[2])
   );
 
 describe("calls per minute", () => {
+  test("count where the key may not make them, too", async () => {
+    const { key } = CASES.forbidden;
+    const review = () => call(`${urls[0]}/v1/reviews`, { key });
+    const statuses = [await review(), await review(), await review()].map(({ status }) => status);
+    expect(statuses).toEqual([403, 403, 429]);
+  });
+
   test("are counted over all nodes, and a refusal names the limit and when to come again", async () => {
     const { key } = CASES.requests;
     const begunAtMs = performance.now();

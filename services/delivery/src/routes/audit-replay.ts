@@ -23,7 +23,7 @@ export async function streamReplay(
     if (await replay.hasEnded()) return reply.code(204).send();
     throw unfinished();
   }
-  authentication.renewReader(principal);
+  const reader = authentication.renewReader(principal);
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
   const { ref } = log;
@@ -32,7 +32,7 @@ export async function streamReplay(
     replay,
     socket,
     counts: readers,
-    principal,
+    principal: reader,
     onClose(error) {
       leave();
       if (!error) return;

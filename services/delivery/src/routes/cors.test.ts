@@ -61,13 +61,20 @@ async function openWithOrigins(corsOrigins: readonly string[]) {
     expect(status).toBe(200);
   };
   /** The origin that may read the answer, and what it varies by. */
-  const allowed = async (origin: string, { key, method = "GET" }: { key?: string; method?: string } = {}) => {
+  const allowed = async (
+    origin: string,
+    {
+      key,
+      method = "GET",
+      path = "/v1/generations/x",
+    }: { key?: string; method?: string; path?: string } = {},
+  ) => {
     const headers = {
       origin,
       "access-control-request-method": "GET",
       ...(key !== undefined && authorization(key)),
     };
-    const answer = await fetch(`${url}/v1/generations/x`, { method, headers });
+    const answer = await fetch(`${url}${path}`, { method, headers });
     await answer.text();
     expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
     expect(answer.headers.get("vary")).toBe("Origin");
@@ -82,6 +89,8 @@ test("a tenant's own origins are the only ones that may read its answers", async
   await world.setOrigins("acme", [PORTAL]);
   expect(await allowed(PORTAL, { key: KEYS.acme })).toBe(PORTAL);
   expect(await allowed(OTHER, { key: KEYS.acme })).toBeNull();
+  const forbidden = { key: KEYS.acmeReader, path: "/v1/admin/tenants/acme" };
+  expect([await allowed(PORTAL, forbidden), await allowed(OTHER, forbidden)]).toEqual([PORTAL, null]);
   expect(await allowed(OTHER, { key: KEYS.beta })).toBe("*");
   // Before the tenant is known, the platform's origins count.
   expect(await allowed(OTHER, { method: "OPTIONS" })).toBe("*");

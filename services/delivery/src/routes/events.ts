@@ -123,7 +123,7 @@ export async function streamEvents(
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
   onAttach(cache, nextSeq);
   // From here on to its registration nothing else runs: later changes are told to the registry.
-  context.authentication.renewReader(principal);
+  const reader = context.authentication.renewReader(principal);
   const { id: request } = reply.request;
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
@@ -133,7 +133,7 @@ export async function streamEvents(
     socket,
     nextSeq,
     counts: readers,
-    principal,
+    principal: reader,
     onClose(error) {
       leave();
       if (!error) return;
