@@ -11,8 +11,9 @@ export function toETag(revision: number): string {
  */
 export function parseIfMatch(header: string | undefined): number | undefined {
   if (header === undefined || header === "*") return undefined;
-  const revision = /^"([1-9][0-9]{0,15})"$/.exec(header)?.[1];
-  if (revision !== undefined) return Number(revision);
+  const revision = Number(/^"([1-9][0-9]{0,15})"$/.exec(header)?.[1]);
+  // A greater number would be rounded to that of another version.
+  if (Number.isSafeInteger(revision)) return revision;
   throw new RepriseError("invalid_request", "If-Match must be the ETag of the tenant as it was read.", {
     param: "If-Match",
   });

@@ -152,7 +152,7 @@ export function createAuthentication({
 }
 
 /** Undefined for another scheme, and for more than one word behind it. */
-function bearerOf(authorization: string): string | undefined {
+export function bearerOf(authorization: string): string | undefined {
   return /^bearer ([^ ]+)$/i.exec(authorization)?.[1];
 }
 
