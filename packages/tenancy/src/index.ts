@@ -21,7 +21,7 @@ export { tenantNotFound, type TenantStore } from "./store/tenant-store.ts";
 export type { Principal } from "./directory/principal.ts";
 export { loadTenantsFile, parseTenantsFile, type TenancyConfig } from "./file/tenants-file.ts";
 export { type Role, ROLES } from "./records/roles.ts";
-export type { TenantRecord } from "./records/tenant-record.ts";
+export { parseTenantRecord, type TenantRecord } from "./records/tenant-record.ts";
 export type { AuditRetention, TenantConfig, TenantKey } from "./records/tenant.ts";
 export {
   type StreamToken,

@@ -21,7 +21,7 @@ const MAX_TENANTS = 10_000;
 const MAX_PAGE = 1_000;
 const DEFAULT_PAGE = 100;
 
-const listSchema = z.strictObject({
+export const tenantListSchema = z.strictObject({
   limit: integerParam(1, MAX_PAGE).prefault(`${DEFAULT_PAGE}`),
   after: z.string().optional(),
 });
@@ -37,7 +37,7 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
 
   app.get("/v1/admin/tenants", { config }, async (request, reply) => {
     const { administrator } = openCall(context, request, reply);
-    const { limit, after } = parseWith(listSchema, request.query, "query");
+    const { limit, after } = parseWith(tenantListSchema, request.query, "query");
     const { tenant } = administrator;
     const all = [...administration.directory.all()]
       .filter(({ id }) => (tenant === undefined || id === tenant) && (after === undefined || id > after))

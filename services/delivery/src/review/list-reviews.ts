@@ -77,7 +77,7 @@ async function readLogIfKept({ reader }: GenerationLog, ref: GenerationRef): Pro
   }
 }
 
-function parseListCursor(cursor: string | undefined): StreamSeq {
+export function parseListCursor(cursor: string | undefined): StreamSeq {
   if (cursor === undefined || cursor === "") return STREAM_START;
   if (/^[1-9][0-9]{0,14}$/.test(cursor)) return asStreamSeq(Number(cursor));
   throw new RepriseError("cursor_invalid", "This cursor is of no list of reviews.", { param: "after" });

@@ -21,7 +21,7 @@ import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
 import { booleanParam, integerParam } from "./query-params.ts";
 
-const querySchema = z.strictObject({
+export const eventsQuerySchema = z.strictObject({
   after: z.string().optional(),
   wait: integerParam(0, LIMITS.pageWaitMs).prefault("0"),
   limit: integerParam(1, LIMITS.pageEvents).prefault(`${LIMITS.pageEvents}`),
@@ -35,7 +35,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const caller = callerOf(request, principal);
     const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
     const ref = await accessGeneration(context.log, principal, request.params.id);
-    const { after, wait, limit, original } = parseWith(querySchema, request.query, "query");
+    const { after, wait, limit, original } = parseWith(eventsQuerySchema, request.query, "query");
     const lastEventId = request.headers["last-event-id"]?.toString();
     const resume = requestedCursor(lastEventId, after);
     const isStream = type === "text/event-stream";

@@ -10,11 +10,11 @@ import { integerParam, noQuery } from "./query-params.ts";
 
 const DEFAULT_LIMIT = 20;
 
-const listSchema = z.strictObject({
+export const reviewListSchema = z.strictObject({
   limit: integerParam(1, LIMITS.pageReviews).prefault(`${DEFAULT_LIMIT}`),
   after: z.string().optional(),
 });
-const answerSchema = z
+export const reviewAnswerSchema = z
   .strictObject({
     decision: z.enum(REVIEW_DECISIONS),
     replacement: z.string().max(LIMITS.reviewReplacementLength).optional(),
@@ -32,7 +32,7 @@ export function addReviewRoutes(
   const config = { roles: ["review"] } as const;
   app.get("/v1/reviews", { config }, async (request) => {
     const { tenant } = authentication.principalOf(request);
-    const { limit, after } = parseWith(listSchema, request.query, "query");
+    const { limit, after } = parseWith(reviewListSchema, request.query, "query");
     return listReviews({ log, broker, tenant, limit, after });
   });
 
@@ -41,7 +41,7 @@ export function addReviewRoutes(
     const { tenant, holder } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const { ref, reviewId } = parseReviewId(tenant, request.params.id);
-    const answer = parseWith(answerSchema, request.body);
+    const answer = parseWith(reviewAnswerSchema, request.body);
     return answerReview(log, { ref, reviewId, answer, reviewer: holder });
   });
 

@@ -26,12 +26,12 @@ const DEFAULT_TTL_SECONDS = 900;
 const endUser = z.string().refine(isEndUser, { error: END_USER_RULE });
 const ttl = z.int().min(1).max(TOKEN_LIMITS.lifeSeconds).default(DEFAULT_TTL_SECONDS);
 
-const generationTokenSchema = z.strictObject({
+export const generationTokenSchema = z.strictObject({
   scopes: scopesSchema.refine((scopes) => !scopes.includes("create"), "create is not of one generation"),
   ttl_seconds: ttl,
   end_user: endUser.optional(),
 });
-const userTokenSchema = z.strictObject({ scopes: scopesSchema, ttl_seconds: ttl, end_user: endUser });
+export const userTokenSchema = z.strictObject({ scopes: scopesSchema, ttl_seconds: ttl, end_user: endUser });
 
 /** Stream tokens of the platform's own, minted for those who have an API key with the same roles. */
 export function addTokenRoutes(app: FastifyInstance, context: RouteContext): void {
