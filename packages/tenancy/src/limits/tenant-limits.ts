@@ -22,7 +22,7 @@ const scopeSchema = z.strictObject({
 });
 
 /**
- * A tenant's limits, over all nodes: of the whole tenant, and of each of its API keys, of its end users, and of the addresses that its calls
+ * A tenant's limits, over all nodes: of the whole tenant, and of each of its API keys (stream tokens have none), of its end users, and of the addresses that its calls
  * come from.
  */
 export const tenantLimitsSchema = z.strictObject({
@@ -38,7 +38,8 @@ type ScopeLimits = z.infer<typeof scopeSchema>;
 /** Who a call is counted for. Free text is hashed before it becomes a key. */
 export interface LimitSubject {
   readonly tenant: string;
-  readonly keyId: string;
+  /** The API key; undefined for a stream token. */
+  readonly keyId?: string | undefined;
   readonly endUser?: string | undefined;
   readonly address: string;
 }

@@ -26,6 +26,7 @@ const CASES = {
   replay: tenantWith({ tenant: { replay_bytes_per_minute: 300 } }),
   users: tenantWith({ end_user: { requests_per_minute: 1 } }),
   pages: tenantWith({ tenant: { requests_per_minute: 3 }, end_user: { requests_per_minute: 1 } }),
+  minted: tenantWith({ key: { requests_per_minute: 1 } }),
   away: tenantWith({ tenant: { requests_per_minute: 10 } }),
   forbidden: tenantWith({ tenant: { requests_per_minute: 2 } }),
   free: tenantWith(undefined),
@@ -213,7 +214,16 @@ test("an end user of a create is counted apart from others", async () => {
   expect((await of("bob")).status).toBe(201);
 });
 
-test("calls with a stream token count for its tenant, its signing key and its end user, as those with a key do", async () => {
+test("calls with a stream token do not count for the key that minted or signed it", async () => {
+  const { key } = CASES.minted;
+  const { json } = await call(`${urls[0]}/v1/tokens`, { key, body: { scopes: ["read"] } });
+  const { token } = json as { token: string };
+  const ask = (bearer: string) => call(`${urls[0]}/v1/generations/gen_0_aaaa`, { key: bearer });
+  const statuses = [await ask(token), await ask(token), await ask(key)].map(({ status }) => status);
+  expect(statuses).toEqual([404, 404, 429]);
+});
+
+test("calls with a stream token count for its tenant and its end user, as those with a key do", async () => {
   const { key } = CASES.pages;
   const body = { scopes: ["read"], end_user: "ann" };
   const { json } = await call(`${urls[0]}/v1/tokens`, { key, body });

@@ -13,6 +13,7 @@ import {
   toRateLimitHeaders,
 } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { hasLeft } from "../connections/http2.ts";
 import { countedAddress } from "../http/counted-address.ts";
 import { unsettled } from "./unsettled.ts";
 
@@ -88,11 +89,16 @@ export class RequestLimits implements AsyncDisposable {
     void reply.headers({ ...toRateLimitHeaders(decision) });
     if (decision.refused) throw this.#refusal(decision.refused);
     const leases = checks.filter(isLease);
-    if (use.reader !== undefined)
+    const { reader } = use;
+    if (reader !== undefined) {
       this.#held.keep(
-        use.reader,
-        leases.filter(({ member }) => member === use.reader),
+        reader,
+        leases.filter(({ member }) => member === reader),
       );
+      // The client may have left while the counters were asked: then no `close` comes any more.
+      if (hasLeft(reply.raw)) this.#held.release(reader);
+      else reply.raw.once("close", () => this.#held.release(reader));
+    }
     if (use.generation !== undefined) {
       this.#held.keep(
         use.generation,
@@ -112,7 +118,7 @@ export class RequestLimits implements AsyncDisposable {
     await this.count([request, reply], principal, {
       replayBytes: 0,
       ...((isStream || waits) && { attaches: 1 }),
-      ...(isStream && { reader: this.#openReader(reply) }),
+      ...(isStream && { reader: randomUUID() }),
     });
   }
 
@@ -126,7 +132,7 @@ export class RequestLimits implements AsyncDisposable {
       [request, reply],
       { ...principal, endUser },
       {
-        ...(isStream && { attaches: 1, reader: this.#openReader(reply) }),
+        ...(isStream && { attaches: 1, reader: randomUUID() }),
         ...(generation !== undefined && { generation, tokens }),
       },
     );
@@ -178,17 +184,12 @@ export class RequestLimits implements AsyncDisposable {
     if (oldest !== undefined) this.#reservations.delete(oldest);
   }
 
-  /** @returns a name for the stream that an answer is, which is over when the connection has closed or the answer was sent */
-  #openReader(reply: FastifyReply): string {
-    const reader = randomUUID();
-    reply.raw.once("close", () => this.#held.release(reader));
-    return reader;
-  }
-
   #checksOf(request: FastifyRequest, principal: Principal, use: LimitUse): readonly LimitCheck[] {
-    const { limits, tenant, keyId, endUser } = principal;
+    const { limits, tenant, endUser } = principal;
     if (!limits) return [];
     const address = countedAddress(request.clientAddress ?? "");
+    // A stream token's key is the one that signed it, which may have signed all of the tenant's tokens.
+    const keyId = principal.tokenId === undefined ? principal.keyId : undefined;
     return toLimitChecks(limits, { tenant, keyId, endUser, address }, use);
   }
 
