@@ -216,7 +216,8 @@ test("an end user of a create is counted apart from others", async () => {
 
 test("calls with a stream token do not count for the key that minted or signed it", async () => {
   const { key } = CASES.minted;
-  const { json } = await call(`${urls[0]}/v1/tokens`, { key, body: { scopes: ["read"] } });
+  const body = { scopes: ["read"], end_user: "ann" };
+  const { json } = await call(`${urls[0]}/v1/tokens`, { key, body });
   const { token } = json as { token: string };
   const ask = (bearer: string) => call(`${urls[0]}/v1/generations/gen_0_aaaa`, { key: bearer });
   const statuses = [await ask(token), await ask(token), await ask(key)].map(({ status }) => status);
