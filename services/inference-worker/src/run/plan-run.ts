@@ -1,4 +1,4 @@
-import { isHeld, type Job, storeCheckpoint, toEffectivePolicy } from "@reprise/log";
+import { announceEnd, isHeld, type Job, storeCheckpoint, toEffectivePolicy } from "@reprise/log";
 import {
   decodeEvent,
   DEFAULT_POLICY,
@@ -38,9 +38,10 @@ export async function planRun(
   const transcript = foldLog(snapshot.events);
   const plan = toPlan(job, model, requested, transcript);
   if (plan.kind === "done") {
-    // The process that ended it may have died before the final checkpoint.
+    // The process that ended it may have died before the final checkpoint, and before it announced the end.
     const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = context.log;
     await storeCheckpoint({ publish, ref: job.ref, snapshot, maxBytes });
+    announceEnd(context.connection, job.ref, transcript.usage);
     await job.ack();
     return "nothing_to_do";
   }

@@ -1,4 +1,4 @@
-import { appendDecision, createWriterName, type Job } from "@reprise/log";
+import { announceEnd, appendDecision, createWriterName, type Job } from "@reprise/log";
 import { failedDraft, RepriseError, toRepriseError, type Transcript } from "@reprise/protocol";
 import { finishRun } from "./finish-run.ts";
 import type { ServedModel } from "../model-queues.ts";
@@ -43,12 +43,17 @@ export async function runGeneration(context: RunContext, job: Job, model: Served
 }
 
 /** @throws what was thrown, where it may go better the next time */
-async function endAfterDefect({ log, onError }: RunContext, job: Job, thrown: unknown): Promise<RunResult> {
+async function endAfterDefect(
+  { connection, log, onError }: RunContext,
+  job: Job,
+  thrown: unknown,
+): Promise<RunResult> {
   const error = toRepriseError(thrown);
   if (error.retryable) throw error;
   onError(thrown);
   const decide = ({ ended, usage }: Transcript) => (ended ? undefined : failedDraft(error, usage));
-  await appendDecision({ ...log, ref: job.ref, writer: createWriterName(), decide });
+  const { transcript } = await appendDecision({ ...log, ref: job.ref, writer: createWriterName(), decide });
+  announceEnd(connection, job.ref, transcript.usage);
   await job.ack();
   return "failed";
 }

@@ -1,3 +1,4 @@
+import { subscribeEnds } from "@reprise/log";
 import type { EventDraft } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Prefix } from "../engines/engine.ts";
@@ -5,7 +6,7 @@ import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { delta, started } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 import { createPausedSimulator, hasTokens } from "../testing/paused-simulator.ts";
-import { openWorld, textOf, typesOf } from "../testing/world.ts";
+import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
 /*
  * What a worker makes of a log that an earlier one left behind. The workers that die here have died before the test began, or
@@ -172,6 +173,7 @@ test("a defect in an engine's adapter ends the generation instead of running its
   };
   const defects: unknown[] = [];
   const onError = (error: unknown) => defects.push(error);
+  const announced = endsOf(world);
   expect(
     await world.run(
       ref,
@@ -181,7 +183,35 @@ test("a defect in an engine's adapter ends the generation instead of running its
   ).toBe("failed");
   expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "internal" } });
   expect(defects).toHaveLength(1);
+  await world.broker.main.flush();
+  expect(announced).toMatchObject([{ ref, usage: {} }]);
 });
+
+test("an end that a lost worker has stored and not announced is announced by the worker that gets the job", async () => {
+  await using world = await openWorld();
+  const usage = { input_tokens: 3, output_tokens: 1 };
+  const end = { type: "generation.completed", finish_reason: "stop", usage } as const;
+  const ref = await world.submit({ history: [started(1), delta("All"), end] });
+  const announced = endsOf(world);
+  expect(
+    await world.run(
+      ref,
+      createFakeEngine(() => unreachable()),
+    ),
+  ).toBe("nothing_to_do");
+  await world.broker.main.flush();
+  expect(announced).toEqual([{ ref, usage }]);
+});
+
+/** The ends that all nodes are told, from now on. */
+function endsOf({ broker }: World): unknown[] {
+  const ends: unknown[] = [];
+  subscribeEnds(broker.main, {
+    onEnd: (ref, usage) => ends.push({ ref, usage }),
+    onError: (error) => ends.push(error),
+  });
+  return ends;
+}
 
 function unreachable(): never {
   throw new Error("the engine was asked");
