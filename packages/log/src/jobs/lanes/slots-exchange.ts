@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { isTenantId, slotsSubject, type TenantId } from "@reprise/protocol";
+import { slotsSubject, type TenantId } from "@reprise/protocol";
 import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
+import { formatAnnouncement, parseAnnouncement } from "./slots-announcement.ts";
 
 /** The slots of a model that other workers have, and which tenants hold how many of them. */
 export interface OtherSlots {
@@ -21,13 +22,7 @@ export interface SlotsExchangeOptions {
   onError: (error: unknown) => void;
 }
 
-interface Announcement {
-  readonly worker: string;
-  readonly slots: number;
-  readonly running: Readonly<Record<string, number>>;
-}
-
-interface OtherWorker extends Omit<Announcement, "worker"> {
+interface OtherWorker extends OtherSlots {
   readonly heardAtMs: number;
 }
 
@@ -78,8 +73,7 @@ export class SlotsExchange {
   }
 
   #announcement({ slots, running }: OtherSlots): string {
-    const announcement: Announcement = { worker: this.#worker, slots, running: Object.fromEntries(running) };
-    return JSON.stringify(announcement);
+    return formatAnnouncement({ worker: this.#worker, slots, running });
   }
 
   #publish(text: string): void {
@@ -88,8 +82,9 @@ export class SlotsExchange {
   }
 
   #receive(msg: Msg): void {
-    const { worker, slots, running } = msg.json<Announcement>();
-    if (worker === this.#worker) return;
+    const announcement = parseAnnouncement(msg.string());
+    if (!announcement || announcement.worker === this.#worker) return;
+    const { worker, slots, running } = announcement;
     if (slots > 0) this.#others.set(worker, { slots, running, heardAtMs: performance.now() });
     else this.#others.delete(worker);
     this.#tell();
@@ -109,8 +104,7 @@ export class SlotsExchange {
     let slots = 0;
     for (const other of this.#others.values()) {
       slots += other.slots;
-      for (const [tenant, running] of Object.entries(other.running))
-        if (isTenantId(tenant)) total.set(tenant, (total.get(tenant) ?? 0) + running);
+      for (const [tenant, running] of other.running) total.set(tenant, (total.get(tenant) ?? 0) + running);
     }
     this.#options.onOthers({ slots, running: total });
   }
