@@ -56,6 +56,8 @@ export interface DeliveryOptions extends DeliverySettings {
   readerLeaseMs?: number;
   /** How long a limit check waits for Redis before this node decides alone. Default 250 ms. */
   redisTimeoutMs?: number;
+  /** How often the log is asked whether generations that hold a share of a limit have ended. Default 60 s. */
+  limitCheckMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
   arrivalMs?: number;
   /** How often the files of the certificate are read again. Default 10 s. */
@@ -195,6 +197,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const limited = metrics.counter("reprise_limits_exceeded_total");
   const limits = new RequestLimits({
     counters: counters.counters,
+    reader: log.reader,
+    checkMs: options.limitCheckMs,
     onRefused: (limit) => limited.inc({ limit }),
     onError,
   });

@@ -11,7 +11,7 @@ import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 /*
  * The process that ends a generation tells all nodes so, at most once: the node that created the generation gives back what it holds of the
- * tenant's limits. A message that is lost costs a share of a limit until its lease ends, and never an event.
+ * tenant's limits. A message that is lost costs a share of a limit until that node asks the log, and never an event.
  */
 
 /** Tells all nodes that a generation's terminal event is stored. */

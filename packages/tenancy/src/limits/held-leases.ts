@@ -31,6 +31,10 @@ export class HeldLeases implements AsyncDisposable {
     return this.#held.size;
   }
 
+  has(holder: string): boolean {
+    return this.#held.has(holder);
+  }
+
   /** Keeps the leases that were granted to a holder; a second call for the same holder replaces them. */
   keep(holder: string, leases: readonly LeaseCheck[]): void {
     if (leases.length > 0) this.#held.set(holder, leases);

@@ -86,3 +86,33 @@ test("a create with a key asks once whether there is something to join, and says
   expect(joined.first).toMatchObject({ streamSeq: created.first.streamSeq });
   expect(joined.requested).toEqual(created.requested);
 });
+
+const MODERATED: CreateOptions["tenantPolicy"] = { moderation: { mode: "gate", rules: ["cards"] } };
+
+test("a create that is not admitted has stored no rules", async () => {
+  const kept: unknown[] = [];
+  const ruleSets = { keep: async (...call: unknown[]) => String(kept.push(call)) };
+  const refused = new Error("refused");
+  const creating = create(platform.log, {
+    ruleSets,
+    tenantPolicy: MODERATED,
+    admit: () => Promise.reject(refused),
+  });
+  await expect(creating).rejects.toBe(refused);
+  expect(kept).toEqual([]);
+});
+
+test("a create that fails before its job is sent is abandoned", async () => {
+  const failed = new Error("no rules are stored");
+  const admitted: unknown[] = [];
+  const abandoned: unknown[] = [];
+  const creating = create(platform.log, {
+    ruleSets: { keep: () => Promise.reject(failed) },
+    tenantPolicy: MODERATED,
+    admit: async (ref) => void admitted.push(ref),
+    onAbandoned: (ref) => abandoned.push(ref),
+  });
+  await expect(creating).rejects.toBe(failed);
+  expect(abandoned).toEqual(admitted);
+  expect(abandoned).toHaveLength(1);
+});

@@ -48,6 +48,8 @@ export interface CreateOptions {
    * nothing when there is one to join. What it throws is the answer.
    */
   admit: (created: GenerationRef | undefined) => Promise<void>;
+  /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
+  onAbandoned?: ((ref: GenerationRef) => void) | undefined;
   traceparent: string | undefined;
   now: Date;
   /** Carries the live feed. */
@@ -103,10 +105,16 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   }
 
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
-  const moderation = await prepareModeration(ruleSets, tenant, policies);
-  const { requested, payload } = encodeRequested(ref, options, moderation);
+  const prepared = await prepareModeration(policies);
+  const { requested, payload } = encodeRequested(ref, options, prepared?.moderation);
   await options.admit(ref);
-  options.onCreating?.(ref);
+  try {
+    if (prepared) await ruleSets.keep(tenant, prepared.rules);
+    options.onCreating?.(ref);
+  } catch (error) {
+    options.onAbandoned?.(ref);
+    throw error;
+  }
   const { duplicate } = await enqueueJob(log.publish, {
     model: request.model,
     ref,

@@ -22,6 +22,7 @@ for (const when of ["before the call is counted", "while the counters are asked"
         settle: counters.settle.bind(counters),
         release: counters.release.bind(counters),
       },
+      reader: { readLast: async () => undefined, readLog: () => Promise.reject(new Error("is not read")) },
       onRefused: () => {},
       onError: (error) => {
         throw error;

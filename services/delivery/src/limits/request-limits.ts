@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type GenerationRef, RepriseError, type Usage } from "@reprise/protocol";
+import { type GenerationId, type GenerationRef, RepriseError, type Usage } from "@reprise/protocol";
 import {
   type Counters,
   type Decision,
@@ -15,10 +15,15 @@ import {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasLeft } from "../connections/http2.ts";
 import { countedAddress } from "../http/counted-address.ts";
+import { HeldGenerations, type HeldGenerationsOptions } from "./held-generations.ts";
 import { unsettled } from "./unsettled.ts";
 
 export interface RequestLimitsOptions {
   counters: Counters;
+  /** Says which generations have ended, should that not be announced. */
+  reader: HeldGenerationsOptions["reader"];
+  /** How often it is asked. Default 60 s. */
+  checkMs?: number | undefined;
   /** Called with the name of the limit that refused a call. */
   onRefused: (limit: string) => void;
   onError: (error: unknown) => void;
@@ -29,7 +34,7 @@ export interface CreateUse {
   /** Whom the generation is for, where the request says so. */
   readonly endUser: string | undefined;
   /** The generation to create; undefined where one is joined. */
-  readonly generation: string | undefined;
+  readonly generation: GenerationId | undefined;
   readonly tokens: number;
   /** Whether the answer is the stream. */
   readonly isStream: boolean;
@@ -57,6 +62,7 @@ interface Reservation {
 export class RequestLimits implements AsyncDisposable {
   readonly #options: RequestLimitsOptions;
   readonly #held: HeldLeases;
+  readonly #generations: HeldGenerations;
   readonly #now: () => number;
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #reservations = new Map<string, Reservation>();
@@ -65,6 +71,12 @@ export class RequestLimits implements AsyncDisposable {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#held = new HeldLeases(options.counters, { onError: options.onError });
+    this.#generations = new HeldGenerations({
+      reader: options.reader,
+      everyMs: options.checkMs,
+      onEnded: (ref, usage) => this.ended(ref, usage),
+      onError: options.onError,
+    });
   }
 
   /** Generations and streams that hold a share of a limit. */
@@ -136,6 +148,8 @@ export class RequestLimits implements AsyncDisposable {
         ...(generation !== undefined && { generation, tokens }),
       },
     );
+    if (generation !== undefined && this.#held.has(generation))
+      this.#generations.add({ tenant: principal.tenant, generation });
   }
 
   /** A create has found that another one with the same Idempotency-Key was first, whose reservation stays: its own is given back. */
@@ -146,6 +160,13 @@ export class RequestLimits implements AsyncDisposable {
     if (units > 0) this.#reservations.set(generation, { ...reservation, units });
     else this.#reservations.delete(generation);
     this.#settle(reservation.checks, () => -tokens);
+  }
+
+  /** A create that was counted has failed, and nothing of its generation is stored. */
+  abandoned(ref: GenerationRef, tokens: number): void {
+    this.joined(ref, tokens);
+    this.#held.release(ref.generation);
+    this.#generations.delete(ref.generation);
   }
 
   /** Counts what a reader is replayed. It is not refused for it: the next one is. */
@@ -160,6 +181,7 @@ export class RequestLimits implements AsyncDisposable {
   /** A generation has ended, here or elsewhere. What it reserved and did not use is there again, where its usage is known. */
   ended({ generation }: Pick<GenerationRef, "generation">, usage: Usage | undefined): void {
     this.#held.release(generation);
+    this.#generations.delete(generation);
     const reservation = this.#reservations.get(generation);
     if (!reservation) return;
     this.#reservations.delete(generation);
@@ -205,6 +227,7 @@ export class RequestLimits implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#generations[Symbol.asyncDispose]();
     await this.#held[Symbol.asyncDispose]();
   }
 }

@@ -1,11 +1,10 @@
-import type { RuleSetStore } from "@reprise/log";
 import {
   type EffectiveModeration,
   MODERATION_LIMITS,
   type ModerationRule,
   type Policy,
   RepriseError,
-  type TenantId,
+  ruleSetId,
   tightenModeration,
 } from "@reprise/protocol";
 import { assertRules } from "@reprise/rules";
@@ -19,16 +18,22 @@ export interface ModerationSources {
   readonly classifiers: ReadonlySet<string> | undefined;
 }
 
+export interface PreparedModeration {
+  readonly moderation: EffectiveModeration;
+  /** To be stored before the log that names them. */
+  readonly rules: readonly ModerationRule[];
+}
+
 /**
- * What a new generation is to be judged by: the tenant's moderation and the request's, made one, with its rules stored under the name
- * that the log will keep. Undefined where nothing is to be judged; then nothing is stored.
- * @throws RepriseError `invalid_request` that names the request's first bad rule; `broker_unavailable`
+ * What a new generation is to be judged by: the tenant's moderation and the request's, made one, with its rules' name that the log will
+ * keep. Undefined where nothing is to be judged. Nothing is stored.
+ * @throws RepriseError `invalid_request` that names the request's first bad rule
  */
-export async function prepareModeration(
-  ruleSets: RuleSetStore,
-  tenant: TenantId,
-  { tenantPolicy, requestPolicy, classifiers }: ModerationSources,
-): Promise<EffectiveModeration | undefined> {
+export async function prepareModeration({
+  tenantPolicy,
+  requestPolicy,
+  classifiers,
+}: ModerationSources): Promise<PreparedModeration | undefined> {
   const requested = requestPolicy.moderation?.rules ?? [];
   assertRules(requested, RULES, {
     termsLength: MODERATION_LIMITS.requestTermsLength,
@@ -38,7 +43,7 @@ export async function prepareModeration(
   const moderation = tightenModeration(tenantPolicy.moderation, requestPolicy.moderation);
   if (!moderation) return undefined;
   const { rules, ...effective } = moderation;
-  return { ...effective, rule_set: await ruleSets.keep(tenant, rules) };
+  return { moderation: { ...effective, rule_set: await ruleSetId(rules) }, rules };
 }
 
 /** A rule for a classifier that does not exist would judge nothing: its text would count as unjudged. */

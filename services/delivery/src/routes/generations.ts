@@ -102,6 +102,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
             isStream,
           });
         },
+        onAbandoned: (created) => context.limits.abandoned(created, tokens),
         traceparent: traceparentOf(request),
         now: new Date(),
         connection,

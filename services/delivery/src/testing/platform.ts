@@ -119,6 +119,7 @@ export type NodeOptions = Partial<
     | "brokerBudgetMs"
     | "redisUrl"
     | "redisTimeoutMs"
+    | "limitCheckMs"
     | "tenants"
   >
 > & {

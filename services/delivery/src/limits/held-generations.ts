@@ -1,0 +1,112 @@
+import { pause, waitAtMost } from "@reprise/async";
+import type { GenerationLog } from "@reprise/log";
+import {
+  type GenerationRef,
+  isTerminal,
+  peekType,
+  decodeEvent,
+  toRepriseError,
+  type Usage,
+} from "@reprise/protocol";
+
+export interface HeldGenerationsOptions {
+  readonly reader: Pick<GenerationLog["reader"], "readLast" | "readLog">;
+  /** Called for a generation that has ended, with its usage where the log tells it, and for one that has no log. */
+  readonly onEnded: (ref: GenerationRef, usage: Usage | undefined) => void;
+  readonly onError: (error: unknown) => void;
+  /** How long a generation is held before the log is asked about it, and between two rounds. Default 60 s. */
+  readonly everyMs?: number | undefined;
+}
+
+const EVERY_MS = 60_000;
+/** Generations that one round asks about: one read each. Those that were asked about longest ago are first. */
+const MAX_CHECKS = 600;
+const CLOSE_MS = 1_000;
+
+/**
+ * The generations that hold a share of a limit through this node. Ends are announced at most once, and a create may fail without telling
+ * whether its job is stored: so the log is asked now and then, and what has ended there, or has no log by then, is let go.
+ * A generation whose creator failed behind its job, and that waits in the queue for longer, has no log yet either: it is not counted any more.
+ */
+export class HeldGenerations implements AsyncDisposable {
+  readonly #options: HeldGenerationsOptions;
+  readonly #everyMs: number;
+  readonly #askedAtMs = new Map<string, { readonly ref: GenerationRef; readonly atMs: number }>();
+  readonly #closed = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(options: HeldGenerationsOptions) {
+    this.#options = options;
+    this.#everyMs = options.everyMs ?? EVERY_MS;
+    this.#running = this.#run();
+  }
+
+  add(ref: GenerationRef): void {
+    this.#askedAtMs.set(ref.generation, { ref, atMs: performance.now() });
+  }
+
+  delete(generation: string): void {
+    this.#askedAtMs.delete(generation);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closed;
+    for (;;) {
+      await pause(this.#everyMs, signal);
+      if (signal.aborted) return;
+      await this.#check().catch(this.#options.onError);
+    }
+  }
+
+  /** @throws RepriseError `broker_unavailable`; the rest is asked about in the next round */
+  async #check(): Promise<void> {
+    const nowMs = performance.now();
+    const due = [...this.#askedAtMs.values().take(MAX_CHECKS)].filter(
+      ({ atMs }) => atMs + this.#everyMs <= nowMs,
+    );
+    for (const { ref } of due) {
+      if (this.#closed.signal.aborted) return;
+      const end = await readEnd(this.#options.reader, ref);
+      if (!this.#askedAtMs.delete(ref.generation)) continue;
+      if (end === "running") this.add(ref);
+      else this.#options.onEnded(ref, end.usage);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed.abort();
+    await waitAtMost(CLOSE_MS, this.#running);
+  }
+}
+
+async function readEnd(
+  reader: HeldGenerationsOptions["reader"],
+  ref: GenerationRef,
+): Promise<"running" | { readonly usage?: Usage | undefined }> {
+  const last = await reader.readLast(ref);
+  if (!last) return {};
+  if (isTerminal(peekType(last.payload))) return { usage: usageOf(last.payload) };
+  // Moderation may write behind the end.
+  if (!peekType(last.payload).startsWith("moderation.")) return "running";
+  try {
+    const { events } = await reader.readLog(ref);
+    const end = events.findLast((payload) => isTerminal(peekType(payload)));
+    return end ? { usage: usageOf(end) } : "running";
+  } catch (thrown) {
+    const error = toRepriseError(thrown);
+    if (error.code === "generation_expired" || error.code === "generation_erased") return {};
+    throw error;
+  }
+}
+
+function usageOf(payload: Uint8Array): Usage | undefined {
+  const event = decodeEvent(payload);
+  switch (event.type) {
+    case "generation.completed":
+    case "generation.failed":
+    case "generation.cancelled":
+      return event.usage;
+    default:
+      return undefined;
+  }
+}
