@@ -32,6 +32,18 @@ describe("the live directory", () => {
     expect([...one.refused, ...two.refused]).toEqual([]);
   });
 
+  test("says of a principal when the record was stored, later of each later one", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const { directory } = await world.addNode();
+    const storedAtUs = () => directory.authenticate(A)?.storedAtUs ?? 0;
+    const before = storedAtUs();
+    expect(before).toBeGreaterThan(0);
+    await world.store.update(ACME, (present) => ({ ...present, slots: { max: 1 } }));
+    await until(directory, () => directory.authenticate(A)?.slots?.max === 1);
+    expect(storedAtUs()).toBeGreaterThan(before);
+  });
+
   test("hears of a change by its announcement, without asking in between", async () => {
     await using world = await openWorld();
     const { directory } = await world.addNode(undefined, NEVER_MS);

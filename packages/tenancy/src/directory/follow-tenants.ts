@@ -223,14 +223,14 @@ class TenantFollower implements LiveTenantDirectory {
     else this.#change(tenant, message);
   }
 
-  #change(id: TenantId, { payload, isRemoval }: StreamMessage): void {
+  #change(id: TenantId, { payload, isRemoval, storedAtUs }: StreamMessage): void {
     this.#waiting.delete(id);
     if (isRemoval) {
       this.#table.update([], [id]);
       return this.#retryWaiting();
     }
     try {
-      const tenant = toTenant(parseTenantRecord(new TextDecoder().decode(payload), id));
+      const tenant = { ...toTenant(parseTenantRecord(new TextDecoder().decode(payload), id)), storedAtUs };
       if (this.#use(tenant)) this.#retryWaiting();
       else this.#waiting.set(id, { tenant, isTold: false });
     } catch (error) {

@@ -18,6 +18,8 @@ export interface Principal {
   readonly limits?: TenantLimits | undefined;
   /** What the tenant may have of each model's slots. Undefined: as other tenants without a limit. */
   readonly slots?: TenantSlots | undefined;
+  /** When the bucket has stored the tenant's record, in microseconds. */
+  readonly storedAtUs?: number | undefined;
   /** The API key's id; of a stream token, the id of the key that signed it. */
   readonly keyId: string;
   /** From then on it is refused; `NEVER` for one that does not expire. */

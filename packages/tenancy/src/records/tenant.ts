@@ -27,6 +27,8 @@ export interface AuditRetention {
 
 /** A tenant as processes use it; made from a record of the bucket or from the tenants file. */
 export interface TenantConfig {
+  /** When the bucket has stored the record, in microseconds. Undefined for a tenant of the tenants file. */
+  readonly storedAtUs?: number;
   readonly id: TenantId;
   readonly keys: readonly TenantKey[];
   readonly policy: Policy;

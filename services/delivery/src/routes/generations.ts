@@ -54,7 +54,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       const principal = authentication.principalOf(request);
       const { id: requestId } = request;
       const onError = (err: unknown) => logger.error({ err, request: requestId }, "a callback failed");
-      const { tenant, policy, slots, endUser } = principal;
+      const { tenant, policy, slots, storedAtUs, endUser } = principal;
       const caller = callerOf(request, principal);
       parseWith(noQuery, request.query, "query");
       const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
@@ -88,7 +88,11 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         shards,
         tenant,
         tenantPolicy: policy,
-        share: { weight: slots?.weight ?? 1, maxRunning: slots?.max ?? Number.POSITIVE_INFINITY },
+        share: {
+          weight: slots?.weight ?? 1,
+          maxRunning: slots?.max ?? Number.POSITIVE_INFINITY,
+          storedAtUs,
+        },
         request: body,
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,

@@ -23,23 +23,49 @@ class Desk {
   readonly sharing: SlotSharing;
   readonly queued = new Map<TenantId, number>();
   readonly running: TenantId[] = [];
-  readonly shareOf: (tenant: TenantId) => TenantShare;
+  /** What the records of the tenants say. */
+  readonly #shares: Partial<Record<TenantId, Partial<TenantShare>>>;
+  /** The newest share of each tenant that the worker was told. */
+  readonly #told = new Map<TenantId, TenantShare>();
+  /** What the headers of the queued jobs say. */
+  readonly #headers = new Map<TenantId, TenantShare[]>();
   /** Answers of the broker that have not arrived, in order. */
   readonly #answers: SharingInput[] = [];
   readonly #waiting = new Map<TenantId, number>();
   #streamSeq = 0;
+  #changes = 0;
   nowMs = 0;
 
   constructor({ slots, reserve = 0, shares = {} }: SetUp) {
-    this.shareOf = (tenant) => ({ weight: 1, maxRunning: UNLIMITED, ...shares[tenant] });
+    this.#shares = shares;
     this.sharing = new SlotSharing({ slots, reserve });
+  }
+
+  shareOf(tenant: TenantId): TenantShare {
+    return { weight: 1, maxRunning: UNLIMITED, ...this.#shares[tenant] };
+  }
+
+  toldShareOf(tenant: TenantId): TenantShare {
+    return this.#told.get(tenant) ?? { weight: 1, maxRunning: UNLIMITED };
+  }
+
+  change(tenant: TenantId, share: TenantShare): void {
+    this.#shares[tenant] = { ...share, storedAtUs: ++this.#changes };
+  }
+
+  /** The broker ends the lane's waiting pull, for reasons of its own. */
+  cut(tenant: TenantId): void {
+    if (!this.#waiting.get(tenant)) return;
+    this.#waiting.set(tenant, 0);
+    this.tell({ kind: "ended", tenant, reason: "cut" });
   }
 
   queue(tenant: TenantId, jobs = 1, isHeard = true): void {
     for (let i = 0; i < jobs; i++) {
-      this.queued.set(tenant, (this.queued.get(tenant) ?? 0) + 1);
-      this.#handOut(tenant, this.#waiting.get(tenant) ?? 0);
       const share = this.shareOf(tenant);
+      this.queued.set(tenant, (this.queued.get(tenant) ?? 0) + 1);
+      this.#headersOf(tenant).push(share);
+      this.#handOut(tenant, this.#waiting.get(tenant) ?? 0);
       if (isHeard) this.#answers.push({ kind: "heard", tenant, streamSeq: ++this.#streamSeq, share });
     }
   }
@@ -55,11 +81,23 @@ class Desk {
     this.tell({ kind: "listed", jobs });
   }
 
+  #headersOf(tenant: TenantId): TenantShare[] {
+    const headers = this.#headers.get(tenant) ?? [];
+    this.#headers.set(tenant, headers);
+    return headers;
+  }
+
+  #learn(tenant: TenantId, share: TenantShare): void {
+    if ((share.storedAtUs ?? 0) >= (this.toldShareOf(tenant).storedAtUs ?? 0)) this.#told.set(tenant, share);
+  }
+
   tell(input: SharingInput): void {
+    if ("share" in input && input.share) this.#learn(input.tenant, input.share);
     const { job, pulls } = this.sharing.next(input, this.nowMs, ROOM);
     if (input.kind === "job" && job === "run") this.running.push(input.tenant);
     if (input.kind === "job" && job === "give_back") {
       this.queued.set(input.tenant, (this.queued.get(input.tenant) ?? 0) + 1);
+      if (input.share) this.#headersOf(input.tenant).unshift(input.share);
       this.#handOut(input.tenant, this.#waiting.get(input.tenant) ?? 0);
     }
     for (const pull of pulls) this.#pull(pull);
@@ -87,7 +125,8 @@ class Desk {
     for (let i = 0; i < jobs; i++) {
       const pending = this.queued.get(tenant)! - 1;
       this.queued.set(tenant, pending);
-      this.#answers.push({ kind: "job", tenant, streamSeq: 0, pending, share: this.shareOf(tenant) });
+      const share = this.#headersOf(tenant).shift();
+      this.#answers.push({ kind: "job", tenant, streamSeq: 0, pending, share });
     }
     this.#waiting.set(tenant, asked - jobs);
     return asked - jobs;
@@ -254,6 +293,27 @@ test("a job at the place of an earlier one, which the broker has lost, is not ta
   ]);
 });
 
+test("a cap that has been lowered holds for jobs that were queued before, after a pull was cut and after a reconnect too", () => {
+  const desk = new Desk({ slots: 6 });
+  desk.queue(acme);
+  desk.settle();
+  desk.end(0);
+  const jobs = 6;
+  for (let i = 0; i < jobs; i++) desk.queue(globex);
+  desk.settle();
+  desk.queue(acme, jobs);
+  desk.change(acme, { weight: 1, maxRunning: 2 });
+  desk.queue(acme);
+  desk.settle();
+  desk.tell({ kind: "reconnected" });
+  for (let i = 0; i < jobs; i++) {
+    desk.end(desk.running.indexOf(globex));
+    desk.settle();
+    desk.cut(acme);
+  }
+  expect(desk.running).toEqual([acme, acme]);
+});
+
 const TENANTS = [acme, globex, initech];
 const anyStep = fc.oneof(
   fc.record({
@@ -264,34 +324,51 @@ const anyStep = fc.oneof(
   fc.record({ kind: fc.constant("end" as const), at: fc.nat(20) }),
   fc.record({ kind: fc.constant("arrive" as const), times: fc.integer({ min: 1, max: 5 }) }),
 );
-const anyShare = fc.record({
+const anyShare: fc.Arbitrary<TenantShare> = fc.record({
   weight: fc.integer({ min: 1, max: 4 }),
   maxRunning: fc.constantFrom(1, 3, UNLIMITED),
 });
+const anyChange = fc.oneof(
+  fc.record({ kind: fc.constant("change" as const), tenant: fc.constantFrom(...TENANTS), share: anyShare }),
+  fc.record({ kind: fc.constant("cut" as const), tenant: fc.constantFrom(...TENANTS) }),
+  fc.constant({ kind: "reconnect" as const }),
+);
+type AnyStep = typeof anyStep extends fc.Arbitrary<infer Step> ? Step : never;
+type AnyChange = typeof anyChange extends fc.Arbitrary<infer Step> ? Step : never;
 const anySetUp = fc.record({
   slots: fc.integer({ min: 1, max: 12 }),
   shares: fc.record({ acme: anyShare, globex: anyShare, initech: anyShare }),
 });
 
-test("slots are never exceeded, and none is free while a tenant below its cap has a job", () => {
+test("slots and the newest caps are never exceeded, and no slot is free while a tenant below its cap has a job, though pulls are cut and shares change", () => {
   fc.assert(
-    fc.property(anySetUp, fc.array(anyStep, { maxLength: 60 }), (setUp, steps) => {
-      const desk = new Desk(setUp);
-      for (const step of steps) {
+    fc.property(anySetUp, fc.array(fc.oneof(anyStep, anyChange), { maxLength: 60 }), (setUp, steps) => {
+      const desk = new Desk({ ...setUp, shares: { ...setUp.shares } });
+      const take = (step: AnyStep | AnyChange) => {
         if (step.kind === "queue") desk.queue(step.tenant, step.jobs);
         else if (step.kind === "end") desk.end(step.at);
-        else for (let i = 0; i < step.times; i++) desk.arrive();
-        expect(desk.running.length).toBeLessThanOrEqual(setUp.slots);
-      }
+        else if (step.kind === "change") desk.change(step.tenant, step.share);
+        else if (step.kind === "cut") desk.cut(step.tenant);
+        else if (step.kind === "reconnect") desk.tell({ kind: "reconnected" });
+        else desk.arrive();
+      };
+      for (const step of steps)
+        for (let times = step.kind === "arrive" ? step.times : 1; times > 0; times--) {
+          const before = [...desk.running];
+          take(step);
+          expect(desk.running.length).toBeLessThanOrEqual(setUp.slots);
+          for (const tenant of TENANTS)
+            expect(countOf(desk.running, tenant)).toBeLessThanOrEqual(
+              Math.max(countOf(before, tenant), desk.toldShareOf(tenant).maxRunning),
+            );
+        }
       desk.settle();
       const mayRun = TENANTS.filter(
         (tenant) =>
           (desk.queued.get(tenant) ?? 0) > 0 &&
-          countOf(desk.running, tenant) < desk.shareOf(tenant).maxRunning,
+          countOf(desk.running, tenant) < desk.toldShareOf(tenant).maxRunning,
       );
       expect(desk.running.length === setUp.slots || mayRun.length === 0).toBe(true);
-      for (const tenant of TENANTS)
-        expect(countOf(desk.running, tenant)).toBeLessThanOrEqual(desk.shareOf(tenant).maxRunning);
     }),
   );
 });

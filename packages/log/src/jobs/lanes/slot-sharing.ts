@@ -77,9 +77,8 @@ export interface SharingOptions {
 
 interface Lane {
   readonly tenant: TenantId;
-  /** By the newest job that says so. */
+  /** By the job whose tenant's record is the newest. */
   share: TenantShare;
-  shareSeq: number;
   running: number;
   elsewhere: number;
   /** Jobs known to wait, an estimate: an empty lane puts it right. */
@@ -193,7 +192,7 @@ export class SlotSharing {
     const isReserved = lane.pull?.kind === "now";
     this.#answer(lane, 1);
     lane.seenSeq = Math.max(lane.seenSeq, streamSeq);
-    learnShare(lane, share, streamSeq);
+    learnShare(lane, share);
     // What was given back to the broker is not in `pending`.
     lane.known = Math.max(pending, lane.known - 1);
     // What a reserved slot is for may have been asked for before the tenant's cap was known.
@@ -322,7 +321,6 @@ function createLane(tenant: TenantId): Lane {
   return {
     tenant,
     share: EQUAL_SHARE,
-    shareSeq: 0,
     running: 0,
     elsewhere: 0,
     known: 0,
@@ -348,13 +346,11 @@ function hear(
     return;
   }
   lane.heardSeq = Math.max(lane.heardSeq, streamSeq);
-  learnShare(lane, share, streamSeq);
+  learnShare(lane, share);
 }
 
-function learnShare(lane: Lane, share: TenantShare | undefined, streamSeq: number): void {
-  if (!share || streamSeq < lane.shareSeq) return;
-  lane.share = share;
-  lane.shareSeq = streamSeq;
+function learnShare(lane: Lane, share: TenantShare | undefined): void {
+  if (share && (share.storedAtUs ?? 0) >= (lane.share.storedAtUs ?? 0)) lane.share = share;
 }
 
 /** What was heard of is still there, as far as is known. */
@@ -362,7 +358,6 @@ function forgetPlaces(lane: Lane): void {
   if (lane.heardSeq > lane.seenSeq) lane.known = Math.max(lane.known, 1);
   lane.heardSeq = 0;
   lane.seenSeq = 0;
-  lane.shareSeq = 0;
 }
 
 /** The slots that a tenant has, or will have if its pull brings what it is for. */
