@@ -101,6 +101,25 @@ export function describeCounters(open: () => CountersTarget): void {
     expect(standings[0]?.remaining).toBe(90);
   });
 
+  it("owes no more than a window beyond the quota, whatever is settled", async () => {
+    const { counters, pass } = open();
+    const bytes = rate(100);
+    for (let i = 0; i < 10; i++) await counters.settle(bytes, 1_000);
+    expect((await counters.take([bytes])).refused?.retryAfterMs).toBeGreaterThan(60_000);
+    pass(60_601);
+    expect((await counters.take([bytes])).refused).toBeUndefined();
+  });
+
+  it("is open again within two windows of a clock that has gone back", async () => {
+    const { counters, pass } = open();
+    const check = rate(1);
+    await counters.take([check]);
+    pass(-3_600_000);
+    expect((await counters.take([check])).refused?.retryAfterMs).toBeLessThanOrEqual(120_000);
+    pass(120_001);
+    expect((await counters.take([check])).refused).toBeUndefined();
+  });
+
   it("holds so many leases at a time, and renews one that is held", async () => {
     const { counters } = open();
     const a = lease(2, "a", "leases");

@@ -21,18 +21,18 @@ export function takeUnits(
   units: number,
   nowMs: number,
 ): GcraResult | undefined {
-  const next = Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit;
+  const next = boundTat(tatMs, nowMs, windowMs) + (units * windowMs) / limit;
   return next - nowMs > windowMs * (1 + ROUNDING) ? undefined : standingAt({ limit, windowMs }, next, nowMs);
 }
 
-/** Takes units though they may not be there, or gives them back. Never more is given back than was taken. */
+/** Takes units though they may not be there, a window's at most, or gives them back. Never more is given back than was taken. */
 export function settleUnits(
   { limit, windowMs }: Quota,
   tatMs: number | undefined,
   units: number,
   nowMs: number,
 ): GcraResult {
-  const next = Math.max(Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit, nowMs);
+  const next = boundTat(tatMs, nowMs, windowMs) + (units * windowMs) / limit;
   return standingAt({ limit, windowMs }, next, nowMs);
 }
 
@@ -44,15 +44,23 @@ export function waitForUnits(
   nowMs: number,
 ): number | undefined {
   if (units > limit) return undefined;
-  const next = Math.max(tatMs ?? nowMs, nowMs) + (units * windowMs) / limit;
+  const next = boundTat(tatMs, nowMs, windowMs) + (units * windowMs) / limit;
   return Math.max(0, next - nowMs - windowMs);
 }
 
 export function standingAt({ limit, windowMs }: Quota, tatMs: number | undefined, nowMs: number): GcraResult {
-  const resetMs = Math.max(0, (tatMs ?? nowMs) - nowMs);
+  const boundMs = boundTat(tatMs, nowMs, windowMs);
+  const resetMs = boundMs - nowMs;
   const remaining = Math.max(0, Math.floor(((windowMs - resetMs) * limit) / windowMs + ROUNDING));
-  return { tatMs: tatMs ?? nowMs, remaining, resetMs };
+  return { tatMs: boundMs, remaining, resetMs };
 }
+
+/** Two windows ahead at most: a debt beyond that is forgotten, and so is what a clock that has gone back makes of a time. */
+function boundTat(tatMs: number | undefined, nowMs: number, windowMs: number): number {
+  return Math.min(Math.max(tatMs ?? nowMs, nowMs), nowMs + MAX_WINDOWS * windowMs);
+}
+
+const MAX_WINDOWS = 2;
 
 /** What rounding may add to a time or take from a unit, as a part of it: without it one in five calls for the last unit of a quota is refused. */
 const ROUNDING = 1e-6;

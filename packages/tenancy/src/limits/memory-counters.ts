@@ -30,6 +30,7 @@ export class MemoryCounters implements Counters {
 
   async take(checks: readonly LimitCheck[]): Promise<Decision> {
     const nowMs = this.#now();
+    for (const check of checks) if (check.kind === "rate") this.#bound(check, nowMs);
     const refused = checks.find((check) => !this.#isGranted(check, nowMs));
     if (!refused) for (const check of checks) this.#grant(check, nowMs);
     const standings = checks.map((check) => this.#standingOf(check, nowMs));
@@ -50,6 +51,12 @@ export class MemoryCounters implements Counters {
       held?.delete(member);
       if (held?.size === 0) this.#leases.delete(key);
     }
+  }
+
+  /** Kept also where the call is refused: read alone, the bound would move on with the time. */
+  #bound(check: RateCheck, nowMs: number): void {
+    const tatMs = this.#tats.get(check.key);
+    if (tatMs !== undefined) this.#tats.set(check.key, standingAt(check, tatMs, nowMs).tatMs);
   }
 
   #isGranted(check: LimitCheck, nowMs: number): boolean {

@@ -20,7 +20,9 @@ for i, key in ipairs(KEYS) do
   local limit, span = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local granted
   if ARGV[at + 1] == 'rate' then
-    tats[i] = math.max(tonumber(redis.call('GET', key) or now), now)
+    local stored, most = tonumber(redis.call('GET', key) or now), now + 2 * span
+    tats[i] = math.min(math.max(stored, now), most)
+    if stored > most then redis.call('SET', key, string.format('%.3f', most), 'PX', math.ceil(2 * span)) end
     granted = tats[i] + ARGV[at + 4] * span / limit - now <= span * (1 + 1e-6)
   else
     redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
@@ -67,7 +69,9 @@ if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + time[2] / 1000
 end
-local tat = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + ARGV[4] * ARGV[3] / ARGV[2]
+local most = now + 2 * ARGV[3]
+local tat = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or now), now), most)
+tat = math.min(tat + ARGV[4] * ARGV[3] / ARGV[2], most)
 if tat <= now then
   redis.call('DEL', KEYS[1])
 else
