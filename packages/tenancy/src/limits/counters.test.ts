@@ -11,6 +11,28 @@ describe("counters of one process", () => {
     return { counters: new MemoryCounters(() => nowMs), pass: (ms) => void (nowMs += ms) };
   });
 
+  it("renews the leases of a key without walking over all of them for each", async () => {
+    const counters = new MemoryCounters(() => 0);
+    const leases = Array.from({ length: 500 }, (_, i) => {
+      return { kind: "lease", name: "readers", key: "k", limit: 500, member: `${i}`, ttlMs: 1_000 } as const;
+    });
+    await counters.take(leases);
+    const iterators: { next: () => IteratorResult<unknown> } = Object.getPrototypeOf(new Map().entries());
+    const { next } = iterators;
+    let steps = 0;
+    iterators.next = function () {
+      steps++;
+      return next.call(this);
+    };
+    try {
+      await counters.take(leases);
+    } finally {
+      iterators.next = next;
+    }
+    expect(steps).toBeGreaterThan(0);
+    expect(steps).toBeLessThan(10 * leases.length);
+  });
+
   it("forgets keys whose units have all come back", async () => {
     let nowMs = 0;
     const counters = new MemoryCounters(() => nowMs);

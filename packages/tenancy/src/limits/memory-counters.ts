@@ -73,6 +73,8 @@ export class MemoryCounters implements Counters {
       return;
     }
     const held = this.#held(check.key, nowMs);
+    // Behind all others: they lie in the order in which they end, since a key's leases live equally long.
+    held.delete(check.member);
     held.set(check.member, nowMs + check.ttlMs);
     this.#leases.set(check.key, held);
   }
@@ -97,7 +99,10 @@ export class MemoryCounters implements Counters {
   /** The leases of a key that have not ended by themselves. */
   #held(key: string, nowMs: number): Map<string, number> {
     const held = this.#leases.get(key) ?? new Map<string, number>();
-    for (const [member, endsAtMs] of held) if (endsAtMs <= nowMs) held.delete(member);
+    for (const [member, endsAtMs] of held) {
+      if (endsAtMs > nowMs) break;
+      held.delete(member);
+    }
     return held;
   }
 
