@@ -1,3 +1,4 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { laneTenant, RepriseError, type TenantId } from "@reprise/protocol";
 import { watchConnection } from "../nats/watch-connection.ts";
@@ -79,6 +80,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   let stopped = false;
   const retries = new Set<NodeJS.Timeout>();
   let renewalsToList = LIST_RENEWALS;
+  let failedListings = 0;
 
   function next(input: SharingInput) {
     const { job, pulls: planned } = sharing.next(input, performance.now(), pulls.room(memory.free));
@@ -113,8 +115,18 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   function renew(): void {
     pulls.renew();
     next({ kind: "renewed" });
-    // A broker that does not answer is asked again after the next renewal.
-    if (--renewalsToList <= 0) list().catch(() => (renewalsToList = 0));
+    if (--renewalsToList <= 0) void listAgain();
+  }
+
+  /** After a failure the pause until the next listing starts at one renewal and doubles. */
+  async function listAgain(): Promise<void> {
+    try {
+      await list();
+      failedListings = 0;
+    } catch (error) {
+      if (!isUnanswered(error)) onError(error);
+      renewalsToList = Math.min(renewalsToList, 2 ** failedListings++);
+    }
   }
 
   /** The broker does not say when a job can be pulled that was given back for a while. */
@@ -156,6 +168,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       next({ kind: "reconnected" });
       pulls.giveUp();
       renewalsToList = 0;
+      failedListings = 0;
     },
   });
   function stop(): void {
@@ -184,4 +197,13 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       return running.size;
     },
   };
+}
+
+/** Whether the broker is away: that it refuses a request is no such case. */
+function isUnanswered(error: unknown): boolean {
+  return (
+    error instanceof RepriseError &&
+    error.code === "broker_unavailable" &&
+    !(error.cause instanceof JetStreamApiError)
+  );
 }

@@ -1,5 +1,5 @@
 import { type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
-import { jobLane, JOBS_STREAM, laneTenant, LIMITS, type TenantId } from "@reprise/protocol";
+import { jobLane, JOBS_STREAM, laneTenant, LIMITS, RepriseError, type TenantId } from "@reprise/protocol";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import { consumerCall } from "../../access/api-subject.ts";
 import { newInbox } from "../../access/inbox-prefix.ts";
@@ -36,6 +36,7 @@ interface Pull {
   readonly tenant: TenantId;
   left: number;
   bytes: number;
+  hasBroughtJobs: boolean;
   silentRenewals: number;
 }
 
@@ -81,7 +82,8 @@ export class LanePulls {
       const extra = kind === "now" ? Math.min((batch - 1) * MAX_JOB_BYTES, Math.floor(spare / 2)) : 0;
       spare -= extra;
       const token = (this.#made++).toString(36);
-      const pull = { token, kind, tenant, left: batch, bytes: MAX_JOB_BYTES + extra, silentRenewals: 0 };
+      const asked = { left: batch, bytes: MAX_JOB_BYTES + extra };
+      const pull = { token, kind, tenant, ...asked, hasBroughtJobs: false, silentRenewals: 0 };
       this.#pulls.set(tenant, pull);
       if (this.#consumers.isOpen(tenant)) this.#send(pull);
       else void this.#openAndSend(pull);
@@ -154,6 +156,7 @@ export class LanePulls {
     const pull = tenant && this.#pulls.get(tenant);
     if (pull) {
       pull.silentRenewals = 0;
+      pull.hasBroughtJobs = true;
       pull.left--;
       pull.bytes = Math.max(0, pull.bytes - msg.data.length);
       if (pull.left === 0) this.#pulls.delete(pull.tenant);
@@ -166,17 +169,21 @@ export class LanePulls {
     const pull = [...this.#pulls.values()].find((one) => one.token === token);
     if (!pull) return;
     pull.silentRenewals = 0;
-    if (code !== STATUS.heartbeat) this.#end(pull, this.#reasonOf(code, pull.tenant, msg));
+    if (code !== STATUS.heartbeat) this.#end(pull, this.#reasonOf(code, pull, msg));
   }
 
-  #reasonOf(code: number, tenant: TenantId, msg: Msg): PullEndReason {
+  #reasonOf(code: number, { tenant, hasBroughtJobs, bytes }: Pull, msg: Msg): PullEndReason {
     switch (code) {
       case STATUS.empty:
       case STATUS.expired:
         return "empty";
       case STATUS.ended:
         // With a count: the next job has more bytes than the rest of the pull. Without one: the consumer or its leader is gone.
-        if (msg.headers?.has("Nats-Pending-Messages")) return "cut";
+        if (msg.headers?.has("Nats-Pending-Messages")) {
+          if (hasBroughtJobs) return "cut";
+          this.#options.onError(oversized(tenant, bytes));
+          return "unavailable";
+        }
         this.#consumers.close(tenant);
         return "unavailable";
       case STATUS.noResponders:
@@ -193,4 +200,9 @@ export class LanePulls {
     this.#pulls.delete(tenant);
     this.#options.onEnded(tenant, reason);
   }
+}
+
+function oversized(tenant: TenantId, bytes: number): RepriseError {
+  const message = `The next job of tenant "${tenant}" has more than the ${bytes} bytes that were requested: it keeps the tenant's later jobs waiting. Remove it from ${JOBS_STREAM}.`;
+  return new RepriseError("protocol_violation", message);
 }

@@ -223,6 +223,54 @@ test("a broker that still has the consumer of workers without lanes loses it, an
   expect(world.errors).toEqual([]);
 });
 
+test("a job that is larger than a pull may bring is reported and asked for again at the next renewal, not before", async () => {
+  await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  let pulls = 0;
+  const publish: NatsConnection["publish"] = (subject, payload, options) => {
+    if (subject.includes("MSG.NEXT")) pulls++;
+    world.broker.main.publish(subject, payload, options);
+  };
+  using worker = await work(world, { connection: override(world.broker.main, { publish }) });
+  const payload = new Uint8Array(2_000_000);
+  await enqueueJob(world.log.publish, { model: MODEL, ref: newRef("acme"), payload });
+  await eventually(() => expect(world.errors).toHaveLength(1));
+  const before = pulls;
+  for (let asked = 0; asked < 5; asked++) await world.broker.main.flush();
+  expect([pulls - before, world.errors.length]).toEqual([0, 1]);
+  vi.advanceTimersByTime(1_000);
+  await eventually(() => expect(world.errors).toHaveLength(2));
+  expect([worker.jobs, String(world.errors[0])]).toEqual([[], expect.stringContaining("bytes")]);
+  world.errors.length = 0;
+  realTimers[Symbol.dispose]();
+});
+
+test("a listing that is refused is reported, and asked for again after longer and longer pauses", async () => {
+  await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  let isRefused = false;
+  let listings = 0;
+  const publish: NatsConnection["publish"] = (subject, payload, options) => {
+    const { main } = world.broker;
+    if (!isRefused || !subject.includes("STREAM.INFO")) return main.publish(subject, payload, options);
+    listings++;
+    main.publish(options!.reply!, '{"error":{"code":500,"err_code":10077,"description":"refused"}}');
+  };
+  using worker = await work(world, { connection: override(world.broker.main, { publish }) });
+  isRefused = true;
+  for (let seconds = 0; seconds < 22; seconds++) {
+    vi.advanceTimersByTime(1_000);
+    const asked = listings;
+    await eventually(() => expect(world.errors).toHaveLength(asked));
+  }
+  // After 15 seconds, then 1, 2 and 4 seconds after the one before.
+  expect([listings, worker.jobs]).toEqual([4, []]);
+  world.errors.length = 0;
+  realTimers[Symbol.dispose]();
+});
+
 /** How many workers have announced something of their slots. */
 function announcements(world: World): (text: string) => number {
   const heard: string[] = [];
