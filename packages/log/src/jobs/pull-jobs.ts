@@ -199,11 +199,11 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   };
 }
 
-/** Whether the broker is away: that it refuses a request is no such case. */
+/** Whether the broker is away, or has no leader for now (503): any other refusal is no such case. */
 function isUnanswered(error: unknown): boolean {
   return (
     error instanceof RepriseError &&
     error.code === "broker_unavailable" &&
-    !(error.cause instanceof JetStreamApiError)
+    !(error.cause instanceof JetStreamApiError && error.cause.status !== 503)
   );
 }

@@ -180,7 +180,8 @@ export class LanePulls {
       case STATUS.ended:
         // With a count: the next job has more bytes than the rest of the pull. Without one: the consumer or its leader is gone.
         if (msg.headers?.has("Nats-Pending-Messages")) {
-          if (hasBroughtJobs) return "cut";
+          const isTooLarge = /maxbytes/i.test(msg.headers.description);
+          if (hasBroughtJobs || !isTooLarge) return "cut";
           this.#options.onError(oversized(tenant, bytes));
           return "unavailable";
         }
