@@ -12,6 +12,7 @@ import {
   leaseSubject,
   leaseSubjects,
   LEASES_STREAM,
+  liveSubject,
   liveVerdictSubject,
   logSubject,
   OPS_STREAM,
@@ -46,11 +47,12 @@ import { readLastMessage, readStreamMessages } from "../nats/stream-messages.ts"
 import { subscribePresence } from "../presence/presence-feed.ts";
 import { publishPresence, readPresence } from "../presence/presence-records.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
+import { subscribeLive } from "../read/live-feed.ts";
 import { eventually } from "../testing/eventually.ts";
 import { startWithUsers, TOPOLOGY } from "../testing/start-with-users.ts";
 import { newRef, requested } from "../testing/world.ts";
 import { agreeOnShards, readShardCount } from "../topology/shard-count.ts";
-import { directGet } from "./api-subject.ts";
+import { consumerCall, consumerCreate, directGet } from "./api-subject.ts";
 
 /*
  * A service that was broken into names a reply subject where it may not publish, and the broker answers there. What is answered is any
@@ -229,6 +231,38 @@ describe.each(WAYS)("answered with %j", (way) => {
     await expect(commit).rejects.toMatchObject(REFUSED);
     expect(await readRuleSet(admin.main, ref.tenant, id)).toBeUndefined();
   });
+});
+
+test("a consumer's message, which keeps its publisher's header, is no live verdict and no live event", async () => {
+  await using server = await startWithUsers();
+  await using admin = await server.open("admin");
+  await flushConnection(admin.main);
+  await using worker = await server.connect("inference-worker");
+  await using delivery = await server.connect("delivery");
+  const [ref, own] = [newRef(), newRef()];
+  const believed: unknown[] = [];
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  subscribeVerdicts(delivery.main, ref, { onVerdict: (heard) => believed.push(heard), onError });
+  subscribeLive(delivery.reads, ref, { onEvent: (heard) => believed.push(heard), onError });
+  await Promise.all([flushConnection(delivery.main), flushConnection(delivery.reads)]);
+  const verdict = encodeVerdict({ judged: asSeq(9), cleared: asSeq(9), decided: asSeq(0) });
+  const subject = jobSubject("zzz", own);
+  const config = { durable_name: "zzz", filter_subject: "job.zzz.>", ack_policy: "explicit" };
+  const inbox = inboxOf(worker.main);
+  const created = await inbox.ask(
+    consumerCreate(JOBS_STREAM, "zzz", "job.zzz.>"),
+    JSON.stringify({ stream_name: JOBS_STREAM, config }),
+    5_000,
+  );
+  expect(typeof created === "string" ? created : created.json()).toMatchObject({ name: "zzz" });
+  for (const reply of [liveVerdictSubject(ref), liveSubject(ref)]) {
+    await createPublish(inbox)(subject, verdict, {});
+    worker.main.publish(consumerCall("MSG.NEXT", JOBS_STREAM, "zzz"), "1", { reply });
+  }
+  await flushConnection(worker.main);
+  await eventually(() => expect(errors).toMatchObject([REFUSED, REFUSED]));
+  expect(believed).toEqual([]);
 });
 
 test("an empty answer in the place of a lease, the number of shards or rules is none", async () => {

@@ -104,7 +104,10 @@ export function subscribeVerdicts(
   { onVerdict, onError }: VerdictFeedOptions,
 ): Subscription {
   const place = { stream: VERDICTS_STREAM, subject: verdictSubject(ref) };
-  const onMessage = ({ data, headers }: Msg) => {
+  const liveSubject = liveVerdictSubject(ref);
+  const onMessage = ({ subject, data, headers }: Msg) => {
+    // A consumer's message, asked for with this reply subject, comes here with its own subject.
+    if (subject !== liveSubject) throw notPublished(liveSubject);
     // One that was stored comes from the stream, with the headers of that.
     if (!isPublished(headers) && !isAnsweredPublished(headers, place)) throw notPublished(place.subject);
     const verdict = decodeVerdict(data);
@@ -112,5 +115,5 @@ export function subscribeVerdicts(
       throw new RepriseError("protocol_violation", "The live feed has delivered a malformed verdict.");
     onVerdict(verdict);
   };
-  return subscribeGuarded(connection, liveVerdictSubject(ref), { onMessage, onError });
+  return subscribeGuarded(connection, liveSubject, { onMessage, onError });
 }

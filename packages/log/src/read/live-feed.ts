@@ -1,6 +1,7 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type GenerationRef, liveSubject, type StreamSeq } from "@reprise/protocol";
 import { streamSeqOf } from "../nats/direct-get.ts";
+import { notPublished } from "../nats/stream-messages.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 export interface LiveFeedOptions {
@@ -19,7 +20,12 @@ export function subscribeLive(
   ref: GenerationRef,
   { onEvent, onError }: LiveFeedOptions,
 ): Subscription {
-  // Whether headers are parsed is for `onEvent` to say.
-  const onMessage = (msg: Msg) => onEvent(msg.data, () => streamSeqOf(msg));
-  return subscribeGuarded(connection, liveSubject(ref), { onMessage, onError });
+  const live = liveSubject(ref);
+  const onMessage = (msg: Msg) => {
+    // A consumer's message, asked for with this reply subject, comes here with its own subject.
+    if (msg.subject !== live) throw notPublished(live);
+    // Whether headers are parsed is for `onEvent` to say.
+    onEvent(msg.data, () => streamSeqOf(msg));
+  };
+  return subscribeGuarded(connection, live, { onMessage, onError });
 }
