@@ -1,31 +1,20 @@
 import { createTempDir, createTestCertificates } from "@reprise/testkit";
-import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
-import { CHROMIUM_ARGS, findChromium, NO_CHROMIUM, serveSite } from "./testing/browser.ts";
+import { openPage, serveSite } from "./testing/browser.ts";
 import { startPlatform } from "./testing/platform.ts";
 
 /** More than the six connections that a browser opens to one host. */
 const STREAMS = 12;
 
 test("a page has more EventSources open at a time than HTTP/1.1 has connections", async (context) => {
-  const executablePath = findChromium();
-  if (executablePath === undefined) {
-    process.stderr.write(`SKIPPED, NOT TESTED IN A BROWSER: ${NO_CHROMIUM}\n`);
-    context.skip(NO_CHROMIUM);
-    return;
-  }
   await using stack = new AsyncDisposableStack();
+  const { page } = stack.use(await openPage(context, ["--ignore-certificate-errors"]));
   const dir = stack.use(await createTempDir("browser"));
   const { cert, key } = await (await createTestCertificates(dir.path)).issue("server", ["127.0.0.1"]);
   const site = await serveSite("");
   stack.defer(() => void site.server.close());
   const tls = { REPRISE_TLS_CERT: cert, REPRISE_TLS_KEY: key, REPRISE_AUDIT: "off" };
   const platform = stack.use(await startPlatform(dir.path, tls));
-  const args = [...CHROMIUM_ARGS, "--ignore-certificate-errors"];
-  const browser = await chromium.launch({ executablePath, args, timeout: 0 });
-  stack.defer(() => browser.close());
-  const page = await browser.newPage();
-  page.setDefaultTimeout(0);
   await page.goto(site.origin);
   const { url, apiKey } = platform;
   const open = await page.evaluate(

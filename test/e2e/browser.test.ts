@@ -1,10 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { createTempDir, startTcpProxy } from "@reprise/testkit";
 import { createClient } from "@reprise/client";
-import { chromium } from "playwright-core";
 import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
-import { CHROMIUM_ARGS, findChromium, NO_CHROMIUM, serveSite } from "./testing/browser.ts";
+import { openPage, serveSite } from "./testing/browser.ts";
 import { startPlatform } from "./testing/platform.ts";
 
 /** The stream is longer, however few events a slow worker's text comes in. */
@@ -12,13 +11,8 @@ const LIFE_BYTES = 1_000;
 const LOSSES = 4;
 
 test("a page of another origin runs a generation, loses its network in the middle, and shows the whole text", async (context) => {
-  const executablePath = findChromium();
-  if (executablePath === undefined) {
-    process.stderr.write(`SKIPPED, NOT TESTED IN A BROWSER: ${NO_CHROMIUM}\n`);
-    context.skip(NO_CHROMIUM);
-    return;
-  }
   await using stack = new AsyncDisposableStack();
+  const { page } = stack.use(await openPage(context));
   const dir = stack.use(await createTempDir("browser"));
   const site = await serveSite(await bundlePage());
   stack.defer(() => void site.server.close());
@@ -29,12 +23,6 @@ test("a page of another origin runs a generation, loses its network in the middl
       faults: (index) => (index < LOSSES ? { toClient: { cutAfterBytes: LIFE_BYTES } } : {}),
     }),
   );
-  // How long anything may take is for the test's own limit.
-  const browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS, timeout: 0 });
-  stack.defer(() => browser.close());
-
-  const page = await browser.newPage();
-  page.setDefaultTimeout(0);
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   const settings = new URLSearchParams({ url: `http://${proxy.host}:${proxy.port}`, key: platform.apiKey });

@@ -22,6 +22,4 @@ export const HEADER = {
   erased: "Reprise-Erased",
   /** On a job: what its tenant may have of a model's slots. */
   share: "Reprise-Share",
-  /** On the empty message that removes a bucket's key: `DEL` or `PURGE`. */
-  bucketOperation: "KV-Operation",
 } as const;

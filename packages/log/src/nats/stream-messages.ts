@@ -2,8 +2,7 @@ import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { isAnsweredPublished, isStoredPublished } from "../access/is-published.ts";
 import { type BatchRequest, getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "./direct-get.ts";
-import { HEADER } from "./header.ts";
-import { getLastMessage, getMessage, getNextMessage, getStreamInfo, headerOf } from "./stream-api.ts";
+import { getLastMessage, getMessage, getNextMessage, getStreamInfo } from "./stream-api.ts";
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {
@@ -15,8 +14,6 @@ export interface StreamMessage {
   readonly payload: Uint8Array;
   /** False for an answer of the broker that a process has had stored there: nothing in it counts. Only those read `raw` may be. */
   readonly isPublished: boolean;
-  /** Whether it removes a bucket's key. */
-  readonly isRemoval: boolean;
 }
 
 /** A stream as its leader knows it. */
@@ -82,7 +79,6 @@ function toStreamMessage(stream: string, msg: Msg): StreamMessage {
     subject,
     payload: msg.data,
     isPublished: isAnsweredPublished(msg.headers, { stream, subject }),
-    isRemoval: msg.headers?.has(HEADER.bucketOperation) === true,
   };
 }
 
@@ -110,8 +106,7 @@ export async function* readAllMessages(
     afterStreamSeq = streamSeq;
     const isPublished = isStoredPublished(next);
     if (!isPublished && request.raw !== true) continue;
-    const isRemoval = headerOf(next, HEADER.bucketOperation) !== undefined;
-    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isPublished, isRemoval };
+    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isPublished };
   }
 }
 

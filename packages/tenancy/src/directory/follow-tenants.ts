@@ -213,19 +213,20 @@ class TenantFollower implements LiveTenantDirectory {
   }
 
   #take(message: StreamMessage, known: Known): void {
-    const { streamSeq, storedAtUs, subject, isRemoval } = message;
+    const { streamSeq, storedAtUs, subject, payload } = message;
     const before = this.#known.get(subject);
     const isNew = before?.streamSeq !== streamSeq || before.storedAtUs !== storedAtUs;
     const tenant = parseTenantSubject(subject);
-    known.set(subject, { streamSeq, storedAtUs, tenant: isRemoval ? undefined : tenant });
+    known.set(subject, { streamSeq, storedAtUs, tenant: payload.length === 0 ? undefined : tenant });
     if (tenant === undefined || !isNew) return;
     if (!message.isPublished) this.#options.onRefused(tenant, notWritten(tenant));
     else this.#change(tenant, message);
   }
 
-  #change(id: TenantId, { payload, isRemoval, storedAtUs }: StreamMessage): void {
+  #change(id: TenantId, { payload, storedAtUs }: StreamMessage): void {
     this.#waiting.delete(id);
-    if (isRemoval) {
+    // So a tenant is removed.
+    if (payload.length === 0) {
       this.#table.update([], [id]);
       return this.#retryWaiting();
     }

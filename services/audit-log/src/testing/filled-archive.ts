@@ -85,7 +85,6 @@ export async function openFilledArchive(): Promise<FilledArchive> {
         subject,
         payload,
         isPublished: true,
-        isRemoval: false,
       },
     ]);
   };

@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -11,7 +10,7 @@ import {
 import { setImmediate as turn } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
-import { createTempDir, createTestCertificates, openSseReader } from "@reprise/testkit";
+import { openSseReader } from "@reprise/testkit";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   append,
@@ -21,23 +20,14 @@ import {
   createGeneration,
   delta,
   JSON_TYPE,
-  type NodeOptions,
-  openPlatform,
   REQUEST,
   started,
 } from "../testing/platform.ts";
+import { openTlsPlatform } from "../testing/tls-platform.ts";
 
-const dir = await createTempDir("http2");
-const certificates = await createTestCertificates(dir.path);
-const ca = await readFile(certificates.ca, "utf8");
-const files = await certificates.issue("server", ["127.0.0.1"]);
-const platform = await openPlatform();
-afterAll(async () => {
-  await platform[Symbol.asyncDispose]();
-  await dir[Symbol.asyncDispose]();
-});
-
-const addNode = (options: NodeOptions = {}) => platform.addNode({ tls: files, ...options });
+const world = await openTlsPlatform();
+const { certificates, ca, platform, addNode } = world;
+afterAll(() => world[Symbol.asyncDispose]());
 
 interface Connection extends AsyncDisposable {
   readonly session: ClientHttp2Session;

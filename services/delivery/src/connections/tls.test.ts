@@ -5,7 +5,7 @@ import { request } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { createTempDir, createTestCertificates, openSseReader } from "@reprise/testkit";
+import { openSseReader } from "@reprise/testkit";
 import { afterAll, expect, test } from "vitest";
 import {
   append,
@@ -14,24 +14,15 @@ import {
   createGeneration,
   delta,
   KEYS,
-  type NodeOptions,
-  openPlatform,
   started,
 } from "../testing/platform.ts";
+import { openTlsPlatform } from "../testing/tls-platform.ts";
 import { rawGet } from "../testing/raw-connection.ts";
 import { readCertificate } from "./certificate.ts";
 
-const dir = await createTempDir("tls");
-const certificates = await createTestCertificates(dir.path);
-const ca = await readFile(certificates.ca, "utf8");
-const files = await certificates.issue("server", ["127.0.0.1"]);
-const platform = await openPlatform();
-afterAll(async () => {
-  await platform[Symbol.asyncDispose]();
-  await dir[Symbol.asyncDispose]();
-});
-
-const addNode = (options: NodeOptions = {}) => platform.addNode({ tls: files, ...options });
+const world = await openTlsPlatform();
+const { dir, certificates, ca, files, platform, addNode } = world;
+afterAll(() => world[Symbol.asyncDispose]());
 
 interface Answer {
   readonly status: number | undefined;

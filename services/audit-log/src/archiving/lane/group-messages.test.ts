@@ -17,7 +17,7 @@ import { groupMessages } from "./group-messages.ts";
 const NOON = Date.UTC(2026, 10, 21, 12) * 1_000;
 const DAY = 86_400_000_000;
 const STREAM = generationsStream(0);
-const PUBLISHED = { isPublished: true, isRemoval: false };
+const PUBLISHED = { isPublished: true };
 const acme = parseTenantId("acme");
 const refs = Array.from({ length: 3 }, () => ({
   tenant: acme,
@@ -108,7 +108,6 @@ test("a record that no process has published is told, and is in no group", () =>
     subject: opsSubject("access", acme),
     payload: new TextEncoder().encode("{}"),
     isPublished: false,
-    isRemoval: false,
   };
   expect(groupMessages(OPS_STREAM, [forged])).toMatchObject({
     groups: [],

@@ -19,7 +19,6 @@ function batchOf(): Batch {
     subject: logSubject(ref),
     payload: encodeEvent(asSeq(seq), draft),
     isPublished: true,
-    isRemoval: false,
   }));
   const created = new Date(STORED_AT_US / 1_000).toISOString();
   const place = {

@@ -94,7 +94,6 @@ function createMessages(): (generations: number, firstStreamSeq: StreamSeq) => S
           streamSeq,
           storedAtUs,
           isPublished: true,
-          isRemoval: false,
           subject: logSubject(ref),
           payload: encodeEvent(asSeq(seq), draft),
         });
