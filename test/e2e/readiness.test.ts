@@ -1,4 +1,4 @@
-import type { ServiceProcess } from "@reprise/testkit";
+import { type ServiceProcess, startRedis } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
@@ -53,4 +53,12 @@ test("a node that is told to stop says so on /readyz while it serves on, and a s
   expect(created.status).toBe(201);
   delivery.kill("SIGTERM");
   expect(await delivery.exited).toMatchObject({ signal: "SIGTERM" });
+});
+
+test("a delivery node whose port is taken ends, and keeps no connection to Redis that would hold it", async () => {
+  await using cluster = await startCluster();
+  const { url } = await cluster.startDelivery();
+  await using redis = await startRedis();
+  const second = cluster.startDelivery({ REPRISE_PORT: new URL(url).port, REPRISE_REDIS_URL: redis.url });
+  await expect(second).rejects.toThrow("EADDRINUSE");
 });

@@ -119,11 +119,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     brokerWatch,
     metrics,
   });
+  // What a start that fails would leave open, and a process with it.
+  await using stack = new AsyncDisposableStack();
   const platform = await openPlatformKeys({
     connection: broker.main,
     replicas: options.replicas,
     onError,
   });
+  stack.defer(() => platform.close());
   const tokens = createStreamTokens({ audience: options.tokenAudience, tenants, platform });
   const log = createGenerationLog(broker, {
     shards,
@@ -153,6 +156,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     },
     onError,
   });
+  stack.defer(() => hub.close());
   let names: Pick<DeliveryOptions, "models" | "classifiers"> = options;
   const node = parseNodeId(createWriterName());
   const marks = new DeliveryMarks({
@@ -173,37 +177,44 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     marks,
     heartbeatMs,
   });
-  const forgetTenants = tenants.onChange((tenant) => readers.recheck(tenant));
+  stack.defer(tenants.onChange((tenant) => readers.recheck(tenant)));
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
+  stack.defer(() => erasures.unsubscribe());
   const lateEvents = subscribeEventsBehindEnds(broker.main, {
     onLate: (ref, seq) => hub.expect(ref, seq),
     onError,
   });
+  stack.defer(() => lateEvents.unsubscribe());
   const audit = createAuditClient(broker.reads);
   const draining = new AbortController();
-  const corsPolicy = new CorsPolicy(tenants, corsOrigins);
+  const corsPolicy = stack.use(new CorsPolicy(tenants, corsOrigins));
 
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
   metrics.observe("reprise_request_bytes", () => bodies.bytes);
-  const counters = await openCounters({
-    redisUrl,
-    timeoutMs: options.redisTimeoutMs,
-    node,
-    onAway: (error) =>
-      logger.warn({ err: error }, "Redis does not answer: this node grants its share of each limit"),
-    onBack: () => logger.info("Redis answers again: limits are counted over all nodes"),
-  });
+  const counters = stack.use(
+    await openCounters({
+      redisUrl,
+      timeoutMs: options.redisTimeoutMs,
+      node,
+      onAway: (error) =>
+        logger.warn({ err: error }, "Redis does not answer: this node grants its share of each limit"),
+      onBack: () => logger.info("Redis answers again: limits are counted over all nodes"),
+    }),
+  );
   const limited = metrics.counter("reprise_limits_exceeded_total");
-  const limits = new RequestLimits({
-    counters: counters.counters,
-    reader: log.reader,
-    checkMs: options.limitCheckMs,
-    onRefused: (limit) => limited.inc({ limit }),
-    onError,
-  });
+  const limits = stack.use(
+    new RequestLimits({
+      counters: counters.counters,
+      reader: log.reader,
+      checkMs: options.limitCheckMs,
+      onRefused: (limit) => limited.inc({ limit }),
+      onError,
+    }),
+  );
   metrics.observe("reprise_limits_local", () => Number(counters.isAway));
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
+  stack.defer(() => ends.unsubscribe());
   const refusedConnections = metrics.counter("reprise_connections_refused_total");
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   const onRefused = () => {
@@ -265,16 +276,17 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       maxHeaderBytes: MAX_HEADER_BYTES,
     });
   const tlsConnections = tlsServer && http2 && new TlsConnections(tlsServer, http2);
-  const certificateWatch =
-    tlsServer && tls && certificate
-      ? new CertificateWatch({
-          server: tlsServer,
-          files: tls,
-          present: certificate,
-          logger,
-          everyMs: certificateCheckMs,
-        })
-      : undefined;
+  if (tlsServer && tls && certificate) {
+    stack.use(
+      new CertificateWatch({
+        server: tlsServer,
+        files: tls,
+        present: certificate,
+        logger,
+        everyMs: certificateCheckMs,
+      }),
+    );
+  }
   const answers = watchResponses(app.server);
   const listening = await app.listen({ host, port });
   const url = tlsServer ? listening.replace(/^http:/, "https:") : listening;
@@ -291,6 +303,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   const lostJobs = new LostJobs({ broker, log, logger, openCaches: () => hub.openCaches });
 
+  const opened = stack.move();
   const drain = () => {
     announceStop();
     if (draining.signal.aborted) return;
@@ -305,7 +318,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     const areSent = async () => !isUnsent() || undefined;
     await retry(areSent, { pauseMs: SWEEP_MS, budgetMs: drainGraceMs });
     // Those that an answer has left idle meanwhile would else be kept open for further requests.
-    certificateWatch?.[Symbol.dispose]();
     const sweep = setInterval(() => {
       tlsConnections?.abortHandshakes();
       http2?.drain();
@@ -318,15 +330,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     http2?.destroy();
     clearInterval(sweep);
     await Promise.all([readers.close(), reaper.close(), lostJobs.close()]);
-    forgetTenants();
-    corsPolicy[Symbol.dispose]();
-    erasures.unsubscribe();
-    lateEvents.unsubscribe();
-    ends.unsubscribe();
-    await limits[Symbol.asyncDispose]();
-    await counters[Symbol.asyncDispose]();
-    hub.close();
-    platform.close();
+    await opened.disposeAsync();
   };
   return {
     url,
