@@ -70,6 +70,7 @@ export {
   hasMessage,
   notPublished,
   readLastMessage,
+  readLastRaw,
   readStreamMessages,
   readStoredAtUs,
   readStreamInfo,

@@ -2,7 +2,13 @@ import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { isAnsweredPublished, isStoredPublished } from "../access/is-published.ts";
 import { type BatchRequest, getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "./direct-get.ts";
-import { getLastMessage, getMessage, getNextMessage, getStreamInfo } from "./stream-api.ts";
+import {
+  getLastMessage,
+  getMessage,
+  getNextMessage,
+  getStreamInfo,
+  type StoredMessage,
+} from "./stream-api.ts";
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {
@@ -102,12 +108,16 @@ export async function* readAllMessages(
   for (;;) {
     const next = await getNextMessage(connection, stream, { afterStreamSeq, subject: request.subject });
     if (!next) return;
-    const { streamSeq, time, subject, payload } = next;
-    afterStreamSeq = streamSeq;
-    const isPublished = isStoredPublished(next);
-    if (!isPublished && request.raw !== true) continue;
-    yield { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isPublished };
+    afterStreamSeq = next.streamSeq;
+    const message = fromLeader(next);
+    if (message.isPublished || request.raw === true) yield message;
   }
+}
+
+function fromLeader(stored: StoredMessage): StreamMessage {
+  const { streamSeq, time, subject, payload } = stored;
+  const isPublished = isStoredPublished(stored);
+  return { streamSeq, storedAtUs: toMicroseconds(time), subject, payload, isPublished };
 }
 
 /** @throws RepriseError `broker_unavailable` */
@@ -146,9 +156,22 @@ export async function readLastMessage(
   stream: string,
   subject: string,
 ): Promise<Uint8Array | undefined> {
-  const message = await getLastMessage(connection, stream, subject);
-  if (message && !isStoredPublished(message)) throw notPublished(subject);
+  const message = await readLastRaw(connection, stream, subject);
+  if (message && !message.isPublished) throw notPublished(subject);
   return message?.payload;
+}
+
+/**
+ * A subject's last message, as the leader knows it, also one that no process has published: for writers that expect its place to be the last.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readLastRaw(
+  connection: NatsConnection,
+  stream: string,
+  subject: string,
+): Promise<StreamMessage | undefined> {
+  const message = await getLastMessage(connection, stream, subject);
+  return message && fromLeader(message);
 }
 
 /** Whether a subject has a message, as the leader knows it: any, also one that no process has published. */

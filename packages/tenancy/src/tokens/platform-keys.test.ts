@@ -1,7 +1,8 @@
 import { parseGenerationId, parseTenantId, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import { connect } from "@nats-io/transport-node";
+import { readStreamInfo } from "@reprise/log";
 import { startTestBroker } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { mintStreamToken } from "./mint-stream-token.ts";
 import { openPlatformKeys, type PlatformKeys, type PlatformKeysOptions } from "./platform-keys.ts";
 import { verifyStreamToken } from "./verify-stream-token.ts";
@@ -9,6 +10,7 @@ import { verifyStreamToken } from "./verify-stream-token.ts";
 const START_MS = toUnixMs("2026-11-22T12:00:00Z");
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+const SUBJECT = "$KV.TOKEN_KEYS.platform";
 
 async function openNodes() {
   await using stack = new AsyncDisposableStack();
@@ -116,3 +118,51 @@ test("keys that a service which may not write them has had the broker copy into 
   await expect(verify(keys, token, nodes.now())).rejects.toMatchObject({ code: "unauthenticated" });
   await Promise.all([from.close(), to.close()]);
 });
+
+const ANSWERS = [
+  { what: "a copy", call: "$JS.API.DIRECT.GET.OTHER", payload: '{"last_by_subj":"other"}' },
+  { what: "an empty answer", call: "$JS.API.DIRECT.GET.OTHER", payload: '{"seq":999}' },
+  { what: "an answer of the API", call: "$JS.API.STREAM.INFO.OTHER", payload: "" },
+];
+
+describe.each(ANSWERS)(
+  "$what that a service has had the broker store in place of the keys",
+  ({ call, payload }) => {
+    async function forge(url: string): Promise<void> {
+      const service = await connect({ servers: url });
+      const other = { name: "OTHER", subjects: ["other"], storage: "memory", allow_direct: true };
+      await service.request("$JS.API.STREAM.CREATE.OTHER", JSON.stringify(other));
+      await service.request("other", "stored");
+      service.publish(call, payload, { reply: SUBJECT });
+      await vi.waitFor(async () =>
+        expect((await readStreamInfo(service, "KV_TOKEN_KEYS")).lastStreamSeq).toBeGreaterThan(1),
+      );
+      await service.close();
+    }
+    const REFUSED = expect.objectContaining({ code: "protocol_violation" });
+
+    test("does not keep a node from starting: it tells of it and creates a key, which other nodes find", async () => {
+      await using nodes = await openNodes();
+      (await nodes.open()).close();
+      await forge(nodes.server.url);
+      const onError = vi.fn<(error: unknown) => void>();
+      const [one, other] = [await nodes.open({ onError }), await nodes.open()];
+      expect(onError.mock.calls).toEqual([[REFUSED]]);
+      const { token } = await mint(one, nodes.now());
+      expect(await verify(other, token, nodes.now())).toMatchObject({ tenant: "acme" });
+    });
+
+    test("is replaced by a node that runs: one that starts later has the keys from before, and they can be rotated", async () => {
+      await using nodes = await openNodes();
+      const onError = vi.fn<(error: unknown) => void>();
+      const runs = await nodes.open({ onError });
+      const { token } = await mint(runs, nodes.now());
+      await forge(nodes.server.url);
+      await vi.waitFor(() => expect(onError.mock.calls).toEqual([[REFUSED]]), { timeout: 60_000 });
+      const later = await nodes.open();
+      expect(await verify(later, token, nodes.now())).toMatchObject({ tenant: "acme" });
+      await runs.rotate();
+      expect(await verify(runs, token, nodes.now())).toMatchObject({ tenant: "acme" });
+    });
+  },
+);

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type KV, type KvWatchEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { readLastMessage } from "@reprise/log";
+import { retry } from "@reprise/async";
+import { isRefusal, notPublished, readLastRaw } from "@reprise/log";
 import {
   bucketStream,
   bucketSubjects,
@@ -32,6 +33,9 @@ const ROTATE_AFTER_MS = 30 * DAY_MS;
 /** From then on every node has heard of a new key, and signs with it. */
 const KNOWN_AFTER_MS = 60_000;
 const SWEEP_MS = 3_600_000;
+/** Another node that creates a key at the same moment is waited for. */
+const RACE_PAUSE_MS = 20;
+const RACE_BUDGET_MS = 5_000;
 const LAST_TOKEN_MS = (TOKEN_LIMITS.lifeSeconds + 2 * TOKEN_LIMITS.clockLeewaySeconds) * 1_000;
 
 const keySchema = z.strictObject({
@@ -67,16 +71,33 @@ export interface PlatformKeysOptions {
 export async function openPlatformKeys(options: PlatformKeysOptions): Promise<PlatformKeys> {
   const { connection, replicas, onError, now = unixNow } = options;
   const bucket = await guard(() => new Kvm(connection).create(TOKEN_KEYS_BUCKET, { history: 1, replicas }));
-  let current = await guard(() => readOrCreate(connection, bucket, now()));
+  let refused = 0;
+  /** Told once. */
+  const refuse = ({ revision }: Entry) => {
+    if (refused !== revision) onError(notPublished(SUBJECT));
+    refused = revision;
+  };
+  let current = await guard(() => readOrCreate(connection, bucket, { nowMs: now(), refuse }));
   const watcher = await guard(() => bucket.watch({ key: ENTRY }));
-  const readAgain = async () => void (current = (await read(connection, bucket)) ?? current);
+  const readAgain = async () => {
+    const entry = await read(connection);
+    if (entry.isForged) {
+      refuse(entry);
+      // A node that starts finds the keys again.
+      await write(bucket, current.keys, entry.revision);
+    }
+    // Without its entry the bucket says nothing: this node goes on with the keys that it has.
+    else if (entry.keys) current = { keys: entry.keys };
+  };
   void follow(watcher, readAgain, onError).catch(onError);
 
   const rotate = () =>
     guard(async () => {
-      const latest = (await read(connection, bucket)) ?? current;
-      const keys = [...latest.keys.filter(isNeeded(latest.keys, now())), await createKey(now())];
-      current = { keys, revision: await bucket.update(ENTRY, encode(keys), latest.revision) };
+      const latest = await read(connection);
+      const present = latest.keys ?? current.keys;
+      const keys = [...present.filter(isNeeded(present, now())), await createKey(now())];
+      if (await write(bucket, keys, latest.revision)) current = { keys };
+      else throw new RepriseError("broker_unavailable", "Another node has changed the keys meanwhile.");
     });
   const rotateIfDue = async () => {
     const newest = current.keys.at(-1);
@@ -104,29 +125,62 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
 
 interface Current {
   readonly keys: readonly StoredKey[];
-  readonly revision: number;
 }
 
-/** Of several nodes that start on an empty bucket one creates the key, and the others find it. */
-async function readOrCreate(connection: NatsConnection, bucket: KV, nowMs: UnixMs): Promise<Current> {
-  const found = await read(connection, bucket);
-  if (found) return found;
+/** What the bucket has. */
+interface Entry {
+  /** 0 while it has had nothing. */
+  readonly revision: number;
+  readonly keys: readonly StoredKey[] | undefined;
+  /** An answer of the broker that a process which may not write the bucket has had stored there, in place of what was there. */
+  readonly isForged: boolean;
+}
+
+interface Creation {
+  readonly nowMs: UnixMs;
+  readonly refuse: (forged: Entry) => void;
+}
+
+/**
+ * Of several nodes that start on a bucket without keys one creates a key, and the others find it. Where the bucket has a forged entry, nodes
+ * that run store their keys again; while none runs, a new key takes its place, and tokens of the keys before are refused.
+ */
+async function readOrCreate(
+  connection: NatsConnection,
+  bucket: KV,
+  { nowMs, refuse }: Creation,
+): Promise<Current> {
   const keys = [await createKey(nowMs)];
+  const attempt = async (): Promise<Current | undefined> => {
+    const found = await read(connection);
+    if (found.keys) return { keys: found.keys };
+    if (found.isForged) refuse(found);
+    return (await write(bucket, keys, found.revision)) ? { keys } : undefined;
+  };
+  const opened = await retry(attempt, { pauseMs: RACE_PAUSE_MS, budgetMs: RACE_BUDGET_MS });
+  if (opened) return opened;
+  throw new RepriseError("broker_unavailable", `The bucket ${TOKEN_KEYS_BUCKET} keeps changing.`);
+}
+
+/** The bucket's client does not tell a copy of another message from an entry, so its stream's leader is asked. */
+async function read(connection: NatsConnection): Promise<Entry> {
+  const last = await readLastRaw(connection, bucketStream(TOKEN_KEYS_BUCKET), SUBJECT);
+  if (!last) return { revision: 0, keys: undefined, isForged: false };
+  const { streamSeq: revision, payload, isPublished } = last;
+  const isThere = isPublished && payload.length > 0;
+  const keys = isThere ? decode(new TextDecoder().decode(payload)) : undefined;
+  return { revision, keys, isForged: !isPublished };
+}
+
+/** @returns false when the entry is not the expected one any more */
+async function write(bucket: KV, keys: readonly StoredKey[], expectedRevision: number): Promise<boolean> {
   try {
-    return { keys, revision: await bucket.create(ENTRY, encode(keys)) };
+    await bucket.put(ENTRY, encode(keys), { previousSeq: expectedRevision });
+    return true;
   } catch (error) {
-    const others = await read(connection, bucket);
-    if (others) return others;
+    if (isRefusal(error, "wrongLastSequence") || isRefusal(error, "earlierPublishInFlight")) return false;
     throw error;
   }
-}
-
-/** The bucket's client does not tell a copy of another message from an entry: the leader is asked. */
-async function read(connection: NatsConnection, bucket: KV): Promise<Current | undefined> {
-  const entry = await bucket.get(ENTRY);
-  if (entry?.operation !== "PUT") return undefined;
-  const payload = await readLastMessage(connection, bucketStream(TOKEN_KEYS_BUCKET), SUBJECT);
-  return payload && { keys: decode(new TextDecoder().decode(payload)), revision: entry.revision };
 }
 
 async function follow(
@@ -134,10 +188,9 @@ async function follow(
   onChange: () => Promise<void>,
   onError: (error: unknown) => void,
 ): Promise<void> {
-  for await (const entry of watcher) {
+  for await (const _ of watcher) {
     try {
-      // Without its entry the bucket says nothing: this node goes on with the keys that it has.
-      if (entry.operation === "PUT") await onChange();
+      await onChange();
     } catch (error) {
       onError(error);
     }
