@@ -24,6 +24,7 @@ export {
   type GenerationStatus,
   type Message,
   type Policy,
+  type Priority,
   RepriseError,
   type Tool,
   type Usage,

@@ -43,6 +43,7 @@ export {
   policySchema,
   tightenPolicy,
 } from "./request/policy.ts";
+export { DEFAULT_PRIORITY, PRIORITIES } from "./request/priority.ts";
 export {
   LIMITS,
   parseGenerationRequest,

@@ -26,6 +26,7 @@ export {
 } from "./errors/reprise-error.ts";
 export type { GenerationRequest, Message, Tool } from "./request/request.ts";
 export type { Policy } from "./request/policy.ts";
+export type { Priority } from "./request/priority.ts";
 export {
   createSseDecoder,
   type SseDecoder,

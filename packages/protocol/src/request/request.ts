@@ -3,6 +3,7 @@ import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
+import { PRIORITIES } from "./priority.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
 /** Every limit on what a client may send; PROTOCOL.md §4.2 gives the same numbers. Lengths of text are in UTF-16 code units. */
@@ -100,6 +101,8 @@ export const generationRequestSchema = z.strictObject({
   subject: z.string().min(1).max(LIMITS.subjectLength).optional(),
   /** Whose generation it is, for stream tokens that are bound to an end user. */
   end_user: z.string().refine(isEndUser, { error: END_USER_RULE }).optional(),
+  /** Before which of its tenant's generations it gets a slot. Default `interactive`. */
+  priority: z.enum(PRIORITIES).optional(),
   policy: policySchema.optional(),
 });
 

@@ -98,6 +98,22 @@ describe("a create", () => {
     }
   });
 
+  test("keeps the priority with the request, refuses an unknown one by name, and tells one with another priority apart", async () => {
+    await using platform = await openPlatform();
+    const url = `${platform.node.url}/v1/generations`;
+    const headers = { "idempotency-key": "order-7" };
+    const batch = { ...REQUEST, priority: "batch" };
+    const { ref } = await createGeneration(platform, { body: batch, headers });
+    const [requested] = (await platform.log.reader.readLog(ref)).events;
+    expect(JSON.parse(Buffer.from(requested!).toString())).toMatchObject({ request: batch });
+    expect(await call(url, { headers, body: batch })).toMatchObject({ status: 200 });
+    expect(await call(url, { headers, body: REQUEST })).toMatchObject({ status: 409 });
+    expect(await call(url, { body: { ...REQUEST, priority: "urgent" } })).toMatchObject({
+      status: 400,
+      json: { error: { code: "invalid_request", param: "priority" } },
+    });
+  });
+
   test("with another tenant's key makes a generation of its own", async () => {
     await using platform = await openPlatform();
     const { url } = platform.node;
