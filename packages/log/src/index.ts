@@ -71,6 +71,7 @@ export {
   notPublished,
   readLastMessage,
   readLastRaw,
+  readRawFromLeader,
   readStreamMessages,
   readStoredAtUs,
   readStreamInfo,

@@ -74,7 +74,12 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const store =
     (await probeStore(storage.store)) === "conditional"
       ? storage.store
-      : createBrokerFencedStore(storage.store, { broker, publish: log.publish, archive: storage.name });
+      : createBrokerFencedStore(storage.store, {
+          broker,
+          publish: log.publish,
+          archive: storage.name,
+          onError,
+        });
   const archive = await openArchive({
     store,
     name: storage.name,

@@ -139,6 +139,7 @@ test("such a bucket that takes every create for a put: the broker keeps two arch
   await using bucket = await openBadBucket({ conditions: "ignored" });
   expect(await probeStore(bucket.open())).toBe("unconditional");
   const { broker, publish } = world;
-  const open = () => createBrokerFencedStore(bucket.open(), { broker, publish, archive: "test" });
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const open = () => createBrokerFencedStore(bucket.open(), { broker, publish, archive: "test", onError });
   await archiveTwice(world, bucket, open);
 });

@@ -105,12 +105,25 @@ export async function* readAllMessages(
     afterStreamSeq = batch.streamSeq;
     isMore = batch.more;
   }
-  for (;;) {
-    const next = await getNextMessage(connection, stream, { afterStreamSeq, subject: request.subject });
-    if (!next) return;
-    afterStreamSeq = next.streamSeq;
-    const message = fromLeader(next);
+  const behind = { afterStreamSeq, subject: request.subject };
+  for await (const message of readRawFromLeader(connection, stream, behind))
     if (message.isPublished || request.raw === true) yield message;
+}
+
+/**
+ * Every message behind a place as the leader has them, oldest first, also those that no process has published. Costs a request for each.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function* readRawFromLeader(
+  connection: NatsConnection,
+  stream: string,
+  { afterStreamSeq, subject }: Pick<BatchRequest, "afterStreamSeq" | "subject">,
+): AsyncGenerator<StreamMessage> {
+  for (let after = afterStreamSeq; ;) {
+    const next = await getNextMessage(connection, stream, { afterStreamSeq: after, subject });
+    if (!next) return;
+    after = next.streamSeq;
+    yield fromLeader(next);
   }
 }
 

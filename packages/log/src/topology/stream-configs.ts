@@ -115,7 +115,8 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     },
     // Kept for longer than any log that names them: a create stores them again before half of this is over.
     { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
-    { ...lastValues, name: COMMITS_STREAM, subjects: [COMMITS_SUBJECTS] },
+    // The first claim to a commit counts: what a service has the broker store behind it must not replace it.
+    { ...lastValues, name: COMMITS_STREAM, subjects: [COMMITS_SUBJECTS], max_msgs_per_subject: -1 },
     // The number of shards is kept for ever: see `shard-count.ts`.
     { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS], allow_msg_ttl: true },
     { ...lastValues, name: REVIEWS_STREAM, subjects: [REVIEWS_SUBJECTS] },

@@ -7,34 +7,51 @@ import {
   dyingAt,
   startS3Server,
 } from "@reprise/archive/testing";
-import { type Broker, createGenerationLog, openBroker, type Publish } from "@reprise/log";
+import { type Broker, createGenerationLog, openBroker, type Publish, readStreamInfo } from "@reprise/log";
+import { COMMITS_STREAM, commitSubject } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createBrokerFencedStore } from "./broker-fenced-store.ts";
 
+const onError = (error: unknown) => expect.unreachable(String(error));
 const TOPOLOGY = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
 const [mine, theirs] = [Buffer.from("mine"), Buffer.from("theirs")];
 
 interface Fence extends AsyncDisposable {
   readonly broker: Broker;
   readonly publish: Publish;
+  /** What the fence has told. */
+  readonly errors: readonly unknown[];
   /** Fences a store for one archive. */
   open(store: BlobStore): BlobStore;
+  /** Has the broker store an answer where the claim of a key belongs, as a service that is broken into can. */
+  forge(key: string): Promise<void>;
 }
 
 async function openFence(): Promise<Fence> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  const onError = (error: unknown) => expect.unreachable(String(error));
   const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...TOPOLOGY }));
   const log = createGenerationLog(broker);
   const archive = `archive-${randomBytes(6).toString("hex")}`;
   const kept = stack.move();
   const { publish } = log;
+  const errors: unknown[] = [];
+  const options = { broker, publish, archive, onError: (error: unknown) => void errors.push(error) };
   return {
     broker,
     publish,
-    open: (store) => createBrokerFencedStore(store, { broker, publish, archive }),
+    errors,
+    open: (store) => createBrokerFencedStore(store, options),
+    async forge(key) {
+      const { lastStreamSeq } = await readStreamInfo(broker.main, COMMITS_STREAM);
+      const last = JSON.stringify({ seq: Math.max(1, lastStreamSeq), no_hdr: true });
+      const reply = commitSubject(archive, key);
+      broker.main.publish(`$JS.API.DIRECT.GET.${COMMITS_STREAM}`, last, { reply });
+      await vi.waitFor(async () =>
+        expect((await readStreamInfo(broker.main, COMMITS_STREAM)).lastStreamSeq).toBe(lastStreamSeq + 1),
+      );
+    },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -117,16 +134,51 @@ test("a broker that does not answer makes the store unavailable, and nothing is 
   await using fence = await openFence();
   const store = openUnconditional();
   const publish: Publish = async () => ({ kind: "unavailable", reason: "timeout" });
-  const deaf = createBrokerFencedStore(store, { broker: fence.broker, publish, archive: "deaf" });
+  const deaf = createBrokerFencedStore(store, { broker: fence.broker, publish, archive: "deaf", onError });
   await expect(deaf.create("log/1", mine)).rejects.toMatchObject({ code: "archive_unavailable" });
   const conflict: Publish = async () => ({ kind: "conflict" });
   const forgetful = createBrokerFencedStore(store, {
     broker: fence.broker,
     publish: conflict,
     archive: "new",
+    onError,
   });
   await expect(forgetful.create("log/1", mine)).rejects.toMatchObject({ code: "archive_unavailable" });
   await fence.broker.close();
   await expect(forgetful.create("log/1", mine)).rejects.toMatchObject({ code: "archive_unavailable" });
   expect(await Array.fromAsync(store.list(""))).toEqual([]);
+});
+
+const REFUSED = { code: "protocol_violation" };
+
+test("answers that a service has the broker store in place of a claim are told and passed over: one of many writers is first", async () => {
+  await using fence = await openFence();
+  const store = openUnconditional();
+  for (let i = 0; i < 3; i++) await fence.forge("log/1");
+  const writers = Array.from({ length: 4 }, (_, i) => fence.open(store).create("log/1", Buffer.from(`${i}`)));
+  const outcomes = await Promise.all(writers);
+  expect(outcomes.filter((outcome) => outcome === "created")).toHaveLength(1);
+  expect(Buffer.from((await store.get("log/1"))!).toString()).toBe(`${outcomes.indexOf("created")}`);
+  expect(fence.errors.length).toBeGreaterThanOrEqual(3);
+  for (const error of fence.errors) expect(error).toMatchObject(REFUSED);
+  expect(await fence.open(store).create("log/1", mine)).toBe("exists");
+});
+
+test("such an answer behind a claim does not replace it, so a writer that has claimed and not stored yet loses nothing", async () => {
+  await using fence = await openFence();
+  const store = openUnconditional();
+  const slow = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  const put: BlobStore["put"] = async (key, bytes) => {
+    reached.resolve();
+    await slow.promise;
+    await store.put(key, bytes);
+  };
+  const first = fence.open({ ...store, put }).create("log/1", mine);
+  await reached.promise;
+  await fence.forge("log/1");
+  expect(await fence.open(store).create("log/1", theirs)).toBe("exists");
+  expect(await store.get("log/1")).toEqual(Uint8Array.from(mine));
+  slow.resolve();
+  expect(await first).toBe("created");
 });

@@ -1,16 +1,22 @@
 import { createHash } from "node:crypto";
 import { assertObjectKey, type BlobStore } from "@reprise/archive";
-import { type Broker, type Publish, readLastMessage } from "@reprise/log";
-import { COMMITS_STREAM, commitSubject, RepriseError, STREAM_START } from "@reprise/protocol";
+import { retry } from "@reprise/async";
+import { type Broker, notPublished, type Publish, readRawFromLeader } from "@reprise/log";
+import { COMMITS_STREAM, commitSubject, RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 
 export interface BrokerFence {
   readonly broker: Pick<Broker, "main">;
   readonly publish: Publish;
   /** Its name. No two archives that one broker fences have the same. */
   readonly archive: string;
+  /** Called with each message in a claim's place that no process has published. */
+  readonly onError: (error: unknown) => void;
 }
 
 const TIMEOUT_MS = 5_000;
+/** For a claim behind messages that no process has published, while more of them come. */
+const PASS_BUDGET_MS = 5_000;
+const PASS_PAUSE_MS = 10;
 /** A claim's first byte: the object's bytes follow, or the key under which they are put aside. */
 const [WHOLE, ASIDE] = [0, 1];
 /** What is larger is put aside: the broker has to take the claim, and to give it back in base64. */
@@ -21,23 +27,22 @@ const MAX_WHOLE_BYTES = 256 * 1_024;
  * broker, with the bytes, under a subject of its own; the first writer puts them into the store. The second does that too,
  * with the bytes of the first, which may have died in between: so a claim never stands alone, and all see the same object.
  *
+ * The first claim that a process has published counts. A service that is broken into can have the broker store an answer under the subject,
+ * before that claim or behind it. Behind it the answer replaces nothing, for the stream keeps all messages of a subject. Before it the claim is
+ * made with that answer as the expected last message: no claim lies between what the writer has read and its own.
+ *
  * For keys of commits alone. A key may be created again only with the same bytes, even after it was deleted; and once the broker has
  * forgotten a claim, after its retention, the store's object is what counts.
  */
 export function createBrokerFencedStore(store: BlobStore, fence: BrokerFence): BlobStore {
   const create: BlobStore["create"] = async (key, bytes) => {
-    const subject = commitSubject(fence.archive, assertObjectKey(key));
     const { claim, aside } = toClaim(bytes);
     if (aside !== undefined) await store.put(aside, bytes);
-    const outcome = await fence.publish(subject, claim, {
-      expectedLast: STREAM_START,
-      timeoutMs: TIMEOUT_MS,
-    });
-    if (outcome.kind === "unavailable") throw unavailable(`does not say who may create ${key}`);
+    const first = await claimKey(fence, assertObjectKey(key), claim);
     // What the broker has forgotten since, the store knows.
     let there = await store.get(key);
     if (!there) {
-      there = outcome.kind === "stored" ? bytes : await readFirst(store, fence.broker, { key, subject });
+      there = first === claim ? bytes : await readClaimed(store, key, first);
       await store.put(key, there);
     }
     if (aside !== undefined) await store.delete(aside);
@@ -58,18 +63,41 @@ function toClaim(bytes: Uint8Array): { claim: Uint8Array; aside?: string } {
   return { claim: Buffer.concat([Buffer.of(ASIDE), Buffer.from(aside)]), aside };
 }
 
-/** The bytes of the first writer. */
-async function readFirst(
-  store: BlobStore,
-  broker: BrokerFence["broker"],
-  { key, subject }: { key: string; subject: string },
+/** @returns the claim that was first: this one itself, or another writer's */
+async function claimKey(
+  { broker, publish, archive, onError }: BrokerFence,
+  key: string,
+  claim: Uint8Array,
 ): Promise<Uint8Array> {
-  const claim = await readLastMessage(broker.main, COMMITS_STREAM, subject).catch((cause: unknown) => {
-    throw unavailable(`does not say who has created ${key}`, cause);
-  });
-  const bytes = claim?.subarray(1);
-  if (!bytes) throw unavailable(`has forgotten who has created ${key}`);
-  if (claim?.[0] === WHOLE) return bytes;
+  const subject = commitSubject(archive, key);
+  let expectedLast: StreamSeq = STREAM_START;
+  const attempt = async (): Promise<Uint8Array | undefined> => {
+    const outcome = await publish(subject, claim, { expectedLast, timeoutMs: TIMEOUT_MS });
+    if (outcome.kind === "stored") return claim;
+    if (outcome.kind === "unavailable") throw unavailable(`does not say who may create ${key}`);
+    const passed = expectedLast;
+    try {
+      const behind = { afterStreamSeq: passed, subject };
+      for await (const message of readRawFromLeader(broker.main, COMMITS_STREAM, behind)) {
+        if (message.isPublished) return message.payload;
+        onError(notPublished(subject));
+        expectedLast = message.streamSeq;
+      }
+    } catch (cause) {
+      throw unavailable(`does not say who has created ${key}`, cause);
+    }
+    if (expectedLast === passed) throw unavailable(`has forgotten who has created ${key}`);
+    return undefined;
+  };
+  const first = await retry(attempt, { pauseMs: PASS_PAUSE_MS, budgetMs: PASS_BUDGET_MS });
+  if (first) return first;
+  throw unavailable(`is made to store answers of its own in place of ${key}`);
+}
+
+/** The bytes that a claim of another writer is for. */
+async function readClaimed(store: BlobStore, key: string, claim: Uint8Array): Promise<Uint8Array> {
+  const bytes = claim.subarray(1);
+  if (claim[0] === WHOLE) return bytes;
   // The first writer deletes the bytes that it put aside once the object is there.
   const first = (await store.get(Buffer.from(bytes).toString())) ?? (await store.get(key));
   if (!first) throw unavailable(`says that ${key} was created, and its bytes are missing`);

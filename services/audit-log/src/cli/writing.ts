@@ -84,6 +84,7 @@ export async function openForWriting(
           broker: live.broker,
           publish: live.log.publish,
           archive: storage.name,
+          onError,
         })
       : storage.store;
   const { signer, earlier } = storage;
