@@ -53,25 +53,21 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   const { memory = new JobMemory(Number.POSITIVE_INFINITY) } = options;
   const running = new Set<Promise<void>>();
   const sharing = new SlotSharing({ slots, reserve });
-  const jobSlots = new JobSlots(slots, {
-    onFreed: (tenant) => void next({ kind: "freed", tenant }),
-    onOccupied: (tenant) => void next({ kind: "occupied", tenant }),
-    onPassed: (from, to) => void next({ kind: "passed", from, to }),
-  });
-  const onHeard = (job: HeardJob) => void next({ kind: "heard", ...job });
+  const jobSlots = new JobSlots((input) => void next(input));
+  const onHeard = (job: HeardJob) => void next({ kind: "heard", priority: "interactive", ...job });
   const watch = new QueueWatch({ connection, model, onHeard, onError });
   const pulls = new LanePulls({
     connection,
     model,
     ackWaitMs,
     onJob: receive,
-    onEnded: (tenant, reason) => void next({ kind: "ended", tenant, reason }),
+    onEnded: (tenant, reason) => void next({ kind: "ended", tenant, priority: "interactive", reason }),
     onError,
   });
   const exchange = new SlotsExchange({
     connection,
     model,
-    slots,
+    slots: () => (stopped ? 0 : slots),
     running: () => sharing.running(),
     onOthers: (others) => void next({ kind: "others", ...others }),
     onGone: () => (renewalsToList = 0),
@@ -83,9 +79,11 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   let failedListings = 0;
 
   function next(input: SharingInput) {
-    const { job, pulls: planned } = sharing.next(input, performance.now(), pulls.room(memory.free));
-    if (!stopped) pulls.make(planned, memory.free);
-    return job;
+    const effects = sharing.next(input, performance.now(), pulls.room(memory.free));
+    pulls.make(effects.pulls, memory.free);
+    for (const tenant of effects.yields) jobSlots.takeFrom(tenant);
+    for (const lane of effects.resumed) jobSlots.resume(lane);
+    return effects.job;
   }
 
   function receive(msg: Msg): void {
@@ -93,9 +91,16 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     const tenant = laneTenant(msg.subject);
     if (delivered) {
       const { streamSeq, pending, ref, share } = delivered;
-      const fate = next({ kind: "job", tenant: ref.tenant, streamSeq, pending, share });
-      if (stopped || fate !== "run") delivered.release();
-      else start(delivered, jobSlots.take(ref.tenant));
+      const fate = next({
+        kind: "job",
+        tenant: ref.tenant,
+        priority: "interactive",
+        streamSeq,
+        pending,
+        share,
+      });
+      if (fate === "run") start(delivered, jobSlots.start({ tenant: ref.tenant, priority: "interactive" }));
+      else delivered.release();
       return;
     }
     onError(
@@ -104,12 +109,14 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
         `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
       ),
     );
-    if (tenant) next({ kind: "void", tenant });
+    if (tenant) next({ kind: "void", tenant, priority: "interactive" });
   }
 
   async function list(): Promise<void> {
     renewalsToList = LIST_RENEWALS;
-    next({ kind: "listed", jobs: await watch.list() });
+    const jobs = await watch.list();
+    const lanes = Array.from(jobs, ([tenant, jobs]) => ({ tenant, priority: "interactive" as const, jobs }));
+    next({ kind: "listed", lanes });
   }
 
   function renew(): void {
@@ -133,7 +140,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   function retryLater(tenant: TenantId): void {
     const retry = setTimeout(() => {
       retries.delete(retry);
-      next({ kind: "heard", tenant });
+      next({ kind: "heard", tenant, priority: "interactive" });
     }, RETRY_MS);
     retries.add(retry);
   }
@@ -160,6 +167,10 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     running.add(ended);
   }
 
+  async function idle(): Promise<void> {
+    while (running.size > 0) await Promise.allSettled(running);
+  }
+
   const timer = setInterval(renew, RENEW_MS);
   const forgetMemory = memory.onFree(() => void next({ kind: "room" }));
   watchConnection(connection, {
@@ -178,7 +189,9 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     for (const retry of retries) clearTimeout(retry);
     forgetMemory();
     watch.stop();
-    exchange.stop();
+    next({ kind: "stopped" });
+    // What still runs takes its tenant's part of the slots.
+    void idle().then(() => exchange.stop());
     // Jobs that are on their way still come, and are given back at once.
     pulls.drain();
   }
@@ -190,9 +203,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   }
   return {
     stop,
-    async idle() {
-      while (running.size > 0) await Promise.allSettled(running);
-    },
+    idle,
     get running() {
       return running.size;
     },

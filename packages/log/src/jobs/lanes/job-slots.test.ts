@@ -1,76 +1,98 @@
 import { parseTenantId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { JobSlots } from "./job-slots.ts";
+import type { Priority } from "./lane.ts";
 
 const never = new AbortController().signal;
-
 const acme = parseTenantId("acme");
 const globex = parseTenantId("globex");
 
-function openSlots(count: number) {
-  const events: string[] = [];
-  const slots = new JobSlots(count, {
-    onFreed: (tenant) => events.push(`freed ${tenant}`),
-    onOccupied: (tenant) => events.push(`occupied ${tenant}`),
-    onPassed: (from, to) => events.push(`passed ${from} ${to}`),
+function openSlots() {
+  const told: string[] = [];
+  const slots = new JobSlots((input) => {
+    const words = [input.kind, "tenant" in input && input.tenant, "jobs" in input && input.jobs];
+    told.push(words.filter((word) => word !== false).join(" "));
   });
-  return { slots, events };
+  const start = (tenant = acme, priority: Priority = "interactive") => slots.start({ tenant, priority });
+  return { slots, told, start };
 }
 
-test("a parked job's slot is another's, and it has it back once that one has ended", async () => {
-  const { slots, events } = openSlots(1);
-  const first = slots.take(acme);
-  first.park();
-  const second = slots.take(globex);
-  let back = false;
-  const unparked = first.unpark(never).then(() => (back = true));
-  expect([back, events]).toEqual([false, ["freed acme"]]);
-  second.end();
-  await unparked;
-  expect([slots.parked, events]).toEqual([0, ["freed acme", "passed globex acme"]]);
-});
-
-test("waiting jobs get free slots in order, before more jobs are requested from the queue", async () => {
-  const { slots, events } = openSlots(1);
-  const jobs = [slots.take(acme)];
-  jobs[0]!.park();
-  jobs.push(slots.take(acme));
-  jobs[1]!.park();
-  const last = slots.take(acme);
-  const order: number[] = [];
-  const both = [0, 1].map((i) =>
-    jobs[i]!.unpark(never).then(() => {
-      order.push(i);
-      jobs[i]!.end();
-    }),
-  );
-  const before = events.length;
-  last.end();
-  await Promise.all(both);
-  expect([order, events.slice(before)]).toEqual([
-    [0, 1],
-    ["passed acme acme", "passed acme acme", "freed acme"],
-  ]);
-});
-
-test("a parked job takes a slot that is free", async () => {
-  const { slots, events } = openSlots(2);
-  const job = slots.take(acme);
+test("a parked job tells when it lets go of its slot, and when it wants one; it goes on when it is given one", async () => {
+  const { slots, told, start } = openSlots();
+  const job = start();
   job.park();
-  await job.unpark(never);
-  expect([slots.parked, events]).toEqual([0, ["freed acme", "occupied acme"]]);
+  let back = false;
+  const unparked = job.unpark(never).then(() => (back = true));
+  expect([back, slots.parked, told]).toEqual([false, 1, ["freed acme", "wants_slot acme"]]);
+  slots.resume(job.lane);
+  await unparked;
+  expect(slots.parked).toBe(0);
+  job.end();
+  expect(told.at(-1)).toBe("freed acme");
+});
+
+test("of a lane's waiting jobs the one that has waited the longest goes on", async () => {
+  const { slots, start } = openSlots();
+  const order: string[] = [];
+  const wait = (name: string, tenant: typeof acme) => {
+    const job = start(tenant);
+    job.park();
+    return job.unpark(never).then(() => order.push(name));
+  };
+  const waiting = [wait("first", acme), wait("other", globex), wait("second", acme)];
+  const lane = { tenant: acme, priority: "interactive" } as const;
+  slots.resume(lane);
+  await waiting[0];
+  expect(order).toEqual(["first"]);
+  slots.resume(lane);
+  await waiting[2];
+  expect(order).toEqual(["first", "second"]);
+  slots.resume({ ...lane, tenant: globex });
+  await waiting[1];
 });
 
 test("a job that ends while it is parked, or gives up waiting, takes no slot with it", async () => {
-  const { slots, events } = openSlots(1);
-  const parked = slots.take(acme);
-  parked.park();
-  const other = slots.take(globex);
+  const { slots, told, start } = openSlots();
+  const job = start();
+  job.park();
   const stop = new AbortController();
-  const waiting = parked.unpark(stop.signal);
+  const waiting = job.unpark(stop.signal);
   stop.abort();
   await waiting;
-  parked.end();
-  other.end();
-  expect([slots.parked, events]).toEqual([0, ["freed acme", "freed globex"]]);
+  job.end();
+  expect([slots.parked, told]).toEqual([0, ["freed acme", "wants_slot acme", "gave_up acme"]]);
+});
+
+test("a job that has ended when it is given a slot lets go of it", async () => {
+  const { slots, told, start } = openSlots();
+  const job = start();
+  job.park();
+  const waiting = job.unpark(never);
+  job.end();
+  slots.resume(job.lane);
+  await waiting;
+  expect([slots.parked, told]).toEqual([0, ["freed acme", "wants_slot acme", "freed acme"]]);
+});
+
+test("the tenant's youngest batch job that can be handed over loses its slot, is told once, and frees none when it ends", () => {
+  const { slots, told, start } = openSlots();
+  const yielded: string[] = [];
+  const jobs = [start(acme, "batch"), start(acme, "batch"), start(globex, "batch"), start(acme)];
+  for (const [i, job] of jobs.entries()) job.setYield(() => yielded.push(`job ${i}`));
+  expect(told).toEqual(["yieldable acme 1", "yieldable acme 2", "yieldable globex 1"]);
+  slots.takeFrom(acme);
+  slots.takeFrom(acme);
+  expect(yielded).toEqual(["job 1", "job 0"]);
+  told.length = 0;
+  jobs[0]?.end();
+  jobs[1]?.end();
+  expect(told).toEqual([]);
+});
+
+test.each(["park", "end"] as const)("a batch job that has come to its %s can't be handed over", (way) => {
+  const { told, start } = openSlots();
+  const job = start(acme, "batch");
+  job.setYield(() => undefined);
+  job[way]();
+  expect(told).toEqual(["yieldable acme 1", "yieldable acme 0", "freed acme"]);
 });

@@ -1,110 +1,141 @@
 import type { TenantId } from "@reprise/protocol";
+import type { Priority } from "./lane.ts";
+import type { SharingInput } from "./slot-sharing.ts";
 
 /** The most jobs of one model that a process holds without a slot; beyond that, one that would be parked keeps its slot. */
 const MAX_PARKED = 10_000;
 
-export interface SlotEvents {
-  /** A slot is free, and no job of this process waits for one. */
-  readonly onFreed: (tenant: TenantId) => void;
-  /** A parked job has taken a free slot. */
-  readonly onOccupied: (tenant: TenantId) => void;
-  /** A parked job has taken the slot of another one. */
-  readonly onPassed: (from: TenantId, to: TenantId) => void;
-}
-
-interface Waiting {
+interface OfLane {
   readonly tenant: TenantId;
-  readonly resume: () => void;
+  readonly priority: Priority;
 }
 
-/** The slots of one model, and the parked jobs that wait for one. */
+/** The jobs of one model in this process: which have a slot, want one again, or can be handed over. Which of them gets one is decided elsewhere. */
 export class JobSlots {
-  readonly #events: SlotEvents;
-  readonly #waiting: Waiting[] = [];
-  #free: number;
+  readonly #tell: (input: SharingInput) => void;
+  readonly #waiting = new Set<{ readonly lane: OfLane; readonly resume: () => void }>();
+  /** Batch jobs that can be handed over, by age, and how they are told to. */
+  readonly #yieldable = new Map<JobSlot, () => void>();
   parked = 0;
 
-  constructor(slots: number, events: SlotEvents) {
-    this.#free = slots;
-    this.#events = events;
+  /** @param tell what `SlotSharing` has to know */
+  constructor(tell: (input: SharingInput) => void) {
+    this.#tell = tell;
   }
 
   /** A job has come for which there is a slot. */
-  take(tenant: TenantId): JobSlot {
-    this.#free--;
-    return new JobSlot(this, tenant);
+  start({ tenant, priority }: OfLane): JobSlot {
+    return new JobSlot(this, { tenant, priority });
   }
 
   get isCrowded(): boolean {
     return this.parked >= MAX_PARKED;
   }
 
-  free(tenant: TenantId): void {
-    const next = this.#waiting.shift();
-    if (next) {
-      this.#events.onPassed(tenant, next.tenant);
-      next.resume();
-    } else {
-      this.#free++;
-      this.#events.onFreed(tenant);
-    }
+  /** The job of a lane that has waited the longest has a slot. */
+  resume({ tenant, priority }: OfLane): void {
+    const next = this.#waiting
+      .values()
+      .find(({ lane }) => lane.tenant === tenant && lane.priority === priority);
+    if (!next) throw new Error(`No job of tenant "${tenant}" waits for a slot.`);
+    this.#waiting.delete(next);
+    next.resume();
   }
 
-  /** Resolves with a slot, before any job that is still to come gets one; or without one when the signal is aborted. */
-  async wait(tenant: TenantId, signal: AbortSignal): Promise<boolean> {
+  /** The tenant's batch job that has run for the shortest time loses its slot. */
+  takeFrom(tenant: TenantId): void {
+    const [youngest] = [...this.#yieldable].findLast(([slot]) => slot.lane.tenant === tenant) ?? [];
+    if (!youngest) throw new Error(`No job of tenant "${tenant}" can be handed over.`);
+    const onYield = this.#yieldable.get(youngest);
+    this.#yieldable.delete(youngest);
+    this.parked++;
+    youngest.lose();
+    onYield?.();
+  }
+
+  free(lane: OfLane): void {
+    this.#tell({ kind: "freed", ...lane });
+  }
+
+  /** Resolves with a slot, or without one when the signal is aborted. */
+  async wait(lane: OfLane, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
-    if (this.#free > 0) {
-      this.#free--;
-      this.#events.onOccupied(tenant);
-      return true;
-    }
     return new Promise((resolve) => {
       const waiting = {
-        tenant,
+        lane,
         resume() {
           signal.removeEventListener("abort", giveUp);
           resolve(true);
         },
       };
       const giveUp = () => {
-        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        this.#waiting.delete(waiting);
         resolve(false);
+        this.#tell({ kind: "gave_up", ...lane });
       };
-      this.#waiting.push(waiting);
+      this.#waiting.add(waiting);
       signal.addEventListener("abort", giveUp, { once: true });
+      this.#tell({ kind: "wants_slot", ...lane });
     });
+  }
+
+  /** @param onYield undefined when the job can't be handed over any more */
+  setYield(slot: JobSlot, onYield: (() => void) | undefined): void {
+    if (this.#yieldable.has(slot) === (onYield !== undefined)) return;
+    if (onYield) this.#yieldable.set(slot, onYield);
+    else this.#yieldable.delete(slot);
+    const { tenant } = slot.lane;
+    const jobs = [...this.#yieldable.keys()].filter(({ lane }) => lane.tenant === tenant).length;
+    this.#tell({ kind: "yieldable", tenant, jobs });
   }
 }
 
 /** The slot of one running job, which may be without it for a while. */
 export class JobSlot {
   readonly #slots: JobSlots;
-  readonly #tenant: TenantId;
-  #held = true;
-  #ended = false;
+  readonly lane: OfLane;
+  #state: "held" | "parked" | "ended" = "held";
 
-  constructor(slots: JobSlots, tenant: TenantId) {
+  constructor(slots: JobSlots, lane: OfLane) {
     this.#slots = slots;
-    this.#tenant = tenant;
+    this.lane = lane;
   }
 
   park(): void {
-    if (!this.#held || this.#slots.isCrowded) return;
-    this.#held = false;
+    if (this.#state !== "held" || this.#slots.isCrowded) return;
+    this.#state = "parked";
     this.#slots.parked++;
-    this.#slots.free(this.#tenant);
+    this.#slots.setYield(this, undefined);
+    this.#slots.free(this.lane);
   }
 
   async unpark(signal: AbortSignal): Promise<void> {
-    if (this.#held || this.#ended || !(await this.#slots.wait(this.#tenant, signal))) return;
-    this.#held = true;
+    if (this.#state !== "parked" || !(await this.#slots.wait(this.lane, signal))) return;
+    if (this.#hasEnded) return this.#slots.free(this.lane);
+    this.#state = "held";
     this.#slots.parked--;
+  }
+
+  /** Another job has the slot now; this one is told once, and is to end. Without `onYield` it keeps its slot. */
+  setYield(onYield: (() => void) | undefined): void {
+    if (this.#state === "held" && this.lane.priority === "batch") this.#slots.setYield(this, onYield);
+  }
+
+  lose(): void {
+    this.#state = "parked";
+  }
+
+  get #hasEnded(): boolean {
+    return this.#state === "ended";
   }
 
   /** The job has ended. */
   end(): void {
-    if (this.#held) this.#slots.free(this.#tenant);
-    else this.#slots.parked--;
-    this.#ended = true;
+    const state = this.#state;
+    this.#state = "ended";
+    if (state === "parked") this.#slots.parked--;
+    if (state !== "held") return;
+    this.#slots.setYield(this, undefined);
+    this.#slots.free(this.lane);
   }
 }

@@ -5,7 +5,8 @@ import { consumerCall } from "../../access/api-subject.ts";
 import { newInbox } from "../../access/inbox-prefix.ts";
 import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
 import { LaneConsumers } from "./lane-consumers.ts";
-import type { PullEffect, PullEndReason, PullKind, PullRoom } from "./slot-sharing.ts";
+import type { PullEndReason, PullKind } from "./lane.ts";
+import type { PullEffect, PullRoom } from "./slot-sharing.ts";
 
 /** What the broker may have under way to one queue of one worker: it gives up a connection that lags 64 MiB behind. */
 const MAX_ASKED_BYTES = 16 * 1_024 * 1_024;

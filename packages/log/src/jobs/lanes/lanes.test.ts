@@ -15,6 +15,7 @@ import { eventually } from "../../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
 import { enqueueJob } from "../enqueue-job.ts";
 import type { Job } from "../job.ts";
+import { SlotsExchange } from "./slots-exchange.ts";
 import type { TenantShare } from "./tenant-share.ts";
 import { pullJobs, type PullOptions } from "../pull-jobs.ts";
 
@@ -66,6 +67,49 @@ test("a slot that becomes free goes to a tenant with fewer slots, however many j
   worker.end(worker.jobs[2]!);
   await eventually(() => expect(worker.tenants()).toEqual(["acme", "acme", "globex", "globex"]));
   expect(world.errors).toEqual([]);
+});
+
+test("a slot that becomes free goes to a tenant with fewer slots, however many jobs of another one want to resume", async () => {
+  await using world = await openWorld();
+  using worker = await work(world, { slots: 2 });
+  await queue(world, "acme", 6);
+  for (let i = 0; i < 4; i++) {
+    await eventually(() => expect(worker.jobs.length).toBeGreaterThan(i));
+    worker.jobs[i]!.park();
+  }
+  await eventually(() => expect(worker.jobs).toHaveLength(6));
+  const resumed: Job[] = [];
+  const never = new AbortController().signal;
+  for (const job of worker.jobs.slice(0, 4)) void job.unpark(never).then(() => resumed.push(job));
+  await queue(world, "globex", 2);
+  worker.end(worker.jobs[4]!);
+  await eventually(() => expect(worker.tenants().slice(6)).toEqual(["globex"]));
+  expect(resumed).toEqual([]);
+  worker.end(worker.jobs[5]!);
+  await eventually(() => expect(resumed).toEqual([worker.jobs[0]]));
+  expect(world.errors).toEqual([]);
+});
+
+test("what still runs on a queue that has been stopped counts for its tenant at other workers", async () => {
+  await using world = await openWorld();
+  using retired = await work(world, { slots: 2 });
+  await queue(world, "acme", 2);
+  await eventually(() => expect(retired.jobs).toHaveLength(2));
+  retired.puller.stop();
+  const told: unknown[] = [];
+  const other = new SlotsExchange({
+    connection: world.broker.reads,
+    model: MODEL,
+    slots: () => 2,
+    running: () => new Map(),
+    onOthers: ({ slots, running }) => told.push([slots, ...running]),
+    onGone: () => {},
+    onError: (error) => world.errors.push(error),
+  });
+  await eventually(() => expect(told.at(-1)).toEqual([0, ["acme", 2]]));
+  for (const job of retired.jobs) retired.end(job);
+  await eventually(() => expect(told.at(-1)).toEqual([0]));
+  other.stop();
 });
 
 test("a tenant that had jobs lately is given a slot of the reserve though another one has queued more than all slots", async () => {

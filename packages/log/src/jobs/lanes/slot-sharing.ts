@@ -1,44 +1,67 @@
 import type { TenantId } from "@reprise/protocol";
-import { EQUAL_SHARE, type TenantShare } from "./tenant-share.ts";
+import {
+  answerPull,
+  endPull,
+  forgetPlaces,
+  hasJobs,
+  hear,
+  type Lane,
+  type Priority,
+  type PullEndReason,
+  type PullKind,
+  renewLane,
+  reservedFor,
+} from "./lane.ts";
+import { isActive, TenantSlots } from "./tenant-slots.ts";
+import type { TenantShare } from "./tenant-share.ts";
 
 /*
- * Which tenant's job comes next. A tenant's part of a model's queue is a lane, and the broker hands out jobs of one lane at a time, so a worker
- * decides whose job it pulls, in two ways:
- * - A `now` pull is answered at once, with jobs or with none. It is made for a tenant that is known to have jobs, and its slots are
+ * Which job gets the next slot. The broker hands out jobs of one lane at a time, so a worker decides whose job it pulls, in two ways:
+ * - A `now` pull is answered at once, with jobs or with none. It is made for a lane that is known to have jobs, and its slots are
  *   reserved until the answer comes.
- * - A `waiting` pull stays at the broker, so that a job is handed out the moment it is stored. It is made for tenants that had jobs lately and
+ * - A `waiting` pull stays at the broker, so that a job is handed out the moment it is stored. It is made for lanes that had jobs lately and
  *   are not known to have any, for slots that no known job wants. It reserves nothing: a job that comes when the slot has another
  *   job is given back. So each lane has few of them.
  *
  * Slots are shared by max-min fairness: of the tenants with jobs the one with the fewest slots for its weight gets the next one. What counts is
- * the slots that its jobs hold, not how many it has had: ten long generations are no turn like ten short ones.
+ * the slots that its jobs hold, not how many it has had: ten long generations are no turn like ten short ones. Within a tenant, interactive jobs
+ * come before batch jobs, and of one priority those that resume come before those in the queue.
+ *
+ * An interactive job for which there is no slot takes that of a batch job that can be handed over: of its own tenant, or of one that has at least
+ * as many slots for its weight as the job's tenant will have.
  */
 
-export type PullKind = "now" | "waiting";
-
-interface SharedJob {
+interface OfTenant {
   readonly tenant: TenantId;
+}
+
+interface OfLane extends OfTenant {
+  readonly priority: Priority;
+}
+
+interface WithShare {
   /** What the tenant may have since the job was queued. */
   readonly share?: TenantShare | undefined;
 }
 
 export type SharingInput =
   /** A job can be pulled. Without its place in the stream where a worker has given it back. */
-  | ({ readonly kind: "heard"; readonly streamSeq?: number | undefined } & SharedJob)
-  /** How many jobs each tenant has in the queue, those that run included. */
-  | { readonly kind: "listed"; readonly jobs: ReadonlyMap<TenantId, number> }
+  | ({ readonly kind: "heard"; readonly streamSeq?: number | undefined } & OfLane & WithShare)
+  /** How many jobs each lane has in the queue, those that run included. */
+  | { readonly kind: "listed"; readonly lanes: readonly (OfLane & { readonly jobs: number })[] }
   /** A lane's pull has brought a job; `pending` more were in the lane then. Answered with `run` or `give_back`. */
-  | ({ readonly kind: "job"; readonly streamSeq: number; readonly pending: number } & SharedJob)
+  | ({ readonly kind: "job"; readonly streamSeq: number; readonly pending: number } & OfLane & WithShare)
   /** A lane's pull has brought what is no job. */
-  | { readonly kind: "void"; readonly tenant: TenantId }
+  | ({ readonly kind: "void" } & OfLane)
   /** A lane's pull has ended before it has brought all jobs that it asked for. */
-  | { readonly kind: "ended"; readonly tenant: TenantId; readonly reason: PullEndReason }
+  | ({ readonly kind: "ended"; readonly reason: PullEndReason } & OfLane)
   /** A job has ended, or lets go of its slot for a while. */
-  | { readonly kind: "freed"; readonly tenant: TenantId }
-  /** A job that had let go of its slot has one again. */
-  | { readonly kind: "occupied"; readonly tenant: TenantId }
-  /** The same, and it has the slot that another job frees. */
-  | { readonly kind: "passed"; readonly from: TenantId; readonly to: TenantId }
+  | ({ readonly kind: "freed" } & OfLane)
+  /** A job that had let go of its slot wants one again, until it is resumed or has given up. */
+  | ({ readonly kind: "wants_slot" } & OfLane)
+  | ({ readonly kind: "gave_up" } & OfLane)
+  /** So many batch jobs of a tenant can be handed over now. */
+  | ({ readonly kind: "yieldable"; readonly jobs: number } & OfTenant)
   /** What the other workers of the model have. */
   | { readonly kind: "others"; readonly slots: number; readonly running: ReadonlyMap<TenantId, number> }
   /** The broker is back, and may have lost the end of its stream: the next jobs may have the places of earlier ones. */
@@ -46,17 +69,12 @@ export type SharingInput =
   /** There is room for more pulls. */
   | { readonly kind: "room" }
   /** A second has passed. */
-  | { readonly kind: "renewed" };
+  | { readonly kind: "renewed" }
+  /** No more jobs are pulled. Those that are here still share the slots. */
+  | { readonly kind: "stopped" };
 
-/**
- * Why a pull ends before it has brought all jobs that it asked for. `empty`: its lane has no more. `cut`: for reasons of its own, and it may be made
- * again at once. `unavailable`: it would end in the same way again; the next renewal is soon enough.
- */
-export type PullEndReason = "empty" | "cut" | "unavailable";
-
-export interface PullEffect {
+export interface PullEffect extends OfLane {
   readonly kind: PullKind;
-  readonly tenant: TenantId;
   readonly batch: number;
 }
 
@@ -64,6 +82,10 @@ export interface SharingEffects {
   /** What becomes of the job that has come; undefined when the input was none. */
   readonly job: "run" | "give_back" | undefined;
   readonly pulls: readonly PullEffect[];
+  /** In each of these lanes one of the jobs that want a slot has one. */
+  readonly resumed: readonly OfLane[];
+  /** Of each of these tenants one batch job has to be handed over: its slot is another job's. */
+  readonly yields: readonly TenantId[];
 }
 
 /** How many pulls of each kind there is room for now, in bytes. A pull that is decided on is made. */
@@ -75,50 +97,29 @@ export interface SharingOptions {
   readonly reserve: number;
 }
 
-interface Lane {
-  readonly tenant: TenantId;
-  /** By the job whose tenant's record is the newest. */
-  share: TenantShare;
-  running: number;
-  elsewhere: number;
-  /** Jobs known to wait, an estimate: an empty lane puts it right. */
-  known: number;
-  /** The newest job heard of, and the newest that came here or is known to be gone. */
-  heardSeq: number;
-  seenSeq: number;
-  /** How many jobs are asked for. A lane has one pull at a time: a job does not say which pull it is for. */
-  pull: { readonly kind: PullKind; readonly heardSeq: number; left: number } | undefined;
-  /** No pull is made before the next renewal. */
-  isResting: boolean;
-  /** When a job of it was last heard of, and whether an answer without jobs came so soon after that it is asked again. */
-  heardAtMs: number;
-  isDoubted: boolean;
-  activeAtMs: number;
-  /** When its last slot was given, in slots given. */
-  servedAt: number;
+/** A job of a lane that can have a slot: a free one, or that of another tenant's or its own batch job. */
+interface Claim {
+  readonly owner: TenantSlots;
+  readonly lane: Lane;
+  readonly victim: TenantSlots | undefined;
 }
 
-/**
- * For so long after a hint an answer without jobs does not count. The broker says that a job is stored, or given back, before the lane's consumer
- * knows of it, which in a cluster may be led by another server.
- */
-const HINT_AHEAD_MS = 2_000;
-/** How long a tenant counts as active behind its last job: it takes part in the shares, and pulls wait for its next job. */
-const ACTIVE_MS = 300_000;
-/** A waiting pull asks for so many jobs at most, and there are waiting pulls for so many lanes. */
+/** A waiting pull asks for so many jobs at most, and so many lanes have one: `LanePulls` has no room for more. */
 const MAX_WAITING = 8;
-const MAX_WAITING_LANES = 8;
+const MAX_WAITING_LANES = 5;
 
 /** The slots of one model in one worker, and what is known of its lanes. Time and room are arguments; nothing is sent. */
 export class SlotSharing {
   readonly #options: SharingOptions;
-  readonly #lanes = new Map<TenantId, Lane>();
+  readonly #tenants = new Map<TenantId, TenantSlots>();
   #taken = 0;
   #reserved = 0;
   #otherSlots = 0;
   #given = 0;
-  /** Of all lanes, where it has been needed since the last input. */
+  #isStopped = false;
+  /** Of all tenants, where it has been needed since the last input. */
   #weights: number | undefined;
+  #yields: TenantId[] = [];
 
   constructor(options: SharingOptions) {
     this.#options = options;
@@ -126,14 +127,17 @@ export class SlotSharing {
 
   /** The slots that tenants have here. */
   running(): Map<TenantId, number> {
-    const held = [...this.#lanes.values()].filter(({ running }) => running > 0);
+    const held = [...this.#tenants.values()].filter(({ running }) => running > 0);
     return new Map(held.map(({ tenant, running }) => [tenant, running]));
   }
 
   next(input: SharingInput, nowMs: number, room: PullRoom): SharingEffects {
     this.#weights = undefined;
+    this.#yields = [];
     const job = this.#apply(input, nowMs);
-    return { job, pulls: this.#plan(nowMs, room) };
+    const { resumed, pulls } = this.#serve(room.now);
+    const waiting = this.#planWaiting(nowMs, room.waiting - pulls.length);
+    return { job, resumed, pulls: [...pulls, ...waiting], yields: this.#yields };
   }
 
   #apply(input: SharingInput, nowMs: number): SharingEffects["job"] {
@@ -141,42 +145,58 @@ export class SlotSharing {
       case "job":
         return this.#receive(input, nowMs);
       case "heard":
-        hear(this.#lane(input.tenant, nowMs), input, nowMs);
+        this.#activeOwner(input, nowMs).learn(input.share);
+        hear(this.#lane(input), input.streamSeq, nowMs);
         break;
       case "listed":
-        for (const [tenant, jobs] of input.jobs) {
-          const lane = this.#lane(tenant, nowMs);
-          lane.known = Math.max(lane.known, jobs - lane.running);
+        for (const listed of input.lanes) {
+          this.#activeOwner(listed, nowMs);
+          const lane = this.#lane(listed);
+          lane.known = Math.max(lane.known, listed.jobs - lane.running);
         }
         break;
-      case "ended":
-        this.#end(this.#lane(input.tenant), input.reason, nowMs);
+      case "ended": {
+        const lane = this.#lane(input);
+        this.#reserved -= reservedFor(lane);
+        endPull(lane, input.reason, nowMs);
         break;
+      }
       case "void":
-        this.#answer(this.#lane(input.tenant), 1);
+        this.#answer(this.#lane(input));
         break;
       case "freed":
-        this.#lane(input.tenant).running--;
+        this.#lane(input).running--;
         this.#taken--;
         break;
-      case "occupied":
-        this.#lane(input.tenant, nowMs).running++;
-        this.#taken++;
+      case "wants_slot":
+        this.#activeOwner(input, nowMs);
+        this.#lane(input).resuming++;
         break;
-      case "passed":
-        this.#lane(input.from).running--;
-        this.#lane(input.to, nowMs).running++;
+      case "gave_up":
+        this.#lane(input).resuming--;
+        break;
+      case "yieldable":
+        this.#owner(input.tenant).yieldable = input.jobs;
         break;
       case "others":
         this.#otherSlots = input.slots;
-        for (const lane of this.#lanes.values()) lane.elsewhere = 0;
-        for (const [tenant, running] of input.running) this.#lane(tenant, nowMs).elsewhere = running;
+        for (const owner of this.#tenants.values()) owner.elsewhere = 0;
+        for (const [tenant, running] of input.running) {
+          const owner = this.#owner(tenant);
+          owner.elsewhere = running;
+          owner.activeAtMs = nowMs;
+        }
         break;
       case "renewed":
         this.#renew(nowMs);
         break;
       case "reconnected":
-        for (const lane of this.#lanes.values()) forgetPlaces(lane);
+        for (const { lanes } of this.#tenants.values()) lanes.forEach(forgetPlaces);
+        break;
+      case "stopped":
+        this.#isStopped = true;
+        this.#reserved = 0;
+        for (const { lanes } of this.#tenants.values()) for (const lane of lanes) lane.pull = undefined;
         break;
       case "room":
         break;
@@ -184,194 +204,191 @@ export class SlotSharing {
     return undefined;
   }
 
-  #receive(
-    { tenant, streamSeq, pending, share }: Extract<SharingInput, { kind: "job" }>,
-    nowMs: number,
-  ): "run" | "give_back" {
-    const lane = this.#lane(tenant, nowMs);
-    const isReserved = lane.pull?.kind === "now";
-    this.#answer(lane, 1);
-    lane.seenSeq = Math.max(lane.seenSeq, streamSeq);
-    learnShare(lane, share);
+  #receive(input: Extract<SharingInput, { kind: "job" }>, nowMs: number): "run" | "give_back" {
+    const owner = this.#activeOwner(input, nowMs);
+    const lane = this.#lane(input);
+    const isReserved = reservedFor(lane) > 0;
+    this.#answer(lane);
+    lane.seenSeq = Math.max(lane.seenSeq, input.streamSeq);
+    owner.learn(input.share);
     // What was given back to the broker is not in `pending`.
-    lane.known = Math.max(pending, lane.known - 1);
-    // What a reserved slot is for may have been asked for before the tenant's cap was known.
-    const isBelowCap = lane.running + lane.elsewhere < lane.share.maxRunning;
-    const isGranted = isReserved ? isBelowCap && this.#taken < this.#options.slots : this.#mayHave(lane);
-    if (!isGranted) {
+    lane.known = Math.max(input.pending, lane.known - 1);
+    const claim = this.#isStopped ? undefined : this.#claimSlot(owner, lane, isReserved);
+    if (!claim) {
       lane.known++;
       return "give_back";
     }
-    lane.running++;
-    this.#taken++;
-    lane.servedAt = ++this.#given;
+    this.#give(claim);
     return "run";
   }
 
-  #end(lane: Lane, reason: PullEndReason, nowMs: number): void {
-    const { pull } = lane;
-    if (!pull) return;
-    this.#answer(lane, pull.left);
-    if (reason === "unavailable") lane.isResting = true;
-    if (reason !== "empty") return forgetPlaces(lane);
-    lane.known = 0;
-    lane.isDoubted = nowMs - lane.heardAtMs < HINT_AHEAD_MS;
-    // A job that was stored behind a pull may be heard of before the answer to the pull.
-    lane.seenSeq = Math.max(lane.seenSeq, pull.kind === "now" ? pull.heardSeq : lane.heardSeq);
+  #answer(lane: Lane): void {
+    if (lane.pull?.isReserved) this.#reserved--;
+    answerPull(lane, 1);
   }
 
-  #answer(lane: Lane, jobs: number): void {
-    const { pull } = lane;
-    if (!pull) return;
-    pull.left -= jobs;
-    if (pull.kind === "now") this.#reserved -= jobs;
-    if (pull.left === 0) lane.pull = undefined;
-  }
-
-  #plan(nowMs: number, room: PullRoom): PullEffect[] {
-    const now = this.#planNow(room.now);
-    return [...now, ...this.#planWaiting(nowMs, room.waiting - now.length)];
-  }
-
-  /** A slot for each job that is known, of the tenant first that has the fewest for its weight. */
-  #planNow(room: number): PullEffect[] {
-    const planned = new Set<Lane>();
-    while (this.#free > 0) {
-      const lane = this.#poorest((one) => planned.has(one) || (!one.pull && planned.size < room));
-      if (!lane) break;
-      const { heardSeq } = lane;
-      lane.pull = { kind: "now", heardSeq, left: (lane.pull?.left ?? 0) + 1 };
-      lane.servedAt = ++this.#given;
-      this.#reserved++;
-      planned.add(lane);
+  /** Gives slots to jobs that are here and want one again, and asks for jobs that are known: of the tenant first that has the fewest slots for its weight. */
+  #serve(room: number): { readonly resumed: OfLane[]; readonly pulls: PullEffect[] } {
+    const resumed: OfLane[] = [];
+    const asked = new Map<Lane, TenantSlots>();
+    for (let claim = this.#nextClaim(asked, room); claim; claim = this.#nextClaim(asked, room)) {
+      const { owner, lane } = claim;
+      if (lane.resuming > 0) {
+        lane.resuming--;
+        this.#give(claim);
+        resumed.push({ tenant: owner.tenant, priority: lane.priority });
+      } else {
+        this.#ask(claim);
+        asked.set(lane, owner);
+      }
     }
-    return [...planned].map(({ tenant, pull }) => ({ kind: "now", tenant, batch: pull!.left }));
+    const pulls = Array.from(asked, ([{ priority, pull }, { tenant }]): PullEffect => {
+      return { kind: "now", tenant, priority, batch: pull?.left ?? 0 };
+    });
+    return { resumed, pulls };
+  }
+
+  #give({ owner, lane, victim }: Claim): void {
+    lane.running++;
+    owner.servedAt = ++this.#given;
+    if (!victim) {
+      this.#taken++;
+      return;
+    }
+    victim.batch.running--;
+    victim.yieldable--;
+    this.#yields.push(victim.tenant);
+  }
+
+  /** A job that is to have another one's slot takes it when it is here: until then the other one may end, and other workers may have been faster. */
+  #ask({ owner, lane, victim }: Claim): void {
+    const isReserved = !victim;
+    const { heardSeq } = lane;
+    lane.pull = { kind: "now", isReserved, heardSeq, left: (lane.pull?.left ?? 0) + 1 };
+    owner.servedAt = ++this.#given;
+    if (isReserved) this.#reserved++;
   }
 
   #planWaiting(nowMs: number, room: number): PullEffect[] {
-    if (this.#free <= 0 || room <= 0) return [];
-    const lanes = [...this.#lanes.values()]
-      .filter((lane) => isActive(lane, nowMs) && this.#mayHave(lane))
-      .toSorted((one, other) => other.activeAtMs - one.activeAtMs)
-      .slice(0, MAX_WAITING_LANES);
-    const each = Math.min(MAX_WAITING, Math.ceil(this.#free / lanes.length));
-    const pulls = lanes
-      .filter(({ pull, isResting }) => !pull && !isResting)
+    const isFull = this.#free <= 0 && !this.#canAnyYield;
+    if (this.#isStopped || isFull || room <= 0) return [];
+    const lanes = this.#activeLanes(nowMs);
+    const each = Math.min(MAX_WAITING, Math.max(1, Math.ceil(this.#free / lanes.length)));
+    return lanes
+      .filter(({ lane }) => !lane.pull && !lane.isResting)
       .slice(0, room)
-      .map((lane): PullEffect => {
-        const { tenant, heardSeq } = lane;
-        const batch = Math.min(each, lane.share.maxRunning - used(lane));
-        lane.pull = { kind: "waiting", heardSeq, left: batch };
-        return { kind: "waiting", tenant, batch };
+      .map(({ owner, lane, victim }): PullEffect => {
+        const batch = victim ? 1 : Math.min(each, owner.share.maxRunning - owner.used);
+        lane.pull = { kind: "waiting", isReserved: false, heardSeq: lane.heardSeq, left: batch };
+        return { kind: "waiting", tenant: owner.tenant, priority: lane.priority, batch };
       });
-    return pulls;
   }
 
-  /** Of the lanes with jobs whose tenant may have one more slot, the one whose tenant has the fewest for its weight. */
-  #poorest(isPossible: (lane: Lane) => boolean): Lane | undefined {
-    let best: { lane: Lane; slots: number } | undefined;
-    for (const lane of this.#lanes.values()) {
-      if (!hasJobs(lane) || !isPossible(lane) || !this.#mayHave(lane)) continue;
-      const slots = used(lane) / lane.share.weight;
+  /** The lanes that had jobs lately and whose next job can have a slot, the latest first. */
+  #activeLanes(nowMs: number): Claim[] {
+    const claims: Claim[] = [];
+    for (const owner of this.#tenants.values())
+      for (const lane of owner.lanes) {
+        const claim = isActive(lane, nowMs) ? this.#claimSlot(owner, lane) : undefined;
+        if (claim) claims.push(claim);
+      }
+    return claims
+      .toSorted((one, other) => other.lane.activeAtMs - one.lane.activeAtMs)
+      .slice(0, MAX_WAITING_LANES);
+  }
+
+  /** Of the tenants with jobs that can have a slot, the one that has the fewest for its weight. */
+  #nextClaim(asked: ReadonlyMap<Lane, TenantSlots>, room: number): Claim | undefined {
+    let best: { claim: Claim; slots: number } | undefined;
+    for (const owner of this.#tenants.values()) {
+      const slots = owner.used / owner.share.weight;
       const isPoorer =
-        !best || slots < best.slots || (slots === best.slots && lane.servedAt < best.lane.servedAt);
-      if (isPoorer) best = { lane, slots };
+        !best || slots < best.slots || (slots === best.slots && owner.servedAt < best.claim.owner.servedAt);
+      const claim = isPoorer ? this.#claimOf(owner, asked, room) : undefined;
+      if (claim) best = { claim, slots };
     }
-    return best?.lane;
+    return best?.claim;
   }
 
-  /** Whether a tenant may have one more slot. */
-  #mayHave(lane: Lane): boolean {
+  #claimOf(owner: TenantSlots, asked: ReadonlyMap<Lane, TenantSlots>, room: number): Claim | undefined {
+    for (const lane of owner.lanes) {
+      const isAsked = asked.has(lane);
+      const canAsk = !this.#isStopped && hasJobs(lane) && (isAsked || (!lane.pull && asked.size < room));
+      if (lane.resuming === 0 && !canAsk) continue;
+      const claim = this.#claimSlot(owner, lane);
+      // A pull asks for jobs for free slots, or for one that is to have another one's.
+      if (claim && (!isAsked || lane.resuming > 0 || (!claim.victim && lane.pull?.isReserved))) return claim;
+    }
+    return undefined;
+  }
+
+  /** @param isReserved there is a slot for the job */
+  #claimSlot(owner: TenantSlots, lane: Lane, isReserved = false): Claim | undefined {
+    const { running, elsewhere, share } = owner;
+    const hasReserved = isReserved && this.#free > 0 && running + elsewhere < share.maxRunning;
+    if (hasReserved || this.#mayHave(owner)) return { owner, lane, victim: undefined };
+    const victim = lane.priority === "interactive" ? this.#victimFor(owner) : undefined;
+    return victim && { owner, lane, victim };
+  }
+
+  /** Whether a tenant may have one more slot that is free. */
+  #mayHave(owner: TenantSlots): boolean {
     const { reserve } = this.#options;
-    if (this.#free <= 0 || used(lane) >= lane.share.maxRunning) return false;
-    return this.#free > reserve || used(lane) < this.#shareOf(lane);
+    if (this.#free <= 0 || !owner.isBelowCap) return false;
+    return this.#free > reserve || owner.used < this.#shareOf(owner);
+  }
+
+  /** The tenant whose batch job hands its slot to a tenant's interactive job. */
+  #victimFor(owner: TenantSlots): TenantSlots | undefined {
+    if (owner.yieldable > 0) return owner;
+    if (!owner.isBelowCap || !this.#canAnyYield) return undefined;
+    let most = (owner.used + 1) / owner.share.weight;
+    let victim: TenantSlots | undefined;
+    for (const other of this.#tenants.values()) {
+      const slots = other.used / other.share.weight;
+      if (other.yieldable === 0 || slots < most) continue;
+      most = slots;
+      victim = other;
+    }
+    return victim;
   }
 
   /** A tenant's part of the slots of all workers, among the tenants that were active lately. */
-  #shareOf(lane: Lane): number {
+  #shareOf({ share }: TenantSlots): number {
     const { slots } = this.#options;
-    this.#weights ??= [...this.#lanes.values()].reduce((sum, { share }) => sum + share.weight, 0);
-    return ((slots + this.#otherSlots) * lane.share.weight) / this.#weights;
+    this.#weights ??= [...this.#tenants.values()].reduce((sum, { share: { weight } }) => sum + weight, 0);
+    return ((slots + this.#otherSlots) * share.weight) / this.#weights;
   }
 
   get #free(): number {
     return this.#options.slots - this.#taken - this.#reserved;
   }
 
-  /** @param activeAtMs when the tenant has just been active */
-  #lane(tenant: TenantId, activeAtMs = Number.NEGATIVE_INFINITY): Lane {
-    const lane = this.#lanes.get(tenant) ?? createLane(tenant);
-    this.#lanes.set(tenant, lane);
-    lane.activeAtMs = Math.max(lane.activeAtMs, activeAtMs);
-    return lane;
+  get #canAnyYield(): boolean {
+    return this.#tenants.values().some(({ yieldable }) => yieldable > 0);
+  }
+
+  #owner(tenant: TenantId): TenantSlots {
+    const owner = this.#tenants.get(tenant) ?? new TenantSlots(tenant);
+    this.#tenants.set(tenant, owner);
+    return owner;
+  }
+
+  #lane({ tenant, priority }: OfLane): Lane {
+    return this.#owner(tenant).lane(priority);
+  }
+
+  #activeOwner({ tenant, priority }: OfLane, nowMs: number): TenantSlots {
+    const owner = this.#owner(tenant);
+    owner.activeAtMs = nowMs;
+    owner.lane(priority).activeAtMs = nowMs;
+    return owner;
   }
 
   #renew(nowMs: number): void {
-    for (const lane of this.#lanes.values()) {
-      lane.isResting = false;
-      if (lane.isDoubted) lane.known = Math.max(lane.known, 1);
-      lane.isDoubted = false;
-      const isIdle = used(lane) === 0 && !lane.pull && !hasJobs(lane);
-      if (isIdle && !isActive(lane, nowMs)) this.#lanes.delete(lane.tenant);
+    for (const owner of this.#tenants.values()) {
+      owner.lanes.forEach(renewLane);
+      if (owner.isGone(nowMs)) this.#tenants.delete(owner.tenant);
     }
   }
-}
-
-function createLane(tenant: TenantId): Lane {
-  return {
-    tenant,
-    share: EQUAL_SHARE,
-    running: 0,
-    elsewhere: 0,
-    known: 0,
-    heardSeq: 0,
-    seenSeq: 0,
-    pull: undefined,
-    isResting: false,
-    heardAtMs: Number.NEGATIVE_INFINITY,
-    isDoubted: false,
-    activeAtMs: Number.NEGATIVE_INFINITY,
-    servedAt: 0,
-  };
-}
-
-function hear(
-  lane: Lane,
-  { streamSeq, share }: Extract<SharingInput, { kind: "heard" }>,
-  nowMs: number,
-): void {
-  lane.heardAtMs = nowMs;
-  if (streamSeq === undefined) {
-    lane.known++;
-    return;
-  }
-  lane.heardSeq = Math.max(lane.heardSeq, streamSeq);
-  learnShare(lane, share);
-}
-
-function learnShare(lane: Lane, share: TenantShare | undefined): void {
-  if (share && (share.storedAtUs ?? 0) >= (lane.share.storedAtUs ?? 0)) lane.share = share;
-}
-
-/** What was heard of is still there, as far as is known. */
-function forgetPlaces(lane: Lane): void {
-  if (lane.heardSeq > lane.seenSeq) lane.known = Math.max(lane.known, 1);
-  lane.heardSeq = 0;
-  lane.seenSeq = 0;
-}
-
-/** The slots that a tenant has, or will have if its pull brings what it is for. */
-function used({ running, elsewhere, pull }: Lane): number {
-  return running + elsewhere + (pull?.kind === "now" ? pull.left : 0);
-}
-
-/** Whether one more job is worth asking for. While a pull waits for the lane's jobs, the broker hands them out by itself. */
-function hasJobs({ known, heardSeq, seenSeq, pull, isResting }: Lane): boolean {
-  if (isResting || pull?.kind === "waiting") return false;
-  const asked = pull?.left ?? 0;
-  return known > asked || (heardSeq > seenSeq && asked === 0);
-}
-
-function isActive({ activeAtMs }: Lane, nowMs: number): boolean {
-  return nowMs - activeAtMs < ACTIVE_MS;
 }

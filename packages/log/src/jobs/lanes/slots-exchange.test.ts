@@ -13,7 +13,7 @@ function exchange(world: World) {
   const started = new SlotsExchange({
     connection: world.broker.main,
     model: MODEL,
-    slots: 4,
+    slots: () => 4,
     running: () => new Map(),
     onOthers: (others) => told.push(others),
     onGone: () => {},

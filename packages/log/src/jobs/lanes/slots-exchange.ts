@@ -13,7 +13,7 @@ export interface OtherSlots {
 export interface SlotsExchangeOptions {
   connection: NatsConnection;
   model: string;
-  slots: number;
+  slots: () => number;
   /** The slots that tenants have here. */
   running: () => ReadonlyMap<TenantId, number>;
   onOthers: (others: OtherSlots) => void;
@@ -63,7 +63,7 @@ export class SlotsExchange {
     if (connection.isClosed() || connection.isDraining()) return;
     const nowMs = performance.now();
     const { slots, running } = this.#options;
-    const text = this.#announcement({ slots, running: running() });
+    const text = this.#announcement({ slots: slots(), running: running() });
     if (text !== this.#said || nowMs - this.#saidAtMs >= REPEAT_MS) {
       this.#publish(text);
       this.#said = text;
@@ -85,7 +85,8 @@ export class SlotsExchange {
     const announcement = parseAnnouncement(msg.string());
     if (!announcement || announcement.worker === this.#worker) return;
     const { worker, slots, running } = announcement;
-    if (slots > 0) this.#others.set(worker, { slots, running, heardAtMs: performance.now() });
+    if (slots > 0 || running.size > 0)
+      this.#others.set(worker, { slots, running, heardAtMs: performance.now() });
     else this.#others.delete(worker);
     this.#tell();
   }
