@@ -10,6 +10,8 @@ export interface SetUp {
   slots: number;
   reserve?: number;
   shares?: Partial<Record<TenantId, Partial<TenantShare>>>;
+  /** Whether batch jobs can be handed over. Default true. */
+  canYield?: boolean;
 }
 
 interface LaneName {
@@ -29,7 +31,7 @@ interface BrokerLane {
   waiting: number;
 }
 
-/** A worker and a broker with lanes, without the time between them: what is under way comes when it is told to. Batch jobs can be handed over. */
+/** A worker and a broker with lanes, without the time between them: what is under way comes when it is told to. */
 export class Desk {
   readonly sharing: SlotSharing;
   /** The jobs that have a slot, by age; those that have let go of theirs; and those that want one again. */
@@ -43,11 +45,13 @@ export class Desk {
   readonly #told = new Map<TenantId, TenantShare>();
   /** Answers of the broker that have not arrived, in order. */
   readonly #answers: SharingInput[] = [];
+  readonly #canYield: boolean;
   #streamSeq = 0;
   #changes = 0;
   nowMs = 0;
 
-  constructor({ slots, reserve = 0, shares = {} }: SetUp) {
+  constructor({ slots, reserve = 0, shares = {}, canYield = true }: SetUp) {
+    this.#canYield = canYield;
     this.#shares = shares;
     this.sharing = new SlotSharing({ slots, reserve });
   }
@@ -64,6 +68,11 @@ export class Desk {
 
   queuedOf(tenant: TenantId, priority: Priority = "interactive"): number {
     return this.#lane({ tenant, priority }).queued.length;
+  }
+
+  /** How many jobs the lane's waiting pull asks for. */
+  waitingAt(tenant: TenantId, priority: Priority = "interactive"): number {
+    return this.#lane({ tenant, priority }).waiting;
   }
 
   shareOf(tenant: TenantId): TenantShare {
@@ -166,6 +175,7 @@ export class Desk {
   }
 
   #tellYieldable(): void {
+    if (!this.#canYield) return;
     for (const tenant of new Set(this.running))
       this.tell({ kind: "yieldable", tenant, jobs: this.runningOf(tenant, "batch") });
   }

@@ -15,8 +15,6 @@ export type PullEndReason = "empty" | "cut" | "unavailable";
 
 interface Pull {
   readonly kind: PullKind;
-  /** There is a slot for each of its jobs, and no other job gets that. */
-  readonly isReserved: boolean;
   readonly heardSeq: number;
   /** How many jobs are asked for. */
   left: number;
@@ -104,9 +102,9 @@ export function renewLane(lane: Lane): void {
   lane.isDoubted = false;
 }
 
-/** Slots that are for jobs which the lane's pull will bring. */
+/** Slots that are for jobs which the lane's pull may bring, and for no others. */
 export function reservedFor({ pull }: Lane): number {
-  return pull?.isReserved ? pull.left : 0;
+  return pull?.kind === "now" ? pull.left : 0;
 }
 
 /** Whether one more job is worth asking for. While a pull waits for the lane's jobs, the broker hands them out by itself. */

@@ -1,11 +1,11 @@
 import { parseTenantId, type TenantId } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { Desk } from "./desk.fixture.ts";
+import { Desk, ROOM } from "./desk.fixture.ts";
 
 const [acme, globex] = ["acme", "globex"].map(parseTenantId) as [TenantId, TenantId];
 
 test("a tenant's interactive jobs come before its batch jobs, and of one priority those that resume before those in the queue", () => {
-  const desk = new Desk({ slots: 1 });
+  const desk = new Desk({ slots: 1, canYield: false });
   desk.queue(acme);
   desk.settle();
   desk.park(0);
@@ -102,17 +102,81 @@ test("an interactive job that another worker has taken costs no batch job its sl
   expect(desk.runningOf(acme, "batch")).toBe(1);
 });
 
-test("once pulling has stopped, jobs here still get slots, and what still comes is given back", () => {
+test("a single slot goes from a tenant's batch job to another tenant's interactive one, and not back", () => {
   const desk = new Desk({ slots: 1 });
+  desk.queue(acme, 1, { priority: "batch" });
+  desk.settle();
+  desk.queue(globex);
+  desk.settle();
+  desk.queue(acme);
+  desk.settle();
+  expect([desk.running, desk.queuedOf(acme), desk.queuedOf(acme, "batch")]).toEqual([[globex], 1, 1]);
+});
+
+test("two jobs that want a slot at the same time do not both take that of one batch job", () => {
+  const desk = new Desk({ slots: 3, shares: { [globex]: { maxRunning: 2 } } });
+  for (let i = 0; i < 2; i++) {
+    desk.queue(globex);
+    desk.settle();
+    desk.park(0);
+  }
+  desk.queue(acme, 2);
+  desk.queue(acme, 1, { priority: "batch" });
+  desk.settle();
+  desk.tell({ kind: "others", slots: 2, running: new Map([[globex, 2]]) });
+  desk.wake(0);
+  desk.wake(0);
+  expect(desk.running).toEqual([acme, acme, acme]);
+  desk.tell({ kind: "others", slots: 0, running: new Map() });
+  expect(desk.running).toEqual([acme, acme, globex]);
+});
+
+test("a pull for one job waits for the next interactive job while batch jobs have all slots", () => {
+  const desk = new Desk({ slots: 4 });
+  desk.queue(acme, 4, { priority: "batch" });
+  desk.queue(acme);
+  desk.settle();
+  desk.end(desk.jobs.findIndex(({ priority }) => priority === "interactive"));
+  desk.settle();
+  expect(desk.runningOf(acme, "batch")).toBe(4);
+  expect(desk.waitingAt(acme)).toBe(1);
+});
+
+test("jobs that are to have the slots of batch jobs are asked for one at a time", () => {
+  const desk = new Desk({ slots: 4 });
+  desk.queue(acme, 4, { priority: "batch" });
+  desk.settle();
+  const lanes = [{ tenant: acme, priority: "interactive" as const, jobs: 9 }];
+  const { pulls } = desk.sharing.next({ kind: "listed", lanes }, 0, ROOM);
+  expect(pulls).toEqual([{ kind: "now", tenant: acme, priority: "interactive", batch: 1 }]);
+});
+
+test("a job that wants a slot for long is not forgotten", () => {
+  const desk = new Desk({ slots: 1 });
+  desk.queue(acme, 1, { isHeard: false });
+  desk.list();
+  desk.settle();
+  desk.park(0);
+  desk.queue(globex);
+  desk.settle();
+  desk.cut(acme);
+  desk.wake(0);
+  desk.nowMs = 400_000;
+  desk.tell({ kind: "renewed" });
+  desk.end(0);
+  expect(desk.running).toEqual([acme]);
+});
+
+test("once pulling has stopped, jobs here still get the slots of pulls that are under way, and what these bring is given back", () => {
+  const desk = new Desk({ slots: 2 });
   desk.queue(acme);
   desk.settle();
   desk.park(0);
-  desk.queue(acme);
-  desk.settle();
-  desk.wake(0);
-  desk.queue(globex);
+  desk.queue(globex, 4, { isHeard: false });
+  desk.list();
   desk.tell({ kind: "stopped" });
-  desk.end(0);
+  desk.wake(0);
+  expect(desk.running).toEqual([acme]);
   desk.settle();
-  expect([desk.running, desk.wanting.length, desk.queuedOf(globex)]).toEqual([[acme], 0, 1]);
+  expect([desk.running, desk.queuedOf(globex)]).toEqual([[acme], 4]);
 });

@@ -29,8 +29,10 @@ function anyStepOf(...priorities: Priority[]): fc.Arbitrary<Step> {
   );
 }
 
+/** One answer of the broker arrives. */
+const arrival = fc.constant(named("arrive", (desk) => void desk.arrive()));
+
 const anyDisturbance: fc.Arbitrary<Step> = fc.oneof(
-  fc.constant(named("arrive", (desk) => void desk.arrive())),
   fc.constant(named("reconnect", (desk) => desk.tell({ kind: "reconnected" }))),
   fc.tuple(tenant, fc.constantFrom(...PRIORITIES)).map(([id, priority]) => {
     return named(`cut ${id} ${priority}`, (desk) => desk.cut(id, priority));
@@ -64,9 +66,13 @@ function isBelowCap(desk: Desk, id: TenantId): boolean {
 }
 
 test("slots and the newest caps are never exceeded, whatever parks, resumes and yields, and though pulls are cut and shares change", () => {
-  const anyStep = fc.oneof(anyStepOf(...PRIORITIES), anyDisturbance);
+  const anyStep = fc.oneof(
+    { weight: 3, arbitrary: anyStepOf(...PRIORITIES) },
+    { weight: 6, arbitrary: arrival },
+    anyDisturbance,
+  );
   fc.assert(
-    fc.property(anySetUp, fc.array(anyStep, { maxLength: 60 }), (setUp, steps) => {
+    fc.property(anySetUp, fc.array(anyStep, { maxLength: 120 }), (setUp, steps) => {
       const desk = new Desk({ ...setUp, shares: { ...setUp.shares } });
       for (const step of steps) {
         const before = new Map(TENANTS.map((id) => [id, desk.runningOf(id)]));
@@ -78,13 +84,18 @@ test("slots and the newest caps are never exceeded, whatever parks, resumes and 
         }
       }
     }),
+    { numRuns: 500 },
   );
 });
 
 test("no slot is free while a tenant below its cap has a job, and no interactive job waits for a batch job of its tenant or of a richer one", () => {
-  const anyStep = fc.oneof(anyStepOf(...PRIORITIES), anyDisturbance);
+  const anyStep = fc.oneof(
+    { weight: 3, arbitrary: anyStepOf(...PRIORITIES) },
+    { weight: 6, arbitrary: arrival },
+    anyDisturbance,
+  );
   fc.assert(
-    fc.property(anySetUp, fc.array(anyStep, { maxLength: 60 }), (setUp, steps) => {
+    fc.property(anySetUp, fc.array(anyStep, { maxLength: 120 }), (setUp, steps) => {
       const desk = new Desk({ ...setUp, shares: { ...setUp.shares } });
       for (const step of steps) step(desk);
       desk.settle();
@@ -99,12 +110,13 @@ test("no slot is free while a tenant below its cap has a job, and no interactive
           expect(richer.filter((other) => desk.runningOf(other, "batch") > 0)).toEqual([]);
       }
     }),
+    { numRuns: 500 },
   );
 });
 
 test("no tenant with jobs waits below its share while a slot is given to one above its share, in the queue or with jobs that resume", () => {
   fc.assert(
-    fc.property(anySetUp, fc.array(anyStepOf("interactive"), { maxLength: 60 }), (setUp, steps) => {
+    fc.property(anySetUp, fc.array(anyStepOf("interactive"), { maxLength: 120 }), (setUp, steps) => {
       const desk = new Desk(setUp);
       const weights = TENANTS.reduce((sum, id) => sum + desk.shareOf(id).weight, 0);
       const shareOf = (id: TenantId) => (setUp.slots * desk.shareOf(id).weight) / weights;
@@ -131,5 +143,6 @@ test("no tenant with jobs waits below its share while a slot is given to one abo
         expect([above, passedOver].some(({ length }) => length === 0)).toBe(true);
       }
     }),
+    { numRuns: 500 },
   );
 });

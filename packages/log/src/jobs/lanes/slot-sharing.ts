@@ -207,13 +207,12 @@ export class SlotSharing {
   #receive(input: Extract<SharingInput, { kind: "job" }>, nowMs: number): "run" | "give_back" {
     const owner = this.#activeOwner(input, nowMs);
     const lane = this.#lane(input);
-    const isReserved = reservedFor(lane) > 0;
     this.#answer(lane);
     lane.seenSeq = Math.max(lane.seenSeq, input.streamSeq);
     owner.learn(input.share);
     // What was given back to the broker is not in `pending`.
     lane.known = Math.max(input.pending, lane.known - 1);
-    const claim = this.#isStopped ? undefined : this.#claimSlot(owner, lane, isReserved);
+    const claim = this.#isStopped ? undefined : this.#claimSlot(owner, lane);
     if (!claim) {
       lane.known++;
       return "give_back";
@@ -223,7 +222,7 @@ export class SlotSharing {
   }
 
   #answer(lane: Lane): void {
-    if (lane.pull?.isReserved) this.#reserved--;
+    if (lane.pull?.kind === "now") this.#reserved--;
     answerPull(lane, 1);
   }
 
@@ -261,12 +260,11 @@ export class SlotSharing {
   }
 
   /** A job that is to have another one's slot takes it when it is here: until then the other one may end, and other workers may have been faster. */
-  #ask({ owner, lane, victim }: Claim): void {
-    const isReserved = !victim;
+  #ask({ owner, lane }: Claim): void {
     const { heardSeq } = lane;
-    lane.pull = { kind: "now", isReserved, heardSeq, left: (lane.pull?.left ?? 0) + 1 };
+    lane.pull = { kind: "now", heardSeq, left: (lane.pull?.left ?? 0) + 1 };
     owner.servedAt = ++this.#given;
-    if (isReserved) this.#reserved++;
+    this.#reserved++;
   }
 
   #planWaiting(nowMs: number, room: number): PullEffect[] {
@@ -279,7 +277,7 @@ export class SlotSharing {
       .slice(0, room)
       .map(({ owner, lane, victim }): PullEffect => {
         const batch = victim ? 1 : Math.min(each, owner.share.maxRunning - owner.used);
-        lane.pull = { kind: "waiting", isReserved: false, heardSeq: lane.heardSeq, left: batch };
+        lane.pull = { kind: "waiting", heardSeq: lane.heardSeq, left: batch };
         return { kind: "waiting", tenant: owner.tenant, priority: lane.priority, batch };
       });
   }
@@ -316,17 +314,14 @@ export class SlotSharing {
       const canAsk = !this.#isStopped && hasJobs(lane) && (isAsked || (!lane.pull && asked.size < room));
       if (lane.resuming === 0 && !canAsk) continue;
       const claim = this.#claimSlot(owner, lane);
-      // A pull asks for jobs for free slots, or for one that is to have another one's.
-      if (claim && (!isAsked || lane.resuming > 0 || (!claim.victim && lane.pull?.isReserved))) return claim;
+      // A pull asks for any number of jobs for free slots, and for one at a time that is to have another one's.
+      if (claim && (!isAsked || lane.resuming > 0 || !claim.victim)) return claim;
     }
     return undefined;
   }
 
-  /** @param isReserved there is a slot for the job */
-  #claimSlot(owner: TenantSlots, lane: Lane, isReserved = false): Claim | undefined {
-    const { running, elsewhere, share } = owner;
-    const hasReserved = isReserved && this.#free > 0 && running + elsewhere < share.maxRunning;
-    if (hasReserved || this.#mayHave(owner)) return { owner, lane, victim: undefined };
+  #claimSlot(owner: TenantSlots, lane: Lane): Claim | undefined {
+    if (this.#mayHave(owner)) return { owner, lane, victim: undefined };
     const victim = lane.priority === "interactive" ? this.#victimFor(owner) : undefined;
     return victim && { owner, lane, victim };
   }
