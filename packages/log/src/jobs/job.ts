@@ -18,6 +18,6 @@ export interface Job {
   release(delayMs?: number): void;
   /** Lets another job have the slot while this one only waits. It stays this worker's: the heartbeats go on. */
   park(): void;
-  /** Resolves when the job has a slot again, or the signal is aborted. It comes before jobs that are still in the queue. */
+  /** Resolves when the job has a slot again, or the signal is aborted. By the share of its tenant, before that one's jobs in the queue. */
   unpark(signal: AbortSignal): Promise<void>;
 }
