@@ -114,8 +114,12 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
 
   async function list(): Promise<void> {
     renewalsToList = LIST_RENEWALS;
-    const jobs = await watch.list();
-    const lanes = Array.from(jobs, ([tenant, jobs]) => ({ tenant, priority: "interactive" as const, jobs }));
+    const listed = await watch.list();
+    const lanes = Array.from(listed, ([tenant, jobs]) => ({
+      tenant,
+      priority: "interactive" as const,
+      jobs,
+    }));
     next({ kind: "listed", lanes });
   }
 

@@ -123,15 +123,15 @@ test("no tenant with jobs waits below its share while a slot is given to one abo
       for (const step of steps) {
         desk.settle();
         const waiting = TENANTS.filter((id) => waits(desk, id, "interactive"));
-        const before = TENANTS.map((id) => desk.runningOf(id));
+        const counts = TENANTS.map((id) => desk.runningOf(id));
         const isFull = desk.jobs.length === setUp.slots;
         step(desk);
         desk.settle();
         if (!isFull) continue;
         const changes = TENANTS.map((id, i) => ({
           id,
-          before: before[i] ?? 0,
-          gained: desk.runningOf(id) > (before[i] ?? 0),
+          before: counts[i] ?? 0,
+          gained: desk.runningOf(id) > (counts[i] ?? 0),
         }));
         const above = changes.filter(({ id, before, gained }) => gained && before >= shareOf(id));
         const passedOver = changes.filter(
