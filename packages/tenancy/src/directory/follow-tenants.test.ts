@@ -1,6 +1,6 @@
-import { publishedHeaders } from "@reprise/log";
+import { publishedHeaders, readStreamInfo } from "@reprise/log";
 import { startTcpProxy } from "@reprise/testkit";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ACME, BETA, openWorld, record, until } from "../testing/world.ts";
 
 const A = "rk_acme_0123456789abcdef";
@@ -156,6 +156,32 @@ describe("a record that can't be used", () => {
     expect(directory.authenticate(A)).toMatchObject({ tenant: "acme", roles: new Set(["read"]) });
     const late = await world.addNode();
     expect(late.directory.authenticate(B)).toBeUndefined();
+  });
+
+  test("reads a message under a foreign subject, which a consumer was made to answer into the bucket, once", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const { directory } = await world.addNode(undefined, NEVER_MS);
+    const { main } = world.broker;
+    const ask = (subject: string, request: object) => main.request(subject, JSON.stringify(request));
+    await ask("$JS.API.STREAM.CREATE.OTHER", { name: "OTHER", subjects: ["other"], storage: "memory" });
+    const config = { durable_name: "c", ack_policy: "explicit" };
+    await ask("$JS.API.CONSUMER.CREATE.OTHER.c", { stream_name: "OTHER", config });
+    await ask("other", {});
+    main.publish("$JS.API.CONSUMER.MSG.NEXT.OTHER.c", "1", { reply: "$KV.TENANTS.acme" });
+    await vi.waitFor(async () =>
+      expect((await readStreamInfo(main, "KV_TENANTS")).lastStreamSeq).toBeGreaterThan(1),
+    );
+    await directory.sync();
+    let reads = 0;
+    main.subscribe("$JS.API.DIRECT.GET.KV_TENANTS", { callback: () => void reads++ });
+    await main.flush();
+    await directory.sync();
+    await main.flush();
+    expect(reads).toBe(0);
+    await world.store.update(ACME, (present) => ({ ...present, keys: [] }));
+    await directory.sync();
+    expect(directory.authenticate(A)).toBeUndefined();
   });
 
   test("never takes a key from the tenant that has it, and is used once that gives it up", async () => {

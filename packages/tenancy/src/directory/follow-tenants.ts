@@ -40,8 +40,11 @@ export interface FollowTenantsOptions extends TenantTableOptions {
 const EVERY_MS = 500;
 const LOAD_BUDGET_MS = 20_000;
 const LOAD_PAUSE_MS = 100;
-/** A record that no process has published is told. */
-const BATCH = { subject: TENANTS_SUBJECTS, maxMessages: 256, maxBytes: 4 * 1_048_576, raw: true };
+/**
+ * A record that no process has published is told. Every message is read, as the stream's leader counts every one: what a consumer is made to
+ * answer to a subject of the stream is stored there under the subject that it had before.
+ */
+const BATCH = { subject: ">", maxMessages: 256, maxBytes: 4 * 1_048_576, raw: true };
 
 /**
  * Loads all tenants, and follows them.
