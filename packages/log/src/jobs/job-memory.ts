@@ -1,3 +1,8 @@
+import type { TenantId } from "@reprise/protocol";
+
+/** One tenant gets so much of the memory at most: its parked jobs keep none of the others from running. */
+const TENANT_PART = 0.5;
+
 /**
  * Bytes of the requests that one process holds for the jobs it runs, of all models together. A bound on what is asked for, not on what
  * comes: it may be exceeded by what the queues of several models had under way at the same moment.
@@ -5,6 +10,7 @@
 export class JobMemory {
   readonly #maxBytes: number;
   readonly #waiting = new Set<() => void>();
+  readonly #byTenant = new Map<TenantId, number>();
   #held = 0;
 
   constructor(maxBytes: number) {
@@ -19,12 +25,21 @@ export class JobMemory {
     return this.#maxBytes - this.#held;
   }
 
-  hold(bytes: number): void {
-    this.#held += bytes;
+  /** Whether a tenant has less than its part. */
+  hasRoomFor(tenant: TenantId): boolean {
+    return (this.#byTenant.get(tenant) ?? 0) < this.#maxBytes * TENANT_PART;
   }
 
-  release(bytes: number): void {
+  hold(tenant: TenantId, bytes: number): void {
+    this.#held += bytes;
+    this.#byTenant.set(tenant, (this.#byTenant.get(tenant) ?? 0) + bytes);
+  }
+
+  release(tenant: TenantId, bytes: number): void {
     this.#held -= bytes;
+    const left = (this.#byTenant.get(tenant) ?? 0) - bytes;
+    if (left > 0) this.#byTenant.set(tenant, left);
+    else this.#byTenant.delete(tenant);
     for (const onFree of this.#waiting) onFree();
   }
 

@@ -12,8 +12,8 @@ const JOBS = 80;
 
 afterEach(() => void vi.restoreAllMocks());
 
-async function queueLarge(world: World, model: string): Promise<void> {
-  const ref = newRef();
+async function queueLarge(world: World, model: string, tenant?: string): Promise<void> {
+  const ref = newRef(tenant);
   const draft = { ...requested(ref), request: { model, input: "x".repeat(MIB) } } as EventDraft;
   await enqueueJob(world.log.publish, { model, ref, payload: encodeEvent(asSeq(0), draft) });
 }
@@ -92,4 +92,36 @@ test("a queue of large jobs is taken part by part, within the worker's memory, a
   expect([memory.held, new Set(done.map(({ ref }) => ref.generation)).size]).toEqual([0, JOBS]);
   expect(done.every(({ deliveries }) => deliveries === 1)).toBe(true);
   expect([statuses.filter((type) => type === "disconnect"), world.errors]).toEqual([[], []]);
+});
+
+test("a tenant whose parked jobs are large leaves half of the memory to the others", async () => {
+  await using world = await openWorld();
+  const memory = new JobMemory(8 * MIB);
+  const begun: Job[] = [];
+  const end = Promise.withResolvers<void>();
+  const puller = await pullJobs({
+    connection: world.broker.bulk,
+    model: "m",
+    slots: 4,
+    memory,
+    ackWaitMs: 60_000,
+    async run(job) {
+      begun.push(job);
+      job.park();
+      await end.promise;
+      await job.ack();
+    },
+    onError: (error) => world.errors.push(error),
+  });
+  for (let i = 0; i < 10; i++) await queueLarge(world, "m", "acme");
+  await eventually(() => expect(memory.held).toBeGreaterThan(3 * MIB));
+  await queueLarge(world, "m", "globex");
+  await eventually(() => expect(begun.map(({ ref }) => ref.tenant)).toContain("globex"));
+  // A pull that was under way may have brought more than the half.
+  expect(begun.filter(({ ref }) => ref.tenant === "acme").length).toBeLessThan(8);
+  end.resolve();
+  await eventually(() => expect(begun).toHaveLength(11));
+  await puller.idle();
+  puller.stop();
+  expect([memory.held, world.errors]).toEqual([0, []]);
 });

@@ -79,7 +79,10 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   let failedListings = 0;
 
   function next(input: SharingInput) {
-    const effects = sharing.next(input, performance.now(), pulls.room(memory.free));
+    const effects = sharing.next(input, performance.now(), {
+      ...pulls.room(memory.free),
+      isFor: (tenant) => memory.hasRoomFor(tenant),
+    });
     pulls.make(effects.pulls, memory.free);
     for (const tenant of effects.yields) jobSlots.takeFrom(tenant);
     for (const lane of effects.resumed) jobSlots.resume(lane);
@@ -156,7 +159,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       unpark: (signal: AbortSignal) => slot.unpark(signal),
     });
     const bytes = delivered.payload.length;
-    memory.hold(bytes);
+    memory.hold(tenant, bytes);
     const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
@@ -165,7 +168,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       })
       .finally(() => {
         running.delete(ended);
-        memory.release(bytes);
+        memory.release(tenant, bytes);
         slot.end();
       });
     running.add(ended);

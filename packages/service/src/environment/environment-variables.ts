@@ -209,7 +209,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_WORKER_MEMORY_MB: defaulted(
     "256",
     integer(8, 1_048_576),
-    "MiB of requests that one inference-worker runs at once, over all models; at the limit it takes no more jobs.",
+    "MiB of requests that one inference-worker runs at once, over all models; at the limit it takes no more jobs, and none of a tenant whose requests take half of it.",
   ),
   REPRISE_ACK_WAIT_MS: defaulted(
     "5000",

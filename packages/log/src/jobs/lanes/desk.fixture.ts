@@ -4,7 +4,7 @@ import { type PullEffect, type SharingInput, SlotSharing } from "./slot-sharing.
 import type { TenantShare } from "./tenant-share.ts";
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
-export const ROOM = { now: UNLIMITED, waiting: UNLIMITED };
+export const ROOM = { now: UNLIMITED, waiting: UNLIMITED, isFor: () => true };
 
 export interface SetUp {
   slots: number;

@@ -67,7 +67,7 @@ export class LanePulls {
   }
 
   /** How many pulls there is room for, of jobs of any size. Waiting ones leave half of it to the others. */
-  room(freeBytes: number): PullRoom {
+  room(freeBytes: number): Omit<PullRoom, "isFor"> {
     const most = Math.min(MAX_ASKED_BYTES, freeBytes);
     const left = most - this.#askedBytes;
     const fit = (bytes: number) => Math.max(0, Math.floor(bytes / MAX_JOB_BYTES));

@@ -88,8 +88,10 @@ export interface SharingEffects {
   readonly yields: readonly TenantId[];
 }
 
-/** How many pulls of each kind there is room for now, in bytes. A pull that is decided on is made. */
-export type PullRoom = Readonly<Record<PullKind, number>>;
+/** How many pulls of each kind there is room for now, in bytes, and for which tenants. A pull that is decided on is made. */
+export interface PullRoom extends Readonly<Record<PullKind, number>> {
+  readonly isFor: (tenant: TenantId) => boolean;
+}
 
 export interface SharingOptions {
   readonly slots: number;
@@ -135,8 +137,8 @@ export class SlotSharing {
     this.#weights = undefined;
     this.#yields = [];
     const job = this.#apply(input, nowMs);
-    const { resumed, pulls } = this.#serve(room.now);
-    const waiting = this.#planWaiting(nowMs, room.waiting - pulls.length);
+    const { resumed, pulls } = this.#serve(room);
+    const waiting = this.#planWaiting(nowMs, room, room.waiting - pulls.length);
     return { job, resumed, pulls: [...pulls, ...waiting], yields: this.#yields };
   }
 
@@ -227,7 +229,7 @@ export class SlotSharing {
   }
 
   /** Gives slots to jobs that are here and want one again, and asks for jobs that are known: of the tenant first that has the fewest slots for its weight. */
-  #serve(room: number): { readonly resumed: OfLane[]; readonly pulls: PullEffect[] } {
+  #serve(room: PullRoom): { readonly resumed: OfLane[]; readonly pulls: PullEffect[] } {
     const resumed: OfLane[] = [];
     const asked = new Map<Lane, TenantSlots>();
     for (let claim = this.#nextClaim(asked, room); claim; claim = this.#nextClaim(asked, room)) {
@@ -267,14 +269,14 @@ export class SlotSharing {
     this.#reserved++;
   }
 
-  #planWaiting(nowMs: number, room: number): PullEffect[] {
+  #planWaiting(nowMs: number, room: PullRoom, most: number): PullEffect[] {
     const isFull = this.#free <= 0 && !this.#canAnyYield;
-    if (this.#isStopped || isFull || room <= 0) return [];
+    if (this.#isStopped || isFull || most <= 0) return [];
     const lanes = this.#activeLanes(nowMs);
     const each = Math.min(MAX_WAITING, Math.max(1, Math.ceil(this.#free / lanes.length)));
     return lanes
-      .filter(({ lane }) => !lane.pull && !lane.isResting)
-      .slice(0, room)
+      .filter(({ owner, lane }) => !lane.pull && !lane.isResting && room.isFor(owner.tenant))
+      .slice(0, most)
       .map(({ owner, lane, victim }): PullEffect => {
         const batch = victim ? 1 : Math.min(each, owner.share.maxRunning - owner.used);
         lane.pull = { kind: "waiting", heardSeq: lane.heardSeq, left: batch };
@@ -296,7 +298,7 @@ export class SlotSharing {
   }
 
   /** Of the tenants with jobs that can have a slot, the one that has the fewest for its weight. */
-  #nextClaim(asked: ReadonlyMap<Lane, TenantSlots>, room: number): Claim | undefined {
+  #nextClaim(asked: ReadonlyMap<Lane, TenantSlots>, room: PullRoom): Claim | undefined {
     let best: { claim: Claim; slots: number } | undefined;
     for (const owner of this.#tenants.values()) {
       const slots = owner.used / owner.share.weight;
@@ -308,10 +310,11 @@ export class SlotSharing {
     return best?.claim;
   }
 
-  #claimOf(owner: TenantSlots, asked: ReadonlyMap<Lane, TenantSlots>, room: number): Claim | undefined {
+  #claimOf(owner: TenantSlots, asked: ReadonlyMap<Lane, TenantSlots>, room: PullRoom): Claim | undefined {
+    const isRoom = !this.#isStopped && room.isFor(owner.tenant);
     for (const lane of owner.lanes) {
       const isAsked = asked.has(lane);
-      const canAsk = !this.#isStopped && hasJobs(lane) && (isAsked || (!lane.pull && asked.size < room));
+      const canAsk = isRoom && hasJobs(lane) && (isAsked || (!lane.pull && asked.size < room.now));
       if (lane.resuming === 0 && !canAsk) continue;
       const claim = this.#claimSlot(owner, lane);
       // A pull asks for any number of jobs for free slots, and for one at a time that is to have another one's.
