@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createFileStore, openArchive, parseNoteKey } from "@reprise/archive";
 import { createClient } from "@reprise/client";
-import { createTempDir, startService } from "@reprise/testkit";
+import { createTempDir, findFreePort, startService } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { readCommandLine, readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
 
@@ -63,9 +63,11 @@ describe("the platform in one process", () => {
 
   test("health and metrics are on a port of their own, on this machine only, and not beside the API", async () => {
     await using dir = await createTempDir("platform");
-    await using platform = await startPlatform(dir.path, { REPRISE_HOST: "0.0.0.0", REPRISE_AUDIT: "off" });
+    const port = await findFreePort();
+    const env = { REPRISE_HOST: "0.0.0.0", REPRISE_OPS_PORT: String(port), REPRISE_AUDIT: "off" };
+    await using platform = await startPlatform(dir.path, env);
     const { ops } = await platform.logged("listening");
-    expect(ops).toMatch(/^http:\/\/127\.0\.0\.1:/);
+    expect(ops).toBe(`http://127.0.0.1:${port}`);
     for (const path of ["/healthz", "/readyz", "/metrics"]) {
       const statuses = [ops, platform.url].map(async (url) => (await fetch(`${String(url)}${path}`)).status);
       expect(await Promise.all(statuses)).toEqual([200, 404]);

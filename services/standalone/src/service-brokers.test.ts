@@ -35,3 +35,19 @@ test("a service whose connections are lost makes the platform not ready, with on
     ["inference-worker", "the broker takes appends again"],
   ]);
 });
+
+test("the platform fails when the broker's logs are spread over another number of shards", async () => {
+  await using server = await startTestBroker();
+  const setUp = { url: server.url, name: "set-up", ...TOPOLOGY };
+  await (await openBroker(setUp)).close();
+  await using brokers = new ServiceBrokers({
+    addressOf: () => ({ url: server.url }),
+    shards: TOPOLOGY.shards + 1,
+    logger: createLogger({ service: "test", destination: { write: () => {} } }),
+  });
+  await brokers.open("delivery");
+  await expect(brokers.failed).rejects.toMatchObject({
+    code: "broker_incompatible",
+    param: "REPRISE_SHARDS",
+  });
+});

@@ -202,6 +202,25 @@ test("a cluster that has lost its quorum is not available though it is connected
   expect(availability.because()).not.toContain("not connected to NATS");
 });
 
+test("a stream whose leader hears from too few replicas is named, until it hears from enough", async () => {
+  await using world = await openWorld();
+  const { main } = world.broker;
+  let replicas: object[] = [];
+  main.subscribe("leader", {
+    callback: (_error, request) => void request.respond(JSON.stringify({ cluster: { replicas } })),
+  });
+  const publish: typeof main.publish = (subject, ...rest) =>
+    main.publish(subject === `$JS.API.STREAM.INFO.${JOBS_STREAM}` ? "leader" : subject, ...rest);
+  const toLeader = Object.assign(Object.create(main) as typeof main, { publish });
+  const broker = { ...world.broker, main: toLeader };
+  await using availability = new BrokerAvailability({ broker, shards: SHARDS, everyMs: EVERY_MS });
+  const [heard, silent] = [{ active: 1e9 }, { active: 6e9 }];
+  replicas = [silent, silent];
+  await eventually(() => expect(availability.because()).toEqual([`${JOBS_STREAM} has no quorum`]));
+  replicas = [heard, silent];
+  await eventually(() => expect(availability.because()).toEqual([]));
+});
+
 test("a leader has a quorum while it hears from enough replicas, itself counted", () => {
   const [heard, silent, offline] = [
     { name: "a", active: 1e9 },

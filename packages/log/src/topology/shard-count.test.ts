@@ -12,6 +12,7 @@ import { getLastMessage, getNextMessage } from "../nats/stream-api.ts";
 import { eventually } from "../testing/eventually.ts";
 
 const EVERY_MS = 50;
+const COUNT = "lease.shards.work.count";
 
 let server: TestBroker;
 beforeAll(async () => {
@@ -92,8 +93,23 @@ test("a process that was paused while the number was raised ends when it learns 
   await count.purge("LEASES", { filter: "lease.shards.member.*" });
   await using _ = await open(2);
   const publish = createPublish(inboxOf(paused.broker.main));
-  await publish("lease.shards.work.count", encodeShardAnnouncement(3), {});
+  await publish(COUNT, encodeShardAnnouncement(3), {});
   await eventually(() => expect(paused.failures).toMatchObject([REFUSED]));
+});
+
+test("a process that announces another number while the number is written has it back as it was", async () => {
+  await using broker = await open(2);
+  const { main } = broker;
+  let isWritten = false;
+  const publish: typeof main.publish = (subject, ...rest) => {
+    isWritten ||= subject === COUNT;
+    if (isWritten) main.publish("lease.shards.member.other", encodeShardAnnouncement(2));
+    main.publish(subject, ...rest);
+  };
+  const toOther = Object.assign(Object.create(main) as typeof main, { publish });
+  const raised = agreeOnShards(toOther, { shards: 3, countExisting: async () => 2 });
+  await expect(raised).rejects.toMatchObject(REFUSED);
+  expect(await readShardCount(main)).toBe(2);
 });
 
 test("of processes that start at once with two numbers, those with at most one number go on", async () => {
@@ -125,12 +141,9 @@ test("the number outlives the retention time, also while no process runs, and on
   {
     await using _ = await openBroker(stored);
     await using broker = await connectBroker({ url: server.url, name: "test" });
-    const { seq } = await jetstream(broker.main).publish(
-      "lease.shards.work.count",
-      JSON.stringify({ shards: 3 }),
-    );
+    const { seq } = await jetstream(broker.main).publish(COUNT, JSON.stringify({ shards: 3 }));
     await using again = await openBroker(stored);
-    const kept = await getLastMessage(again.main, "LEASES", "lease.shards.work.count");
+    const kept = await getLastMessage(again.main, "LEASES", COUNT);
     expect(kept?.streamSeq).toBeGreaterThan(seq);
   }
   await using broker = await connectBroker({ url: server.url, name: "test" });

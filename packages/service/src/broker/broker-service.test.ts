@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { connectBroker, createGenerationLog } from "@reprise/log";
 import { startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -49,6 +50,19 @@ test("a service behind the broker is asked how it is over HTTP, and is stopped b
   await running.stop();
   expect(probe.brokerWasClosed).toEqual([false]);
   await expect(fetch(`${line!.ops}/healthz`)).rejects.toThrow();
+});
+
+test("a service fails when the broker's logs are spread over another number of shards", async () => {
+  await using server = await startTestBroker();
+  const running = await createProbe(parse(server.url)).open();
+  await using broker = await connectBroker({ url: server.url, name: "test" });
+  const count = new TextEncoder().encode(JSON.stringify({ shards: 5 }));
+  await createGenerationLog(broker).publish("lease.shards.work.count", count, { writer: "test" });
+  await expect(running.failed).rejects.toMatchObject({
+    code: "broker_incompatible",
+    param: "REPRISE_SHARDS",
+  });
+  await running.stop();
 });
 
 test("without a port of its own there is no ops server", async () => {
