@@ -105,6 +105,31 @@ test("a tenant's change breaks off those of its streams that may be read no long
   expect(streams.map(({ calls }) => calls)).toEqual([[["fail", "unauthenticated"]], [], []]);
 });
 
+test("a tenant's change ends its long-polls that may wait no longer, and no others", () => {
+  const revoked = createPrincipal();
+  const { registry } = openRegistry({
+    renew: (principal) => {
+      if (principal === revoked) throw REFUSED;
+      return principal;
+    },
+  });
+  const ended: string[] = [];
+  const enter = (principal: Principal) =>
+    registry.enter({
+      ref: createRef(),
+      waiting: { principal, fail: ({ code }) => void ended.push(`${principal.holder} ${code}`) },
+    });
+  enter(createPrincipal({ holder: "bob" }));
+  const leave = enter(revoked);
+  expect(registry.streams).toBe(0);
+  registry.recheck(parseTenantId("beta"));
+  expect(ended).toEqual([]);
+  registry.recheck(revoked.tenant);
+  leave();
+  registry.recheck(revoked.tenant);
+  expect(ended).toEqual(["ann unauthenticated"]);
+});
+
 test("a stream is broken off within a second of the time when its token expires", () => {
   const { registry } = openRegistry({
     renew: (principal) => {

@@ -11,7 +11,7 @@ import type { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { MarkRecorder } from "./delivery-marks/mark-recorder.ts";
 import { MIN_INTERVAL_MS } from "./presence/announcement.ts";
 import { Announcer, type AnnouncerOptions } from "./presence/announcer.ts";
-import type { Audience, Reader, ReaderCounts, ReaderStream } from "./reader.ts";
+import type { AttachedCall, Audience, Reader, ReaderCounts } from "./reader.ts";
 
 const HEARTBEAT_MS = 15_000;
 const MAX_HEARTBEAT_SWEEP_MS = 1_000;
@@ -39,7 +39,8 @@ interface Entry extends Audience {
  * Who reads what on this node: one entry per generation, with its readers. Four purposes ask it:
  *
  * - streams get heartbeats, all from one timer, and are disconnected in a drain, each with another retry delay;
- * - streams are broken off when the key or the token of their caller expires, or its tenant has changed and it may read no longer;
+ * - streams and long-polls are broken off when the key or the token of their caller expires, or its tenant has changed and it may read no
+ *   longer;
  * - an `Announcer` announces presence, for generations whose policy depends on readers;
  * - a `MarkRecorder` records delivery marks.
  *
@@ -87,7 +88,7 @@ export class ReaderRegistry implements ReaderCounts {
     return () => this.#leave(entry, reader);
   }
 
-  /** Breaks off the streams of a tenant whose callers may read no longer. */
+  /** Breaks off the streams and long-polls of a tenant whose callers may read no longer. */
   recheck(tenant: TenantId): void {
     this.#renew((principal) => principal.tenant === tenant);
   }
@@ -120,15 +121,18 @@ export class ReaderRegistry implements ReaderCounts {
 
   #renew(isDue: (principal: Principal) => boolean): void {
     for (const { readers } of this.#entries.values())
-      for (const { stream } of readers) if (stream && isDue(stream.principal)) this.#renewStream(stream);
+      for (const { stream, waiting } of readers) {
+        const attached = stream ?? waiting;
+        if (attached && isDue(attached.principal)) this.#renewCaller(attached);
+      }
   }
 
   /** With the change a key or token may have been given an end, at which no other change tells of it. */
-  #renewStream(stream: ReaderStream): void {
+  #renewCaller(attached: AttachedCall): void {
     try {
-      stream.principal = this.#options.renew(stream.principal);
+      attached.principal = this.#options.renew(attached.principal);
     } catch (error) {
-      stream.fail(toRepriseError(error));
+      attached.fail(toRepriseError(error));
     }
   }
 

@@ -3,23 +3,29 @@ import type { Principal } from "@reprise/tenancy";
 import type { ConnectionRecord } from "./delivery-marks/connection-record.ts";
 import type { PresentReader } from "./presence/present-reader.ts";
 
-/** A connection that is being sent events, of the live log or the archive. */
-export interface ReaderStream {
+/** An answer that a caller waits for or is being sent, for as long as that caller may read. */
+export interface AttachedCall {
   /** Whom its events are sent to, as last heard of. */
   principal: Principal;
+  /** Tells the client what is wrong, and ends the answer. */
+  fail(error: RepriseError): void;
+}
+
+/** A connection that is being sent events, of the live log or the archive. What is wrong is told in band, and breaks the connection. */
+export interface ReaderStream extends AttachedCall {
   /** Sends a comment if nothing else was sent for so long. */
   heartbeat(nowMs: UnixMs, everyMs: number): void;
   /** Tells the client to come back after a while, and breaks the connection. */
   disconnectWithRetry(retryMs: number): void;
-  /** Tells the client what is wrong, in band, and breaks the connection. */
-  fail(error: RepriseError): void;
 }
 
-/** One reader of a generation on this node. Readers are registered for three purposes; a part is absent where its purpose needs nothing. */
+/** One reader of a generation on this node. Readers are registered for four purposes; a part is absent where its purpose needs nothing. */
 export interface Reader {
   readonly ref: GenerationRef;
   /** Gets heartbeats, and is disconnected in a drain, and when its caller may no longer read. */
   readonly stream?: ReaderStream;
+  /** Of a long-poll, which ends when its caller may no longer read. */
+  readonly waiting?: AttachedCall;
   /** Counts as present, where the policy depends on that. */
   readonly presence?: PresentReader | undefined;
   /** What its delivery marks are made from. */

@@ -118,24 +118,6 @@ describe("a reader that is attached", () => {
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(until));
   });
 
-  test("that waits for a page gets none once its key is revoked", async () => {
-    await using platform = await openPlatform({ liveTenants: true });
-    const { path, worker } = await createGeneration(platform);
-    await append(worker, started());
-    const headers = { accept: "application/json" };
-    const page = call(`${platform.node.url}${path}/events?after=1-1&wait=1000`, {
-      key: KEYS.acmeReader,
-      headers,
-    });
-    const [reader] = await attach([platform.node.url], path, KEYS.acmeReader);
-    await changed(
-      platform,
-      withKey(() => []),
-    );
-    await lastOf(reader!);
-    expect(await page).toMatchObject({ status: 401 });
-  });
-
   test("is broken off by a node that was cut off from the broker during the revocation, once that is back", async () => {
     await using platform = await openPlatform({ liveTenants: true });
     await using proxy = await startTcpProxy({ target: { port: platform.server.port } });

@@ -85,9 +85,15 @@ async function sendLivePage(
   const gone = new AbortController();
   if (hasLeft(reply.raw)) gone.abort();
   reply.raw.on("close", () => gone.abort());
-  const signal = AbortSignal.any([context.draining, gone.signal]);
-  const waiting = presentReader(cache, { takenSeq: plus(fromSeq, -1) });
-  const leave = context.readers.enter({ ref, presence: waiting });
+  const refused = new AbortController();
+  const signal = AbortSignal.any([context.draining, gone.signal, refused.signal]);
+  // From here on to its registration nothing else runs: later changes are told to the registry.
+  const reader = context.authentication.renewReader(principal);
+  const leave = context.readers.enter({
+    ref,
+    waiting: { principal: reader, fail: (error) => refused.abort(error) },
+    presence: presentReader(cache, { takenSeq: plus(fromSeq, -1) }),
+  });
   const { json, lastSeq } = await readEventPage({
     hub: context.hub,
     cache,
@@ -96,7 +102,8 @@ async function sendLivePage(
     waitMs: wait,
     signal,
   }).finally(leave);
-  // It may have waited for long.
+  // It may have waited for long, and a key may expire between two sweeps of the registry.
+  refused.signal.throwIfAborted();
   context.authentication.renewReader(principal);
   recordFullResponse(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return sendPage(reply, json);
