@@ -14,6 +14,7 @@ export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
 export { type Broker, connectBroker } from "./nats/connection.ts";
 export { isRefusal } from "./nats/jetstream-errors.ts";
+export { type OnStale, RefreshLoop } from "./topology/refresh-loop.ts";
 export { watchConnection } from "./nats/watch-connection.ts";
 export { type ArchivedEvents, type AuditClient, createAuditClient } from "./audit-rpc/audit-client.ts";
 export type { ArchivedEvent } from "./audit-rpc/audit-client-answer.ts";

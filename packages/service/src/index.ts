@@ -24,6 +24,7 @@ export {
   type EnvironmentName,
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
+export { FollowerWatch } from "./broker/follower-watch.ts";
 export { logForbidden } from "./broker/log-forbidden.ts";
 export { findNatsServer, type NatsServerBinary } from "./broker/find-nats-server.ts";
 export { type HttpAddress, listenHttp } from "./http/listen-http.ts";

@@ -1,4 +1,4 @@
-import type { Broker } from "@reprise/log";
+import type { Broker, OnStale } from "@reprise/log";
 import type { RepriseError, TenantId } from "@reprise/protocol";
 import { followTenants, type LiveTenantDirectory } from "./directory/follow-tenants.ts";
 import { KeyUse } from "./directory/key-use.ts";
@@ -32,6 +32,8 @@ export interface OpenTenantsOptions {
   readonly source?: TenantsSource;
   /** Told of each version of a record that can't be used. */
   readonly onRefused: (tenant: TenantId, error: RepriseError) => void;
+  /** Told when the tenants can't be followed for some seconds, and when they can again. */
+  readonly onStale?: OnStale | undefined;
 }
 
 /**
@@ -42,11 +44,12 @@ export async function openTenants({
   broker,
   source = "seed",
   onRefused,
+  onStale,
 }: OpenTenantsOptions): Promise<Tenants> {
   await using stack = new AsyncDisposableStack();
   const use = stack.use(new KeyUse(broker.main));
   const onUse = (tenant: TenantId, key: string) => use.note(tenant, key);
-  const directory = stack.use(await followTenants({ broker, onRefused, onUse }));
+  const directory = stack.use(await followTenants({ broker, onRefused, onStale, onUse }));
   const store = await openTenantStore(broker.main);
   const owned = stack.move();
   const close = () => owned.disposeAsync();

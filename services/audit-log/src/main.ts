@@ -15,7 +15,8 @@ await runService(
     return startBrokerService("audit-log", env, async (context) => {
       await using stack = new AsyncDisposableStack();
       const onRefused = reportRefusedRecord(context.logger);
-      const directory = stack.use(await followTenants({ broker: context.broker, onRefused }));
+      const { broker, followers } = context;
+      const directory = stack.use(await followTenants({ broker, onRefused, onStale: followers.onStale }));
       const tenants = () => keptTenants(directory, file);
       const auditLog = stack.use(await startAuditLog({ ...context, shards, storage, witnessUrls, tenants }));
       const running = stack.move();

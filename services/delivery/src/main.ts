@@ -37,10 +37,10 @@ await runService(
     };
     const { tenancy, names } = await load();
     const start = async (context: BrokerServiceContext) => {
-      const { broker, logger } = context;
+      const { broker, followers, logger } = context;
       await using stack = new AsyncDisposableStack();
       const onRefused = reportRefusedRecord(logger);
-      const tenants = stack.use(await openTenants({ broker, source, onRefused }));
+      const tenants = stack.use(await openTenants({ broker, source, onRefused, onStale: followers.onStale }));
       const apply = async (next: typeof tenancy) => {
         if (next) logger.info({ source, ...(await tenants.apply(next)) }, "tenants file applied");
       };

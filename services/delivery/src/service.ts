@@ -13,7 +13,13 @@ import {
   subscribeEventsBehindEnds,
 } from "@reprise/log";
 import { parseNodeId } from "@reprise/protocol";
-import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
+import {
+  type BrokerWatch,
+  createErrorLog,
+  type FollowerWatch,
+  type Logger,
+  type Metrics,
+} from "@reprise/service";
 import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
@@ -46,6 +52,8 @@ export interface DeliveryOptions extends DeliverySettings {
   classifiers?: ReadonlySet<string> | undefined;
   /** Whether the broker takes appends. Default: as long as it is connected. */
   brokerWatch?: BrokerWatch;
+  /** Told when the platform's keys can't be followed. */
+  followers?: Pick<FollowerWatch, "onStale">;
   logger: Logger;
   metrics: Metrics;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s, as PROTOCOL.md has it. */
@@ -124,6 +132,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const platform = await openPlatformKeys({
     connection: broker.main,
     replicas: options.replicas,
+    onStale: options.followers?.onStale,
     onError,
   });
   stack.defer(() => platform.close());

@@ -8,7 +8,13 @@ import {
   type ShardFollower,
   watchRuleSets,
 } from "@reprise/log";
-import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
+import {
+  type BrokerWatch,
+  createErrorLog,
+  type FollowerWatch,
+  type Logger,
+  type Metrics,
+} from "@reprise/service";
 import { createClassifyWindow } from "./judging/classify-window.ts";
 import { decideExpiredReviews } from "./review-index/expired-reviews.ts";
 import { ShardModerator, type IncomingEvent } from "./judging/shard-moderator.ts";
@@ -22,6 +28,8 @@ export interface ModerationOptions {
   broker: Broker;
   /** Whether the broker takes appends: what its absence holds up is not logged. */
   brokerWatch?: BrokerWatch;
+  /** Told when RULES can't be followed. */
+  followers?: Pick<FollowerWatch, "onStale">;
   /** How many streams the logs are spread over. */
   shards: number;
   classifiers: Classifiers;
@@ -91,9 +99,10 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     followed.push({ judging, follower });
   };
   // While no generation asks for moderation no log is read at all.
-  const watch = watchRuleSets(broker.main, (startTime) => {
+  const onFirst = (startTime: Date) => {
     for (let shard = 0; shard < shards; shard++) begun.push(follow(shard, startTime).catch(onError));
-  });
+  };
+  const watch = watchRuleSets(broker.main, onFirst, options.followers?.onStale);
 
   let sweeping: Promise<void> | undefined;
   const sweepAll = async () => {

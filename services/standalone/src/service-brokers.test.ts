@@ -1,4 +1,5 @@
 import { openBroker } from "@reprise/log";
+import { RepriseError } from "@reprise/protocol";
 import { createLogger } from "@reprise/service";
 import { startTcpProxy, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -6,7 +7,7 @@ import { ServiceBrokers } from "./service-brokers.ts";
 
 const TOPOLOGY = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
 
-test("a service whose connections are lost makes the platform not ready, with one line when they are lost and one when they are back", async () => {
+test("a service whose connections are lost makes the platform not ready, with one line when they are lost and one when they are back, and so does a follower that can't read", async () => {
   await using server = await startTestBroker();
   await using proxy = await startTcpProxy({ target: { host: "127.0.0.1", port: server.port } });
   await (await openBroker({ url: server.url, name: "set-up", ...TOPOLOGY })).close();
@@ -30,9 +31,12 @@ test("a service whose connections are lost makes the platform not ready, with on
   proxy.cutNow();
   await expect.poll(() => brokers.because(), { timeout: 30_000 }).toEqual([]);
   expect(worker.brokerWatch.because()).toEqual([]);
+  delivery.followers.onStale("the tenants", new RepriseError("broker_unavailable", "no leader"));
+  expect(brokers.because("delivery")).toEqual(["delivery: the tenants can't be followed: no leader"]);
   expect(lines.map(({ user, msg }) => [user, msg])).toEqual([
     ["inference-worker", "the broker takes no appends"],
     ["inference-worker", "the broker takes appends again"],
+    ["delivery", "a follower can't read the broker, and goes on with what it has"],
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { type Broker, type BrokerAddress, connectBroker, type ServiceUser } from "@reprise/log";
-import { type BrokerWatch, type Logger, logForbidden, watchBroker } from "@reprise/service";
+import { type BrokerWatch, FollowerWatch, type Logger, logForbidden, watchBroker } from "@reprise/service";
 
 export interface ServiceBrokersOptions {
   readonly addressOf: (user: ServiceUser) => BrokerAddress;
@@ -11,13 +11,14 @@ export interface ServiceBrokersOptions {
 export interface ServiceBroker {
   readonly broker: Broker;
   readonly brokerWatch: BrokerWatch;
+  readonly followers: FollowerWatch;
 }
 
 /** The connections of all services: each has a user and connections of its own, as it has in a process of its own. */
 export class ServiceBrokers implements AsyncDisposable {
   readonly #options: ServiceBrokersOptions;
   readonly #stack = new AsyncDisposableStack();
-  readonly #watches = new Map<ServiceUser, BrokerWatch>();
+  readonly #watches = new Map<ServiceUser, Omit<ServiceBroker, "broker">>();
   readonly #failed = Promise.withResolvers<never>();
 
   constructor(options: ServiceBrokersOptions) {
@@ -39,14 +40,20 @@ export class ServiceBrokers implements AsyncDisposable {
     logForbidden(broker, logger);
     const watch = this.#stack.use(watchBroker(broker, shards, logger));
     watch.failed.catch(this.#failed.reject);
-    this.#watches.set(user, watch);
-    return { broker, brokerWatch: watch };
+    const watches = { brokerWatch: watch, followers: new FollowerWatch(logger) };
+    this.#watches.set(user, watches);
+    return { broker, ...watches };
   }
 
-  /** Why a service, other than one that tells that itself, could not store an append now: empty when all could. */
+  /**
+   * Why a service could not store an append now, or can't read what it follows: empty when all could.
+   * @param except tells of its appends itself
+   */
   because(except?: ServiceUser): string[] {
-    const watches = [...this.#watches].filter(([user]) => user !== except);
-    return watches.flatMap(([user, watch]) => watch.because().map((reason) => `${user}: ${reason}`));
+    return [...this.#watches].flatMap(([user, { brokerWatch, followers }]) => {
+      const reasons = [...(user === except ? [] : brokerWatch.because()), ...followers.because()];
+      return reasons.map((reason) => `${user}: ${reason}`);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -116,7 +116,9 @@ export async function startPlatform(
   const brokers = stack.use(new ServiceBrokers({ addressOf, shards, logger }));
   const ofDelivery = await brokers.open("delivery");
   const onRefused = reportRefusedRecord(logger);
-  const tenants = stack.use(await openTenants({ broker: ofDelivery.broker, source, onRefused }));
+  const tenants = stack.use(
+    await openTenants({ ...ofDelivery, source, onRefused, onStale: ofDelivery.followers.onStale }),
+  );
   if (tenantsFile === undefined) await tenants.ensureKeys(tenancy);
   else await tenants.apply(tenancy);
   const metrics = createMetrics();

@@ -1,5 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { RULES_SUBJECTS } from "@reprise/protocol";
+import { type OnStale, RefreshLoop } from "../topology/refresh-loop.ts";
 import { firstRuleSetAt } from "./rule-sets.ts";
 
 /** For rules that were stored while nothing was heard of them. */
@@ -10,33 +11,31 @@ const HEARD_BEFORE_MS = 25;
 /**
  * Calls back once, as soon as any rules are stored: until then no log asks for moderation, and no consumer is needed.
  * @param onFirst called with the time at which the oldest were stored, by the broker's clock: no log that names any is older
+ * @param onStale called when RULES can't be read for 5 s, and when it can again
  * @returns how to stop watching
  */
 export function watchRuleSets(
   connection: NatsConnection,
   onFirst: (startTime: Date) => void,
+  onStale?: OnStale,
 ): { readonly stop: () => void } {
-  let done = false;
-  let looking = false;
-  const look = async () => {
-    if (looking || done) return;
-    looking = true;
-    // A broker that is away is asked again.
-    const first = await firstRuleSetAt(connection).catch(() => undefined);
-    looking = false;
-    if (!first || done) return;
+  let isDone = false;
+  const read = async () => {
+    const first = await firstRuleSetAt(connection);
+    if (!first || isDone) return;
     stop();
     onFirst(first);
   };
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS);
+  const what = "the rules of moderation";
+  const refresh = new RefreshLoop({ connection, what, read, onStale, everyMs: LOOK_EVERY_MS });
   const heard = connection.subscribe(RULES_SUBJECTS, {
-    callback: () => void setTimeout(() => void look(), HEARD_BEFORE_MS),
+    callback: () => void setTimeout(() => refresh.hint(), HEARD_BEFORE_MS),
   });
   const stop = () => {
-    done = true;
-    clearInterval(timer);
+    isDone = true;
+    void refresh.close();
     heard.unsubscribe();
   };
-  void look();
+  refresh.hint();
   return { stop };
 }

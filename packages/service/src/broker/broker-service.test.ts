@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { connectBroker, createGenerationLog } from "@reprise/log";
+import { RepriseError } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -16,8 +17,11 @@ function createProbe(env: BrokerServiceEnvironment) {
   const reasons = ["warming up"];
   const brokerWasClosed: boolean[] = [];
   const lines: unknown[] = [];
-  const start = ({ broker, logger }: BrokerServiceContext) => {
+  let followers: BrokerServiceContext["followers"] | undefined;
+  const start = ({ broker, logger, followers: own }: BrokerServiceContext) => {
+    followers = own;
     logger.info = (line: unknown) => lines.push(line);
+    logger.warn = (line: unknown) => lines.push(line);
     return Promise.resolve({
       does: "probing",
       details: { color: "blue" },
@@ -30,7 +34,13 @@ function createProbe(env: BrokerServiceEnvironment) {
       },
     });
   };
-  return { reasons, brokerWasClosed, lines, open: () => startBrokerService("moderation", env, start) };
+  return {
+    reasons,
+    brokerWasClosed,
+    lines,
+    open: () => startBrokerService("moderation", env, start),
+    tellStale: (failure: RepriseError | undefined) => followers?.onStale("the tenants", failure),
+  };
 }
 
 function parse(natsUrl: string, opsPort?: number) {
@@ -62,6 +72,26 @@ test("a service fails when the broker's logs are spread over another number of s
     code: "broker_incompatible",
     param: "REPRISE_SHARDS",
   });
+  await running.stop();
+});
+
+test("a follower that can't read the broker makes its process not ready, with its reason, and one line", async () => {
+  await using server = await startTestBroker();
+  const probe = createProbe(parse(server.url, 0));
+  const running = await probe.open();
+  const [line] = probe.lines as { ops: string }[];
+  probe.reasons.pop();
+  const failure = new RepriseError("broker_unavailable", "no leader");
+  probe.tellStale(failure);
+  const answer = await fetch(`${line!.ops}/readyz`);
+  expect([answer.status, await answer.json()]).toEqual([
+    503,
+    { status: "not_ready", because: ["the tenants can't be followed: no leader"] },
+  ]);
+  expect(probe.lines.slice(1)).toEqual([{ what: "the tenants", err: failure }]);
+  probe.tellStale(undefined);
+  expect((await fetch(`${line!.ops}/readyz`)).status).toBe(200);
+  expect(probe.lines.slice(2)).toEqual([{ what: "the tenants" }]);
   await running.stop();
 });
 

@@ -1,6 +1,7 @@
 import { type Broker, openBroker, type ServiceUser } from "@reprise/log";
 import { BROKER_ADDRESS_NAMES, brokerAddressOf } from "./broker-address.ts";
 import { logForbidden } from "./log-forbidden.ts";
+import { FollowerWatch } from "./follower-watch.ts";
 import { type BrokerWatch, watchBroker } from "./broker-watch.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { RunningService } from "../lifecycle/lifecycle.ts";
@@ -29,6 +30,8 @@ export type BrokerServiceEnvironment = Environment<(typeof BROKER_SERVICE_NAMES)
 export interface BrokerServiceContext {
   readonly broker: Broker;
   readonly brokerWatch: BrokerWatch;
+  /** Asked for readiness, beside the service and the broker. */
+  readonly followers: FollowerWatch;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
@@ -65,11 +68,20 @@ export async function startBrokerService(
   );
   logForbidden(broker, logger);
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
+  const followers = new FollowerWatch(logger);
   let serviceReasons: () => readonly string[] = () => ["starting"];
-  const notReadyBecause = () => [...new Set([...serviceReasons(), ...brokerWatch.because()])];
+  const notReadyBecause = () => [
+    ...new Set([...serviceReasons(), ...brokerWatch.because(), ...followers.because()]),
+  ];
   const handler = createOpsHandler({ metrics, notReadyBecause });
   const opsServer = ops && stack.use(await startOpsServer(handler, ops));
-  const { service, does, details, ...calls } = await start({ broker, brokerWatch, logger, metrics });
+  const { service, does, details, ...calls } = await start({
+    broker,
+    brokerWatch,
+    followers,
+    logger,
+    metrics,
+  });
   stack.use(service);
   serviceReasons = () => service.notReadyBecause();
   logger.info({ ...details, ops: opsServer?.url }, does);

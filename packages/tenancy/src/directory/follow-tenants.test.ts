@@ -1,4 +1,4 @@
-import { publishedHeaders, readStreamInfo } from "@reprise/log";
+import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/log";
 import { startTcpProxy } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { ACME, BETA, openWorld, record, until } from "../testing/world.ts";
@@ -156,6 +156,25 @@ describe("a record that can't be used", () => {
     expect(directory.authenticate(A)).toMatchObject({ tenant: "acme", roles: new Set(["read"]) });
     const late = await world.addNode();
     expect(late.directory.authenticate(B)).toBeUndefined();
+  });
+
+  test("says once that it can't read the bucket while it is connected, and that it can again; it goes on with what it has", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    const told = vi.fn<OnStale>();
+    const { directory } = await world.addNode(undefined, 20, { onStale: told, staleMs: 200 });
+    const { config } = await world.askStream("INFO", undefined);
+    await world.askStream("DELETE", undefined);
+    const because = expect.objectContaining({ message: expect.stringContaining("KV_TENANTS") });
+    await vi.waitFor(() => expect(told.mock.calls).toEqual([["the tenants", because]]), { timeout: 60_000 });
+    expect(directory.authenticate(A)?.tenant).toBe("acme");
+    await world.askStream("CREATE", config);
+    await until(directory, () => directory.authenticate(A) === undefined);
+    await directory.sync();
+    expect(told.mock.calls).toEqual([
+      ["the tenants", because],
+      ["the tenants", undefined],
+    ]);
   });
 
   test("reads a message under a foreign subject, which a consumer was made to answer into the bucket, once", async () => {

@@ -1,10 +1,10 @@
-import { retry } from "@reprise/async";
 import {
   type Broker,
   readAllMessages,
   readStreamInfo,
+  RefreshLoop,
+  type OnStale,
   type StreamMessage,
-  watchConnection,
 } from "@reprise/log";
 import {
   LIVE_TENANTS_SUBJECTS,
@@ -34,12 +34,13 @@ export interface FollowTenantsOptions extends TenantTableOptions {
   /** A record that can't be used: access is by the last good one, or there is none. Told once for each version of the record. */
   readonly onRefused: (tenant: TenantId, error: RepriseError) => void;
   /** How often the bucket is asked whether something has changed, without an announcement. Default 500 ms. */
-  readonly everyMs?: number;
+  readonly everyMs?: number | undefined;
+  /** Told when the bucket can't be read for `staleMs`, and when it can again. */
+  readonly onStale?: OnStale | undefined;
+  /** Default 5 s. */
+  readonly staleMs?: number | undefined;
 }
 
-const EVERY_MS = 500;
-const LOAD_BUDGET_MS = 20_000;
-const LOAD_PAUSE_MS = 100;
 /**
  * A record that no process has published is told. Every message is read, as the stream's leader counts every one: what a consumer is made to
  * answer to a subject of the stream is stored there under the subject that it had before.
@@ -82,35 +83,30 @@ type Known = Map<
 class TenantFollower implements LiveTenantDirectory {
   readonly #table: TenantTable;
   readonly #options: FollowTenantsOptions;
+  readonly #refresh: RefreshLoop;
   readonly #stop: () => void;
   #created = "";
   #lastStreamSeq = STREAM_START;
   #known: Known = new Map();
   /** Records that are not in use since another tenant has one of their keys: tried again after each change. */
   readonly #waiting = new Map<TenantId, { readonly tenant: TenantConfig; isTold: boolean }>();
-  #running: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
-  #isClosed = false;
 
   constructor(options: FollowTenantsOptions) {
     this.#options = options;
     this.#table = new TenantTable(options);
-    const { main } = options.broker;
-    // A broker that is away is asked again.
-    const ask = () => void this.sync().catch(() => {});
-    const heard = main.subscribe(LIVE_TENANTS_SUBJECTS, { callback: ask });
-    const timer = setInterval(ask, options.everyMs ?? EVERY_MS).unref();
-    watchConnection(main, {
-      onUp: () => {
-        // A broker that has lost its last seconds can have the same counts again, of other messages.
-        this.#created = "";
-        ask();
-      },
+    const { broker, everyMs, staleMs, onStale } = options;
+    this.#refresh = new RefreshLoop({
+      connection: broker.main,
+      what: "the tenants",
+      read: () => this.#readChanges(),
+      // A broker that has lost its last seconds can have the same counts again, of other messages.
+      onUp: () => (this.#created = ""),
+      onStale,
+      everyMs,
+      staleMs,
     });
-    this.#stop = () => {
-      clearInterval(timer);
-      heard.unsubscribe();
-    };
+    const heard = broker.main.subscribe(LIVE_TENANTS_SUBJECTS, { callback: () => this.#refresh.hint() });
+    this.#stop = () => heard.unsubscribe();
   }
 
   authenticate: TenantDirectory["authenticate"] = (bearerToken) => this.#table.authenticate(bearerToken);
@@ -123,45 +119,17 @@ class TenantFollower implements LiveTenantDirectory {
     return [...this.#known.values()].flatMap(({ tenant }) => tenant ?? []);
   }
 
-  async load(): Promise<void> {
-    let failure: unknown;
-    const attempt = async () => {
-      try {
-        await this.sync();
-        return true;
-      } catch (error) {
-        failure = error;
-        return undefined;
-      }
-    };
-    if (await retry(attempt, { pauseMs: LOAD_PAUSE_MS, budgetMs: LOAD_BUDGET_MS })) return;
-    throw failure;
+  load(): Promise<void> {
+    return this.#refresh.load();
   }
 
   sync(): Promise<void> {
-    if (!this.#running) return this.#run();
-    // One that is under way may have asked already.
-    this.#next ??= this.#running.then(
-      () => this.#run(),
-      () => this.#run(),
-    );
-    return this.#next;
-  }
-
-  #run(): Promise<void> {
-    this.#next = undefined;
-    const running = this.#readChanges().finally(() => {
-      if (this.#running === running) this.#running = undefined;
-    });
-    this.#running = running;
-    return running;
+    return this.#refresh.sync();
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
     this.#stop();
-    await Promise.allSettled([this.#running, this.#next]);
+    await this.#refresh.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -169,7 +137,6 @@ class TenantFollower implements LiveTenantDirectory {
   }
 
   async #readChanges(): Promise<void> {
-    if (this.#isClosed) return;
     const { main, reads } = this.#options.broker;
     const { created, lastStreamSeq, messages } = await readStreamInfo(main, TENANTS_STREAM);
     const isSame = created === this.#created && lastStreamSeq >= this.#lastStreamSeq;

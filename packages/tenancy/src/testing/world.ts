@@ -1,7 +1,11 @@
 import { openBroker } from "@reprise/log";
 import { parseTenantId, type RepriseError, TENANTS_STREAM } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
-import { followTenants, type LiveTenantDirectory } from "../directory/follow-tenants.ts";
+import {
+  followTenants,
+  type FollowTenantsOptions,
+  type LiveTenantDirectory,
+} from "../directory/follow-tenants.ts";
 import { hashKey } from "../keys/key-hash.ts";
 import type { Role } from "../records/roles.ts";
 import type { TenantRecord } from "../records/tenant-record.ts";
@@ -46,14 +50,19 @@ export async function openWorld() {
   const broker = stack.use(await open());
   const store = await openTenantStore(broker.main);
   const nodes = stack.use(new AsyncDisposableStack());
-  const addNode = async (url?: string, everyMs?: number) => {
+  const addNode = async (
+    url?: string,
+    everyMs?: number,
+    watch: Pick<FollowTenantsOptions, "onStale" | "staleMs"> = {},
+  ) => {
     const refused: [string, RepriseError][] = [];
     const own = nodes.use(await open(url));
     const directory = nodes.use(
       await followTenants({
         broker: own,
         onRefused: (tenant, error) => refused.push([tenant, error]),
-        ...(everyMs !== undefined && { everyMs }),
+        everyMs,
+        ...watch,
       }),
     );
     return { directory, refused, broker: own };

@@ -1,6 +1,6 @@
 import { parseGenerationId, parseTenantId, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import { connect } from "@nats-io/transport-node";
-import { readStreamInfo } from "@reprise/log";
+import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/log";
 import { startTestBroker } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { mintStreamToken } from "./mint-stream-token.ts";
@@ -10,6 +10,8 @@ import { verifyStreamToken } from "./verify-stream-token.ts";
 const START_MS = toUnixMs("2026-11-22T12:00:00Z");
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+const WAIT = { timeout: 60_000 };
+const STREAM_AWAY = expect.objectContaining({ message: expect.stringContaining("KV_TOKEN_KEYS") });
 const SUBJECT = "$KV.TOKEN_KEYS.platform";
 
 async function openNodes() {
@@ -21,7 +23,7 @@ async function openNodes() {
     const connection = await connect({ servers: server.url });
     connections.defer(() => connection.close());
     const onError = vi.fn<(error: unknown) => void>();
-    return openPlatformKeys({ connection, replicas: 1, now: () => nowMs, onError, ...options });
+    return openPlatformKeys({ connection, replicas: 1, everyMs: 20, now: () => nowMs, onError, ...options });
   };
   const owned = stack.move();
   const pass = (ms: number) => void (nowMs = plusMs(nowMs, ms));
@@ -117,6 +119,41 @@ test("keys that a service which may not write them has had the broker copy into 
   );
   await expect(verify(keys, token, nodes.now())).rejects.toMatchObject({ code: "unauthenticated" });
   await Promise.all([from.close(), to.close()]);
+});
+
+test("a node that can't read the bucket while it is connected says so once, and that it can again; its keys stay", async () => {
+  await using nodes = await openNodes();
+  const told = vi.fn<OnStale>();
+  const keys = await nodes.open({ onStale: told, staleMs: 200 });
+  const { token } = await mint(keys, nodes.now());
+  const operator = await connect({ servers: nodes.server.url });
+  const ask = async (what: string, request?: object) =>
+    (await operator.request(`$JS.API.STREAM.${what}.KV_TOKEN_KEYS`, JSON.stringify(request))).json<{
+      config: object;
+    }>();
+  const { config } = await ask("INFO");
+  await ask("DELETE");
+  await vi.waitFor(() => expect(told.mock.calls).toEqual([[expect.any(String), STREAM_AWAY]]), WAIT);
+  expect(await verify(keys, token, nodes.now())).toMatchObject({ tenant: "acme" });
+  await ask("CREATE", config);
+  await vi.waitFor(() => expect(told.mock.calls.slice(1)).toEqual([[expect.any(String), undefined]]), WAIT);
+  await operator.close();
+});
+
+test("keys of a version that a node does not read are told once and not replaced, and the node goes on with its own", async () => {
+  await using nodes = await openNodes();
+  const onError = vi.fn<(error: unknown) => void>();
+  const keys = await nodes.open({ onError });
+  const { token } = await mint(keys, nodes.now());
+  const newer = await connect({ servers: nodes.server.url });
+  await newer.request(SUBJECT, '{"version":2}', { timeout: 5_000, headers: publishedHeaders() });
+  const INVALID = expect.objectContaining({ code: "config_invalid" });
+  await vi.waitFor(() => expect(onError.mock.calls).toEqual([[INVALID]]), WAIT);
+  expect(await verify(keys, token, nodes.now())).toMatchObject({ tenant: "acme" });
+  await expect(keys.rotate()).rejects.toMatchObject({ code: "config_invalid" });
+  await expect(nodes.open()).rejects.toMatchObject({ code: "config_invalid" });
+  expect(onError).toHaveBeenCalledTimes(1);
+  await newer.close();
 });
 
 const ANSWERS = [

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { type KV, type KvWatchEntry, Kvm } from "@nats-io/kv";
+import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { isRefusal, notPublished, readLastRaw } from "@reprise/log";
+import { isRefusal, notPublished, type OnStale, readLastRaw, RefreshLoop } from "@reprise/log";
 import {
   bucketStream,
   bucketSubjects,
@@ -60,7 +60,13 @@ export interface PlatformKeysOptions {
   readonly connection: NatsConnection;
   readonly replicas: number;
   readonly onError: (error: unknown) => void;
+  /** Told when the bucket can't be read for `staleMs`, and when it can again. */
+  readonly onStale?: OnStale | undefined;
   readonly now?: () => UnixMs;
+  /** How often the bucket is read. Default 500 ms. */
+  readonly everyMs?: number | undefined;
+  /** Default 5 s. */
+  readonly staleMs?: number | undefined;
 }
 
 /**
@@ -73,27 +79,26 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
   const bucket = await guard(() => new Kvm(connection).create(TOKEN_KEYS_BUCKET, { history: 1, replicas }));
   let refused = 0;
   /** Told once. */
-  const refuse = ({ revision }: Entry) => {
-    if (refused !== revision) onError(notPublished(SUBJECT));
+  const refuse = ({ revision, problem }: Entry) => {
+    if (problem && refused !== revision) onError(problem);
     refused = revision;
   };
   let current = await guard(() => readOrCreate(connection, bucket, { nowMs: now(), refuse }));
-  const watcher = await guard(() => bucket.watch({ key: ENTRY }));
   const readAgain = async () => {
     const entry = await read(connection);
-    if (entry.isForged) {
-      refuse(entry);
-      // A node that starts finds the keys again.
-      await write(bucket, current.keys, entry.revision);
-    }
-    // Without its entry the bucket says nothing: this node goes on with the keys that it has.
-    else if (entry.keys) current = { keys: entry.keys };
+    // Without an entry that it can use this node goes on with the keys that it has.
+    if (entry.keys) current = { keys: entry.keys };
+    else refuse(entry);
+    // A node that starts finds the keys again.
+    if (entry.isForged) await write(bucket, current.keys, entry.revision);
   };
-  void follow(watcher, readAgain, onError).catch(onError);
+  const what = "the keys of stream tokens";
+  const { onStale, everyMs, staleMs } = options;
+  const refresh = new RefreshLoop({ connection, what, read: readAgain, onStale, everyMs, staleMs });
 
   const rotate = () =>
     guard(async () => {
-      const latest = await read(connection);
+      const latest = assertReplaceable(await read(connection));
       const present = latest.keys ?? current.keys;
       const keys = [...present.filter(isNeeded(present, now())), await createKey(now())];
       if (await write(bucket, keys, latest.revision)) current = { keys };
@@ -118,7 +123,7 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
     rotate,
     close() {
       clearInterval(sweep);
-      watcher.stop();
+      void refresh.close();
     },
   };
 }
@@ -132,8 +137,10 @@ interface Entry {
   /** 0 while it has had nothing. */
   readonly revision: number;
   readonly keys: readonly StoredKey[] | undefined;
+  /** Why what is there can't be used. */
+  readonly problem?: RepriseError;
   /** An answer of the broker that a process which may not write the bucket has had stored there, in place of what was there. */
-  readonly isForged: boolean;
+  readonly isForged?: boolean;
 }
 
 interface Creation {
@@ -152,9 +159,9 @@ async function readOrCreate(
 ): Promise<Current> {
   const keys = [await createKey(nowMs)];
   const attempt = async (): Promise<Current | undefined> => {
-    const found = await read(connection);
+    const found = assertReplaceable(await read(connection));
     if (found.keys) return { keys: found.keys };
-    if (found.isForged) refuse(found);
+    refuse(found);
     return (await write(bucket, keys, found.revision)) ? { keys } : undefined;
   };
   const opened = await retry(attempt, { pauseMs: RACE_PAUSE_MS, budgetMs: RACE_BUDGET_MS });
@@ -165,11 +172,19 @@ async function readOrCreate(
 /** The bucket's client does not tell a copy of another message from an entry, so its stream's leader is asked. */
 async function read(connection: NatsConnection): Promise<Entry> {
   const last = await readLastRaw(connection, bucketStream(TOKEN_KEYS_BUCKET), SUBJECT);
-  if (!last) return { revision: 0, keys: undefined, isForged: false };
+  if (!last) return { revision: 0, keys: undefined };
   const { streamSeq: revision, payload, isPublished } = last;
-  const isThere = isPublished && payload.length > 0;
-  const keys = isThere ? decode(new TextDecoder().decode(payload)) : undefined;
-  return { revision, keys, isForged: !isPublished };
+  if (!isPublished) return { revision, keys: undefined, problem: notPublished(SUBJECT), isForged: true };
+  // So an entry is removed.
+  if (payload.length === 0) return { revision, keys: undefined };
+  const keys = decode(new TextDecoder().decode(payload));
+  return keys ? { revision, keys } : { revision, keys, problem: unreadable() };
+}
+
+/** @throws RepriseError `config_invalid` for keys of a version that this one does not read */
+function assertReplaceable(entry: Entry): Entry {
+  if (entry.problem && entry.isForged !== true) throw entry.problem;
+  return entry;
 }
 
 /** @returns false when the entry is not the expected one any more */
@@ -180,20 +195,6 @@ async function write(bucket: KV, keys: readonly StoredKey[], expectedRevision: n
   } catch (error) {
     if (isRefusal(error, "wrongLastSequence") || isRefusal(error, "earlierPublishInFlight")) return false;
     throw error;
-  }
-}
-
-async function follow(
-  watcher: AsyncIterable<KvWatchEntry>,
-  onChange: () => Promise<void>,
-  onError: (error: unknown) => void,
-): Promise<void> {
-  for await (const _ of watcher) {
-    try {
-      await onChange();
-    } catch (error) {
-      onError(error);
-    }
   }
 }
 
@@ -221,11 +222,13 @@ function encode(keys: readonly StoredKey[]): string {
   return JSON.stringify({ version: 1, keys });
 }
 
+function decode(text: string): readonly StoredKey[] | undefined {
+  return entrySchema.safeParse(parse(text)).data?.keys;
+}
+
 /** No message and no cause holds what was read: it is a private key. */
-function decode(text: string): readonly StoredKey[] {
-  const { data } = entrySchema.safeParse(parse(text));
-  if (data) return data.keys;
-  throw new RepriseError(
+function unreadable(): RepriseError {
+  return new RepriseError(
     "config_invalid",
     `The bucket ${TOKEN_KEYS_BUCKET} holds no keys that this version reads.`,
   );
