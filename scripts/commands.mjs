@@ -13,6 +13,7 @@ export const COMMANDS = {
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
   nats: { args: ["infra/nats/main.ts"], needsBroker: () => false },
+  redis: { args: ["infra/redis/main.ts"], needsBroker: () => false },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },

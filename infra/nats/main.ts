@@ -7,10 +7,10 @@ import {
   brokerAddressOf,
   type ConfiguredServer,
   parseEnvironment,
-  type ServerTls,
   topologyOf,
   writeNatsConfig,
 } from "@reprise/service";
+import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
 
 const USAGE = `npm run nats -- generate --out <folder> [options]
   --servers <names>           hosts of the servers, separated by commas: one, or three or five that form a cluster; default: 127.0.0.1
@@ -24,9 +24,7 @@ npm run nats -- set-up        creates the streams, or changes them to what the e
 const OPTIONS = {
   out: { type: "string" },
   servers: { type: "string", default: "127.0.0.1" },
-  "tls-ca": { type: "string" },
-  "tls-cert": { type: "string" },
-  "tls-key": { type: "string" },
+  ...TLS_OPTIONS,
   store: { type: "string", default: "jetstream" },
   shards: { type: "string" },
 } as const;
@@ -47,7 +45,7 @@ async function generate(args: readonly string[]): Promise<void> {
   const servers = values.servers
     .split(",")
     .map((host, i): ConfiguredServer => toServer(host.trim(), i, values.store));
-  const tls = toTls(values["tls-ca"], values["tls-cert"], values["tls-key"]);
+  const tls = toServerTls(values);
   const written = await writeNatsConfig({ dir: values.out, shards, servers, tls, syncInterval: undefined });
   for (const [i, file] of written.serverFiles.entries()) print(`${servers[i]?.host}: nats-server -c ${file}`);
   for (const [user, file] of Object.entries(written.keyFiles)) print(`${user}: REPRISE_NATS_NKEY=${file}`);
@@ -56,13 +54,6 @@ async function generate(args: readonly string[]): Promise<void> {
 
 function toServer(host: string, i: number, storeDir: string): ConfiguredServer {
   return { name: `nats-${i + 1}`, host, port: PORT, routePort: ROUTE_PORT, storeDir };
-}
-
-function toTls(caFile?: string, certFile?: string, keyFile?: string): ServerTls | undefined {
-  if (caFile !== undefined && certFile !== undefined && keyFile !== undefined)
-    return { caFile, certFile, keyFile };
-  if (caFile ?? certFile ?? keyFile) throw new Error("--tls-ca, --tls-cert and --tls-key belong together.");
-  return undefined;
 }
 
 async function setUp(): Promise<void> {

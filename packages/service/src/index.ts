@@ -52,6 +52,7 @@ export {
   startOpsServer,
 } from "./http/ops-server.ts";
 export { ensurePrivateDir } from "./lifecycle/private-dir.ts";
+export { keepSecret, writePrivateFile } from "./lifecycle/private-file.ts";
 export { readProcessStart } from "./lifecycle/process-running.ts";
 export {
   spawnSupervised,

@@ -53,6 +53,7 @@ export {
 } from "./tokens/verify-stream-token.ts";
 export type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./limits/counters.ts";
 export { HeldLeases } from "./limits/held-leases.ts";
+export { writeRedisConfig } from "./limits/write-redis-config.ts";
 export { MemoryCounters } from "./limits/memory-counters.ts";
 export { openCounters, type OpenCounters } from "./limits/open-counters.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { writePrivateFile } from "@reprise/service";
 import { createDevTenant, createOperatorKey, parseTenantsFile, type TenancyConfig } from "@reprise/tenancy";
 
 /*
@@ -25,7 +26,7 @@ export async function openDevAccess(dataDir: string): Promise<DevAccess> {
   return { tenancy: parseTenantsFile(file, "dev.json"), apiKey: secret, wasThere, operatorKey };
 }
 
-/** In one step: a read, after a crash too, finds the old file or the new one, and the only copy of the key is never lost. */
+/** The only copy of the key is never lost. */
 export async function writeDevFile(
   dataDir: string,
   { url, apiKey, operatorKey }: { url: string; apiKey: string | undefined; operatorKey: string | undefined },
@@ -35,10 +36,7 @@ export async function writeDevFile(
     ...(apiKey !== undefined && { tenant: "demo", api_key: apiKey }),
     operator_key: operatorKey,
   };
-  const path = join(dataDir, "dev.json");
-  await rm(`${path}.new`, { force: true });
-  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  await writePrivateFile(join(dataDir, "dev.json"), `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /** The random bytes behind the keys in an earlier `dev.json`; undefined where there is none that can be used. */

@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { writePrivateFile } from "../lifecycle/private-file.ts";
 import { readProcessStart } from "../lifecycle/process-running.ts";
 
 /*
@@ -19,9 +19,7 @@ interface OwnBroker {
 export async function writeOwnBrokerFile(dataDir: string, url: string): Promise<AsyncDisposable> {
   const path = pathIn(dataDir);
   const own: OwnBroker = { url, pid: process.pid, started: await readProcessStart(process.pid) };
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(own, null, 2)}\n`, { mode: 0o600 });
-  await rename(draft, path);
+  await writePrivateFile(path, `${JSON.stringify(own, null, 2)}\n`);
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
 }
 

@@ -90,7 +90,7 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_REDIS_URL: optional(
     url("redis", "rediss"),
-    "Redis, in which limits are counted over all delivery nodes; without it each node counts alone. `rediss://` for TLS; the URL may contain `user:password@`.",
+    "Redis, in which limits are counted over all delivery nodes; without it each node counts alone. `rediss://` for TLS; the URL may contain `user:password@`. [infra/redis](../infra/redis/README.md) writes a user with the least permissions.",
   ),
   REPRISE_MODELS_FILE: optional(
     text(),

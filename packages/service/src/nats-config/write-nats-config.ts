@@ -1,11 +1,12 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { BROKER_USERS, type BrokerUser, createUserKey, toUserKey } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { mapUsers, toNatsUsers } from "../broker/nats-users.ts";
 import { ensurePrivateDir } from "../lifecycle/private-dir.ts";
+import { keepSecret, writePrivateFile } from "../lifecycle/private-file.ts";
 import {
   ACCOUNTS_FILE,
   type ConfiguredServer,
@@ -31,7 +32,6 @@ export interface WrittenNatsConfig {
 const KEYS_DIR = "keys";
 /** The user of the account SYS. */
 const OPERATOR = "operator";
-const OWNER_ONLY = 0o600;
 
 /**
  * Writes what nats-servers need to let in the platform's services, each with its own permissions. Keys that are there are kept: one whose file
@@ -51,15 +51,18 @@ export async function writeNatsConfig(options: NatsConfigOptions): Promise<Writt
   for (const user of BROKER_USERS) keys.set(user, await keepKey(keyFiles[user]));
   const logins = mapUsers((user) => ({ nkey: keys.get(user) ?? "" }));
   const operatorKey = await keepKey(join(keysDir, `${OPERATOR}.nk`));
-  const routePassword = await keep(join(keysDir, "route.secret"), () =>
+  const routePassword = await keepSecret(join(keysDir, "route.secret"), () =>
     randomBytes(32).toString("base64url"),
   );
 
-  await write(join(dir, ACCOUNTS_FILE), encodeAccounts(toNatsUsers(logins, { shards }), operatorKey));
+  await writePrivateFile(
+    join(dir, ACCOUNTS_FILE),
+    encodeAccounts(toNatsUsers(logins, { shards }), operatorKey),
+  );
   const serverFiles: string[] = [];
   for (const server of servers) {
     const path = join(dir, `${server.name}.conf`);
-    await write(path, encodeServer(server, { servers, tls, syncInterval, routePassword }));
+    await writePrivateFile(path, encodeServer(server, { servers, tls, syncInterval, routePassword }));
     serverFiles.push(path);
   }
   return { serverFiles, keyFiles };
@@ -76,24 +79,5 @@ function assertLocal(servers: readonly ConfiguredServer[]): void {
 
 /** @returns the public part */
 async function keepKey(path: string): Promise<string> {
-  return toUserKey(await keep(path, () => createUserKey().seed)).publicKey;
-}
-
-/** What a file holds; a new secret where there is no file. */
-async function keep(path: string, create: () => string): Promise<string> {
-  const kept = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (kept !== undefined) return kept.trim();
-  const secret = create();
-  await write(path, `${secret}\n`);
-  return secret;
-}
-
-/** A server that reads its configuration meanwhile reads the old one or the new one. */
-async function write(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, text, { mode: OWNER_ONLY });
-  await rename(draft, path);
+  return toUserKey(await keepSecret(path, () => createUserKey().seed)).publicKey;
 }

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { Counters } from "./counters.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { openRedis } from "./open-redis.ts";
-import { RedisCounters } from "./redis-counters.ts";
+import { KEY_PREFIX, RedisCounters } from "./redis-counters.ts";
 import { SharedCounters } from "./shared-counters.ts";
 
 export interface OpenCountersOptions {
@@ -27,7 +27,7 @@ export interface OpenCounters extends AsyncDisposable {
 
 /** How long a start waits for Redis. */
 const START_MS = 2_000;
-const NODES_KEY = "reprise:nodes";
+const NODES_KEY = `${KEY_PREFIX}nodes`;
 const HEARTBEAT_MS = 10_000;
 /** A node that has been silent for so many heartbeats has no share any more. */
 const MISSED_HEARTBEATS = 3;

@@ -17,6 +17,8 @@ declare module "ioredis" {
 }
 
 const FIELDS = 3;
+/** What all keys begin with. */
+export const KEY_PREFIX = "reprise:";
 
 /**
  * Counters that all nodes share. Each call is one round trip. In a Redis Cluster the keys of one call must lie in one slot: they carry
@@ -28,7 +30,7 @@ export class RedisCounters implements Counters {
   readonly #now: () => number | "";
 
   /** @param now for tests; Redis keeps the time otherwise */
-  constructor(redis: Redis, { prefix = "reprise:", now }: { prefix?: string; now?: () => number } = {}) {
+  constructor(redis: Redis, { prefix = KEY_PREFIX, now }: { prefix?: string; now?: () => number } = {}) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#now = now ?? (() => "");

@@ -15,26 +15,18 @@ export interface TestRedis extends AsyncDisposable {
  * Starts an empty Redis on a free port of 127.0.0.1, which keeps nothing on disk and never outlives this process.
  * @param binary default: `redis-server`, searched on PATH
  * @param port default: a free one
+ * @param configFile a configuration that says where it listens, which is `port`, and all else
  * @throws RepriseError `config_invalid` when it does not start, with what it said
  */
 export async function startRedis({
   binary = "redis-server",
   port: wanted,
-}: { binary?: string; port?: number } = {}): Promise<TestRedis> {
+  configFile,
+}: { binary?: string; port?: number; configFile?: string } = {}): Promise<TestRedis> {
   const dir = await createTempDir("redis");
   const port = wanted ?? (await findFreePort());
-  const settings = [
-    "--bind",
-    "127.0.0.1",
-    "--port",
-    String(port),
-    "--save",
-    "",
-    "--appendonly",
-    "no",
-    "--dir",
-    dir.path,
-  ];
+  const ownSettings = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"];
+  const settings = [...(configFile === undefined ? ownSettings : [configFile]), "--dir", dir.path];
   const server = await spawnSupervised([binary, ...settings], { output: "pipe", stopGraceS: 2 });
   const stop = async (): Promise<void> => {
     await server.stop();

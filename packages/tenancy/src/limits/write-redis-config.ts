@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import { join, resolve } from "node:path";
+import { ensurePrivateDir, keepSecret, type ServerTls, writePrivateFile } from "@reprise/service";
+import { encodeRedisAcl } from "./redis-acl.ts";
+
+export interface RedisConfigOptions {
+  /** Where to write; only its owner may enter it then. */
+  readonly dir: string;
+  /** A name or an address: services connect to it, and Redis listens there. */
+  readonly host: string;
+  readonly port: number;
+  /** Files on Redis's machine, PEM; undefined for Redis without TLS. */
+  readonly tls: ServerTls | undefined;
+}
+
+export interface WrittenRedisConfig {
+  readonly configFile: string;
+  /** Holds the value of `REPRISE_REDIS_URL` for delivery. */
+  readonly urlFile: string;
+}
+
+/**
+ * Writes what a Redis needs for the limits: its users, and settings under which it keeps nothing on a disk. Passwords that are there are
+ * kept: one whose file was deleted is made anew.
+ */
+export async function writeRedisConfig({
+  dir,
+  host,
+  port,
+  tls,
+}: RedisConfigOptions): Promise<WrittenRedisConfig> {
+  const folder = resolve(dir);
+  await ensurePrivateDir(folder);
+  const keep = (user: string) =>
+    keepSecret(join(folder, `${user}.secret`), () => randomBytes(32).toString("base64url"));
+  const passwords = { delivery: await keep("delivery"), operator: await keep("operator") };
+  await writePrivateFile(join(folder, "users.acl"), encodeRedisAcl(passwords));
+
+  const configFile = join(folder, "redis.conf");
+  const settings = {
+    bind: host,
+    ...(tls
+      ? {
+          port: 0,
+          "tls-port": port,
+          "tls-ca-cert-file": tls.caFile,
+          "tls-cert-file": tls.certFile,
+          "tls-key-file": tls.keyFile,
+          "tls-auth-clients": "no",
+        }
+      : { port }),
+    aclfile: join(folder, "users.acl"),
+    save: "",
+    appendonly: "no",
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(value)}\n`);
+  await writePrivateFile(configFile, lines.join(""));
+  const urlFile = join(folder, "delivery.url");
+  const scheme = tls ? "rediss" : "redis";
+  await writePrivateFile(urlFile, `${scheme}://delivery:${passwords.delivery}@${host}:${port}\n`);
+  return { configFile, urlFile };
+}
