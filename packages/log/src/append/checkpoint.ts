@@ -75,7 +75,7 @@ export function createCheckpointer({
     if (bytes === 0) firstBytes = payload.length;
     if (end > maxBytes) lines = copyOf(bytes === 0 ? payload : lines.subarray(0, firstBytes));
     else {
-      if (end > lines.length) lines = grow(lines, end);
+      if (end > lines.length) lines = grow(lines, end, firstBytes);
       lines.set(payload, bytes);
       lines[end - 1] = LF;
     }
@@ -143,8 +143,9 @@ function copyOf(payload: Uint8Array): Buffer<ArrayBuffer> {
   return copy;
 }
 
-function grow(lines: Buffer, needed: number): Buffer<ArrayBuffer> {
-  const larger = Buffer.allocUnsafeSlow(Math.max(needed, lines.length * 2));
+/** The room behind the first event is doubled: a large request is not held twice for a few words behind it. */
+function grow(lines: Buffer, needed: number, firstBytes: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.allocUnsafeSlow(Math.max(needed, lines.length * 2 - firstBytes));
   larger.set(lines);
   return larger;
 }

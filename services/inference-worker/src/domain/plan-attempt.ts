@@ -42,13 +42,13 @@ export interface PlanContext {
 }
 
 export function toPlanContext(
-  { request, policy }: { request: GenerationRequest; policy: EffectivePolicy },
+  { request, policy }: { request: () => GenerationRequest; policy: EffectivePolicy },
   model: ServedModel,
 ): PlanContext {
   return {
     policy,
     fallbackModel: model.fallback?.model,
-    canContinue: (choice, seam) => engineOf(model, choice).canContinue(request, seam),
+    canContinue: (choice, seam) => engineOf(model, choice).canContinue(request(), seam),
     servers: (choice) => engineOf(model, choice).servers ?? 1,
   };
 }

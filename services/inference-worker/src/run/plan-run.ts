@@ -83,7 +83,10 @@ function toPlan(
     const message = "The Idempotency-Key was used for two models at once.";
     return { kind: "fail", error: new RepriseError("idempotency_conflict", message) };
   }
-  return planAttempt(transcript, toPlanContext(requested, model));
+  return planAttempt(
+    transcript,
+    toPlanContext({ request: () => requested.request, policy: requested.policy }, model),
+  );
 }
 
 function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, { usage }: Transcript): FirstStep {

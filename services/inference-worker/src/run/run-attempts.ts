@@ -15,7 +15,7 @@ import { takeTurn } from "./turn/take-turn.ts";
  * @returns the end to append; undefined when something has stopped the work before
  */
 export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraft | undefined> {
-  const { log, stop, model, policy } = run;
+  const { log, stop, model, policy, request } = run;
   const tally = new UsageTally();
   let failures = 0;
   for (let plan = first; ;) {
@@ -28,7 +28,8 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
     if (!transcript) return undefined;
     if (next.reason === "engine_failed") await pause(retryDelayMs(failures++, Math.random()), stop);
     if (stop.aborted) return undefined;
-    plan = planNext(transcript, toPlanContext({ request: run.request.get(), policy }, model), next.reason);
+    const context = toPlanContext({ request: () => request.get(), policy }, model);
+    plan = planNext(transcript, context, next.reason);
   }
 }
 

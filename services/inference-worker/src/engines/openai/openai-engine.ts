@@ -1,4 +1,4 @@
-import { unixNow } from "@reprise/protocol";
+import { RepriseError, unixNow } from "@reprise/protocol";
 import {
   countProduced,
   countText,
@@ -49,10 +49,15 @@ function generate(
   request: EngineRequest,
   { signal, onPiece, onFinished, onLeftOut, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent, void> {
+  // Let go of once it is sent: it may be a megabyte, and readers may hold up its answer for hours.
+  let unsent: EngineRequest | undefined = request;
   const ask = async () => {
-    const body = JSON.stringify(toChatRequest(request, progress, model));
+    const sent = unsent;
+    unsent = undefined;
+    if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
+    const body = JSON.stringify(toChatRequest(sent, progress, model));
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
-    if (request.max_output_tokens !== undefined && countProduced(progress) >= request.max_output_tokens)
+    if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)
       return undefined;
     const answer = await upstream.post("/chat/completions", body, signal);
     if (isEventStream(answer)) return answer;

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { type Dispatcher, Pool } from "undici";
 import { EngineError } from "../engine-error.ts";
 import { trackReusedConnections } from "./reused-connections.ts";
@@ -88,13 +89,12 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
       const request = {
         path: pathname.replace(/\/$/, "") + path,
         method: "POST" as const,
-        headers,
-        body,
+        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
         signal,
       };
-      const response = pool.request(request).catch((error: unknown) => {
+      const response = pool.request({ ...request, body: inOnePiece(body) }).catch((error: unknown) => {
         if (signal.aborted || !reused.wasBroken(error)) throw error;
-        return unpooled.request(request);
+        return unpooled.request({ ...request, body: inOnePiece(body) });
       });
       try {
         return toAnswer(await untilAborted(response, signal), { idleTimeoutMs, lingerMs });
@@ -107,6 +107,14 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
       await Promise.all([pool.destroy(), unpooled.destroy()]);
     },
   };
+}
+
+/** undici keeps a body as long as the answer to it lasts. Of this one nothing is left when it is sent. */
+function inOnePiece(body: string): Readable {
+  const pieces = function* () {
+    yield Buffer.from(body);
+  };
+  return Readable.from(pieces());
 }
 
 /** The pool checks the signal only once it has a connection, which may take as long as `connectTimeoutMs`. */

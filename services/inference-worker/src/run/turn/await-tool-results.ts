@@ -16,7 +16,7 @@ export async function awaitToolResults(run: Run, engine: EngineChoice, tally: Us
   const transcript = ended === "stopped" ? undefined : await readSettled(run);
   if (!transcript || ended === "stopped") return { kind: "stopped" };
   const { policy, model } = run;
-  const context = toPlanContext({ request: run.request.get(), policy }, model);
+  const context = toPlanContext({ request: () => run.request.get(), policy }, model);
   return afterTimeout(ended, { context, transcript, engine, usage: tally.total(transcript.usage) });
 }
 

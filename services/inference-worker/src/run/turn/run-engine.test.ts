@@ -32,7 +32,7 @@ function start(
   const appended: EventDraft[] = [];
   const outcome = runEngine({
     engine: createFakeEngine(generate),
-    request: { model: "fake", input: "Hi" },
+    request: { get: () => ({ model: "fake", input: "Hi" }), release: () => undefined },
     turn: NO_PROGRESS,
     timeouts: TIMEOUTS,
     totalAtMs: asUnixMs(60_000),

@@ -4,7 +4,6 @@ import {
   type EffectiveTimeouts,
   type EventDraft,
   type FinishReason,
-  type GenerationRequest,
   type RepriseError,
   toRepriseError,
   type Usage,
@@ -17,6 +16,7 @@ import type { Turn } from "../../domain/plan-attempt.ts";
 import type { Engine, EngineEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
+import type { RunRequest } from "../run-request.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
@@ -24,7 +24,8 @@ const MAX_BACKLOG = 256 * 1_024;
 
 export interface EngineRun {
   engine: Engine;
-  request: GenerationRequest;
+  /** Released once the engine has begun: its bytes are in the log. */
+  request: Pick<RunRequest, "get" | "release">;
   turn: Turn;
   timeouts: EffectiveTimeouts;
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
@@ -105,19 +106,14 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(
-  { engine, request, turn, appender, pace, onLeftOut }: EngineRun,
+  run: EngineRun,
   heard: EngineProgress,
   { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
 ): Promise<void> {
+  const { request, appender, pace } = run;
   stop.throwIfAborted();
-  const options = {
-    ...turn,
-    signal: stop,
-    onPiece: () => watch.progressed(),
-    onFinished: () => watch.finished(),
-    ...(onLeftOut && { onLeftOut }),
-  };
-  for await (const event of engine.generate(request, options)) {
+  for await (const event of beginEngine(run, { watch, stop })) {
+    request.release();
     watch.arrived();
     if (event.type === "finish") {
       heard.last = event;
@@ -139,6 +135,20 @@ async function consumeEngine(
     watch.waiting();
   }
   stop.throwIfAborted();
+}
+
+/** A function of its own: the frame of one that waits for the engine would keep the request. */
+function beginEngine(
+  { engine, request, turn, onLeftOut }: EngineRun,
+  { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
+): AsyncIterable<EngineEvent> {
+  return engine.generate(request.get(), {
+    ...turn,
+    signal: stop,
+    onPiece: () => watch.progressed(),
+    onFinished: () => watch.finished(),
+    ...(onLeftOut && { onLeftOut }),
+  });
 }
 
 /** An engine that is busy has not begun with the request. */

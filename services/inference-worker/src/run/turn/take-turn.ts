@@ -17,8 +17,8 @@ export async function takeTurn(
   const { attempt, servedModel } = transcript;
   const { onEngineReport } = context;
   const about = { generation: job.ref.generation, model: servedModel ?? job.model, attempt };
-  const request = run.request.get();
-  const plans = toPlanContext({ request, policy }, model);
+  const { request } = run;
+  const plans = toPlanContext({ request: () => request.get(), policy }, model);
   const outcome = await runEngine({
     engine: engineOf(model, engine),
     request,
