@@ -181,7 +181,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     operatorKeySha256: options.administration?.operatorKeySha256,
   });
   const readers = new ReaderRegistry({
-    renew: (principal) => authentication.renewReader(principal),
+    renew: (principal, role) => authentication.renewReader(principal, role),
     presence: { publish: log.publish, node, leaseMs: readerLeaseMs, onError },
     marks,
     heartbeatMs,

@@ -1,12 +1,14 @@
 import { type ErrorCode, RepriseError } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
-import { lacksRole } from "../http/auth.ts";
+import { lacksRole, type ReadingRole } from "../http/auth.ts";
 
 export interface AuditedCall<T> {
   readonly principal: Principal;
   /** Whether text as it was generated is asked for, which only the archive gives, and only to auditors. */
   readonly original: boolean;
-  readonly live: () => Promise<T>;
+  /** Given the role by which the caller reads. */
+  readonly live: (role: ReadingRole) => Promise<T>;
+  /** By the role `audit`. */
   readonly archived: () => Promise<T>;
   /** Rejects unless it is recorded. */
   readonly recordAccess: () => Promise<void>;
@@ -29,12 +31,12 @@ export async function withArchiveFallback<T>(call: AuditedCall<T>): Promise<T> {
   const mayRead = principal.roles.has("read");
   if (!principal.roles.has("audit")) {
     if (original) throw lacksRole("audit");
-    return live();
+    return live("read");
   }
   if (original || !mayRead) await recordAccess();
   if (original) return archived();
   try {
-    return await live();
+    return await live(mayRead ? "read" : "audit");
   } catch (error) {
     if (!(error instanceof RepriseError && GONE.has(error.code))) throw error;
     if (mayRead) await recordAccess();

@@ -49,12 +49,14 @@ export interface Authentication {
   readmit(request: FastifyRequest): void;
   /**
    * What a caller that reads stands for now.
+   * @param role that its answer was opened for: another one that it has, or was given since, does not count
    * @throws RepriseError `unauthenticated` when its key or token has expired, was revoked, or has lost the role
    */
-  renewReader(principal: Principal): Principal;
+  renewReader(principal: Principal, role: ReadingRole): Principal;
 }
 
-const READING = ["read", "audit"] as const;
+/** What an answer with events is opened for: what readers are shown, or, on record, what only auditors are. */
+export type ReadingRole = Extract<Role, "read" | "audit">;
 
 export interface AuthenticationOptions {
   readonly tenants: TenantDirectory;
@@ -125,9 +127,9 @@ export function createAuthentication({
       principals.set(request, renew(earlier));
       authorise(request);
     },
-    renewReader(principal) {
+    renewReader(principal, role) {
       const now = renew(principal);
-      if (READING.some((role) => principal.roles.has(role) && now.roles.has(role))) return now;
+      if (now.roles.has(role)) return now;
       throw noLongerValid();
     },
     administratorOf(request) {

@@ -14,6 +14,7 @@ import { decodePresenceRecord } from "@reprise/log/testing";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Principal } from "@reprise/tenancy";
+import type { ReadingRole } from "../http/auth.ts";
 import { createPrincipal } from "../testing/principal.ts";
 import { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { presentReader } from "./presence/present-reader.ts";
@@ -39,12 +40,12 @@ function openRegistry({ renew = unchanged } = {}) {
   return { registry, announced };
 }
 
-function recordingStream(principal = createPrincipal()) {
+function recordingStream(principal = createPrincipal(), role: ReadingRole = "read") {
   const calls: unknown[] = [];
   const heartbeat = (_nowMs: number, everyMs: number) => void calls.push(["heartbeat", everyMs]);
   const disconnectWithRetry = (retryMs: number) => void calls.push(["disconnect", retryMs]);
   const fail = ({ code }: RepriseError) => void calls.push(["fail", code]);
-  return { calls, stream: { principal, heartbeat, disconnectWithRetry, fail } };
+  return { calls, stream: { principal, role, heartbeat, disconnectWithRetry, fail } };
 }
 
 test("open streams are counted and get heartbeats, until they have left", () => {
@@ -117,7 +118,11 @@ test("a tenant's change ends its long-polls that may wait no longer, and no othe
   const enter = (principal: Principal) =>
     registry.enter({
       ref: createRef(),
-      waiting: { principal, fail: ({ code }) => void ended.push(`${principal.holder} ${code}`) },
+      waiting: {
+        principal,
+        role: "read",
+        fail: ({ code }) => void ended.push(`${principal.holder} ${code}`),
+      },
     });
   enter(createPrincipal({ holder: "bob" }));
   const leave = enter(revoked);

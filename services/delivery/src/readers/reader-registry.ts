@@ -7,6 +7,7 @@ import {
   unixNow,
 } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
+import type { ReadingRole } from "../http/auth.ts";
 import type { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { MarkRecorder } from "./delivery-marks/mark-recorder.ts";
 import { MIN_INTERVAL_MS } from "./presence/announcement.ts";
@@ -23,8 +24,8 @@ export interface ReaderRegistryOptions {
   readonly marks: DeliveryMarks;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s. */
   readonly heartbeatMs?: number | undefined;
-  /** What a caller of earlier stands for now; throws a RepriseError when it may read no longer. */
-  readonly renew: (principal: Principal) => Principal;
+  /** What a caller of earlier stands for now; throws a RepriseError when it no longer has the role that its answer was opened for. */
+  readonly renew: (principal: Principal, role: ReadingRole) => Principal;
   readonly random?: () => number;
 }
 
@@ -130,7 +131,7 @@ export class ReaderRegistry implements ReaderCounts {
   /** With the change a key or token may have been given an end, at which no other change tells of it. */
   #renewCaller(attached: AttachedCall): void {
     try {
-      attached.principal = this.#options.renew(attached.principal);
+      attached.principal = this.#options.renew(attached.principal, attached.role);
     } catch (error) {
       attached.fail(toRepriseError(error));
     }

@@ -1,5 +1,6 @@
 import type { GenerationRef, RepriseError, UnixMs } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
+import type { ReadingRole } from "../http/auth.ts";
 import type { ConnectionRecord } from "./delivery-marks/connection-record.ts";
 import type { PresentReader } from "./presence/present-reader.ts";
 
@@ -7,6 +8,8 @@ import type { PresentReader } from "./presence/present-reader.ts";
 export interface AttachedCall {
   /** Whom its events are sent to, as last heard of. */
   principal: Principal;
+  /** What it was opened for. */
+  readonly role: ReadingRole;
   /** Tells the client what is wrong, and ends the answer. */
   fail(error: RepriseError): void;
 }

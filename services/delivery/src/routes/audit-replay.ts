@@ -4,26 +4,28 @@ import type { ArchivedLog } from "../archive-fallback/archived-events.ts";
 import { readArchivedPage } from "../archive-fallback/archived-page.ts";
 import { Replay, type ReplayStart, unfinished } from "../archive-fallback/replay.ts";
 import { ArchiveStream } from "../readers/streams/archive-stream.ts";
-import { beginStream } from "./begin-stream.ts";
+import { beginStream, logBrokenStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
 
 export interface ArchivedRead {
   readonly log: ArchivedLog;
   readonly start: ReplayStart;
+  readonly principal: Principal;
 }
 
 /** Answers with a stream out of the archive, in the bytes of the live one; with 204 when the reader has seen the end already. */
 export async function streamReplay(
   { authentication, readers, logger, draining }: RouteContext,
   reply: FastifyReply,
-  { log, start, principal }: ArchivedRead & { principal: Principal },
+  { log, start, principal }: ArchivedRead,
 ): Promise<FastifyReply> {
   const replay = await Replay.open(log, start);
   if (replay.isExhausted) {
     if (await replay.hasEnded()) return reply.code(204).send();
     throw unfinished();
   }
-  const reader = authentication.renewReader(principal);
+  // From here on to its registration nothing else runs: later changes are told to the registry.
+  const reader = authentication.renewReader(principal, "audit");
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
   const { ref } = log;
@@ -33,11 +35,10 @@ export async function streamReplay(
     socket,
     counts: readers,
     principal: reader,
+    role: "audit",
     onClose(error) {
       leave();
-      if (!error) return;
-      const { generation } = ref;
-      logger.warn({ request, generation, code: error.code, err: error.cause }, "a replay was broken off");
+      if (error) logBrokenStream(logger, { request, ref, error });
     },
   });
   const leave = readers.enter({ ref, stream });
@@ -47,11 +48,14 @@ export async function streamReplay(
 
 /** Answers with a page out of the archive. */
 export async function sendArchivedPage(
+  { authentication }: RouteContext,
   reply: FastifyReply,
-  { log, start }: ArchivedRead,
-  limit: number,
+  { log, start, principal, limit }: ArchivedRead & { limit: number },
 ): Promise<FastifyReply> {
-  return sendPage(reply, await readArchivedPage(log, { ...start, limit }));
+  const page = await readArchivedPage(log, { ...start, limit });
+  // The archive may have taken seconds.
+  authentication.renewReader(principal, "audit");
+  return sendPage(reply, page);
 }
 
 export function sendPage(reply: FastifyReply, json: string): FastifyReply {

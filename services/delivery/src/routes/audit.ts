@@ -6,7 +6,10 @@ import { parseAuditQuery } from "./audit-query.ts";
 import type { RouteContext } from "./context.ts";
 import { noQuery } from "./query-params.ts";
 
-/** What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. */
+/**
+ * What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. The archive may take
+ * seconds, so the key is checked again before the answer.
+ */
 export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: RouteContext): void {
   const config = { roles: ["audit"] } as const;
   app.get("/v1/audit/generations", { config }, async (request) => {
@@ -14,7 +17,9 @@ export function addAuditRoutes(app: FastifyInstance, { authentication, audit, lo
     const { tenant } = principal;
     const search = parseAuditQuery(tenant, request.query);
     await recordAccess(log.publish, { tenant }, { ...callerOf(request, principal), ...toAccess(search) });
-    return audit.search(search);
+    const page = await audit.search(search);
+    authentication.renewReader(principal, "audit");
+    return page;
   });
 
   app.get<{ Params: { id: string } }>("/v1/audit/generations/:id", { config }, async (request) => {
@@ -22,6 +27,8 @@ export function addAuditRoutes(app: FastifyInstance, { authentication, audit, lo
     parseWith(noQuery, request.query, "query");
     const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
     await recordAccess(log.publish, ref, { ...callerOf(request, principal), call: "read" });
-    return audit.record(ref);
+    const record = await audit.record(ref);
+    authentication.renewReader(principal, "audit");
+    return record;
   });
 }

@@ -1,4 +1,5 @@
-import { encodeSseRetry, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
+import { encodeSseRetry, type GenerationRef, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
+import type { Logger } from "@reprise/service";
 import type { FastifyReply } from "fastify";
 import { hasLeft } from "../connections/http2.ts";
 import { openHttp2Socket } from "../readers/streams/http2-socket.ts";
@@ -20,6 +21,16 @@ export function beginStream(
   const socket = openHttp2Socket(reply.raw, status, headers) ?? openSseSocket(reply.raw, status, headers);
   socket.writeText(encodeSseRetry(SSE_RECONNECT_MS));
   return socket;
+}
+
+export function logBrokenStream(
+  logger: Logger,
+  { request, ref, error }: { request: string; ref: GenerationRef; error: RepriseError },
+): void {
+  const told = { request, generation: ref.generation, code: error.code, err: error.cause };
+  // As often as its client likes: nothing is wrong with the node.
+  if (error.code === "unauthenticated") logger.debug(told, "a stream was broken off");
+  else logger.warn(told, "a stream was broken off");
 }
 
 export function drainingError(): RepriseError {

@@ -3,6 +3,7 @@ import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus, type Seq } f
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
+import type { ReadingRole } from "../http/auth.ts";
 import { hasLeft } from "../connections/http2.ts";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
 import { type Caller, callerOf } from "../readers/delivery-marks/caller.ts";
@@ -16,7 +17,7 @@ import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../do
 import { presentReader } from "../readers/presence/present-reader.ts";
 import { LiveStream } from "../readers/streams/live-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";
-import { beginStream } from "./begin-stream.ts";
+import { beginStream, logBrokenStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
 import { booleanParam, integerParam } from "./query-params.ts";
@@ -47,14 +48,16 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     return withArchiveFallback({
       principal,
       original,
-      live: () =>
-        isStream
-          ? streamEvents(context, reply, { ref, resume, status: 200, caller, principal, onAttach })
-          : sendLivePage(context, reply, { ref, resume, caller, principal, wait, limit, onAttach }),
+      live(role) {
+        const read = { ref, resume, caller, principal, role, onAttach };
+        return isStream
+          ? streamEvents(context, reply, { ...read, status: 200 })
+          : sendLivePage(context, reply, { ...read, wait, limit });
+      },
       archived: () =>
         isStream
           ? streamReplay(context, reply, { log, start, principal })
-          : sendArchivedPage(reply, { log, start }, limit),
+          : sendArchivedPage(context, reply, { log, start, principal, limit }),
       recordAccess: () =>
         recordAccess(context.log.publish, ref, {
           ...caller,
@@ -72,12 +75,13 @@ export interface LiveRead {
   /** Called with the first event that the reader is to get. */
   readonly onAttach: (cache: GenerationCache, fromSeq: Seq) => void;
   readonly principal: Principal;
+  readonly role: ReadingRole;
 }
 
 async function sendLivePage(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, caller, principal, wait, limit, onAttach }: LiveRead & { wait: number; limit: number },
+  { ref, resume, caller, principal, role, wait, limit, onAttach }: LiveRead & { wait: number; limit: number },
 ): Promise<FastifyReply> {
   const cache = await context.hub.open(ref);
   const fromSeq = await resumeFrom(context.hub, cache, resume);
@@ -88,10 +92,10 @@ async function sendLivePage(
   const refused = new AbortController();
   const signal = AbortSignal.any([context.draining, gone.signal, refused.signal]);
   // From here on to its registration nothing else runs: later changes are told to the registry.
-  const reader = context.authentication.renewReader(principal);
+  const reader = context.authentication.renewReader(principal, role);
   const leave = context.readers.enter({
     ref,
-    waiting: { principal: reader, fail: (error) => refused.abort(error) },
+    waiting: { principal: reader, role, fail: (error) => refused.abort(error) },
     presence: presentReader(cache, { takenSeq: plus(fromSeq, -1) }),
   });
   const { json, lastSeq } = await readEventPage({
@@ -104,7 +108,7 @@ async function sendLivePage(
   }).finally(leave);
   // It may have waited for long, and a key may expire between two sweeps of the registry.
   refused.signal.throwIfAborted();
-  context.authentication.renewReader(principal);
+  context.authentication.renewReader(principal, role);
   recordFullResponse(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return sendPage(reply, json);
 }
@@ -119,6 +123,7 @@ export async function streamEvents(
     status,
     caller,
     principal,
+    role,
     onAttach,
     begun,
   }: LiveRead & { status: number; begun?: NewLog | undefined },
@@ -130,7 +135,7 @@ export async function streamEvents(
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
   onAttach(cache, nextSeq);
   // From here on to its registration nothing else runs: later changes are told to the registry.
-  const reader = context.authentication.renewReader(principal);
+  const reader = context.authentication.renewReader(principal, role);
   const { id: request } = reply.request;
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
@@ -141,14 +146,10 @@ export async function streamEvents(
     nextSeq,
     counts: readers,
     principal: reader,
+    role,
     onClose(error) {
       leave();
-      if (!error) return;
-      const { generation } = cache.ref;
-      const told = { request, generation, code: error.code, err: error.cause };
-      // As often as its client likes: nothing is wrong with the node.
-      if (error.code === "unauthenticated") logger.debug(told, "a stream was broken off");
-      else logger.warn(told, "a stream was broken off");
+      if (error) logBrokenStream(logger, { request, ref, error });
     },
   });
   const leave = readers.enter({

@@ -131,6 +131,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           status,
           caller,
           principal,
+          role: "read",
           onAttach,
           begun,
         });
@@ -157,7 +158,12 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         recordSnapshot(context, [request, reply], { ref, generation });
         return generation;
       },
-      archived: () => readArchivedGeneration({ audit, ref, original }),
+      async archived() {
+        const generation = await readArchivedGeneration({ audit, ref, original });
+        // The archive may have taken seconds.
+        authentication.renewReader(principal, "audit");
+        return generation;
+      },
       recordAccess: () =>
         recordAccess(log.publish, ref, { ...caller, call: "read", query: { original: `${original}` } }),
     });

@@ -68,6 +68,7 @@ async function openStream({ room, drafts }: { room: number; drafts: readonly Eve
     socket: fake.socket,
     counts,
     principal: createPrincipal(),
+    role: "audit" as const,
     onClose: () => void closed.push(stream),
   };
   const stream: ArchiveStream = new ArchiveStream(options);

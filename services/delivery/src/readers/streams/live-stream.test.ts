@@ -71,6 +71,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
     nextSeq: asSeq(1),
     counts,
     principal: createPrincipal(),
+    role: "read",
     onClose(error) {
       closed.push(stream);
       if (error) errors.push(error);

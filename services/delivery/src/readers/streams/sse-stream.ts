@@ -6,6 +6,7 @@ import {
   type UnixMs,
 } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
+import type { ReadingRole } from "../../http/auth.ts";
 import type { ReaderCounts, ReaderStream } from "../reader.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 
@@ -13,6 +14,8 @@ export interface SseStreamOptions {
   readonly socket: SseSocket;
   readonly counts: ReaderCounts;
   readonly principal: Principal;
+  /** What the stream was opened for. */
+  readonly role: ReadingRole;
   /** Called once, when nothing more is sent: the response has ended, or the connection has. With the error that it was broken off for. */
   readonly onClose: (error?: RepriseError) => void;
 }
@@ -26,6 +29,7 @@ export const MAX_WRITE_BYTES = 64 * 1_024;
  */
 export abstract class SseStream implements ReaderStream, SseSocketListener {
   principal: Principal;
+  readonly role: ReadingRole;
   readonly #options: SseStreamOptions;
   #isFull = false;
   #isClosed = false;
@@ -34,6 +38,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   constructor(options: SseStreamOptions) {
     this.#options = options;
     this.principal = options.principal;
+    this.role = options.role;
     options.socket.listen(this);
   }
 
