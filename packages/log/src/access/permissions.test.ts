@@ -42,11 +42,14 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   LIVE_LOG_SUBJECTS: [[protocol.LIVE_LOG_SUBJECTS, "", "DW"]],
   checkpointSubject: [[protocol.checkpointSubject(ref), "DWMA", ""]],
   CHECKPOINTS_SUBJECTS: [[protocol.CHECKPOINTS_SUBJECTS, "", ""]],
-  jobSubject: [[protocol.jobSubject("sim", ref), "DW", ""]],
-  generationJobs: [[protocol.generationJobs(ref), "", ""]],
+  jobSubject: protocol.PRIORITIES.map((one) => [protocol.jobSubject("sim", ref, one), "DW", ""]),
+  generationJobs: protocol.generationJobs(ref).map((one) => [one, "", ""]),
   modelJobs: [[protocol.modelJobs("sim"), "", ""]],
-  jobLane: [[protocol.jobLane("sim", ref.tenant).filter, "", ""]],
-  queuedSubject: [[protocol.queuedSubject("sim", ref), "W", "W"]],
+  jobLane: protocol.PRIORITIES.map((priority) => {
+    const { filter } = protocol.jobLane("sim", { tenant: ref.tenant, priority });
+    return [filter, "", ""];
+  }),
+  queuedSubject: protocol.PRIORITIES.map((one) => [protocol.queuedSubject("sim", ref, one), "W", "W"]),
   queuedJobs: [[protocol.queuedJobs("sim"), "", "W"]],
   QUEUED_SUBJECTS: [[protocol.QUEUED_SUBJECTS, "", "W"]],
   slotsSubject: [[protocol.slotsSubject("sim"), "W", "W"]],
@@ -187,7 +190,8 @@ function streamRows(): Row[] {
 
 /** By stream and consumer: its filter, and who may make it and take messages from it. */
 const CONSUMERS: readonly (readonly [stream: string, consumer: string, filter: string, may: string])[] = [
-  ["JOBS", "worker_sim__acme", ".job.sim.acme.>", "W"],
+  ["JOBS", "worker_sim__acme", ".job.sim.acme.*", "W"],
+  ["JOBS", "batch_sim__acme", ".job.sim.acme.*.batch", "W"],
   ["GENERATIONS_0", "moderation", "", "M"],
   ["GENERATIONS_1", "moderation", "", "M"],
   ["GENERATIONS_0", "another", "", ""],

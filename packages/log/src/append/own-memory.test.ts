@@ -70,7 +70,7 @@ test("a job has memory of its own, for its worker and for the reaper", async () 
   const model = "owner";
   await enqueueJob(world.log.publish, { model, ref, payload: Buffer.from('{"seq":0}') });
   const { main: connection } = world.broker;
-  const found = await readJob(connection, { ref, model });
+  const found = await readJob(connection, { ref, model, priority: "interactive" });
   const { jobs } = await readJobsAfter(connection, asStreamSeq(0));
   const all = await Array.fromAsync(readAllJobs(connection));
   const { promise: pulled, resolve } = Promise.withResolvers<Job>();

@@ -190,14 +190,17 @@ test("what is purged is what was there when the log was closed, and what comes l
   expect(await isPurged(target(world, ref))).toBe(true);
 });
 
-test("a job that waits is taken out of the queue", async () => {
-  await using world = await openWorld();
-  const ref = newRef();
-  await writeLog(world.log, ref, 0);
-  await enqueueJob(world.log.publish, { model: "sim", ref, payload: Buffer.from("a prompt") });
-  await endGeneration(target(world, ref));
-  expect(await readJob(world.broker.main, { model: "sim", ref })).toBeUndefined();
-});
+test.each(["interactive", "batch"] as const)(
+  "%s jobs that wait are taken out of the queue",
+  async (priority) => {
+    await using world = await openWorld();
+    const ref = newRef();
+    await writeLog(world.log, ref, 0);
+    await enqueueJob(world.log.publish, { model: "sim", ref, priority, payload: Buffer.from("a prompt") });
+    await endGeneration(target(world, ref));
+    expect(await readJob(world.broker.main, { model: "sim", ref, priority })).toBeUndefined();
+  },
+);
 
 test("a generation of which there is only a job leaves a marker too", async () => {
   await using world = await openWorld();

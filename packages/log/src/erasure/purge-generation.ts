@@ -74,7 +74,7 @@ const BATCH = { maxMessages: 256, maxBytes: 1_024 * 1_024 };
  */
 export async function endGeneration({ broker, log, ref }: PurgeTarget): Promise<void> {
   const transcript = await cancel(log, ref);
-  await purgeSubject(broker.main, JOBS_STREAM, generationJobs(ref));
+  await purgeJobs(broker, ref);
   if (transcript?.worker === undefined) return;
   const worker = parseWorkerId(transcript.worker);
   const hasLetGo = async () => ((await isHeld(broker.main, worker, ref.generation)) ? undefined : true);
@@ -171,7 +171,11 @@ export async function purgeGeneration(
   await purgeSubject(main, VERDICTS_STREAM, verdictSubject(ref));
   await purgeSubject(main, READERS_STREAM, readerSubjects(ref));
   await purgeSubject(main, REVIEWS_STREAM, generationReviews(ref));
-  await purgeSubject(main, JOBS_STREAM, generationJobs(ref));
+  await purgeJobs(target.broker, ref);
+}
+
+async function purgeJobs({ main }: Broker, ref: GenerationRef): Promise<void> {
+  for (const subject of generationJobs(ref)) await purgeSubject(main, JOBS_STREAM, subject);
 }
 
 /**

@@ -21,7 +21,7 @@ export function toDeliveredJob(connection: NatsConnection, msg: Msg): DeliveredJ
     connection.publish(reply, "+TERM");
     return undefined;
   }
-  const { model, tenant, generation } = named;
+  const { model, tenant, generation, priority } = named;
   const ref = { tenant, generation };
   // Once the connection is closed, silence has the same effect, only later.
   const say = (subject: string, word?: string) => {
@@ -31,6 +31,7 @@ export function toDeliveredJob(connection: NatsConnection, msg: Msg): DeliveredJ
   return {
     ref,
     model,
+    priority,
     get payload() {
       return typeof payload === "function" ? payload() : payload;
     },
@@ -48,7 +49,7 @@ export function toDeliveredJob(connection: NatsConnection, msg: Msg): DeliveredJ
       // With a delay, be it 0, the broker lets its timer queue the job again, at the earliest after 10 ms.
       say(reply, delayMs === 0 ? "-NAK" : `-NAK {"delay": ${delayMs * 1_000_000}}`);
       // The other workers may not know of any job in its lane. One that comes later is found by their next listing.
-      if (delayMs === 0) say(queuedSubject(model, ref));
+      if (delayMs === 0) say(queuedSubject(model, ref, priority));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import { type GenerationRef, jobSubject, RepriseError, STREAM_START } from "@reprise/protocol";
+import { type GenerationRef, jobSubject, type Priority, RepriseError, STREAM_START } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { formatShare, type TenantShare } from "./lanes/tenant-share.ts";
@@ -7,6 +7,8 @@ import { formatShare, type TenantShare } from "./lanes/tenant-share.ts";
 export interface EnqueueOptions {
   model: string;
   ref: GenerationRef;
+  /** That of its request; another one would be another job. Default `interactive`, as in a request. */
+  priority?: Priority | undefined;
   /** The generation's seq-0 event, so that a worker can write it if the node that created the generation died before it did. */
   payload: Uint8Array;
   /** What the tenant may have of the model's slots from now on. Default: as its job before said. */
@@ -25,10 +27,10 @@ const PAUSE_MS = 100;
  */
 export async function enqueueJob(
   publish: Publish,
-  { model, ref, payload, share, budgetMs = 20_000 }: EnqueueOptions,
+  { model, ref, priority, payload, share, budgetMs = 20_000 }: EnqueueOptions,
 ): Promise<{ duplicate: boolean }> {
   const tryOnce = async (attempts: number) => {
-    const outcome = await publish(jobSubject(model, ref), payload, {
+    const outcome = await publish(jobSubject(model, ref, priority), payload, {
       messageId: ref.generation,
       expectedLast: STREAM_START,
       ...(share && { extra: { [HEADER.share]: formatShare(share) } }),

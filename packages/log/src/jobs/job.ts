@@ -1,9 +1,10 @@
-import type { GenerationRef } from "@reprise/protocol";
+import type { GenerationRef, Priority } from "@reprise/protocol";
 
 /** A job that this worker holds until it gives it up, or dies. */
 export interface Job {
   readonly ref: GenerationRef;
   readonly model: string;
+  readonly priority: Priority;
   /** The seq-0 event. */
   readonly payload: Uint8Array;
   /** From now on `payload` is read there, and its own bytes are let go: a large request need not be held twice. */

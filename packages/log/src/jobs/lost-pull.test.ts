@@ -83,7 +83,7 @@ test("a lane whose consumer the broker has lost is opened again, and its jobs co
   });
   const first = await queueOne(world);
   await eventually(() => expect(jobs).toHaveLength(1));
-  const { consumer } = jobLane("m", first.tenant);
+  const { consumer } = jobLane("m", { tenant: first.tenant, priority: "interactive" });
   await (await jetstreamManager(main)).consumers.delete(JOBS_STREAM, consumer);
   const second = await queueOne(world);
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([first, second]));

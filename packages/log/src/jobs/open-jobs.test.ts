@@ -1,5 +1,13 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { encodeEvent, type GenerationRef, jobLane, JOBS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
+import {
+  encodeEvent,
+  type GenerationRef,
+  jobLane,
+  JOBS_STREAM,
+  type Priority,
+  asSeq,
+  asStreamSeq,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Broker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
@@ -16,10 +24,15 @@ import {
 import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../testing/world.ts";
 
-type Named = Pick<OpenJob, "ref" | "model">;
+type Named = Omit<OpenJob, "streamSeq">;
 
-async function enqueue(world: World, count: number, model = "org/model-1.5"): Promise<Named[]> {
-  const jobs = Array.from({ length: count }, () => ({ model, ref: newRef() }));
+async function enqueue(
+  world: World,
+  count: number,
+  model = "org/model-1.5",
+  priority: Priority = "interactive",
+): Promise<Named[]> {
+  const jobs = Array.from({ length: count }, () => ({ model, ref: newRef(), priority }));
   await Promise.all(
     jobs.map((job) =>
       enqueueJob(world.log.publish, { ...job, payload: encodeEvent(asSeq(0), requested(job.ref)) }),
@@ -134,7 +147,7 @@ test("a running job can be deleted: no worker gets it again, and its holder's ac
   hold.resolve();
   await puller.idle();
   const manager = await jetstreamManager(main);
-  const { consumer } = jobLane("b", job!.ref.tenant);
+  const { consumer } = jobLane("b", { tenant: job!.ref.tenant, priority: "interactive" });
   await eventually(async () => {
     const { num_ack_pending, num_pending } = await manager.consumers.info(JOBS_STREAM, consumer);
     expect([num_ack_pending, num_pending]).toEqual([0, 0]);

@@ -2,6 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import {
   type GenerationRef,
   jobSubject,
+  type Priority,
   JOBS_STREAM,
   JOBS_SUBJECTS,
   parseJobSubject,
@@ -26,6 +27,7 @@ import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/st
 export interface OpenJob {
   readonly ref: GenerationRef;
   readonly model: string;
+  readonly priority: Priority;
   readonly streamSeq: StreamSeq;
 }
 
@@ -96,12 +98,12 @@ export async function* readAllJobs(connection: NatsConnection): AsyncGenerator<Q
  */
 export async function readJob(
   connection: NatsConnection,
-  { ref, model }: Pick<OpenJob, "ref" | "model">,
+  { ref, model, priority }: Omit<OpenJob, "streamSeq">,
 ): Promise<QueuedJob | undefined> {
-  const message = await getLastMessage(connection, JOBS_STREAM, jobSubject(model, ref));
+  const message = await getLastMessage(connection, JOBS_STREAM, jobSubject(model, ref, priority));
   if (!message || !isStoredPublished(message)) return undefined;
   const { payload, streamSeq, time } = message;
-  return { ref, model, payload, streamSeq, queuedAtMs: toUnixMs(time) };
+  return { ref, model, priority, payload, streamSeq, queuedAtMs: toUnixMs(time) };
 }
 
 /**
@@ -119,9 +121,10 @@ export async function deleteJob(
 /** Undefined for what lies under a subject that is no job's. Copies the payload, which is a part of what the connection has read. */
 function toQueuedJob({ subject, payload, storedAtUs, streamSeq }: StreamMessage): QueuedJob | undefined {
   try {
-    const { model, tenant, generation } = parseJobSubject(subject);
+    const { model, tenant, generation, priority } = parseJobSubject(subject);
     const queuedAtMs = asUnixMs(Math.floor(storedAtUs / 1_000));
-    return { ref: { tenant, generation }, model, payload: Uint8Array.from(payload), streamSeq, queuedAtMs };
+    const ref = { tenant, generation };
+    return { ref, model, priority, payload: Uint8Array.from(payload), streamSeq, queuedAtMs };
   } catch {
     return undefined;
   }

@@ -1,11 +1,11 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { laneTenant, RepriseError, type TenantId } from "@reprise/protocol";
+import { type LaneName, laneOf, RepriseError } from "@reprise/protocol";
 import { watchConnection } from "../nats/watch-connection.ts";
 import type { Job } from "./job.ts";
 import { type DeliveredJob, toDeliveredJob } from "./delivered-job.ts";
 import { JobMemory } from "./job-memory.ts";
-import { type JobSlot, JobSlots } from "./lanes/job-slots.ts";
+import { JobSlots } from "./lanes/job-slots.ts";
 import { LanePulls, RENEW_MS } from "./lanes/lane-pulls.ts";
 import { type HeardJob, QueueWatch } from "./lanes/queue-watch.ts";
 import { type SharingInput, SlotSharing } from "./lanes/slot-sharing.ts";
@@ -54,14 +54,14 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   const running = new Set<Promise<void>>();
   const sharing = new SlotSharing({ slots, reserve });
   const jobSlots = new JobSlots((input) => void next(input));
-  const onHeard = (job: HeardJob) => void next({ kind: "heard", priority: "interactive", ...job });
+  const onHeard = (job: HeardJob) => void next({ kind: "heard", ...job });
   const watch = new QueueWatch({ connection, model, onHeard, onError });
   const pulls = new LanePulls({
     connection,
     model,
     ackWaitMs,
     onJob: receive,
-    onEnded: (tenant, reason) => void next({ kind: "ended", tenant, priority: "interactive", reason }),
+    onEnded: (lane, reason) => void next({ kind: "ended", ...lane, reason }),
     onError,
   });
   const exchange = new SlotsExchange({
@@ -91,18 +91,10 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
 
   function receive(msg: Msg): void {
     const delivered = toDeliveredJob(connection, msg);
-    const tenant = laneTenant(msg.subject);
     if (delivered) {
-      const { streamSeq, pending, ref, share } = delivered;
-      const fate = next({
-        kind: "job",
-        tenant: ref.tenant,
-        priority: "interactive",
-        streamSeq,
-        pending,
-        share,
-      });
-      if (fate === "run") start(delivered, jobSlots.start({ tenant: ref.tenant, priority: "interactive" }));
+      const { streamSeq, pending, share } = delivered;
+      const lane = laneOfJob(delivered);
+      if (next({ kind: "job", ...lane, streamSeq, pending, share }) === "run") start(delivered, lane);
       else delivered.release();
       return;
     }
@@ -112,18 +104,13 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
         `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
       ),
     );
-    if (tenant) next({ kind: "void", tenant, priority: "interactive" });
+    const lane = laneOf(msg.subject);
+    if (lane) next({ kind: "void", ...lane });
   }
 
   async function list(): Promise<void> {
     renewalsToList = LIST_RENEWALS;
-    const listed = await watch.list();
-    const lanes = Array.from(listed, ([tenant, jobs]) => ({
-      tenant,
-      priority: "interactive" as const,
-      jobs,
-    }));
-    next({ kind: "listed", lanes });
+    next({ kind: "listed", lanes: await watch.list() });
   }
 
   function renew(): void {
@@ -144,16 +131,17 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   }
 
   /** The broker does not say when a job can be pulled that was given back for a while. */
-  function retryLater(tenant: TenantId): void {
+  function retryLater(lane: LaneName): void {
     const retry = setTimeout(() => {
       retries.delete(retry);
-      next({ kind: "heard", tenant, priority: "interactive" });
+      next({ kind: "heard", ...lane });
     }, RETRY_MS);
     retries.add(retry);
   }
 
-  function start(delivered: DeliveredJob, slot: JobSlot): void {
-    const { tenant } = delivered.ref;
+  function start(delivered: DeliveredJob, lane: LaneName): void {
+    const slot = jobSlots.start(lane);
+    const { tenant } = lane;
     const job: Job = Object.assign(delivered, {
       park: () => slot.park(),
       unpark: (signal: AbortSignal) => slot.unpark(signal),
@@ -164,7 +152,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       .catch((error: unknown) => {
         onError(error);
         job.release(RETRY_MS);
-        retryLater(tenant);
+        retryLater(lane);
       })
       .finally(() => {
         running.delete(ended);
@@ -215,6 +203,10 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       return running.size;
     },
   };
+}
+
+function laneOfJob({ ref: { tenant }, priority }: DeliveredJob): LaneName {
+  return { tenant, priority };
 }
 
 /** Whether the broker is away, or has no leader for now (503): any other refusal is no such case. */

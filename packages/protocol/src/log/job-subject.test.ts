@@ -2,58 +2,91 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyModelName, anyRef } from "../arbitraries.fixture.ts";
 import {
+  generationJobs,
   jobLane,
   jobSubject,
-  laneTenant,
+  laneKey,
+  type LaneName,
+  laneOf,
   modelJobs,
   parseJobSubject,
   queuedJobs,
   queuedSubject,
   wholeQueueConsumer,
 } from "./job-subject.ts";
+import type { GenerationRef } from "../id.ts";
+import { PRIORITIES } from "../request/priority.ts";
+
+const anyPriority = fc.constantFrom(...PRIORITIES);
 
 describe("a job's subject", () => {
-  it("says which model, tenant and generation it was made for", () => {
+  it("says which model, tenant, generation and priority it was made for", () => {
     fc.assert(
-      fc.property(anyRef, anyModelName, (ref, model) => {
-        expect(parseJobSubject(jobSubject(model, ref))).toEqual({ ...ref, model });
+      fc.property(anyRef, anyModelName, anyPriority, (ref, model, priority) => {
+        expect(parseJobSubject(jobSubject(model, ref, priority))).toEqual({ ...ref, model, priority });
       }),
     );
   });
 
-  it("is selected by the lane of its own model and tenant and by no other", () => {
-    const anyLane = fc.tuple(anyModelName, anyRef);
+  it("is selected by the lane of its own model, tenant and priority and by no other", () => {
+    const anyLane = fc.tuple(anyModelName, anyRef, anyPriority);
     fc.assert(
-      fc.property(anyLane, anyLane, ([model, ref], [otherModel, { tenant }]) => {
-        fc.pre(model !== otherModel || ref.tenant !== tenant);
-        const lane = jobLane(model, ref.tenant);
-        const other = jobLane(otherModel, tenant);
-        const subject = jobSubject(model, ref);
-        expect(subject.startsWith(lane.filter.replace(">", ""))).toBe(true);
-        expect(subject.startsWith(other.filter.replace(">", ""))).toBe(false);
-        expect(lane.consumer).not.toBe(other.consumer);
-        expect([lane.consumer, other.consumer]).not.toContain(wholeQueueConsumer(model));
-        expect(lane.consumer).toMatch(/^[\w-]{1,140}$/);
-        expect(laneTenant(subject)).toBe(ref.tenant);
-      }),
+      fc.property(
+        anyLane,
+        anyLane,
+        fc.boolean(),
+        ([model, ref, priority], [other, { tenant }, its], isNear) => {
+          const lane: LaneName = { tenant: ref.tenant, priority };
+          const otherLane: LaneName = isNear
+            ? { tenant: ref.tenant, priority: priority === "batch" ? "interactive" : "batch" }
+            : { tenant, priority: its };
+          const otherModel = isNear ? model : other;
+          fc.pre(model !== otherModel || laneKey(lane) !== laneKey(otherLane));
+          const [own, foreign] = [jobLane(model, lane), jobLane(otherModel, otherLane)];
+          const subject = jobSubject(model, ref, priority);
+          expect([selects(own.filter, subject), selects(foreign.filter, subject)]).toEqual([true, false]);
+          expect(own.consumer).not.toBe(foreign.consumer);
+          expect([own.consumer, foreign.consumer]).not.toContain(wholeQueueConsumer(model));
+          expect(own.consumer).toMatch(/^[\w-]{1,140}$/);
+          expect(laneOf(subject)).toEqual(lane);
+        },
+      ),
     );
   });
 
   it("and its hint are for the workers of its own model", () => {
     fc.assert(
-      fc.property(anyRef, anyModelName, anyModelName, (ref, model, otherModel) => {
+      fc.property(anyRef, anyModelName, anyModelName, anyPriority, (ref, model, otherModel, priority) => {
         fc.pre(model !== otherModel);
         for (const [subject, all, others] of [
-          [jobSubject(model, ref), modelJobs(model), modelJobs(otherModel)],
-          [queuedSubject(model, ref), queuedJobs(model), queuedJobs(otherModel)],
+          [jobSubject(model, ref, priority), modelJobs(model), modelJobs(otherModel)],
+          [queuedSubject(model, ref, priority), queuedJobs(model), queuedJobs(otherModel)],
         ] as const) {
-          expect(subject.startsWith(all.replace(">", ""))).toBe(true);
-          expect(subject.startsWith(others.replace(">", ""))).toBe(false);
-          expect(laneTenant(subject)).toBe(ref.tenant);
+          expect([selects(all, subject), selects(others, subject)]).toEqual([true, false]);
+          expect(laneOf(subject)).toEqual({ tenant: ref.tenant, priority });
         }
       }),
     );
   });
+
+  it("is one of its generation's, of whichever model and priority, and of no other's", () => {
+    fc.assert(
+      fc.property(anyRef, anyRef, anyModelName, anyPriority, (ref, other, model, priority) => {
+        fc.pre(ref.tenant !== other.tenant || ref.generation !== other.generation);
+        const subject = jobSubject(model, ref, priority);
+        const selecting = (one: GenerationRef) =>
+          generationJobs(one).filter((filter) => selects(filter, subject)).length;
+        expect([selecting(ref), selecting(other)]).toEqual([1, 0]);
+      }),
+    );
+  });
+
+  it.each(["job.sim", "job.sim.acme", "job.sim.a*.g", "queued.sim.acme.g.x", "job.sim.acme.g.batch.x"])(
+    "that no lane selects has none: %s",
+    (subject) => {
+      expect(laneOf(subject)).toBeUndefined();
+    },
+  );
 
   it("that was changed in one place is refused or says exactly what it was changed to", () => {
     fc.assert(
@@ -61,8 +94,9 @@ describe("a job's subject", () => {
         anyRef,
         fc.nat(),
         fc.constantFrom(".", "*", ">", " ", "_", "a", "é", ""),
-        (ref, at, char) => {
-          const subject = jobSubject("meta-llama/Llama-3.1", ref);
+        anyPriority,
+        (ref, at, char, priority) => {
+          const subject = jobSubject("meta-llama/Llama-3.1", ref, priority);
           const index = at % subject.length;
           const changed = subject.slice(0, index) + char + subject.slice(index + 1);
           expect([changed, "protocol_violation"]).toContain(reparse(changed));
@@ -79,6 +113,8 @@ describe("a job's subject", () => {
     `job.sim.acme`,
     `gen.sim.acme.${id}`,
     `job.sim.acme.${id}.x`,
+    `job.sim.acme.${id}.interactive`,
+    `job.sim.acme.${id}.batch.batch`,
     `job._2.acme.${id}`,
     `job.sim.*.${id}`,
     "job.sim.acme.gen_1",
@@ -87,11 +123,19 @@ describe("a job's subject", () => {
   });
 });
 
+/** As the broker matches a subject. */
+function selects(filter: string, subject: string): boolean {
+  const [wanted, tokens] = [filter.split("."), subject.split(".")];
+  const isOpen = wanted.at(-1) === ">";
+  if (isOpen ? tokens.length < wanted.length : tokens.length !== wanted.length) return false;
+  return wanted.every((token, i) => token === ">" || token === "*" || token === tokens[i]);
+}
+
 /** The subject again, made from what it says, or the code of the refusal. */
 function reparse(subject: string): string {
   try {
-    const { model, ...ref } = parseJobSubject(subject);
-    return jobSubject(model, ref);
+    const { model, priority, ...ref } = parseJobSubject(subject);
+    return jobSubject(model, ref, priority);
   } catch (error) {
     return (error as { code: string }).code;
   }

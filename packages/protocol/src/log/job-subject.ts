@@ -1,4 +1,5 @@
 import { type GenerationRef, isGenerationId, isTenantId, type TenantId } from "../id.ts";
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from "../request/priority.ts";
 import { decodeModelName, encodeModelName } from "../request/model-name.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
@@ -7,14 +8,32 @@ import { RepriseError } from "../errors/reprise-error.ts";
 export const JOBS_STREAM = "JOBS";
 export const JOBS_SUBJECTS = "job.>";
 
-/** @throws RepriseError `invalid_request` when the model's name has no token */
-export function jobSubject(model: string, { tenant, generation }: GenerationRef): string {
-  return `job.${encodeModelName(model)}.${tenant}.${generation}`;
+/** What follows the generation in the subject of a job that is not interactive. The lanes of a tenant's priorities differ in the number of tokens, so no job is in two. */
+const BATCH = "batch" satisfies Priority;
+
+/** One tenant's jobs of one priority, in a model's queue. */
+export interface LaneName {
+  readonly tenant: TenantId;
+  readonly priority: Priority;
 }
 
-/** A generation's job, for any model. */
-export function generationJobs({ tenant, generation }: GenerationRef): string {
-  return `job.*.${tenant}.${generation}`;
+/** The key of a lane in a map. */
+export function laneKey({ tenant, priority }: LaneName): string {
+  return `${tenant}.${priority}`;
+}
+
+/** @throws RepriseError `invalid_request` when the model's name has no token */
+export function jobSubject(model: string, ref: GenerationRef, priority: Priority = DEFAULT_PRIORITY): string {
+  return `job.${encodeModelName(model)}.${placeOf(ref, priority)}`;
+}
+
+/** A generation's job, for any model: there are as many forms of its subject as priorities. */
+export function generationJobs(ref: GenerationRef): readonly string[] {
+  return PRIORITIES.map((priority) => `job.*.${placeOf(ref, priority)}`);
+}
+
+function placeOf({ tenant, generation }: GenerationRef, priority: Priority): string {
+  return `${tenant}.${generation}${priority === BATCH ? `.${BATCH}` : ""}`;
 }
 
 /** The jobs of one model, of all tenants. */
@@ -23,12 +42,15 @@ export function modelJobs(model: string): string {
 }
 
 /**
- * What a lane selects, which is one tenant's part of a model's queue, and the name of the consumer that all workers of the model share for it.
- * No model's token has `__` in it, so the name stands for one lane only.
+ * What a lane selects, and the name of the consumer that all workers of the model share for it. No model's token has `__` in it, so the name stands
+ * for one lane only.
  */
-export function jobLane(model: string, tenant: TenantId): { filter: string; consumer: string } {
+export function jobLane(model: string, { tenant, priority }: LaneName): { filter: string; consumer: string } {
   const token = encodeModelName(model);
-  return { filter: `job.${token}.${tenant}.>`, consumer: `worker_${token}__${tenant}` };
+  const jobs = `job.${token}.${tenant}.*`;
+  return priority === BATCH
+    ? { filter: `${jobs}.${BATCH}`, consumer: `batch_${token}__${tenant}` }
+    : { filter: jobs, consumer: `worker_${token}__${tenant}` };
 }
 
 /** The consumer of a whole queue, of workers that know no lanes. The broker allows no lanes beside it. */
@@ -48,14 +70,21 @@ export function queuedJobs(model: string): string {
 }
 
 /** Where workers hear that a job can be pulled: the broker says so of a new one, and a worker of one that it gives back. */
-export function queuedSubject(model: string, { tenant, generation }: GenerationRef): string {
-  return `queued.${encodeModelName(model)}.${tenant}.${generation}`;
+export function queuedSubject(model: string, ref: GenerationRef, priority: Priority): string {
+  return `queued.${encodeModelName(model)}.${placeOf(ref, priority)}`;
 }
 
-/** The tenant in what is under `job.<model>` or `queued.<model>`, whether it is a job's subject or not; undefined when there is none. */
-export function laneTenant(subject: string): TenantId | undefined {
-  const tenant = subject.split(".")[2];
-  return isTenantId(tenant) ? tenant : undefined;
+/** The lane of what is under `job.<model>` or `queued.<model>`, whether it is a job's subject or not; undefined for what no lane selects. */
+export function laneOf(subject: string): LaneName | undefined {
+  const [, , tenant, generation, ...rest] = subject.split(".");
+  const priority = generation === undefined ? undefined : readPriority(rest);
+  return isTenantId(tenant) && priority ? { tenant, priority } : undefined;
+}
+
+/** @param rest the tokens behind the generation */
+function readPriority(rest: readonly string[]): Priority | undefined {
+  if (rest.length === 0) return DEFAULT_PRIORITY;
+  return rest.length === 1 && rest[0] === BATCH ? BATCH : undefined;
 }
 
 /** Where a model's workers tell each other how many slots each tenant has. */
@@ -64,16 +93,17 @@ export function slotsSubject(model: string): string {
 }
 
 /** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
-export function parseJobSubject(subject: string): GenerationRef & { model: string } {
+export function parseJobSubject(subject: string): GenerationRef & { model: string; priority: Priority } {
   const [kind, model, tenant, generation, ...rest] = subject.split(".");
+  const priority = readPriority(rest);
   if (
     kind !== "job" ||
     model === undefined ||
     !isTenantId(tenant) ||
     !isGenerationId(generation) ||
-    rest.length > 0
+    priority === undefined
   ) {
     throw new RepriseError("protocol_violation", `"${subject}" is not a job's subject.`);
   }
-  return { model: decodeModelName(model), tenant, generation };
+  return { model: decodeModelName(model), tenant, generation, priority };
 }

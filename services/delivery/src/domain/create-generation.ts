@@ -118,6 +118,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const { duplicate } = await enqueueJob(log.publish, {
     model: request.model,
     ref,
+    priority: request.priority,
     payload,
     share: options.share,
     budgetMs: log.budgetMs,

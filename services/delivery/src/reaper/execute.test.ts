@@ -17,7 +17,7 @@ const { total } = DEFAULT_POLICY.timeouts;
 const LOST_MS = total.after_ms + 10_000;
 
 async function watchedOf({ broker }: Platform, ref: GenerationRef): Promise<WatchedJob & { job: QueuedJob }> {
-  const job = await openJobs.readJob(broker.bulk, { ref, model: "sim" });
+  const job = await openJobs.readJob(broker.bulk, { ref, model: "sim", priority: "interactive" });
   return { ...watchJob(job!, DEFAULT_POLICY, job!.queuedAtMs), job: job! };
 }
 

@@ -1,9 +1,10 @@
-import { createWriterName, Hub, openJobs } from "@reprise/log";
+import { createWriterName, enqueueJob, Hub, openJobs } from "@reprise/log";
 import {
   createGenerationId,
   encodeEvent,
   type GenerationRef,
   logSubject,
+  type Priority,
   parseTenantId,
   tightenPolicy,
   asSeq,
@@ -29,13 +30,18 @@ const SILENT_MS = 50;
 const TENANT = parseTenantId("acme");
 
 /** A log whose job the store has lost, with a worker that died with it. */
-async function writeJobless({ log }: Platform, end: boolean): Promise<GenerationRef> {
-  const ref = { tenant: TENANT, generation: createGenerationId(Buffer.alloc(17, Number(end)), 1) };
+async function writeJobless(
+  { log }: Platform,
+  end: boolean,
+  priority: Priority = "interactive",
+): Promise<GenerationRef> {
+  const random = Buffer.alloc(17, end ? 1 : priority);
+  const ref = { tenant: TENANT, generation: createGenerationId(random, 1) };
   const payload = encodeEvent(asSeq(0), {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
-    request: REQUEST,
+    request: { ...REQUEST, priority },
     policy: tightenPolicy({}, {}),
   });
   await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), writer: createWriterName() });
@@ -72,8 +78,8 @@ async function follow({ broker, log }: Platform, refs: readonly GenerationRef[])
   };
 }
 
-const jobOf = ({ broker }: Platform, ref: GenerationRef) =>
-  openJobs.readJob(broker.bulk, { ref, model: REQUEST.model });
+const jobOf = ({ broker }: Platform, ref: GenerationRef, priority: Priority = "interactive") =>
+  openJobs.readJob(broker.bulk, { ref, model: REQUEST.model, priority });
 
 test("a generation that is read, and whose job the broker has lost, is queued again with its request", async () => {
   await using platform = await openPlatform();
@@ -82,6 +88,22 @@ test("a generation that is read, and whose job the broker has lost, is queued ag
   await expect.poll(() => jobOf(platform, ref)).toBeDefined();
   const [first] = (await platform.log.reader.readLog(ref)).events;
   expect(Buffer.compare((await jobOf(platform, ref))!.payload, first!)).toBe(0);
+});
+
+test("a batch generation whose job the broker has lost is a batch job again, and one whose job has another priority is not queued twice", async () => {
+  await using platform = await openPlatform();
+  const [lost, other] = [await writeJobless(platform, false, "batch"), await writeJobless(platform, false)];
+  const { publish } = platform.log;
+  await enqueueJob(publish, {
+    model: REQUEST.model,
+    ref: other,
+    priority: "batch",
+    payload: Buffer.from("{}"),
+  });
+  await using _ = await follow(platform, [other, lost]);
+  await expect.poll(() => jobOf(platform, lost, "batch")).toBeDefined();
+  expect(await jobOf(platform, lost)).toBeUndefined();
+  expect(await jobOf(platform, other)).toBeUndefined();
 });
 
 test("one that has ended has no job, and one that merely waits keeps the one it has", async () => {

@@ -1,6 +1,14 @@
 import { pause, waitAtMost } from "@reprise/async";
 import { type Broker, enqueueJob, type GenerationLog, type GenerationCache, openJobs } from "@reprise/log";
-import { isTerminal, peekSeq, peekType, toRepriseError, type Seq, STREAM_START } from "@reprise/protocol";
+import {
+  isTerminal,
+  peekSeq,
+  peekType,
+  PRIORITIES,
+  toRepriseError,
+  type Seq,
+  STREAM_START,
+} from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { toRequested } from "../domain/to-requested.ts";
 
@@ -93,7 +101,7 @@ export class LostJobs {
 }
 
 /**
- * Queues a generation again that has not ended and has no job. Two requests where it has one; only leaders are asked, for a replica that
+ * Queues a generation again that has not ended and has no job. Two requests where it has one, or three; only leaders are asked, for a replica that
  * lags may know a log that has expired.
  * @param cache of a log without the generation's end, as far as it reaches
  * @returns whether it was so
@@ -105,14 +113,17 @@ async function requeueLostJob(
 ): Promise<boolean> {
   const [first] = await log.leader.readTail(ref, STREAM_START, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;
-  const { model } = toRequested(first.payload).request;
-  if (await openJobs.readJob(broker.bulk, { ref, model })) return false;
+  const { model, priority } = toRequested(first.payload).request;
+  // Two creates with one key and different priorities: the job of one and seq 0 of the other may have won.
+  for (const one of PRIORITIES)
+    if (await openJobs.readJob(broker.bulk, { ref, model, priority: one })) return false;
   // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker one read of the log.
   const behind = await log.leader.readTail(ref, lastKnownStreamSeq);
   if (behind.some(({ payload }) => isTerminal(peekType(payload)))) return false;
   const { duplicate } = await enqueueJob(log.publish, {
     model,
     ref,
+    priority,
     payload: first.payload,
     budgetMs: BUDGET_MS,
   });

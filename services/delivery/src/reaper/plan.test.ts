@@ -23,6 +23,7 @@ const QUEUED_MS = asUnixMs(1_000_000);
 const JOB = {
   ref: { tenant: parseTenantId("acme"), generation: createGenerationId(Buffer.alloc(17, 1), 1) },
   model: "sim",
+  priority: "interactive" as const,
   streamSeq: asStreamSeq(7),
   queuedAtMs: QUEUED_MS,
 };

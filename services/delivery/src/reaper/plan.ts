@@ -82,7 +82,7 @@ export function reasonToEnd(
 
 /** A job that was just met; of its policy only what is needed is kept, for there may be many. */
 export function watchJob(
-  { ref, model, streamSeq, queuedAtMs }: OpenJob & { queuedAtMs: UnixMs },
+  { ref, model, priority, streamSeq, queuedAtMs }: OpenJob & { queuedAtMs: UnixMs },
   { on_disconnect, timeouts: { queue, total } }: ReapPolicy,
   nowMs: UnixMs,
 ): WatchedJob {
@@ -90,7 +90,7 @@ export function watchJob(
   const deadline = plusMs(queuedAtMs, Math.min(queue.after_ms, total.after_ms));
   const absentAt = on_disconnect === "keep" ? NEVER : plusMs(nowMs, on_disconnect.cancel_after);
   const lookAtMs = lookAgainAt(nowMs, Math.min(deadline, absentAt));
-  return { job: { ref, model, streamSeq }, queuedAtMs, policy, inspectAtMs: lookAtMs };
+  return { job: { ref, model, priority, streamSeq }, queuedAtMs, policy, inspectAtMs: lookAtMs };
 }
 
 interface Deadline {

@@ -76,7 +76,7 @@ async function ended(platform: Platform, ref: GenerationRef): Promise<Generation
 }
 
 const isQueued = async ({ broker }: Platform, ref: GenerationRef) =>
-  (await openJobs.readJob(broker.bulk, { ref, model: REQUEST.model })) !== undefined;
+  (await openJobs.readJob(broker.bulk, { ref, model: REQUEST.model, priority: "interactive" })) !== undefined;
 
 async function reaped(platform: Platform, reason: string, { opsUrl } = platform.node): Promise<number> {
   const { text } = await call(`${opsUrl}/metrics`);

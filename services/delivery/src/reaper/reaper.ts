@@ -194,6 +194,6 @@ export class Reaper {
   }
 }
 
-function keyOf({ model, ref }: OpenJob): string {
-  return jobSubject(model, ref);
+function keyOf({ model, ref, priority }: OpenJob): string {
+  return jobSubject(model, ref, priority);
 }

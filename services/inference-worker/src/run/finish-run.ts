@@ -62,7 +62,7 @@ async function recover(run: Run, remaining: RolledBack): Promise<RunResult | Sta
   const { context, job } = run;
   await recoverLog(run, remaining);
   run.leave();
-  const { model, ref, payload } = job;
-  const { duplicate } = await enqueueJob(context.log.publish, { model, ref, payload });
+  const { model, ref, priority, payload } = job;
+  const { duplicate } = await enqueueJob(context.log.publish, { model, ref, priority, payload });
   return duplicate ? { snapshot: undefined } : "handed_over";
 }

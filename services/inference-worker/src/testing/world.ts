@@ -141,7 +141,7 @@ async function connectWorld<Server extends TestBroker>(
       return info.json<{ state: { messages: number } }>().state.messages;
     },
     async jobDeliveries() {
-      const { consumer } = jobLane(MODEL, TENANT);
+      const { consumer } = jobLane(MODEL, { tenant: TENANT, priority: "interactive" });
       const info = await patient.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
       return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
@@ -196,6 +196,7 @@ function runOne(run: OneRun): Promise<RunResult> {
   const job = {
     ref,
     model,
+    priority: "interactive" as const,
     payload: Buffer.alloc(0),
     holdPayloadAt: nothing,
     deliveries: 1,
@@ -224,6 +225,7 @@ async function submit(
   { options, policy, request, history = [], requested = true }: Submission,
 ): Promise<GenerationRef> {
   const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
+  const { priority } = request ?? {};
   const payload = encodeEvent(asSeq(0), {
     type: "generation.requested",
     ...ref,
@@ -234,7 +236,7 @@ async function submit(
   if (requested)
     await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), timeoutMs: 60_000 });
   await appendAll(log, ref, history);
-  await enqueueJob(log.publish, { model: MODEL, ref, payload });
+  await enqueueJob(log.publish, { model: MODEL, ref, priority, payload });
   return ref;
 }
 

@@ -1,6 +1,13 @@
 import { AckPolicy, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { jobLane, JOBS_STREAM, type TenantId, wholeQueueConsumer } from "@reprise/protocol";
+import {
+  DEFAULT_PRIORITY,
+  jobLane,
+  JOBS_STREAM,
+  laneKey,
+  type LaneName,
+  wholeQueueConsumer,
+} from "@reprise/protocol";
 import { isRefusal } from "../../nats/jetstream-errors.ts";
 
 /** After so long without a pull the broker removes a lane's consumer. Its jobs stay, and with unacknowledged ones it waits for their ack wait too. */
@@ -19,35 +26,56 @@ export interface LaneConsumersOptions {
  */
 export class LaneConsumers {
   readonly #options: LaneConsumersOptions;
-  readonly #open = new Set<TenantId>();
+  readonly #open = new Set<string>();
   #manager: Promise<JetStreamManager> | undefined;
 
   constructor(options: LaneConsumersOptions) {
     this.#options = options;
   }
 
-  isOpen(tenant: TenantId): boolean {
-    return this.#open.has(tenant);
+  isOpen(lane: LaneName): boolean {
+    return this.#open.has(laneKey(lane));
   }
 
   /** The broker does not know the consumer any more. */
-  close(tenant: TenantId): void {
-    this.#open.delete(tenant);
+  close(lane: LaneName): void {
+    this.#open.delete(laneKey(lane));
   }
 
   /** @throws what the broker refuses it with */
-  async open(tenant: TenantId): Promise<void> {
-    await this.#ensure(tenant).catch(async (error: unknown) => {
+  async open(lane: LaneName): Promise<void> {
+    await this.#ensure(lane).catch(async (error: unknown) => {
       if (!isRefusal(error, "consumerNotUnique")) throw error;
       await this.#removeWholeQueue();
-      await this.#ensure(tenant);
+      await this.#narrow(lane);
+      await this.#ensure(lane);
     });
-    this.#open.add(tenant);
+    this.#open.add(laneKey(lane));
   }
 
-  async #ensure(tenant: TenantId): Promise<void> {
+  async #ensure(lane: LaneName): Promise<void> {
+    const { consumer, config } = this.#configOf(lane);
+    const { consumers } = await this.#jetstream();
+    await consumers
+      .add(JOBS_STREAM, { ...config, durable_name: consumer, ack_policy: AckPolicy.Explicit })
+      .catch((error: unknown) => {
+        if (isRefusal(error, "consumerExists")) return consumers.update(JOBS_STREAM, consumer, config);
+        throw error;
+      });
+  }
+
+  /** The lanes of workers that know no priorities select all jobs of their tenant, and no lane of a priority can be made beside one. */
+  async #narrow({ tenant }: LaneName): Promise<void> {
+    const { consumer, config } = this.#configOf({ tenant, priority: DEFAULT_PRIORITY });
+    const { consumers } = await this.#jetstream();
+    await consumers.update(JOBS_STREAM, consumer, config).catch((error: unknown) => {
+      if (!isRefusal(error, "consumerNotFound")) throw error;
+    });
+  }
+
+  #configOf(lane: LaneName) {
     const { model, ackWaitMs } = this.#options;
-    const { filter, consumer } = jobLane(model, tenant);
+    const { filter, consumer } = jobLane(model, lane);
     const config = {
       filter_subject: filter,
       ack_wait: ackWaitMs * MS,
@@ -56,13 +84,7 @@ export class LaneConsumers {
       max_waiting: 10_000,
       max_deliver: -1,
     };
-    const { consumers } = await this.#jetstream();
-    await consumers
-      .add(JOBS_STREAM, { ...config, durable_name: consumer, ack_policy: AckPolicy.Explicit })
-      .catch((error: unknown) => {
-        if (isRefusal(error, "consumerExists")) return consumers.update(JOBS_STREAM, consumer, config);
-        throw error;
-      });
+    return { consumer, config };
   }
 
   /**

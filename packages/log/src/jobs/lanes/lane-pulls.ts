@@ -1,5 +1,13 @@
 import { type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
-import { jobLane, JOBS_STREAM, laneTenant, LIMITS, RepriseError, type TenantId } from "@reprise/protocol";
+import {
+  jobLane,
+  JOBS_STREAM,
+  laneKey,
+  type LaneName,
+  laneOf,
+  LIMITS,
+  RepriseError,
+} from "@reprise/protocol";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import { consumerCall } from "../../access/api-subject.ts";
 import { newInbox } from "../../access/inbox-prefix.ts";
@@ -27,14 +35,14 @@ export interface LanePullsOptions {
   ackWaitMs: number;
   /** One job, inside the connection's read loop: it has to be short. Its pull may have been given up. */
   onJob: (msg: Msg) => void;
-  onEnded: (tenant: TenantId, reason: PullEndReason) => void;
+  onEnded: (lane: LaneName, reason: PullEndReason) => void;
   onError: (error: unknown) => void;
 }
 
 interface Pull {
   readonly token: string;
   readonly kind: PullKind;
-  readonly tenant: TenantId;
+  readonly lane: LaneName;
   left: number;
   bytes: number;
   hasBroughtJobs: boolean;
@@ -50,9 +58,9 @@ export class LanePulls {
   readonly #consumers: LaneConsumers;
   readonly #prefix: string;
   readonly #subscription: Subscription;
-  readonly #pulls = new Map<TenantId, Pull>();
+  readonly #pulls = new Map<string, Pull>();
   /** Lanes that were opened since the last renewal but one: a pull without responders there has no leader to come to. */
-  readonly #justOpened = new Map<TenantId, number>();
+  readonly #justOpened = new Map<string, number>();
   #made = 0;
   #renewals = 0;
   #isStopped = false;
@@ -78,15 +86,16 @@ export class LanePulls {
   make(pulls: readonly PullEffect[], freeBytes: number): void {
     if (pulls.length === 0) return;
     let spare = Math.min(MAX_ASKED_BYTES, freeBytes) - this.#askedBytes - pulls.length * MAX_JOB_BYTES;
-    for (const { kind, tenant, batch } of pulls) {
+    for (const { kind, tenant, priority, batch } of pulls) {
       // Half of what is left each time, so that slots that become free meanwhile are asked for too.
       const extra = kind === "now" ? Math.min((batch - 1) * MAX_JOB_BYTES, Math.floor(spare / 2)) : 0;
       spare -= extra;
       const token = (this.#made++).toString(36);
       const asked = { left: batch, bytes: MAX_JOB_BYTES + extra };
-      const pull = { token, kind, tenant, ...asked, hasBroughtJobs: false, silentRenewals: 0 };
-      this.#pulls.set(tenant, pull);
-      if (this.#consumers.isOpen(tenant)) this.#send(pull);
+      const lane = { tenant, priority };
+      const pull = { token, kind, lane, ...asked, hasBroughtJobs: false, silentRenewals: 0 };
+      this.#pulls.set(laneKey(lane), pull);
+      if (this.#consumers.isOpen(lane)) this.#send(pull);
       else void this.#openAndSend(pull);
     }
   }
@@ -94,7 +103,7 @@ export class LanePulls {
   /** Gives up pulls that the broker has lost. To be called every second. */
   renew(): void {
     this.#renewals++;
-    for (const [tenant, at] of this.#justOpened) if (at < this.#renewals - 1) this.#justOpened.delete(tenant);
+    for (const [lane, at] of this.#justOpened) if (at < this.#renewals - 1) this.#justOpened.delete(lane);
     for (const pull of Array.from(this.#pulls.values()))
       if (pull.silentRenewals++ > MOST_SILENT_RENEWALS) this.#end(pull, "cut");
   }
@@ -116,7 +125,7 @@ export class LanePulls {
 
   async #openAndSend(pull: Pull): Promise<void> {
     try {
-      await this.#consumers.open(pull.tenant);
+      await this.#consumers.open(pull.lane);
     } catch (error) {
       // A broker that does not answer is asked again after the next renewal.
       if (error instanceof JetStreamApiError && error.status !== STATUS.noResponders)
@@ -124,14 +133,14 @@ export class LanePulls {
       this.#end(pull, "unavailable");
       return;
     }
-    this.#justOpened.set(pull.tenant, this.#renewals);
+    this.#justOpened.set(laneKey(pull.lane), this.#renewals);
     this.#send(pull);
   }
 
   #send(pull: Pull): void {
     const { connection, model, ackWaitMs } = this.#options;
-    const { token, kind, tenant, left, bytes } = pull;
-    if (this.#isStopped || connection.isClosed() || this.#pulls.get(tenant) !== pull) return;
+    const { token, kind, lane, left, bytes } = pull;
+    if (this.#isStopped || connection.isClosed() || this.#pulls.get(laneKey(lane)) !== pull) return;
     const expiresMs = Math.min(WAIT_MS, ackWaitMs / 2);
     const wait = {
       expires: expiresMs * MS,
@@ -139,7 +148,7 @@ export class LanePulls {
       idle_heartbeat: Math.min(RENEW_MS, expiresMs / 2) * MS,
     };
     const request = { batch: left, max_bytes: bytes, ...(kind === "now" ? { no_wait: true } : wait) };
-    const { consumer } = jobLane(model, tenant);
+    const { consumer } = jobLane(model, lane);
     connection.publish(consumerCall("MSG.NEXT", JOBS_STREAM, consumer), JSON.stringify(request), {
       reply: this.#prefix + token,
     });
@@ -153,14 +162,14 @@ export class LanePulls {
   }
 
   #receiveJob(msg: Msg): void {
-    const tenant = laneTenant(msg.subject);
-    const pull = tenant && this.#pulls.get(tenant);
+    const lane = laneOf(msg.subject);
+    const pull = lane && this.#pulls.get(laneKey(lane));
     if (pull) {
       pull.silentRenewals = 0;
       pull.hasBroughtJobs = true;
       pull.left--;
       pull.bytes = Math.max(0, pull.bytes - msg.data.length);
-      if (pull.left === 0) this.#pulls.delete(pull.tenant);
+      if (pull.left === 0) this.#pulls.delete(laneKey(pull.lane));
     }
     this.#options.onJob(msg);
   }
@@ -173,7 +182,7 @@ export class LanePulls {
     if (code !== STATUS.heartbeat) this.#end(pull, this.#reasonOf(code, pull, msg));
   }
 
-  #reasonOf(code: number, { tenant, hasBroughtJobs, bytes }: Pull, msg: Msg): PullEndReason {
+  #reasonOf(code: number, { lane, hasBroughtJobs, bytes }: Pull, msg: Msg): PullEndReason {
     switch (code) {
       case STATUS.empty:
       case STATUS.expired:
@@ -183,28 +192,28 @@ export class LanePulls {
         if (msg.headers?.has("Nats-Pending-Messages")) {
           const isTooLarge = /maxbytes/i.test(msg.headers.description);
           if (hasBroughtJobs || !isTooLarge) return "cut";
-          this.#options.onError(oversized(tenant, bytes));
+          this.#options.onError(oversized(lane, bytes));
           return "unavailable";
         }
-        this.#consumers.close(tenant);
+        this.#consumers.close(lane);
         return "unavailable";
       case STATUS.noResponders:
-        this.#consumers.close(tenant);
-        return this.#justOpened.has(tenant) ? "unavailable" : "cut";
+        this.#consumers.close(lane);
+        return this.#justOpened.has(laneKey(lane)) ? "unavailable" : "cut";
       default:
         return "unavailable";
     }
   }
 
   #end(pull: Pull, reason: PullEndReason): void {
-    const { tenant } = pull;
-    if (this.#pulls.get(tenant) !== pull) return;
-    this.#pulls.delete(tenant);
-    this.#options.onEnded(tenant, reason);
+    const key = laneKey(pull.lane);
+    if (this.#pulls.get(key) !== pull) return;
+    this.#pulls.delete(key);
+    this.#options.onEnded(pull.lane, reason);
   }
 }
 
-function oversized(tenant: TenantId, bytes: number): RepriseError {
-  const message = `The next job of tenant "${tenant}" has more than the ${bytes} bytes that were requested: it keeps the tenant's later jobs waiting. Remove it from ${JOBS_STREAM}.`;
+function oversized({ tenant, priority }: LaneName, bytes: number): RepriseError {
+  const message = `The next ${priority} job of tenant "${tenant}" has more than the ${bytes} bytes that were requested: it keeps the tenant's later ${priority} jobs waiting. Remove it from ${JOBS_STREAM}.`;
   return new RepriseError("protocol_violation", message);
 }

@@ -7,6 +7,8 @@ import {
   jobLane,
   JOBS_STREAM,
   modelJobs,
+  parseTenantId,
+  type Priority,
   wholeQueueConsumer,
 } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
@@ -21,11 +23,16 @@ import { pullJobs, type PullOptions } from "../pull-jobs.ts";
 
 const MODEL = "m";
 
-async function queue(world: World, tenant: string, jobs = 1, share?: TenantShare): Promise<GenerationRef[]> {
+interface HowQueued {
+  share?: TenantShare;
+  priority?: Priority;
+}
+
+async function queue(world: World, tenant: string, jobs = 1, how: HowQueued = {}): Promise<GenerationRef[]> {
   const refs = Array.from({ length: jobs }, () => newRef(tenant));
   for (const ref of refs) {
     const payload = encodeEvent(asSeq(0), requested(ref));
-    await enqueueJob(world.log.publish, { model: MODEL, ref, payload, share });
+    await enqueueJob(world.log.publish, { model: MODEL, ref, payload, ...how });
   }
   return refs;
 }
@@ -130,11 +137,11 @@ test("a tenant's cap holds over several workers", async () => {
   const announced = announcements(world);
   const share = { weight: 1, maxRunning: 3 };
   using first = await work(world, { slots: 2 });
-  await queue(world, "acme", 2, share);
+  await queue(world, "acme", 2, { share });
   await eventually(() => expect(first.jobs).toHaveLength(2));
   using second = await work(world, { slots: 4 });
   await eventually(() => expect([announced('"acme":2'), announced('"slots":4')]).toEqual([1, 1]));
-  await queue(world, "acme", 5, share);
+  await queue(world, "acme", 5, { share });
   await queue(world, "globex", 3);
   await eventually(() => expect(second.tenants().toSorted()).toEqual(["acme", "globex", "globex", "globex"]));
 });
@@ -234,7 +241,10 @@ test("a lane's consumer is there only while its tenant is active", async () => {
   expect(await consumers()).toBe(0);
   const [ref] = await queue(world, "acme");
   await eventually(() => expect(worker.jobs).toHaveLength(1));
-  const { config } = await manager.consumers.info(JOBS_STREAM, jobLane(MODEL, ref!.tenant).consumer);
+  const { config } = await manager.consumers.info(
+    JOBS_STREAM,
+    jobLane(MODEL, { tenant: ref!.tenant, priority: "interactive" }).consumer,
+  );
   expect([await consumers(), config.inactive_threshold]).toEqual([1, 300_000 * 1_000_000]);
 });
 
@@ -314,6 +324,69 @@ test("a listing that is refused is reported, and asked for again after longer an
   world.errors.length = 0;
   realTimers[Symbol.dispose]();
 });
+
+test("interactive jobs come before batch jobs of their tenant, which other tenants have not to wait for", async () => {
+  await using world = await openWorld();
+  using worker = await work(world, { slots: 1 });
+  await queue(world, "acme");
+  await eventually(() => expect(worker.jobs).toHaveLength(1));
+  const [early] = await queue(world, "acme", 1, { priority: "batch" });
+  const [late] = await queue(world, "acme");
+  const [globex] = await queue(world, "globex", 1, { priority: "batch" });
+  for (const job of [0, 1, 2]) {
+    worker.end(worker.jobs[job]!);
+    await eventually(() => expect(worker.jobs).toHaveLength(job + 2));
+  }
+  expect(worker.jobs.slice(1).map(({ ref, priority }) => [ref, priority])).toEqual([
+    [globex, "batch"],
+    [late, "interactive"],
+    [early, "batch"],
+  ]);
+});
+
+test("a batch job that a worker gives back comes again, and as a batch job", async () => {
+  await using world = await openWorld();
+  using worker = await work(world, { slots: 2 });
+  const [ref] = await queue(world, "acme", 1, { priority: "batch" });
+  await eventually(() => expect(worker.jobs).toHaveLength(1));
+  worker.jobs[0]!.release();
+  await eventually(() => expect(worker.jobs).toHaveLength(2));
+  expect(worker.jobs[1]).toMatchObject({ ref, priority: "batch", deliveries: 2 });
+  expect(world.errors).toEqual([]);
+});
+
+/** The lane of a worker that knows no priorities. */
+async function addLaneOfAllPriorities(world: World, tenant: string) {
+  const { consumers } = await jetstreamManager(world.broker.main);
+  const lane = jobLane(MODEL, { tenant: parseTenantId(tenant), priority: "interactive" });
+  await consumers.add(JOBS_STREAM, {
+    durable_name: lane.consumer,
+    filter_subject: lane.filter.replace("*", ">"),
+    // The broker refuses to change it.
+    max_waiting: 10_000,
+    ack_policy: AckPolicy.Explicit,
+  });
+  return async () => (await consumers.info(JOBS_STREAM, lane.consumer)).config.filter_subject === lane.filter;
+}
+
+test.each<[Priority[]]>([[["batch"]], [["interactive"]], [["interactive", "batch"]]])(
+  "a lane of workers that know no priorities is brought in line by the first that pulls from it: %j",
+  async (priorities) => {
+    await using world = await openWorld();
+    const isInLine = await addLaneOfAllPriorities(world, "acme");
+    const queued: string[] = [];
+    for (const priority of priorities) {
+      const refs = await queue(world, "acme", 2, { priority });
+      queued.push(...refs.map(({ generation }) => `${generation} ${priority}`));
+    }
+    using worker = await work(world);
+    await eventually(() => expect(worker.jobs).toHaveLength(queued.length));
+    const ran = worker.jobs.map(({ ref, priority }) => `${ref.generation} ${priority}`);
+    expect(ran.toSorted()).toEqual(queued.toSorted());
+    expect(await isInLine()).toBe(true);
+    expect(world.errors).toEqual([]);
+  },
+);
 
 /** How many workers have announced something of their slots. */
 function announcements(world: World): (text: string) => number {

@@ -1,16 +1,20 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { JOBS_STREAM, laneTenant, modelJobs, queuedJobs, type TenantId } from "@reprise/protocol";
+import { JOBS_STREAM, laneKey, type LaneName, laneOf, modelJobs, queuedJobs } from "@reprise/protocol";
 import { HEADER } from "../../nats/header.ts";
 import { getStreamInfo } from "../../nats/stream-api.ts";
 import { parseShare, type TenantShare } from "./tenant-share.ts";
 import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
 
 /** A job that can be pulled. */
-export interface HeardJob {
-  readonly tenant: TenantId;
+export interface HeardJob extends LaneName {
   /** Where the job is; undefined for one that a worker has given back. */
   readonly streamSeq: number | undefined;
   readonly share: TenantShare | undefined;
+}
+
+/** How many jobs a lane has. */
+export interface ListedLane extends LaneName {
+  readonly jobs: number;
 }
 
 export interface QueueWatchOptions {
@@ -20,7 +24,7 @@ export interface QueueWatchOptions {
   onError: (error: unknown) => void;
 }
 
-/** Tells which tenants have jobs for a model: of each new job at once, which may get lost, and of all of them when asked. */
+/** Tells which lanes have jobs for a model: of each new job at once, which may get lost, and of all of them when asked. */
 export class QueueWatch {
   readonly #options: QueueWatchOptions;
   readonly #subscription: Subscription;
@@ -30,34 +34,36 @@ export class QueueWatch {
     this.#options = options;
     this.#subscription = subscribeGuarded(connection, queuedJobs(model), {
       onMessage: ({ subject, headers }) => {
-        const tenant = laneTenant(subject);
+        const lane = laneOf(subject);
         const seq = headers?.get(HEADER.sequence) ?? "";
         const share = parseShare(headers?.get(HEADER.share) ?? "");
-        if (tenant) onHeard({ tenant, streamSeq: seq === "" ? undefined : Number(seq), share });
+        if (lane) onHeard({ ...lane, streamSeq: seq === "" ? undefined : Number(seq), share });
       },
       onError,
     });
   }
 
   /**
-   * How many jobs each tenant has, those that run included. The broker names each job, so this is for now and then.
+   * How many jobs each lane has, those that run included. The broker names each job, so this is for now and then.
    * @throws RepriseError `broker_unavailable`
    */
-  async list(): Promise<Map<TenantId, number>> {
+  async list(): Promise<ListedLane[]> {
     const { connection, model } = this.#options;
-    const jobs = new Map<TenantId, number>();
+    const lanes = new Map<string, ListedLane>();
     const filter = { subjects_filter: modelJobs(model) };
     for (let offset = 0, total = 1; offset < total;) {
       const info = await getStreamInfo(connection, JOBS_STREAM, { ...filter, offset });
       const subjects = Object.keys(info.state.subjects ?? {});
       for (const subject of subjects) {
-        const tenant = laneTenant(subject);
-        if (tenant) jobs.set(tenant, (jobs.get(tenant) ?? 0) + 1);
+        const lane = laneOf(subject);
+        if (!lane) continue;
+        const { jobs = 0 } = lanes.get(laneKey(lane)) ?? {};
+        lanes.set(laneKey(lane), { ...lane, jobs: jobs + 1 });
       }
       total = subjects.length === 0 ? 0 : info.total;
       offset += subjects.length;
     }
-    return jobs;
+    return [...lanes.values()];
   }
 
   stop(): void {

@@ -83,7 +83,8 @@ async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: str
 export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise<boolean> {
   const { broker, log } = live;
   if (await log.leader.readLast(ref)) return true;
-  if (await hasMessage(broker.main, JOBS_STREAM, generationJobs(ref))) return true;
+  for (const subject of generationJobs(ref))
+    if (await hasMessage(broker.main, JOBS_STREAM, subject)) return true;
   return hasMessage(broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref));
 }
 
@@ -95,8 +96,12 @@ export async function subjectOfLive(live: LiveStreams, ref: GenerationRef): Prom
 }
 
 /** What its job holds. */
-function readJob({ broker }: LiveStreams, ref: GenerationRef): Promise<Uint8Array | undefined> {
-  return readLastMessage(broker.main, JOBS_STREAM, generationJobs(ref));
+async function readJob({ broker }: LiveStreams, ref: GenerationRef): Promise<Uint8Array | undefined> {
+  for (const subject of generationJobs(ref)) {
+    const payload = await readLastMessage(broker.main, JOBS_STREAM, subject);
+    if (payload) return payload;
+  }
+  return undefined;
 }
 
 async function inGroups(
