@@ -11,7 +11,10 @@ export interface OpenCountersOptions {
   redisUrl: string | undefined;
   /** This node's name; no other node's. */
   node: string;
-  /** Told once when Redis stops answering and this node goes on with its share of each limit, and once when it is back. */
+  /**
+   * Told once when Redis does not answer, from the start or any more, and this node goes on with its share of each limit; and once when it
+   * is back. The error is the connection's where that has one, without what was sent.
+   */
   onAway: (error: unknown) => void;
   onBack: () => void;
   heartbeatMs?: number;
@@ -42,25 +45,31 @@ export async function openCounters({ redisUrl, ...options }: OpenCountersOptions
   if (redisUrl === undefined)
     return { counters: local, isAway: false, [Symbol.asyncDispose]: async () => {} };
   const { node, onAway, onBack, heartbeatMs = HEARTBEAT_MS, timeoutMs } = options;
-  // A connection that fails is known by its commands, which fail with it.
-  const redis = openRedis(redisUrl, { onError: () => {}, timeoutMs });
+  let connectionError: Error | undefined;
+  // A connection that fails is noticed by its commands, which fail with it, but do not say why.
+  const redis = openRedis(redisUrl, { onError: (error) => (connectionError = error), timeoutMs });
+  redis.on("ready", () => (connectionError = undefined));
   let nodes = 1;
   const counters = new SharedCounters({
     shared: new RedisCounters(redis),
     local,
     nodes: () => nodes,
-    onAway,
+    onAway: (error) => onAway(connectionError ?? (redis.status === "ready" ? error : noConnection(redis))),
     onBack,
   });
-  const beat = () =>
-    announceNode(redis, node, MISSED_HEARTBEATS * heartbeatMs).then(
-      (count) => (nodes = count),
-      () => {},
-    );
-  const timer = setInterval(() => void beat(), heartbeatMs);
+  const beat = async () => {
+    try {
+      nodes = await announceNode(redis, node, MISSED_HEARTBEATS * heartbeatMs);
+      counters.found();
+    } catch (error) {
+      counters.lost(error);
+    }
+  };
   const ready = new AbortController();
   redis.once("ready", () => void beat().then(() => ready.abort()));
   await pause(START_MS, ready.signal);
+  if (!ready.signal.aborted) await beat();
+  const timer = setInterval(() => void beat(), heartbeatMs);
   return {
     counters,
     get isAway() {
@@ -72,6 +81,11 @@ export async function openCounters({ redisUrl, ...options }: OpenCountersOptions
       redis.disconnect();
     },
   };
+}
+
+function noConnection({ status }: Redis): Error {
+  const hint = "does the URL name its host and port, and rediss:// where they speak TLS?";
+  return new Error(`There is no connection to Redis (${status}); ${hint}`);
 }
 
 /** @returns how many nodes have been heard of within the time */

@@ -20,7 +20,7 @@ export function openRedis(
   {
     onError,
     timeoutMs = COMMAND_TIMEOUT_MS,
-  }: { onError: (error: unknown) => void; timeoutMs?: number | undefined },
+  }: { onError: (error: Error) => void; timeoutMs?: number | undefined },
 ): Redis {
   const { protocol } = parseUrl(url);
   if (protocol !== "redis:" && protocol !== "rediss:") throw notRedis();
@@ -34,7 +34,8 @@ export function openRedis(
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), MAX_RECONNECT_PAUSE_MS),
     connectionName: "reprise",
   });
-  redis.on("error", onError);
+  // An error of the login has the password with it.
+  redis.on("error", ({ message }: Error) => onError(new Error(message)));
   return redis;
 }
 

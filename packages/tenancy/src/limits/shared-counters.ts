@@ -64,21 +64,29 @@ export class SharedCounters implements Counters {
     );
   }
 
+  /** The shared counters have been asked for something else, without an answer. */
+  lost(error: unknown): void {
+    this.#restsUntilMs = this.#now() + REST_MS;
+    if (this.#isAway) return;
+    this.#isAway = true;
+    this.#options.onAway(error);
+  }
+
+  /** They have answered. */
+  found(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#options.onBack();
+  }
+
   async #ask<T>(shared: () => Promise<T>, local: () => Promise<T>): Promise<T> {
     if (this.#now() < this.#restsUntilMs) return local();
     try {
       const answer = await shared();
-      if (this.#isAway) {
-        this.#isAway = false;
-        this.#options.onBack();
-      }
+      this.found();
       return answer;
     } catch (error) {
-      this.#restsUntilMs = this.#now() + REST_MS;
-      if (!this.#isAway) {
-        this.#isAway = true;
-        this.#options.onAway(error);
-      }
+      this.lost(error);
       return local();
     }
   }
