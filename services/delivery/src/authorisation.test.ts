@@ -7,9 +7,11 @@ import { afterAll, expect, test } from "vitest";
 import { openAuditedPlatform } from "./testing/audited-platform.ts";
 import {
   append,
+  authorization,
   call,
   createGeneration,
   delta,
+  JSON_TYPE,
   KEYS,
   REQUEST,
   started,
@@ -22,15 +24,32 @@ interface Entry {
   /** The scopes of stream tokens that may make it. */
   readonly scopes?: readonly string[];
   readonly operator?: true;
+  /** Whether `Accept: text/event-stream` is answered with a stream, and which roles suffice for that where `roles` do not. */
+  readonly stream?: { readonly roles: readonly string[] };
+  /** Whether a stream token may come as a query parameter. */
+  readonly queryToken?: true;
   readonly status: number;
   readonly body?: unknown;
 }
 
 /** What answers each endpoint's callers. A route without an entry must answer 405. */
 const TABLE: Readonly<Record<string, Entry>> = {
-  "POST /v1/generations": { roles: ["create"], scopes: ["create"], status: 201, body: REQUEST },
+  // A stream needs `read`, too.
+  "POST /v1/generations": {
+    roles: ["create"],
+    scopes: ["create"],
+    stream: { roles: [] },
+    status: 201,
+    body: REQUEST,
+  },
   "GET /v1/generations/:id": { roles: ["read", "audit"], scopes: ["read"], status: 200 },
-  "GET /v1/generations/:id/events": { roles: ["read", "audit"], scopes: ["read"], status: 200 },
+  "GET /v1/generations/:id/events": {
+    roles: ["read", "audit"],
+    scopes: ["read"],
+    stream: { roles: ["read", "audit"] },
+    queryToken: true,
+    status: 200,
+  },
   "POST /v1/generations/:id/cancel": { roles: ["cancel"], scopes: ["cancel"], status: 200 },
   "POST /v1/generations/:id/tool-results": {
     roles: ["tool"],
@@ -146,8 +165,19 @@ async function mint(path: string, body: object): Promise<string> {
   return (json as { token: string }).token;
 }
 
-/** The answer to a call about one id, with that id taken out. */
-async function ask(endpoint: string, key: string, [id, keyId]: readonly [string, string?]) {
+interface AskOptions {
+  readonly accept?: string;
+  /** Where the key or token is. */
+  readonly as?: "header" | "query";
+}
+
+/** The answer to a call about one id, with that id taken out. A stream is not read. */
+async function ask(
+  endpoint: string,
+  key: string,
+  [id, keyId]: readonly [string, string?],
+  { accept = "application/json", as = "header" }: AskOptions = {},
+) {
   const [method = "", route = ""] = endpoint.split(" ");
   const isReview = route === "/v1/reviews/:id";
   const named = isReview ? `${id}.${reviewIdOf(asSeq(6))}` : id;
@@ -159,14 +189,22 @@ async function ask(endpoint: string, key: string, [id, keyId]: readonly [string,
     "POST /v1/admin/tenants/:id/signing-keys/:key/rotate": newSigningKey,
   };
   const body = changing[endpoint]?.() ?? TABLE[endpoint]?.body;
-  const options = {
+  const query = as === "query" ? `?token=${key}` : "";
+  const ended = new AbortController();
+  const response = await fetch(url + path + query, {
     method,
-    key,
-    headers: { accept: "application/json" },
-    ...(body !== undefined && { body }),
-  };
-  const { status, text } = await call(url + path, options);
-  return { status, text: text.replaceAll(id, "ID") };
+    headers: {
+      accept,
+      ...(as === "header" && authorization(key)),
+      ...(body !== undefined && JSON_TYPE),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: ended.signal,
+  });
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  const text = isStream ? "" : await response.text();
+  ended.abort();
+  return { status: response.status, text: text.replaceAll(id, "ID"), isStream };
 }
 
 const isKnown = ({ method, url: at }: { method: string; url: string }) => `${method} ${at}` in TABLE;
@@ -277,6 +315,91 @@ test.each(ofTenants)(
       expect((await ask(endpoint, token, ["acme"])).status).toBe(403);
     }
     expect((await ask(endpoint, "rk_unknown", ["acme"])).status).toBe(401);
+  },
+);
+
+test.each(endpoints)(
+  "%s: an event stream, for each role, and own, foreign and absent ids",
+  async (endpoint, entry) => {
+    const isOfTenant = endpoint.includes(ADMIN);
+    const hasId = endpoint.includes(":id");
+    const accept = "text/event-stream";
+    for (const [role, key] of keys) {
+      const own = isOfTenant ? "acme" : (await makeGeneration(KEYS.acme, "ann")).generation.id;
+      const other = isOfTenant ? "beta" : foreign.generation.id;
+      const may = (entry.stream ?? entry).roles.includes(role);
+      const owns = await ask(endpoint, key, [own, await makeKeyFor(endpoint, "acme")], { accept });
+      const foreigns = await ask(endpoint, key, [other, await makeKeyFor(endpoint, "beta")], { accept });
+      const absent = await ask(endpoint, key, [isOfTenant ? NO_TENANT : ABSENT], { accept });
+      expect([role, owns.status, owns.isStream]).toEqual([
+        role,
+        may ? entry.status : 403,
+        may && entry.stream !== undefined,
+      ]);
+      expect([role, foreigns.status]).toEqual([role, may ? (hasId ? 404 : entry.status) : 403]);
+      if (hasId) expect(foreigns).toEqual(absent);
+    }
+  },
+);
+
+test("a create that is answered with its stream needs the roles create and read", async () => {
+  const { secret } = await makeKey("acme", ["create", "read"]);
+  const answer = await ask("POST /v1/generations", secret, [ABSENT], { accept: "text/event-stream" });
+  expect(answer).toMatchObject({ status: 201, isStream: true });
+});
+
+const MALFORMED = [
+  "x",
+  "gen_0_0",
+  `${ABSENT}0`,
+  `${ABSENT}%00`,
+  "..%2Fgenerations",
+  "*",
+  "%3E",
+  "0".repeat(300),
+  "__proto__",
+];
+
+const TENANT_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+test.each(endpoints.filter(([name]) => name.includes(":id")))(
+  "%s: malformed ids are answered like absent ones, for each role",
+  async (endpoint, entry) => {
+    const isOfTenant = endpoint.includes(ADMIN);
+    // The form of a tenant's id is told: it says nothing about which tenants there are.
+    const others = isOfTenant ? MALFORMED.filter((id) => !TENANT_ID.test(id)) : [];
+    const all: [string, string][] = [...keys];
+    if (entry.operator) all.push(["operator", KEYS.operator]);
+    for (const [role, key] of all) {
+      const may = role === "operator" || entry.roles.includes(role);
+      const absent = await ask(endpoint, key, [isOfTenant ? NO_TENANT : ABSENT]);
+      expect([role, absent.status]).toEqual([role, may ? 404 : 403]);
+      for (const id of MALFORMED.filter((malformed) => !others.includes(malformed)))
+        expect([role, id, await ask(endpoint, key, [id])]).toEqual([role, id, absent]);
+      for (const id of others)
+        expect([role, id, (await ask(endpoint, key, [id])).status]).toEqual([role, id, may ? 400 : 403]);
+      if (!endpoint.includes(":key")) continue;
+      const absentKey = await ask(endpoint, key, ["acme", "nosuch"]);
+      expect([role, absentKey.status]).toEqual([role, may ? 404 : 403]);
+      for (const id of MALFORMED)
+        expect([role, id, await ask(endpoint, key, ["acme", id])]).toEqual([role, id, absentKey]);
+    }
+  },
+);
+
+test.each(endpoints)(
+  "%s: a token as query parameter, for each scope, and API keys there",
+  async (endpoint, entry) => {
+    const own = await makeGeneration(KEYS.acme, "ann");
+    const id = endpoint.includes(ADMIN) ? "acme" : own.generation.id;
+    for (const scope of TOKEN_SCOPES) {
+      const token = await mint("/v1/tokens", { scopes: [scope], end_user: "ann" });
+      const may = entry.scopes?.includes(scope) === true;
+      const expected = entry.queryToken ? (may ? entry.status : 403) : 401;
+      expect([scope, (await ask(endpoint, token, [id], { as: "query" })).status]).toEqual([scope, expected]);
+    }
+    for (const key of [...keys.values(), KEYS.acme, KEYS.operator])
+      expect((await ask(endpoint, key, [id], { as: "query" })).status).toBe(401);
   },
 );
 
