@@ -26,7 +26,7 @@ export {
 } from "./commit/record.ts";
 export { signJson } from "./commit/signed-json.ts";
 export type { DataKey, KeyOwner, Keyring } from "./keys/keyring.ts";
-export { openMasterKeyFile, openSecretFile, parseMasterKey } from "./keys/master-key.ts";
+export { createMasterKey, parseMasterKey } from "./keys/master-key.ts";
 export { type KeyringOptions, openKeyring } from "./keys/open-keyring.ts";
 export { rewrapKeys, type RewrapOptions } from "./keys/rewrap-keys.ts";
 export type { HashReader } from "./merkle/hash-reader.ts";

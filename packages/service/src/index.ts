@@ -52,7 +52,7 @@ export {
   startOpsServer,
 } from "./http/ops-server.ts";
 export { ensurePrivateDir } from "./lifecycle/private-dir.ts";
-export { keepSecret, writePrivateFile } from "./lifecycle/private-file.ts";
+export { createSecretFile, openSecretFile, replaceSecretFile } from "./lifecycle/secret-file.ts";
 export { readProcessStart } from "./lifecycle/process-running.ts";
 export {
   spawnSupervised,

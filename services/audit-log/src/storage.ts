@@ -7,14 +7,14 @@ import {
   type Keyring,
   type NoteKey,
   openKeyring,
-  openMasterKeyFile,
-  openSecretFile,
   parseMasterKey,
   parseNoteKey,
   parseVerifierKey,
   type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { openSecretFile } from "@reprise/service";
+import { openMasterKeyFile } from "./master-key-file.ts";
 import type { StorageEnvironment } from "./config.ts";
 
 /** Where an archive lies, and what opens it. */

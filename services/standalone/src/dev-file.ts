@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writePrivateFile } from "@reprise/service";
+import { replaceSecretFile } from "@reprise/service";
 import { createDevTenant, createOperatorKey, parseTenantsFile, type TenancyConfig } from "@reprise/tenancy";
 
 /*
@@ -36,7 +36,7 @@ export async function writeDevFile(
     ...(apiKey !== undefined && { tenant: "demo", api_key: apiKey }),
     operator_key: operatorKey,
   };
-  await writePrivateFile(join(dataDir, "dev.json"), `${JSON.stringify(content, null, 2)}\n`);
+  await replaceSecretFile(join(dataDir, "dev.json"), `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /** The random bytes behind the keys in an earlier `dev.json`; undefined where there is none that can be used. */

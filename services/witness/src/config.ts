@@ -3,13 +3,12 @@ import {
   COSIGNATURE,
   createNoteKey,
   type NoteKey,
-  openSecretFile,
   parseNoteKey,
   parseVerifierKey,
   type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type Environment, parseEnvironment } from "@reprise/service";
+import { type Environment, openSecretFile, parseEnvironment } from "@reprise/service";
 
 const NAMES = [
   "REPRISE_HOST",

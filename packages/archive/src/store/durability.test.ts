@@ -2,7 +2,6 @@ import type * as fs from "node:fs/promises";
 import { relative } from "node:path";
 import { createTempDir } from "@reprise/testkit";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { openSecretFile } from "../keys/master-key.ts";
 import { createFileStore } from "./file-store.ts";
 
 /*
@@ -28,10 +27,6 @@ vi.mock("node:fs/promises", async (importOriginal) => {
     rename: after("rename", actual.rename, 2),
     link: after("link", actual.link, 2),
     rm: after("rm", actual.rm, 1),
-    writeFile: async (path: string, data: string, options: { flush?: boolean }) => {
-      await actual.writeFile(path, data, options);
-      calls.push([options.flush ? "write and sync" : "write", path]);
-    },
     open: async (path: string, ...rest: unknown[]) => {
       const handle = await (actual.open as (...args: unknown[]) => Promise<fs.FileHandle>)(path, ...rest);
       const spied = { writeFile: "write", datasync: "sync", sync: "sync" } as const;
@@ -60,9 +55,7 @@ async function openFolder() {
   const dir = await createTempDir("durability");
   onTestFinished(() => dir[Symbol.asyncDispose]());
   const name = (path: string) =>
-    (relative(dir.path, path) || ".")
-      .replace(/^\.tmp\/[0-9a-f]{24}$/, "<temporary>")
-      .replace(/^(.*\.key)\.[0-9a-f]{12}$/, "<temporary>");
+    (relative(dir.path, path) || ".").replace(/^\.tmp\/[0-9a-f]{24}$/, "<temporary>");
   const done = async (work: Promise<unknown>) => {
     await work;
     const lines = recorded.calls.splice(0).map(([call, ...paths]) => [call, ...paths.map(name)].join(" "));
@@ -128,22 +121,4 @@ describe("a folder", () => {
     await done(store.put("data/k", Buffer.from("x")));
     expect(await done(store.delete("data/k"))).toEqual(["rm data/k", "sync data", "resolved"]);
   });
-});
-
-test("the folder that a secret is the first in is synced into the one above it before the secret is returned", async () => {
-  const { dir, done } = await openFolder();
-  expect(await done(openSecretFile(`${dir}/data/keys/master.key`, () => "secret"))).toEqual(
-    expect.arrayContaining(["sync data", "sync .", "resolved"]),
-  );
-});
-
-test("a secret is synced before it gets its name, and its folder after that, before it is returned", async () => {
-  const { dir, done } = await openFolder();
-  const lines = await done(openSecretFile(`${dir}/keys/master.key`, () => "secret"));
-  expect(inOrder(lines).filter((line) => !/^mkdir|^sync \.$/.test(line))).toEqual([
-    "write and sync <temporary>",
-    "link <temporary> keys/master.key",
-    "sync keys",
-    "resolved",
-  ]);
 });

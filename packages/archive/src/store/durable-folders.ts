@@ -45,7 +45,7 @@ export class DurableFolders {
 }
 
 /** Makes a folder, with all above it that are missing, there after a power loss. One that is there already stays as it is. */
-export async function makeDurableFolder(folder: string): Promise<void> {
+async function makeDurableFolder(folder: string): Promise<void> {
   const root = resolve(folder);
   const highest = await mkdir(root, { recursive: true, mode: OWNER_ONLY });
   if (highest === undefined) return;

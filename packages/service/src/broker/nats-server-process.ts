@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -10,6 +10,7 @@ import {
   type NatsServerSettings,
 } from "./nats-server-config.ts";
 import { ensurePrivateDir } from "../lifecycle/private-dir.ts";
+import { replaceSecretFile } from "../lifecycle/secret-file.ts";
 import { watchPortsFile } from "./nats-server-ports-file.ts";
 import { isProcessRunning } from "../lifecycle/process-running.ts";
 import {
@@ -56,9 +57,8 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   await awaitPredecessorGone(files, options.predecessorGraceMs ?? (STOP_GRACE_S + 5) * 1_000);
   await rm(files.portsDir, { recursive: true, force: true });
   await mkdir(files.portsDir);
-  // It may hold credentials. One that is there already would keep its mode.
-  await rm(files.config, { force: true });
-  await writeFile(files.config, encodeNatsServerConfig(settings), { mode: 0o600 });
+  // It may hold credentials.
+  await replaceSecretFile(files.config, encodeNatsServerConfig(settings));
 
   using ports = watchPortsFile(files.portsDir);
   const logStart = await sizeOf(files.log);

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { writePrivateFile } from "../lifecycle/private-file.ts";
 import { readProcessStart } from "../lifecycle/process-running.ts";
+import { replaceSecretFile } from "../lifecycle/secret-file.ts";
 
 /*
  * `<data dir>/nats.json`: the NATS server that `npm start` runs, with the credentials of this start in its URL. Readable by its owner
@@ -19,7 +19,7 @@ interface OwnBroker {
 export async function writeOwnBrokerFile(dataDir: string, url: string): Promise<AsyncDisposable> {
   const path = pathIn(dataDir);
   const own: OwnBroker = { url, pid: process.pid, started: await readProcessStart(process.pid) };
-  await writePrivateFile(path, `${JSON.stringify(own, null, 2)}\n`);
+  await replaceSecretFile(path, `${JSON.stringify(own, null, 2)}\n`);
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
 }
 

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { BROKER_USERS, type BrokerUser, createUserKey, toUserKey } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { mapUsers, toNatsUsers } from "../broker/nats-users.ts";
 import { ensurePrivateDir } from "../lifecycle/private-dir.ts";
-import { keepSecret, writePrivateFile } from "../lifecycle/private-file.ts";
+import { openSecretFile, replaceSecretFile } from "../lifecycle/secret-file.ts";
 import {
   ACCOUNTS_FILE,
   type ConfiguredServer,
@@ -44,25 +43,24 @@ export async function writeNatsConfig(options: NatsConfigOptions): Promise<Writt
   const dir = resolve(options.dir);
   const keysDir = join(dir, KEYS_DIR);
   await ensurePrivateDir(dir);
-  await mkdir(keysDir, { recursive: true, mode: 0o700 });
 
   const keyFiles = mapUsers((user) => join(keysDir, `${user}.nk`));
   const keys = new Map<BrokerUser, string>();
   for (const user of BROKER_USERS) keys.set(user, await keepKey(keyFiles[user]));
   const logins = mapUsers((user) => ({ nkey: keys.get(user) ?? "" }));
   const operatorKey = await keepKey(join(keysDir, `${OPERATOR}.nk`));
-  const routePassword = await keepSecret(join(keysDir, "route.secret"), () =>
+  const routePassword = await openSecretFile(join(keysDir, "route.secret"), () =>
     randomBytes(32).toString("base64url"),
   );
 
-  await writePrivateFile(
+  await replaceSecretFile(
     join(dir, ACCOUNTS_FILE),
     encodeAccounts(toNatsUsers(logins, { shards }), operatorKey),
   );
   const serverFiles: string[] = [];
   for (const server of servers) {
     const path = join(dir, `${server.name}.conf`);
-    await writePrivateFile(path, encodeServer(server, { servers, tls, syncInterval, routePassword }));
+    await replaceSecretFile(path, encodeServer(server, { servers, tls, syncInterval, routePassword }));
     serverFiles.push(path);
   }
   return { serverFiles, keyFiles };
@@ -79,5 +77,5 @@ function assertLocal(servers: readonly ConfiguredServer[]): void {
 
 /** @returns the public part */
 async function keepKey(path: string): Promise<string> {
-  return toUserKey(await keepSecret(path, () => createUserKey().seed)).publicKey;
+  return toUserKey(await openSecretFile(path, () => createUserKey().seed)).publicKey;
 }

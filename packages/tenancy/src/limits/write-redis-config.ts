@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
-import { ensurePrivateDir, keepSecret, type ServerTls, writePrivateFile } from "@reprise/service";
+import { ensurePrivateDir, openSecretFile, type ServerTls, replaceSecretFile } from "@reprise/service";
 import { encodeRedisAcl } from "./redis-acl.ts";
 
 export interface RedisConfigOptions {
@@ -32,9 +32,9 @@ export async function writeRedisConfig({
   const folder = resolve(dir);
   await ensurePrivateDir(folder);
   const keep = (user: string) =>
-    keepSecret(join(folder, `${user}.secret`), () => randomBytes(32).toString("base64url"));
+    openSecretFile(join(folder, `${user}.secret`), () => randomBytes(32).toString("base64url"));
   const passwords = { delivery: await keep("delivery"), operator: await keep("operator") };
-  await writePrivateFile(join(folder, "users.acl"), encodeRedisAcl(passwords));
+  await replaceSecretFile(join(folder, "users.acl"), encodeRedisAcl(passwords));
 
   const configFile = join(folder, "redis.conf");
   const settings = {
@@ -54,9 +54,9 @@ export async function writeRedisConfig({
     appendonly: "no",
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(value)}\n`);
-  await writePrivateFile(configFile, lines.join(""));
+  await replaceSecretFile(configFile, lines.join(""));
   const urlFile = join(folder, "delivery.url");
   const scheme = tls ? "rediss" : "redis";
-  await writePrivateFile(urlFile, `${scheme}://delivery:${passwords.delivery}@${host}:${port}\n`);
+  await replaceSecretFile(urlFile, `${scheme}://delivery:${passwords.delivery}@${host}:${port}\n`);
   return { configFile, urlFile };
 }

@@ -1,5 +1,6 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { RepriseError } from "@reprise/protocol";
+import { createSecretFile } from "@reprise/service";
 import {
   generateSigningKey,
   type PrivateKey,
@@ -40,12 +41,11 @@ export async function readPublicKey(file: string): Promise<PublicKey> {
  */
 export async function writeNewKey(file: string): Promise<PublicKey> {
   const key = await generateSigningKey();
-  try {
-    await writeFile(file, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: "wx" });
-  } catch (cause) {
-    throw new RepriseError("invalid_request", `${file} can't be written, or is there already.`, { cause });
-  }
-  return toPublicKey(key);
+  const isMade = await createSecretFile(file, JSON.stringify(key)).catch((cause: unknown) => {
+    throw new RepriseError("invalid_request", `${file} can't be written.`, { cause });
+  });
+  if (isMade) return toPublicKey(key);
+  throw new RepriseError("invalid_request", `${file} is there already.`);
 }
 
 async function readJson(file: string): Promise<unknown> {

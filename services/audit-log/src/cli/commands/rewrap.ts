@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createFileStore, openMasterKeyFile, parseMasterKey, rewrapKeys } from "@reprise/archive";
+import { createFileStore, parseMasterKey, rewrapKeys } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { parseOptions, required } from "@reprise/service";
 import { type Command, EXIT, writeLine } from "../command.ts";
+import { openMasterKeyFile } from "../../master-key-file.ts";
 import { ARCHIVE_OPTIONS, keysDir } from "../options.ts";
 
 /** Changes the master key. What was sealed stays as it is. */
