@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveReader, createFileStore, createNoteKey, openKeyring } from "@reprise/archive";
-import { openBroker, readStreamMessages } from "@reprise/log";
+import { openBroker, publishedHeaders, readStreamMessages } from "@reprise/log";
 import { decodeOpsRecord, type GenerationRef, OPS_STREAM, asStreamSeq } from "@reprise/protocol";
 import { completed, createRef, createTempDir, delta, requested, startTestBroker } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
@@ -41,6 +41,14 @@ async function textOf({ archive, keysDir }: FilledArchive, ref: GenerationRef): 
   const store = createFileStore(join(keysDir, "wrapped"));
   const reader = new ArchiveReader({ archive, keyring: await openKeyring({ store, masterKey: MASTER_KEY }) });
   return Buffer.concat((await Array.fromAsync(reader.events(ref))).map(({ payload }) => payload)).toString();
+}
+
+/** @returns the tenants file */
+async function writeTenants(dir: string, tenant: { id: string; audit?: object }): Promise<string> {
+  const file = join(dir, "tenants.json");
+  const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create"] }];
+  await writeFile(file, JSON.stringify({ tenants: [{ ...tenant, keys }] }));
+  return file;
 }
 
 describe("reprise-audit erase", () => {
@@ -89,13 +97,41 @@ describe("reprise-audit erase", () => {
   it("erases nothing that the tenants file says must be kept", async () => {
     await using world = await openWorld();
     await using dir = await createTempDir("tenants");
-    const file = join(dir.path, "tenants.json");
-    const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create"] }];
-    const tenants = [{ id: "acme", keys, audit: { min_days: 7 } }];
-    await writeFile(file, JSON.stringify({ tenants }));
+    const file = await writeTenants(dir.path, { id: "acme", audit: { min_days: 7 } });
     const refused = runOn(world, erase, "--subject", "ann", ...reason, "--tenants-file", file);
     await expect(refused).rejects.toMatchObject(REFUSED);
     expect(await textOf(world, world.refs[0]!)).toContain("secret");
+  });
+
+  it("erases nothing of a tenant that the tenants file does not have", async () => {
+    await using world = await openWorld();
+    await using dir = await createTempDir("tenants");
+    const file = await writeTenants(dir.path, { id: "beta" });
+    const refused = runOn(world, erase, "--subject", "ann", ...reason, "--tenants-file", file);
+    await expect(refused).rejects.toMatchObject(REFUSED);
+    expect(await textOf(world, world.refs[0]!)).toContain("secret");
+  });
+
+  it("obeys the broker's record, not a file that says less, and nothing but that record when it can't be used", async () => {
+    await using world = await openWorld();
+    await using server = await startTestBroker();
+    const topology = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
+    await using broker = await openBroker({ url: server.url, name: "test", ...topology });
+    await using dir = await createTempDir("tenants");
+    const file = await writeTenants(dir.path, { id: "acme", audit: { min_days: 0 } });
+    const sources = ["--tenants-file", file, "--nats", server.url];
+    const erasing = () => runOn(world, erase, "--subject", "ann", ...reason, ...sources);
+    const acme = { version: 1, id: "acme", created_at: "2026-11-22T12:00:00.000Z", policy: {}, keys: [] };
+    const record = { ...acme, signing_keys: [], revocations: [], audit: { min_days: 7 } };
+    const store = (text: string) =>
+      broker.main.request("$KV.TENANTS.acme", text, { timeout: 5_000, headers: publishedHeaders() });
+    await store(JSON.stringify(record));
+    await expect(erasing()).rejects.toMatchObject(REFUSED);
+    await store("{}");
+    await expect(erasing()).rejects.toMatchObject(REFUSED);
+    expect(await textOf(world, world.refs[0]!)).toContain("secret");
+    await store(JSON.stringify({ ...record, audit: {} }));
+    expect(await erasing()).toMatchObject({ code: EXIT.fine });
   });
 
   it("writes nothing without the archive's own signing key", async () => {

@@ -1,7 +1,7 @@
 import { parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
-import { loadTenantsFile } from "@reprise/tenancy";
 import { parseOptions, required } from "@reprise/service";
 import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
+import { minDaysOf } from "../../lifecycle/erasure/tenant-minimum.ts";
 import { recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
 import { openForWriting, operator, WRITING_OPTIONS, WRITING_USAGE } from "../writing.ts";
@@ -11,7 +11,7 @@ export const erase: Command = {
   summary: "erases everything of a person, or one generation, for good, and certifies it",
   usage: `${WRITING_USAGE}
                               without one the keys are destroyed, and the audit log purges the live log
-  --tenants-file <file>       says for how long the tenant must keep everything; default: $REPRISE_TENANTS_FILE
+  --tenants-file <file>       says for how long a tenant that the broker does not have must keep everything; default: $REPRISE_TENANTS_FILE
   --despite-minimum           erases what must still be kept, save what a legal hold forbids`,
 
   async run(args, io) {
@@ -27,8 +27,9 @@ export const erase: Command = {
     if ((subject === undefined) === (generation === undefined))
       throw new RepriseError("invalid_request", "Name one of --subject and --generation.");
     const file = values["tenants-file"] ?? io.env["REPRISE_TENANTS_FILE"];
-    const minDays = despiteMinimum ? 0 : await minDaysOf(tenant, file);
     await using writing = await openForWriting(values, io);
+    const sources = { broker: writing.live?.broker, file };
+    const minDays = despiteMinimum ? 0 : await minDaysOf(tenant, sources);
     const query = generation === undefined ? {} : { generation };
     await recordAccess(values.nats ?? io.env["REPRISE_NATS_URL"], { tenant, call: "erase", query }, io);
     const outcome = await eraseSubject(writing, {
@@ -56,15 +57,3 @@ export const erase: Command = {
     }
   },
 };
-
-/** @throws RepriseError `config_invalid`, `erasure_refused` without a tenants file */
-async function minDaysOf(tenant: string, file: string | undefined): Promise<number> {
-  if (file === undefined) {
-    throw new RepriseError(
-      "erasure_refused",
-      "The time for which the tenant must keep everything is not known: name --tenants-file, or --despite-minimum.",
-    );
-  }
-  const { tenants } = await loadTenantsFile(file);
-  return tenants.find(({ id }) => id === tenant)?.audit.minDays ?? 0;
-}
