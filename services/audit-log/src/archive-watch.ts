@@ -1,4 +1,4 @@
-import { toRepriseError, type UnixMs, unixNow } from "@reprise/protocol";
+import { toRepriseError } from "@reprise/protocol";
 import type { BrokerWatch, Logger } from "@reprise/service";
 
 /** What failed once is tried again in half a second: shorter absences get no line. */
@@ -12,7 +12,7 @@ const QUIET_MS = 60_000;
  */
 export class ArchiveWatch implements Pick<BrokerWatch, "because" | "wasAwayWithin"> {
   readonly #logger: Logger;
-  #failingSince: UnixMs | undefined;
+  #failingSince: number | undefined;
   #cause: string | undefined;
   #backSince = Number.NEGATIVE_INFINITY;
   #quiet: NodeJS.Timeout | undefined;
@@ -25,10 +25,10 @@ export class ArchiveWatch implements Pick<BrokerWatch, "because" | "wasAwayWithi
   failed(error: unknown): void {
     const { code, message } = toRepriseError(error);
     if (code !== "archive_unavailable") return;
-    this.#failingSince ??= unixNow();
+    this.#failingSince ??= performance.now();
     clearTimeout(this.#quiet);
     this.#quiet = setTimeout(() => this.worked(), QUIET_MS).unref();
-    if (this.#cause !== undefined || unixNow() - this.#failingSince < AWAY_MS) return;
+    if (this.#cause !== undefined || performance.now() - this.#failingSince < AWAY_MS) return;
     this.#cause = message;
     this.#logger.warn({ because: message }, "the archive takes no commits");
   }
@@ -39,7 +39,7 @@ export class ArchiveWatch implements Pick<BrokerWatch, "because" | "wasAwayWithi
     this.#failingSince = undefined;
     if (this.#cause === undefined) return;
     this.#cause = undefined;
-    this.#backSince = unixNow();
+    this.#backSince = performance.now();
     this.#logger.info("the archive takes commits again");
   }
 
@@ -48,7 +48,7 @@ export class ArchiveWatch implements Pick<BrokerWatch, "because" | "wasAwayWithi
   }
 
   wasAwayWithin(ms: number): boolean {
-    return this.#cause !== undefined || unixNow() - this.#backSince < ms;
+    return this.#cause !== undefined || performance.now() - this.#backSince < ms;
   }
 
   [Symbol.dispose](): void {

@@ -1,6 +1,7 @@
 import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
 import { waitAtMost } from "@reprise/async";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
+import { unixNow } from "@reprise/protocol";
 import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
 import { ArchiveWatch } from "./archive-watch.ts";
 import { startAnswering } from "./answering/start-answering.ts";
@@ -100,7 +101,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   /** Of what is read and not committed, the oldest of each stream: microseconds since 1970. */
   const waiting = new Map<string, number>();
   const oldestAgeSeconds = () =>
-    waiting.size === 0 ? 0 : Math.max(0, (Date.now() * 1_000 - Math.min(...waiting.values())) / 1_000_000);
+    waiting.size === 0 ? 0 : Math.max(0, (unixNow() * 1_000 - Math.min(...waiting.values())) / 1_000_000);
 
   // Closed at the same time: where the store is away one may wait for another.
   const closing: (() => Promise<void>)[] = [];

@@ -108,7 +108,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const sweepAll = async () => {
     try {
       for (const { judging, follower } of followed) {
-        await judging.sweep(unixNow());
+        await judging.sweep(performance.now());
         follower.ack(judging.settledStreamSeq);
       }
     } catch (error) {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { plusMs, unixNow } from "@reprise/protocol";
 import type { BlobStore, ByteRange } from "./blob-store.ts";
 import { DurableFolders, syncFolder } from "./durable-folders.ts";
 import { hasFileCode, withFileErrors } from "./file-error.ts";
@@ -108,7 +109,7 @@ async function readFile(path: string, range?: ByteRange): Promise<Uint8Array | u
 }
 
 async function sweep(folder: string): Promise<void> {
-  const before = Date.now() - ABANDONED_MS;
+  const before = plusMs(unixNow(), -ABANDONED_MS);
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     try {

@@ -57,8 +57,8 @@ const PAUSE_MS = 20;
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `broker_unavailable` when the budget is used up
  */
 export async function appendDecision(options: DecisionOptions): Promise<Decision> {
-  const deadline = Date.now() + (options.budgetMs ?? BUDGET_MS);
-  while (Date.now() < deadline) {
+  const deadline = performance.now() + (options.budgetMs ?? BUDGET_MS);
+  while (performance.now() < deadline) {
     const decision = await decideFrom(await LogView.read(options), options, deadline);
     if (decision) return decision;
   }
@@ -74,7 +74,7 @@ async function decideFrom(
   deadline: number,
 ): Promise<Decision | undefined> {
   const { publish, requestYield, ref, writer, decide } = options;
-  while (Date.now() < deadline) {
+  while (performance.now() < deadline) {
     const draft = decide(view.transcript);
     if (!draft) return view.decided(false, options);
     const seq = plus(view.head.seq, 1);

@@ -59,7 +59,6 @@ export interface AppenderOptions {
   onEnd?: (state: AppenderState) => void;
   /** How long to go on when the broker does not answer. Default 30 s, for an election takes up to 10. */
   retryBudgetMs?: number;
-  now?: () => number;
 }
 
 /** A publish is given up after a time, and an election takes up to 10 s. */
@@ -86,7 +85,6 @@ export class Appender {
   readonly #options: Omit<AppenderOptions, "head">;
   readonly #subject: string;
   readonly #queue = new AppendQueue();
-  readonly #now: () => number;
   #phase: AppenderPhase = "idle";
   #state: AppenderState = { kind: "open" };
   #head: LogHead;
@@ -109,7 +107,6 @@ export class Appender {
     this.#options = options;
     this.#subject = logSubject(options.ref);
     this.#head = head;
-    this.#now = options.now ?? Date.now;
   }
 
   get head(): LogHead {
@@ -217,7 +214,7 @@ export class Appender {
     this.#draft = this.#queue.shift();
     if (!this.#draft) return this.#syncWanted ? "read" : "nothing";
     this.#publishes = 0;
-    this.#deadline = this.#now() + (this.#options.retryBudgetMs ?? RETRY_BUDGET_MS);
+    this.#deadline = performance.now() + (this.#options.retryBudgetMs ?? RETRY_BUDGET_MS);
     return this.#yieldPause.isRequested ? "yield" : "draft";
   }
 
@@ -311,7 +308,7 @@ export class Appender {
 
   /** @throws RepriseError `broker_unavailable` when the draft has been retried for long enough */
   #checkBudget(): void {
-    if (this.#now() < this.#deadline) return;
+    if (performance.now() < this.#deadline) return;
     const outcome = this.#unstored;
     const why =
       outcome?.kind === "unavailable" ? `${outcome.reason} ${outcome.detail ?? ""}`.trim() : outcome?.kind;

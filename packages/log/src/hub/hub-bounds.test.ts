@@ -78,8 +78,8 @@ test("a caller that waits too long for a turn to read a log gets a retryable err
   using opened = openHub(world, { reader: { ...world.log.reader, readLog }, probeMs: 600_000 });
   const first = Array.from({ length: 16 }, () => opened.hub.open(newRef()));
   const late = opened.hub.open(newRef());
-  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_001 });
-  onTestFinished(() => void vi.useRealTimers());
+  const now = vi.spyOn(performance, "now").mockReturnValue(performance.now() + 10_001);
+  onTestFinished(() => now.mockRestore());
   release();
   // Together, for the late one has its turn as soon as the first of the others has failed.
   const [busy, ...outcomes] = await Promise.allSettled([late, ...first]);

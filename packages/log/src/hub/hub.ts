@@ -75,7 +75,7 @@ export class Hub {
     this.#options = { ...HUB_DEFAULTS, ...options };
     watchConnection(options.connection, { onDown: () => this.#doubtAll(), onUp: () => this.#repairAll() });
     this.#sweepMs = Math.min(SWEEP_MS, this.#options.probeMs);
-    this.#sweeper = setInterval(() => this.#sweep(Date.now()), this.#sweepMs);
+    this.#sweeper = setInterval(() => this.#sweep(performance.now()), this.#sweepMs);
     this.#sweeper.unref();
   }
 
@@ -91,13 +91,13 @@ export class Hub {
     const existing = this.#entries.get(key);
     if (existing && this.#isOutdated(existing)) this.#forget(key, existing);
     else if (existing) {
-      existing.idleSince = Date.now();
+      existing.idleSince = performance.now();
       if (existing.verdicts) await existing.check.ensure();
       return existing.cache;
     }
     let opening = this.#opening.get(key);
     if (!opening) {
-      const latest = Date.now() + MAX_TURN_MS;
+      const latest = performance.now() + MAX_TURN_MS;
       const load = () => this.#load(ref, latest, begun);
       const entry = this.#loads.run(load).finally(() => this.#opening.delete(key));
       opening = { entry, expectedSeq: NO_SEQ };
@@ -111,7 +111,7 @@ export class Hub {
    * of the old cache have all they need.
    */
   #isOutdated({ cache, endedSince = Infinity }: ServedGeneration): boolean {
-    return cache.ended && (cache.isDoubted || Date.now() - endedSince > this.#options.lingerMs);
+    return cache.ended && (cache.isDoubted || performance.now() - endedSince > this.#options.lingerMs);
   }
 
   /** Readers of a moderated cache would not learn of late withdrawals any more: they come back. */
@@ -196,7 +196,7 @@ export class Hub {
   async #load(ref: GenerationRef, latest: number, begun: NewLog | undefined): Promise<ServedGeneration> {
     const key = logSubject(ref);
     if (this.#closed) throw HUB_FAILURE.draining;
-    if (Date.now() > latest) throw HUB_FAILURE.busy;
+    if (performance.now() > latest) throw HUB_FAILURE.busy;
     const { cache, live, follow } = await openGenerationCache(this.#options, ref, begun).catch(
       (error: unknown) => {
         if (error === HUB_FAILURE.malformed) this.#options.onError(error);
@@ -213,7 +213,7 @@ export class Hub {
       verdicts?.stop();
       throw this.#closed ? HUB_FAILURE.draining : HUB_FAILURE.erased;
     }
-    const now = Date.now();
+    const now = performance.now();
     const repair = new Repair({
       cache,
       onError: this.#options.onError,
@@ -248,7 +248,7 @@ export class Hub {
 
   #loaded({ frames }: GenerationCache): void {
     this.#loadedBytes += frames.bytes;
-    if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(Date.now());
+    if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(performance.now());
   }
 
   #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => StreamSeq): void {
@@ -264,7 +264,7 @@ export class Hub {
   #wakeReaders(cache: GenerationCache): void {
     const entry = this.#entries.get(logSubject(cache.ref));
     if (entry?.cache === cache) {
-      entry.pace.observe(cache.lastSeq, Date.now());
+      entry.pace.observe(cache.lastSeq, performance.now());
       if (cache.isOver) this.#over(entry);
     }
     cache.notify(this.#options.onError);
@@ -327,7 +327,7 @@ export class Hub {
   }
 
   #over(entry: ServedGeneration): void {
-    entry.endedSince ??= Date.now();
+    entry.endedSince ??= performance.now();
     if (!entry.verdicts) this.#stopLive(entry);
   }
 

@@ -51,17 +51,17 @@ export class Repair {
 
   async #run(): Promise<void> {
     const { cache, giveUp } = this.#options;
-    const deadline = Date.now() + BUDGET_MS;
+    const deadline = performance.now() + BUDGET_MS;
     for (let tries = 0; this.#isNeeded && !cache.failure; tries++) {
       this.#again = false;
       try {
         await this.#tryOnce(tries);
       } catch (thrown) {
         const error = toRepriseError(thrown);
-        if (!error.retryable || Date.now() > deadline) giveUp(error);
+        if (!error.retryable || performance.now() > deadline) giveUp(error);
         this.#again = true;
       }
-      if (cache.hasGap && Date.now() > deadline) giveUp(HUB_FAILURE.hole);
+      if (cache.hasGap && performance.now() > deadline) giveUp(HUB_FAILURE.hole);
       if (this.#isNeeded) await pause(backoffMs(tries, FIRST_PAUSE_MS, MAX_PAUSE_MS));
     }
     this.#running = false;

@@ -2,7 +2,7 @@
 export class TtlCheck {
   readonly #check: () => Promise<void>;
   readonly #goodForMs: number;
-  #checkedAt = Date.now();
+  #checkedAt = performance.now();
   #checking: Promise<void> | undefined;
 
   /** What is known at this moment counts as checked. */
@@ -13,13 +13,13 @@ export class TtlCheck {
 
   /** @throws what the check throws */
   async ensure(): Promise<void> {
-    if (Date.now() - this.#checkedAt < this.#goodForMs) return;
+    if (performance.now() - this.#checkedAt < this.#goodForMs) return;
     this.#checking ??= this.#run();
     await this.#checking;
   }
 
   async #run(): Promise<void> {
-    const askedAt = Date.now();
+    const askedAt = performance.now();
     try {
       await this.#check();
       this.#checkedAt = askedAt;

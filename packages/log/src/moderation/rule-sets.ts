@@ -8,6 +8,8 @@ import {
   ruleSetIdOf,
   ruleSetSubject,
   type TenantId,
+  type UnixMs,
+  unixNow,
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
@@ -31,7 +33,7 @@ const MAX_KNOWN = 10_000;
 
 /** @param retentionMs how long logs are kept */
 export function createRuleSetStore(publish: Publish, retentionMs: number): RuleSetStore {
-  const known = new Map<string, { atMs: number; stored: Promise<void> }>();
+  const known = new Map<string, { atMs: UnixMs; stored: Promise<void> }>();
 
   async function store(subject: string, rules: readonly ModerationRule[]): Promise<void> {
     const { kind } = await publish(subject, new TextEncoder().encode(JSON.stringify(rules)), {});
@@ -45,7 +47,8 @@ export function createRuleSetStore(publish: Publish, retentionMs: number): RuleS
     async keep(tenant, rules) {
       const id = await ruleSetId(rules);
       const subject = ruleSetSubject(tenant, id);
-      const now = Date.now();
+      // By the wall clock, which the broker lets sets expire by.
+      const now = unixNow();
       let entry = known.get(subject);
       if (!entry || now - entry.atMs > retentionMs) {
         entry = { atMs: now, stored: store(subject, rules) };

@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { type NoReply, ReplyInbox } from "./reply-inbox.ts";
 import { openWorld, openWorldBehindProxy } from "../testing/world.ts";
 
@@ -35,6 +35,18 @@ test("a request gets its own reply when replies come in any order", async () => 
   const replies = await Promise.all(Array.from({ length: 100 }, () => opened.ask("double")));
   const texts = replies.map((reply) => (reply as Msg).string() === (reply as Msg).subject);
   expect(texts).toEqual(Array(100).fill(true));
+});
+
+test("a clock that is set forward ends no wait", async () => {
+  await using world = await openWorld();
+  using opened = openInbox(world.broker.reads);
+  await serve(world.broker.main);
+  const first = opened.ask("mute");
+  const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 2 * NEVER_MS);
+  onTestFinished(() => clock.mockRestore());
+  expect(await opened.ask("mute", 1)).toBe("timeout");
+  opened.inbox.close();
+  expect(await first).toBe("disconnected");
 });
 
 test("a process that has seen one request's reply subject cannot answer another request", async () => {

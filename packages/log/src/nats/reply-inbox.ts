@@ -42,7 +42,7 @@ export class ReplyInbox {
       onUp: () => (this.#connected = true),
       onForbidden: (forbidden) => this.#forbid(forbidden),
     });
-    this.#sweeper = setInterval(() => this.#sweep(Date.now()), SWEEP_MS);
+    this.#sweeper = setInterval(() => this.#sweep(performance.now()), SWEEP_MS);
     this.#sweeper.unref();
   }
 
@@ -66,7 +66,7 @@ export class ReplyInbox {
     const token = randomUUID();
     const reply = this.#prefix + token;
     this.#connection.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
-    this.#waiting.set(token, { subject, handler, deadline: Date.now() + timeoutMs });
+    this.#waiting.set(token, { subject, handler, deadline: performance.now() + timeoutMs });
   }
 
   /** One request and its one reply. */

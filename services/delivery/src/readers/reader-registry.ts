@@ -1,11 +1,4 @@
-import {
-  type GenerationRef,
-  logSubject,
-  type TenantId,
-  toRepriseError,
-  type UnixMs,
-  unixNow,
-} from "@reprise/protocol";
+import { type GenerationRef, logSubject, type TenantId, toRepriseError, unixNow } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../http/auth.ts";
 import type { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
@@ -60,7 +53,7 @@ export class ReaderRegistry implements ReaderCounts {
   constructor({ heartbeatMs = HEARTBEAT_MS, random = Math.random, ...options }: ReaderRegistryOptions) {
     this.#options = { ...options, random };
     const sweep = () => {
-      this.#heartbeat(unixNow(), heartbeatMs);
+      this.#heartbeat(performance.now(), heartbeatMs);
       this.#renew(({ expiresAtMs }) => expiresAtMs <= unixNow());
     };
     this.#heartbeats = setInterval(sweep, Math.min(MAX_HEARTBEAT_SWEEP_MS, heartbeatMs)).unref();
@@ -166,7 +159,7 @@ export class ReaderRegistry implements ReaderCounts {
     this.#sweeper = undefined;
   }
 
-  #heartbeat(nowMs: UnixMs, everyMs: number): void {
+  #heartbeat(nowMs: number, everyMs: number): void {
     for (const { readers } of this.#entries.values())
       for (const { stream } of readers) stream?.heartbeat(nowMs, everyMs);
   }

@@ -1,4 +1,4 @@
-import type { GenerationRef, RepriseError, UnixMs } from "@reprise/protocol";
+import type { GenerationRef, RepriseError } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../http/auth.ts";
 import type { ConnectionRecord } from "./delivery-marks/connection-record.ts";
@@ -17,7 +17,7 @@ export interface AttachedCall {
 /** A connection that is being sent events, of the live log or the archive. What is wrong is told in band, and breaks the connection. */
 export interface ReaderStream extends AttachedCall {
   /** Sends a comment if nothing else was sent for so long. */
-  heartbeat(nowMs: UnixMs, everyMs: number): void;
+  heartbeat(nowMs: number, everyMs: number): void;
   /** Tells the client to come back after a while, and breaks the connection. */
   disconnectWithRetry(retryMs: number): void;
 }

@@ -18,6 +18,7 @@ import {
   RepriseError,
   Transcript,
   Withdrawals,
+  unixNow,
 } from "@reprise/protocol";
 
 /** What the service audit-log answers, from memory: as `audit-call.ts` has it. */
@@ -96,7 +97,7 @@ function toPage(events: readonly Uint8Array[], wanted: AuditEventsRequest): Audi
     transcript.apply(decodeEvent(event));
     if (seq < (original ? fromSeq : Math.max(1, fromSeq))) continue;
     const shown = Buffer.from(original ? event : withdrawals.project(seq, event)).toString();
-    const line = `${encodeCursor(transcript.cursor)} ${Date.now()} ${shown}\n`;
+    const line = `${encodeCursor(transcript.cursor)} ${unixNow()} ${shown}\n`;
     if (payload !== "" && Buffer.byteLength(payload + line) > maxBytes)
       return { payload, headers: { [AUDIT_MORE_HEADER]: "1" } };
     payload += line;

@@ -8,8 +8,6 @@ import {
   asStreamSeq,
   asSeq,
   STREAM_START,
-  plusMs,
-  unixNow,
 } from "@reprise/protocol";
 import { type GenerationLog, storeVerdict } from "@reprise/log";
 import { expect, test } from "vitest";
@@ -48,7 +46,7 @@ function judge(
     onDecided() {},
     onError,
   });
-  const sweeps = setInterval(() => void judging.sweep(unixNow()), 10);
+  const sweeps = setInterval(() => void judging.sweep(performance.now()), 10);
   return {
     judging,
     [Symbol.dispose]() {
@@ -76,7 +74,7 @@ test("nothing is settled before the verdict on it is stored", async () => {
   expect(judged.judging.settledStreamSeq).toBe(events[0]!.streamSeq - 1);
   judged.judging.take(events.slice(2));
   await world.until(written.ref, judgedUpTo(3));
-  await judged.judging.sweep(unixNow());
+  await judged.judging.sweep(performance.now());
   expect(judged.judging.settledStreamSeq).toBe(events.at(-1)!.streamSeq);
 });
 
@@ -163,7 +161,7 @@ test("the end waits for every classifier, though one of them has had something w
   using judged = judge(world, { rules, classify });
   judged.judging.take(await eventsOf(world, written));
   await world.until(written.ref, (events) => events.length === 5);
-  await judged.judging.sweep(unixNow());
+  await judged.judging.sweep(performance.now());
   const { verdict } = await world.until(written.ref, (_, stored) => stored !== undefined);
   expect(verdict).toMatchObject({ judged: 2 });
   slow.resolve({ kind: "judged" });
@@ -270,7 +268,7 @@ test("a verdict that can't be sent is told of, and keeps no other generation fro
   const { judging } = judged;
   for (const written of [bad, good]) judging.take(await eventsOf(world, written));
   await world.until(good.ref, judgedUpTo(3));
-  await judging.sweep(plusMs(unixNow(), 60_000));
+  await judging.sweep(performance.now() + 60_000);
   expect([judging.size, told[0]]).toEqual([1, tooLarge]);
 });
 
@@ -312,10 +310,10 @@ test("nothing is settled while a review that was asked for is not listed", async
   await refused.promise;
   const { events: log } = await world.until(written.ref, (_, verdict) => verdict?.judged === 4);
   expect(log.at(-1)).toMatchObject({ type: "moderation.review" });
-  await judged.judging.sweep(unixNow());
+  await judged.judging.sweep(performance.now());
   const last = (await eventsOf(world, written)).at(-1)!;
   judged.judging.take([last]);
-  await judged.judging.sweep(unixNow());
+  await judged.judging.sweep(performance.now());
   expect(judged.judging.settledStreamSeq).toBeLessThan(last.streamSeq);
   isAway = false;
   await expect.poll(() => judged.judging.settledStreamSeq).toBe(last.streamSeq);

@@ -11,8 +11,6 @@ import {
   type StreamSeq,
   plus,
   STREAM_START,
-  type UnixMs,
-  unixNow,
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { GenerationModerator } from "./generation-moderator.ts";
@@ -29,7 +27,7 @@ interface Entry {
   judged: GenerationModerator | undefined;
   /** What has come while the log was read. */
   readonly waiting: LogEvent[];
-  touchedAtMs: UnixMs;
+  touchedAtMs: number;
 }
 
 /** Those that have ended are kept a while, for their own last events come back as the shard's. */
@@ -74,7 +72,7 @@ export class ShardModerator {
   take(events: readonly IncomingEvent[]): number {
     const touched = new Set<GenerationModerator>();
     let count = 0;
-    const now = unixNow();
+    const now = performance.now();
     for (const event of events) {
       this.#lastStreamSeq = Math.max(this.#lastStreamSeq, event.streamSeq);
       const { generation } = event.ref;
@@ -116,7 +114,7 @@ export class ShardModerator {
   }
 
   /** Stores what waits for it, and lets go of what is done. */
-  async sweep(now: UnixMs): Promise<void> {
+  async sweep(now: number): Promise<void> {
     const stores = [...this.#entries.values()].map(async ({ judged }) => judged?.store());
     // A verdict that can't be sent is reported, and delays no other generation.
     for (const stored of await Promise.allSettled(stores))
@@ -151,7 +149,7 @@ export class ShardModerator {
       fromStreamSeq: event.streamSeq,
       judged: undefined,
       waiting: [],
-      touchedAtMs: unixNow(),
+      touchedAtMs: performance.now(),
     };
     this.#entries.set(ref.generation, entry);
     const own = { payload: Uint8Array.from(event.payload), streamSeq: event.streamSeq };

@@ -11,7 +11,7 @@ import {
   verifyArchive,
   type VerifyReport,
 } from "@reprise/archive";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, unixNow } from "@reprise/protocol";
 import type { DrilledArchive } from "./drilled-archive.ts";
 import { NotApplicable } from "./forgery.ts";
 import { createOverlay } from "./overlay-store.ts";
@@ -80,7 +80,7 @@ export async function cosignEnd(store: BlobStore): Promise<Witnessed> {
   if (!checkpoint) throw new RepriseError("archive_unavailable", "There is no archive here.");
   const note = Buffer.from(checkpoint).toString();
   const witness = createNoteKey("drill-witness", randomBytes(32), COSIGNATURE);
-  return { witness, note: `${note}${cosign(parseNote(note).text, witness, Math.floor(Date.now() / 1_000))}` };
+  return { witness, note: `${note}${cosign(parseNote(note).text, witness, Math.floor(unixNow() / 1_000))}` };
 }
 
 export async function judge(

@@ -1,10 +1,4 @@
-import {
-  encodeSseError,
-  encodeSseRetry,
-  type RepriseError,
-  SSE_HEARTBEAT,
-  type UnixMs,
-} from "@reprise/protocol";
+import { encodeSseError, encodeSseRetry, type RepriseError, SSE_HEARTBEAT } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../../http/auth.ts";
 import type { ReaderCounts, ReaderStream } from "../reader.ts";
@@ -33,7 +27,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   readonly #options: SseStreamOptions;
   #isFull = false;
   #isClosed = false;
-  #writtenAtMs: number = Date.now();
+  #writtenAtMs = performance.now();
 
   constructor(options: SseStreamOptions) {
     this.#options = options;
@@ -52,7 +46,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   }
 
   /** Sends a comment if nothing else was sent for a while, so that proxies and clients know the connection to be alive. */
-  heartbeat(nowMs: UnixMs, everyMs: number): void {
+  heartbeat(nowMs: number, everyMs: number): void {
     if (this.#isFull || this.#isClosed || nowMs - this.#writtenAtMs < everyMs) return;
     this.#writtenAtMs = nowMs;
     this.#isFull = !this.#options.socket.writeText(SSE_HEARTBEAT);
@@ -81,7 +75,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   protected writeFrames(bytes: Buffer, events: number): void {
     this.#options.counts.eventsDelivered += events;
     this.#isFull = !this.#options.socket.writeFrames(bytes);
-    this.#writtenAtMs = Date.now();
+    this.#writtenAtMs = performance.now();
   }
 
   /** Ends the response cleanly, which says that the generation has ended. */

@@ -66,7 +66,7 @@ export class RunLog implements Disposable {
       ref: job.ref,
       snapshot,
       maxBytes: log.maxCheckpointBytes,
-      now: Date.now(),
+      now: performance.now(),
     });
     this.appender = new Appender({
       ...log,
@@ -139,13 +139,13 @@ export class RunLog implements Disposable {
   #stored(event: StoredEvent): void {
     if (event.writer === this.#writer) this.#begun = true;
     else this.#others.resolve();
-    this.#checkpointer.add(event.payload, event.streamSeq, Date.now());
+    this.#checkpointer.add(event.payload, event.streamSeq, performance.now());
     this.#options.onStored?.(event);
   }
 
   #beat(): void {
     this.#options.job.working();
-    this.#checkpointer.tick(Date.now());
+    this.#checkpointer.tick(performance.now());
     this.appender.sync();
   }
 }

@@ -8,8 +8,6 @@ import {
   toRepriseError,
   type Usage,
   type UnixMs,
-  plusMs,
-  unixNow,
 } from "@reprise/protocol";
 import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
@@ -75,7 +73,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
   });
   const heard: EngineProgress = { calls: [], counted: 0, last: undefined };
   const stop = AbortSignal.any([signal, late.signal]);
-  const firstTokenDueAtMs = plusMs(unixNow(), timeouts.first_token.after_ms);
+  const firstTokenDueMs = performance.now() + timeouts.first_token.after_ms;
   watch.waiting();
   for (let tries = 0; ; tries++) {
     try {
@@ -85,7 +83,9 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       const { counted } = heard;
       if (signal.aborted) return { kind: "stopped", counted };
       if (timeout) return { kind: "timeout", name: timeout, counted };
-      const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, firstTokenDueAtMs - unixNow()) : undefined;
+      const waitMs = isBusy(thrown)
+        ? toWait(run, thrown, tries, firstTokenDueMs - performance.now())
+        : undefined;
       if (waitMs === undefined) return { kind: "failed", error: toRepriseError(thrown), counted };
       await pause(waitMs, stop);
     }

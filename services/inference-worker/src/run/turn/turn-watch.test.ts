@@ -1,4 +1,4 @@
-import { asUnixMs } from "@reprise/protocol";
+import { asUnixMs, unixNow } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type TurnTimeout, type TurnWatchOptions, watchTurn } from "./turn-watch.ts";
 
@@ -36,6 +36,17 @@ test("an engine that says nothing is late at the first token's limit, and is tol
   const { struck } = watch();
   vi.advanceTimersByTime(60_000);
   expect(struck).toEqual([["first_token", 1_000]]);
+});
+
+test.each([-3_600_000, 3_600_000])("a clock that is set by %i ms meanwhile changes no limit", (ms) => {
+  const { struck } = watch();
+  vi.setSystemTime(Date.now() + ms);
+  vi.advanceTimersByTime(60_000);
+  expect(struck.map(([name]) => name)).toEqual(["first_token"]);
+  const total = watch({ timeouts: { ...TIMEOUTS, first_token: TIMEOUTS.total }, totalAtMs: unixNow() });
+  vi.setSystemTime(Date.now() - ms);
+  vi.advanceTimersByTime(1);
+  expect(total.struck.map(([name]) => name)).toEqual(["total"]);
 });
 
 test("the next token's limit runs from the token before, not from the beginning", () => {

@@ -1,4 +1,4 @@
-import { type EffectiveTimeouts, type TimeoutName, type UnixMs, plusMs, unixNow } from "@reprise/protocol";
+import { type EffectiveTimeouts, type TimeoutName, type UnixMs, unixNow } from "@reprise/protocol";
 
 /** The timeouts that can strike while an engine runs. */
 export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
@@ -16,11 +16,10 @@ export interface TurnWatch extends Disposable {
 
 export interface TurnWatchOptions {
   timeouts: Pick<EffectiveTimeouts, TurnTimeout>;
-  /** When the generation as a whole has to be over, by `now`. */
+  /** When the generation as a whole has to be over, in wall-clock milliseconds: counted from that clock once, when the watch begins. */
   totalAtMs: UnixMs;
   /** Called once. */
   onTimeout: (name: TurnTimeout) => void;
-  now?: () => UnixMs;
 }
 
 const LONGEST_TIMER_MS = 2_147_483_647;
@@ -29,19 +28,20 @@ const LONGEST_TIMER_MS = 2_147_483_647;
  * Watches over one run of an engine. One timer, armed for the next moment at which anything could be late, and again from what it
  * finds then: a token costs two assignments.
  */
-export function watchTurn({ timeouts, totalAtMs, onTimeout, now = unixNow }: TurnWatchOptions): TurnWatch {
+export function watchTurn({ timeouts, totalAtMs, onTimeout }: TurnWatchOptions): TurnWatch {
+  const totalDueMs = performance.now() + totalAtMs - unixNow();
   let limit: TurnTimeout = "first_token";
-  let waitingSince: UnixMs | undefined;
+  let waitingSince: number | undefined;
   let timer: NodeJS.Timeout;
   let isOver = false;
 
   function check(): void {
-    const at = now();
+    const at = performance.now();
     const since = waitingSince ?? at;
-    const dueMs = plusMs(since, timeouts[limit].after_ms);
-    if (at >= totalAtMs) strike("total");
+    const dueMs = since + timeouts[limit].after_ms;
+    if (at >= totalDueMs) strike("total");
     else if (waitingSince !== undefined && at >= dueMs) strike(limit);
-    else arm(Math.min(dueMs, totalAtMs) - at);
+    else arm(Math.min(dueMs, totalDueMs) - at);
   }
 
   function strike(name: TurnTimeout): void {
@@ -54,7 +54,7 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout, now = unixNow }: Tur
   }
 
   function waiting(): void {
-    waitingSince = now();
+    waitingSince = performance.now();
   }
 
   function arrived(): void {
@@ -63,10 +63,10 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout, now = unixNow }: Tur
     // The timer may be armed for much later than this limit has it.
     limit = "between_tokens";
     clearTimeout(timer);
-    arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
+    arm(Math.min(timeouts[limit].after_ms, totalDueMs - performance.now()));
   }
 
-  arm(Math.min(timeouts[limit].after_ms, totalAtMs - now()));
+  arm(Math.min(timeouts[limit].after_ms, totalDueMs - performance.now()));
   return {
     waiting,
     arrived,
