@@ -1,5 +1,6 @@
+import { retryRejected } from "@reprise/async";
 import type { Broker, OnStale } from "@reprise/log";
-import type { RepriseError, TenantId } from "@reprise/protocol";
+import { type RepriseError, type TenantId, toRepriseError } from "@reprise/protocol";
 import { followTenants, type LiveTenantDirectory } from "./directory/follow-tenants.ts";
 import { KeyUse } from "./directory/key-use.ts";
 import { type AppliedFile, ensureKeys, ownTenants, seedTenants } from "./file/apply-tenants-file.ts";
@@ -36,6 +37,9 @@ export interface OpenTenantsOptions {
   readonly onStale?: OnStale | undefined;
 }
 
+const PAUSE_MS = 100;
+const BUDGET_MS = 20_000;
+
 /**
  * Loads the tenants and follows them until it is closed.
  * @throws RepriseError `broker_unavailable`
@@ -51,6 +55,13 @@ export async function openTenants({
   const onUse = (tenant: TenantId, key: string) => use.note(tenant, key);
   const directory = stack.use(await followTenants({ broker, onRefused, onStale, onUse }));
   const store = await openTenantStore(broker.main);
+  /** As patient as the first read: a broker that leaves one request unanswered ends no start. */
+  const obey = () =>
+    retryRejected(
+      () => directory.sync(),
+      (error) => toRepriseError(error).retryable,
+      { pauseMs: PAUSE_MS, budgetMs: BUDGET_MS },
+    );
   const owned = stack.move();
   const close = () => owned.disposeAsync();
   return {
@@ -63,12 +74,12 @@ export async function openTenants({
         source === "file"
           ? await ownTenants(store, file, { stored: directory.stored(), now })
           : await seedTenants(store, file, now);
-      await directory.sync();
+      await obey();
       return applied;
     },
     async ensureKeys(file) {
       await ensureKeys(store, file, new Date());
-      await directory.sync();
+      await obey();
     },
     close,
     [Symbol.asyncDispose]: close,
