@@ -203,6 +203,20 @@ describe("the admin API", () => {
     expect((await operator("POST", "/acme/keys", { name: "one", roles: ["read"] })).status).toBe(201);
   });
 
+  test("shows when a key was last used, on any node, and nothing for one that was not", async () => {
+    await using platform = await openPlatform(LIVE);
+    const operator = api(platform, KEYS.operator);
+    const other = await platform.addNode(LIVE);
+    expect((await call(`${other.url}/v1/generations/x`, { key: KEYS.acmeReader })).status).toBe(404);
+    // A node stores what it has noted when it stops.
+    await other[Symbol.asyncDispose]();
+    const { json } = await operator("GET", "/acme/keys");
+    const { data } = json as { data: { id: string; roles: string[]; last_used_at?: string }[] };
+    const used = data.filter(({ last_used_at }) => last_used_at !== undefined);
+    expect(used.map(({ roles }) => roles)).toEqual([["read"]]);
+    expect((await operator("GET", `/acme/keys/${used[0]?.id}`)).json).toEqual(used[0]);
+  });
+
   test("changes nothing where the tenants file owns the tenants, and still shows them", async () => {
     await using platform = await openPlatform({ ...LIVE, ownedTenants: true });
     const operator = api(platform, KEYS.operator);
