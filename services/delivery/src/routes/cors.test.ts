@@ -35,6 +35,25 @@ test("a page of any origin may call, and may read what it needs", async () => {
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([404, "*"]);
 });
 
+test("a page of another origin may not change tenants by PUT or DELETE, nor send If-Match", async () => {
+  await using platform = await openPlatform({ liveTenants: true });
+  for (const [method, path] of [
+    ["PUT", "/v1/admin/tenants/acme/policy"],
+    ["DELETE", "/v1/admin/tenants/acme"],
+  ] as const) {
+    const { status, headers } = await fetch(platform.node.url + path, {
+      method: "OPTIONS",
+      headers: {
+        origin: ORIGIN,
+        "access-control-request-method": method,
+        "access-control-request-headers": "authorization,if-match",
+      },
+    });
+    expect([status, headers.get("access-control-allow-methods")]).toEqual([204, "GET, POST"]);
+    expect(headers.get("access-control-allow-headers")?.toLowerCase()).not.toContain("if-match");
+  }
+});
+
 test("a page of an origin that is not listed gets no leave to read", async () => {
   await using platform = await openPlatform({ corsOrigins: [ORIGIN] });
   const answerTo = async (origin: string) => {
