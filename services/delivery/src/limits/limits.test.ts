@@ -2,7 +2,17 @@ import { announceEnd } from "@reprise/log";
 import { parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { openSseReader, startRedis, startTcpProxy } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { authorization, call, openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
+import {
+  append,
+  authorization,
+  call,
+  createGeneration,
+  deltas,
+  openPlatform,
+  type Platform,
+  REQUEST,
+  started,
+} from "../testing/platform.ts";
 
 const ROLES = ["create", "read", "cancel"];
 const JSON_PAGE = { accept: "application/json" };
@@ -24,6 +34,7 @@ const CASES = {
   attaches: tenantWith({ tenant: { attaches_per_minute: 2 } }),
   tokens: tenantWith({ tenant: { tokens_per_minute: 100 } }),
   replay: tenantWith({ tenant: { replay_bytes_per_minute: 300 } }),
+  pageBytes: tenantWith({ tenant: { replay_bytes_per_minute: 1_500 } }),
   users: tenantWith({ end_user: { requests_per_minute: 1 } }),
   pages: tenantWith({ tenant: { requests_per_minute: 3 }, end_user: { requests_per_minute: 1 } }),
   minted: tenantWith({ key: { requests_per_minute: 1 } }),
@@ -203,6 +214,23 @@ describe("readers", () => {
     await expect
       .poll(async () => (await page()).json)
       .toMatchObject({ error: { param: "tenant.replay_bytes_per_minute" } });
+  });
+});
+
+test("a page costs its own bytes, not those of the rest of the log, and a create that joins with its stream is refused like any reader", async () => {
+  const { key } = CASES.pageBytes;
+  const idempotency = { "idempotency-key": "page-bytes" };
+  const { worker, generation } = await createGeneration(platform, { key, headers: idempotency });
+  await append(worker, started(1), ...deltas(40));
+  const page = (limit: number) =>
+    call(`${urls[0]}/v1/generations/${generation.id}/events?limit=${limit}`, { key, headers: JSON_PAGE });
+  for (let i = 0; i < 3; i++) expect((await page(1)).status).toBe(200);
+  await expect
+    .poll(async () => (await page(100)).json)
+    .toMatchObject({ error: { param: "tenant.replay_bytes_per_minute" } });
+  const headers = { ...idempotency, accept: "text/event-stream" };
+  expect((await create(urls[0], key, REQUEST, headers)).json).toMatchObject({
+    error: { param: "tenant.replay_bytes_per_minute" },
   });
 });
 

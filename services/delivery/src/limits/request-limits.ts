@@ -144,7 +144,7 @@ export class RequestLimits implements AsyncDisposable {
       [request, reply],
       { ...principal, endUser },
       {
-        ...(isStream && { attaches: 1, reader: randomUUID() }),
+        ...(isStream && { attaches: 1, reader: randomUUID(), replayBytes: 0 }),
         ...(generation !== undefined && { generation, tokens }),
       },
     );

@@ -1,5 +1,5 @@
-import type { GenerationCache, NewLog } from "@reprise/log";
-import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus, type Seq } from "@reprise/protocol";
+import type { NewLog } from "@reprise/log";
+import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -41,15 +41,14 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const resume = requestedCursor(lastEventId, after);
     const isStream = type === "text/event-stream";
     await context.limits.attach([request, reply], principal, { isStream, waits: wait > 0 });
-    const onAttach = (cache: GenerationCache, fromSeq: Seq) =>
-      context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
+    const onReplay = (bytesOf: () => number) => context.limits.replayed(request, principal, bytesOf);
     const start = { ...resume, withRequest: original && !lastEventId && !after };
     const log = { audit: context.audit, ref, original };
     return withArchiveFallback({
       principal,
       original,
       live(role) {
-        const read = { ref, resume, caller, principal, role, onAttach };
+        const read = { ref, resume, caller, principal, role, onReplay };
         return isStream
           ? streamEvents(context, reply, { ...read, status: 200 })
           : sendLivePage(context, reply, { ...read, wait, limit });
@@ -72,8 +71,8 @@ export interface LiveRead {
   readonly ref: GenerationRef;
   readonly resume: ResumePoint;
   readonly caller: Caller;
-  /** Called with the first event that the reader is to get. */
-  readonly onAttach: (cache: GenerationCache, fromSeq: Seq) => void;
+  /** Called with how to tell the bytes of events that were there before the reader came. */
+  readonly onReplay: (bytesOf: () => number) => void;
   readonly principal: Principal;
   readonly role: ReadingRole;
 }
@@ -81,11 +80,11 @@ export interface LiveRead {
 async function sendLivePage(
   context: RouteContext,
   reply: FastifyReply,
-  { ref, resume, caller, principal, role, wait, limit, onAttach }: LiveRead & { wait: number; limit: number },
+  { ref, resume, caller, principal, role, wait, limit, onReplay }: LiveRead & { wait: number; limit: number },
 ): Promise<FastifyReply> {
   const cache = await context.hub.open(ref);
   const fromSeq = await resumeFrom(context.hub, cache, resume);
-  onAttach(cache, fromSeq);
+  const wasThere = fromSeq <= cache.shownSeq;
   const gone = new AbortController();
   if (hasLeft(reply.raw)) gone.abort();
   reply.raw.on("close", () => gone.abort());
@@ -109,6 +108,7 @@ async function sendLivePage(
   // It may have waited for long, and a key may expire between two sweeps of the registry.
   refused.signal.throwIfAborted();
   context.authentication.renewReader(principal, role);
+  if (wasThere) onReplay(() => Buffer.byteLength(json));
   recordFullResponse(context, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return sendPage(reply, json);
 }
@@ -124,7 +124,7 @@ export async function streamEvents(
     caller,
     principal,
     role,
-    onAttach,
+    onReplay,
     begun,
   }: LiveRead & { status: number; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
@@ -133,7 +133,7 @@ export async function streamEvents(
   const nextSeq = await resumeFrom(hub, cache, resume);
   await assertKept(hub, cache, nextSeq);
   if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
-  onAttach(cache, nextSeq);
+  onReplay(() => replayBytes(cache, nextSeq));
   // From here on to its registration nothing else runs: later changes are told to the registry.
   const reader = context.authentication.renewReader(principal, role);
   const { id: request } = reply.request;

@@ -9,11 +9,10 @@ import {
   parseToolResult,
   parseWith,
   RepriseError,
-  type Seq,
   START,
   Transcript,
 } from "@reprise/protocol";
-import { announceEnd, type BufferedFeed, bufferLiveFeed, type GenerationCache } from "@reprise/log";
+import { announceEnd, type BufferedFeed, bufferLiveFeed } from "@reprise/log";
 import type { Principal, Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
@@ -26,7 +25,6 @@ import { recordAccess } from "../domain/audit-access.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
-import { replayBytes } from "../limits/replay-bytes.ts";
 import { reservationOf } from "../limits/request-limits.ts";
 import { requestedCursor } from "../domain/resume-cursor.ts";
 import { toGeneration } from "../domain/to-generation.ts";
@@ -122,8 +120,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       void reply.header(GENERATION_ID_HEADER, ref.generation);
       if (isStream) {
         const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
-        const onAttach = (cache: GenerationCache, fromSeq: Seq) =>
-          context.limits.replayed(request, principal, () => replayBytes(cache, fromSeq));
+        const onReplay = (bytesOf: () => number) => context.limits.replayed(request, principal, bytesOf);
         const begun = listening && !joined ? { listening, snapshot } : undefined;
         return await streamEvents(context, reply, {
           ref,
@@ -132,7 +129,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           caller,
           principal,
           role: "read",
-          onAttach,
+          onReplay,
           begun,
         });
       }
