@@ -21,6 +21,23 @@ describe("the tenants' bucket", () => {
     expect(stored?.record.models?.toSorted()).toEqual(names.toSorted());
   });
 
+  test("does not take what a service has had the broker store there for a record: no change makes it one that counts", async () => {
+    await using world = await openWorld();
+    const { main } = world.broker;
+    await world.store.create(record(ACME, [A]));
+    await world.store.create(record(BETA, []));
+    const stored = Promise.withResolvers<void>();
+    main.subscribe("live.tenants.beta", { max: 1, callback: () => stored.resolve() });
+    const get = JSON.stringify({ last_by_subj: "$KV.TENANTS.acme", no_hdr: true });
+    main.publish("$JS.API.DIRECT.GET.KV_TENANTS", get, { reply: "$KV.TENANTS.beta" });
+    await stored.promise;
+    expect(await world.store.read(BETA)).toBeUndefined();
+    const change = world.store.update(BETA, (present) => ({ ...present, models: ["sim"] }));
+    await expect(change).rejects.toMatchObject({ code: "tenant_not_found" });
+    expect((await world.store.create(record(BETA, []))).record.keys).toEqual([]);
+    expect((await world.store.read(BETA))?.record).toEqual(record(BETA, []));
+  });
+
   test("changes only the version that is asked for", async () => {
     await using world = await openWorld();
     const { revision } = await world.store.create(record(ACME, []));

@@ -1,8 +1,15 @@
-import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
+import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { isRefusal } from "@reprise/log";
-import { RepriseError, TENANTS_BUCKET, type TenantId, toRepriseError } from "@reprise/protocol";
+import { isRefusal, readLastRaw } from "@reprise/log";
+import {
+  RepriseError,
+  TENANTS_BUCKET,
+  TENANTS_STREAM,
+  TENANTS_SUBJECTS,
+  type TenantId,
+  toRepriseError,
+} from "@reprise/protocol";
 import { parseTenantRecord, type TenantRecord } from "../records/tenant-record.ts";
 
 /** A record, and which version of it. */
@@ -57,19 +64,34 @@ const MAX_PAUSE_MS = 200;
 
 export async function openTenantStore(connection: NatsConnection): Promise<TenantStore> {
   const kv = await new Kvm(connection).open(TENANTS_BUCKET, { allow_direct: false });
-  return new KvTenantStore(kv);
+  return new KvTenantStore(connection, kv);
 }
 
+/** What the bucket has of a tenant. */
+interface Entry {
+  readonly revision: number;
+  /**
+   * Undefined for the marker that the tenant was removed, and for an answer of the broker that a service which may not write the bucket has had
+   * stored there: a change of such a record would make it one that counts.
+   */
+  readonly json: string | undefined;
+}
+
+/** With a record. */
+type PresentEntry = Entry & { readonly json: string };
+
 class KvTenantStore implements TenantStore {
+  readonly #connection: NatsConnection;
   readonly #kv: KV;
 
-  constructor(kv: KV) {
+  constructor(connection: NatsConnection, kv: KV) {
+    this.#connection = connection;
     this.#kv = kv;
   }
 
   async read(tenant: TenantId): Promise<StoredTenant | undefined> {
     const entry = await this.#present(tenant);
-    return entry && { record: parseTenantRecord(entry.string(), tenant), revision: entry.revision };
+    return entry && { record: parseTenantRecord(entry.json, tenant), revision: entry.revision };
   }
 
   async create(record: TenantRecord): Promise<StoredTenant> {
@@ -80,7 +102,7 @@ class KvTenantStore implements TenantStore {
       const present = presentOf(entry);
       if (present) {
         // The answer to an earlier attempt may have been lost.
-        if (present.string() === json) return present.revision;
+        if (present.json === json) return present.revision;
         throw new RepriseError("tenant_conflict", `There is a tenant "${id}" already.`, { param: "id" });
       }
       return this.#put(id, json, entry?.revision ?? 0);
@@ -112,9 +134,9 @@ class KvTenantStore implements TenantStore {
       const entry = await this.#present(tenant);
       if (!entry) throw tenantNotFound();
       // Ours, stored by an attempt whose answer was lost.
-      if (json !== undefined && entry.string() === json) return entry.revision;
+      if (json !== undefined && entry.json === json) return entry.revision;
       assertRevision(entry, ifRevision);
-      record = change(parseTenantRecord(entry.string(), tenant));
+      record = change(parseTenantRecord(entry.json, tenant));
       json = encode(record);
       return this.#put(tenant, json, entry.revision);
     });
@@ -130,7 +152,7 @@ class KvTenantStore implements TenantStore {
     await this.#insist(async () => {
       const entry = await this.#entry(tenant);
       const present = presentOf(entry);
-      const record = present && readable(present.string(), tenant);
+      const record = present && readable(present.json, tenant);
       const next = change(record);
       if (present && next === record) return present.revision;
       const revision = await this.#put(tenant, encode(next), entry?.revision ?? 0);
@@ -158,16 +180,20 @@ class KvTenantStore implements TenantStore {
     });
   }
 
-  async #present(tenant: TenantId): Promise<KvEntry | undefined> {
+  async #present(tenant: TenantId): Promise<PresentEntry | undefined> {
     return presentOf(await this.#entry(tenant));
   }
 
-  async #entry(tenant: TenantId): Promise<KvEntry | undefined> {
-    try {
-      return (await this.#kv.get(tenant)) ?? undefined;
-    } catch (cause) {
+  /** As the leader has it: the bucket's client does not tell who has stored a message. */
+  async #entry(tenant: TenantId): Promise<Entry | undefined> {
+    const subject = TENANTS_SUBJECTS.replace(">", tenant);
+    const last = await readLastRaw(this.#connection, TENANTS_STREAM, subject).catch((cause: unknown) => {
       throw unavailable(cause);
-    }
+    });
+    if (!last) return undefined;
+    const { streamSeq: revision, payload, isPublished } = last;
+    const isThere = isPublished && payload.length > 0;
+    return { revision, json: isThere ? new TextDecoder().decode(payload) : undefined };
   }
 
   /** The new revision; undefined when another change came between. */
@@ -203,9 +229,8 @@ class KvTenantStore implements TenantStore {
   }
 }
 
-/** Undefined for the marker that a tenant was removed, too. */
-function presentOf(entry: KvEntry | undefined): KvEntry | undefined {
-  return entry?.operation === "PUT" ? entry : undefined;
+function presentOf(entry: Entry | undefined): PresentEntry | undefined {
+  return entry?.json === undefined ? undefined : { ...entry, json: entry.json };
 }
 
 /** Undefined for a record that this version can't read. */
@@ -242,7 +267,7 @@ function assertReadable(json: string, id: TenantId): void {
 /** The largest record, as JSON. */
 const MAX_RECORD_BYTES = 1_048_576;
 
-function assertRevision({ revision }: KvEntry, wanted: number | undefined): void {
+function assertRevision({ revision }: Entry, wanted: number | undefined): void {
   if (wanted === undefined || wanted === revision) return;
   throw new RepriseError(
     "precondition_failed",
