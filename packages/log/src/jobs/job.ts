@@ -21,4 +21,10 @@ export interface Job {
   park(): void;
   /** Resolves when the job has a slot again, or the signal is aborted. By the share of its tenant, before that one's jobs in the queue. */
   unpark(signal: AbortSignal): Promise<void>;
+  /**
+   * Offers the slot of a batch job to other jobs, or takes the offer back. Does nothing for an interactive job.
+   * @param onYield called once, perhaps at once, when another job has the slot: the job is to be given back with `release` as soon as another worker
+   *   can go on with it
+   */
+  setYield(onYield: (() => void) | undefined): void;
 }

@@ -145,6 +145,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     const job: Job = Object.assign(delivered, {
       park: () => slot.park(),
       unpark: (signal: AbortSignal) => slot.unpark(signal),
+      setYield: (onYield: (() => void) | undefined) => slot.setYield(onYield),
     });
     const bytes = delivered.payload.length;
     memory.hold(tenant, bytes);

@@ -54,6 +54,20 @@ test("a generation whose workers are all dead fails 10 s after its total time, w
   });
 });
 
+test("a generation that was handed over and waits for a slot ends 10 s after its total time, as the policy says, and never by its time in the queue", async () => {
+  await using platform = await openPlatform();
+  const { ref, worker } = await createGeneration(platform);
+  await append(worker, started(), delta("a"), { type: "attempt.ended", attempt: 1, reason: "handover" });
+  const watched = await watchedOf(platform, ref);
+  expect(await endAt(platform, watched, LOST_MS - 1)).toEqual({ phase: "handed_over", reasons: [] });
+  expect(await endAt(platform, watched, LOST_MS)).toEqual({ phase: "ended", reasons: ["total_timeout"] });
+  expect(await lastOf(platform, ref)).toMatchObject({
+    type: "generation.failed",
+    error: { code: "total_timeout" },
+    usage: { output_tokens: 1 },
+  });
+});
+
 test("what was seen too early counts for nothing: a worker that has begun meanwhile keeps its generation", async () => {
   await using platform = await openPlatform();
   const { ref, worker } = await createGeneration(platform);

@@ -6,7 +6,7 @@ import {
   isExpiredOrErased,
   openJobs,
 } from "@reprise/log";
-import { logSubject, peekSeq, RepriseError, STREAM_START } from "@reprise/protocol";
+import { logSubject, peekSeq, RepriseError, STREAM_START, type Transcript } from "@reprise/protocol";
 import { toTerminalEvent } from "./terminal-event.ts";
 import { type Effect, type Observation, type ReapReason, reasonToEnd, type WatchedJob } from "./plan.ts";
 
@@ -73,18 +73,23 @@ async function end(
       writer: createWriterName(),
       budgetMs: BUDGET_MS,
       decide(current) {
-        const phase = current.attempt > 0 ? "begun" : "queued";
+        const phase = phaseOf(current);
         reason = current.ended ? undefined : reasonToEnd(watched, { ...looked, phase }, leaseMs);
         return reason && toTerminalEvent(reason, watched, current.usage);
       },
     });
     if (appended && reason) onEnded(reason, watched);
     if (transcript.ended) return { ...looked, phase: "ended" };
-    return { ...looked, phase: transcript.attempt > 0 ? "begun" : "queued" };
+    return { ...looked, phase: phaseOf(transcript) };
   } catch (error) {
     if (isExpiredOrErased(error)) return { ...looked, phase: "ended" };
     throw error;
   }
+}
+
+function phaseOf({ attempt, attemptEnd }: Transcript): "queued" | "begun" | "handed_over" {
+  if (attempt === 0) return "queued";
+  return attemptEnd === "handover" ? "handed_over" : "begun";
 }
 
 /** Its worker does so itself, mostly; and what it would do with a job whose generation has ended is nothing. */

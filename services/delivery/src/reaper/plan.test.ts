@@ -134,7 +134,7 @@ describe("for any observation", () => {
     totalMs: fc.integer({ min: 1, max: 100_000 }),
     cancelAfterMs: fc.option(fc.nat(100_000), { nil: undefined }),
   }) as fc.Arbitrary<Given>;
-  const phase = fc.constantFrom<Phase>("absent", "queued", "begun");
+  const phase = fc.constantFrom<Phase>("absent", "queued", "begun", "handed_over");
   const absence = fc.option(
     fc.record({
       sinceMs: fc.option(within(200_000), { nil: undefined }),

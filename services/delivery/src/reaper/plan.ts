@@ -14,7 +14,7 @@ export type ReapReason = (typeof REAP_REASONS)[number];
  * The state of the log. `absent`: no events yet, for its creator died between its job and its seq 0. `gone`: its job
  * has left the queue.
  */
-export type Phase = "absent" | "queued" | "begun" | "ended" | "gone";
+export type Phase = "absent" | "queued" | "begun" | "handed_over" | "ended" | "gone";
 
 /** The part of a policy that a reaper acts on. */
 export interface ReapPolicy {
@@ -107,6 +107,8 @@ function timeoutsOf({ queuedAtMs, policy }: WatchedJob, phase: Phase): [Deadline
   const { queue, total } = policy.timeouts;
   const totalAt = plusMs(queuedAtMs, total.after_ms);
   if (phase === "begun") return [{ reason: "worker_lost", atMs: plusMs(totalAt, GRACE_MS) }];
+  // It waits for a slot, perhaps for long: one of low priority, or one whose worker was drained.
+  if (phase === "handed_over") return [{ reason: "total_timeout", atMs: plusMs(totalAt, GRACE_MS) }];
   return [
     { reason: "queue_timeout", atMs: plusMs(queuedAtMs, queue.after_ms) },
     { reason: "total_timeout", atMs: totalAt },

@@ -27,8 +27,10 @@ export interface Run extends Disposable {
   readonly totalAtMs: UnixMs;
   readonly log: RunLog;
   readonly pace: Pace | undefined;
-  /** Aborted when this worker is fenced, or is to stop. */
+  /** Aborted when this worker is fenced, or is to stop, or the generation has yielded its slot. */
   readonly stop: AbortSignal;
+  /** Hands the generation over: its slot is another job's. */
+  yieldSlot(): void;
   /** The worker no longer answers that it runs this generation. */
   leave(): void;
 }
@@ -72,6 +74,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     log,
     pace,
     stop: stopping.signal,
+    yieldSlot: onStop,
     leave,
     [Symbol.dispose]: () => owned.dispose(),
   };

@@ -205,6 +205,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     release: nothing,
     park: nothing,
     unpark: async () => nothing(),
+    setYield: nothing,
     ...run.job,
   };
   return runGeneration(context, job, { engine, slots: 1 });

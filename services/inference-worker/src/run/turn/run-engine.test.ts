@@ -61,6 +61,24 @@ test("an engine that is silent for too long is let go of, and what it has said c
   expect(appended).toEqual([{ type: "output.delta", text: "two words", tokens: 2 }]);
 });
 
+test("text that was under way when the run is stopped is not appended: there may be no going on behind it", async () => {
+  const stop = new AbortController();
+  const underWay = Promise.withResolvers<void>();
+  const { appended, outcome } = start(
+    async function* () {
+      yield text("a");
+      await underWay.promise;
+      yield text("b ");
+    },
+    { signal: stop.signal },
+  );
+  await vi.advanceTimersByTimeAsync(1);
+  stop.abort();
+  underWay.resolve();
+  expect(await outcome).toEqual({ kind: "stopped", counted: 1 });
+  expect(appended).toEqual([{ type: "output.delta", text: "a" }]);
+});
+
 test("a broker that is away, or a reader that sets the pace, is not the engine's silence", async () => {
   const held = Promise.withResolvers<void>();
   let holds = 0;

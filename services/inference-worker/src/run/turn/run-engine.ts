@@ -11,7 +11,7 @@ import {
 } from "@reprise/protocol";
 import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
-import type { Engine, EngineEvent, ToolCallEvent } from "../../engines/engine.ts";
+import type { Engine, EngineEvent, ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
 import type { RunRequest } from "../run-request.ts";
@@ -37,6 +37,8 @@ export interface EngineRun {
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   onLeftOut?: (part: string) => void;
+  /** Called for what was appended. */
+  onSaid?: ((event: TextEvent | ReasoningEvent) => void) | undefined;
   /** From 0 to 1. */
   random?: () => number;
 }
@@ -110,7 +112,7 @@ async function consumeEngine(
   heard: EngineProgress,
   { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
 ): Promise<void> {
-  const { request, appender, pace } = run;
+  const { request, appender, pace, onSaid } = run;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, { watch, stop })) {
     request.release();
@@ -121,10 +123,13 @@ async function consumeEngine(
     }
     if (event.type === "tool_call") heard.calls.push(event);
     else {
+      // What comes behind a stop may be no place to go on from.
+      stop.throwIfAborted();
       const { tokens = 1 } = event;
       heard.counted += tokens;
       pace?.said(tokens);
       appender.append(toDelta(event, tokens));
+      onSaid?.(event);
       if (appender.backlog > MAX_BACKLOG) await appender.settled();
       else {
         const held = pace?.hold(stop);

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { NO_PREFIX, type Seam } from "../../engines/engine.ts";
+import { YieldPoint } from "./yield-point.ts";
+
+/** Offers are noted; `want` is another job that takes the slot. */
+function open(canContinue: (seam: Seam) => boolean, seam: Partial<Seam> = {}) {
+  let offer: (() => void) | undefined;
+  let yields = 0;
+  const point = new YieldPoint({
+    job: { setYield: (onYield) => (offer = onYield) },
+    seam: { prefix: NO_PREFIX, reasoned: false, counted: false, ...seam },
+    canContinue,
+    onYield: () => yields++,
+  });
+  const say = (...texts: string[]) => texts.forEach((text) => point.said({ type: "text", text }));
+  return { point, say, isOffered: () => offer !== undefined, want: () => offer?.(), yields: () => yields };
+}
+
+test("the slot is offered once the turn has said text, however much came before", () => {
+  const { say, isOffered, want, yields, point } = open(() => true, {
+    prefix: { text: "Before.", tokens: 3 },
+  });
+  point.said({ type: "reasoning", text: "Hm." });
+  expect(isOffered()).toBe(false);
+  say(" Now.");
+  expect(isOffered()).toBe(true);
+  want();
+  expect(yields()).toBe(1);
+});
+
+test("an engine that goes on behind no text offers nothing, nor one that has reasoned where it would not", () => {
+  const never = open(() => false);
+  never.say("a", "b");
+  expect(never.isOffered()).toBe(false);
+  const unlessReasoned = open(({ reasoned }) => !reasoned);
+  unlessReasoned.say("a");
+  expect(unlessReasoned.isOffered()).toBe(true);
+  unlessReasoned.point.said({ type: "reasoning", text: "Hm." });
+  expect(unlessReasoned.isOffered()).toBe(false);
+});
+
+test("an engine that needs its own count of the prefix offers the slot once it has given one", () => {
+  const { point, isOffered } = open(({ counted }) => counted);
+  point.said({ type: "text", text: "a" });
+  expect(isOffered()).toBe(false);
+  point.said({ type: "text", text: "b", inputTokens: 7 });
+  expect(isOffered()).toBe(true);
+});
+
+test("the engine stops at the next token behind which it can go on, with all that was said", () => {
+  const asked: Seam[] = [];
+  const exact = (seam: Seam) => {
+    asked.push(seam);
+    return seam.prefix.text === seam.prefix.text.trimEnd();
+  };
+  const { say, want, yields } = open(exact, { prefix: { text: "One", tokens: 1 } });
+  say(" ");
+  want();
+  expect(yields()).toBe(0);
+  say("two");
+  expect(yields()).toBe(1);
+  expect(asked.at(-1)?.prefix).toEqual({ text: "One two", tokens: 3 });
+});
+
+test("an engine that finds no such token is asked no longer, and speaks to its end", () => {
+  let asked = 0;
+  const { say, want, yields } = open(({ prefix }) => (asked++, prefix === NO_PREFIX));
+  say("\uFFFD");
+  want();
+  for (let i = 0; i < 1_000; i++) say("x");
+  expect([yields(), asked]).toEqual([0, 33]);
+});
+
+test("a turn that is over takes its offer back", () => {
+  const { say, isOffered, point } = open(() => true);
+  say("a");
+  point[Symbol.dispose]();
+  expect(isOffered()).toBe(false);
+});

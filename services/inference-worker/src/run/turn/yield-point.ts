@@ -1,0 +1,73 @@
+import type { Job } from "@reprise/log";
+import { NO_PREFIX, type ReasoningEvent, type Seam, type TextEvent } from "../../engines/engine.ts";
+
+interface YieldPointOptions {
+  job: Pick<Job, "setYield">;
+  /** What the turn begins with. */
+  seam: Seam;
+  /** Whether the engine goes on from there without a seam that shows. */
+  canContinue: (seam: Seam) => boolean;
+  /** Called once: the slot is another job's, and the engine can go on behind what was said so far. */
+  onYield: () => void;
+}
+
+/** An engine that goes on behind none of so many tokens goes on behind no later one either. */
+const MAX_TRIES = 32;
+
+/**
+ * Says of a batch generation when it can let go of its slot: while its engine speaks, once it has said text in this turn behind which it can go on.
+ * So each attempt gets further than the one before, however often the slot is wanted.
+ *
+ * An engine may go on behind most texts, and not behind one that ends in a blank. The slot is given away at once, and the engine stops at the next
+ * token behind which it goes on. Should none come, the turn runs to its end beside the job that has the slot.
+ */
+export class YieldPoint implements Disposable {
+  readonly #options: Omit<YieldPointOptions, "seam">;
+  #seam: Seam;
+  #hasText = false;
+  #isWanted = false;
+  #tries = 0;
+
+  constructor({ seam, ...options }: YieldPointOptions) {
+    this.#options = options;
+    this.#seam = seam;
+  }
+
+  /** The engine has said this, and it is appended. */
+  said({ type, text, tokens = 1, inputTokens }: TextEvent | ReasoningEvent): void {
+    const { prefix, reasoned, counted } = this.#seam;
+    const isText = type === "text";
+    this.#seam = {
+      prefix: isText ? { text: prefix.text + text, tokens: prefix.tokens + tokens } : prefix,
+      reasoned: reasoned || !isText,
+      counted: counted || inputTokens !== undefined,
+    };
+    if (this.#isWanted) return this.#tryYield();
+    const isOther = this.#seam.reasoned !== reasoned || this.#seam.counted !== counted;
+    const isFirstText = isText && !this.#hasText;
+    this.#hasText ||= isText;
+    if (isOther || isFirstText) this.#offer();
+  }
+
+  /** The slot is not offered any more. */
+  [Symbol.dispose](): void {
+    this.#options.job.setYield(undefined);
+  }
+
+  /** What is said decides whether there can be a place to go on from, not where exactly it is. */
+  #offer(): void {
+    const { job, canContinue } = this.#options;
+    const canYield = this.#hasText && canContinue({ ...this.#seam, prefix: NO_PREFIX });
+    job.setYield(canYield ? () => this.#want() : undefined);
+  }
+
+  #want(): void {
+    this.#isWanted = true;
+    this.#tryYield();
+  }
+
+  #tryYield(): void {
+    if (this.#tries++ >= MAX_TRIES) return;
+    if (this.#options.canContinue(this.#seam)) this.#options.onYield();
+  }
+}
