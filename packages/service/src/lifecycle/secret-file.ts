@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, unixNow } from "@reprise/protocol";
 
 /*
  * Files with secrets: for their owner alone, whole at every moment, and there after a power loss. Each is written under another name, a draft, which is
@@ -80,7 +80,7 @@ async function removeAbandoned(path: string): Promise<void> {
     if (!entry.startsWith(name) || !RANDOM.test(entry.slice(name.length))) continue;
     const draft = join(folder, entry);
     const { mtimeMs } = await stat(draft).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-    if (Date.now() - mtimeMs > ABANDONED_MS) await rm(draft, { force: true });
+    if (unixNow() - mtimeMs > ABANDONED_MS) await rm(draft, { force: true });
   }
 }
 
