@@ -15,6 +15,7 @@ import {
   TENANTS_STREAM,
   TENANTS_SUBJECTS,
   type TenantId,
+  toUnixMs,
 } from "@reprise/protocol";
 import { type TenantConfig, toTenant } from "../records/tenant.ts";
 import { parseTenantRecord } from "../records/tenant-record.ts";
@@ -201,7 +202,8 @@ class TenantFollower implements LiveTenantDirectory {
       return this.#retryWaiting();
     }
     try {
-      const tenant = { ...toTenant(parseTenantRecord(new TextDecoder().decode(payload), id)), storedAtUs };
+      const record = parseTenantRecord(new TextDecoder().decode(payload), id);
+      const tenant = { ...toTenant(record), storedAtUs, createdAtMs: toUnixMs(record.created_at) };
       if (this.#use(tenant)) this.#retryWaiting();
       else this.#waiting.set(id, { tenant, isTold: false });
     } catch (error) {

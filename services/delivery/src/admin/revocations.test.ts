@@ -1,4 +1,4 @@
-import { decodeOpsRecord, OPS_STREAM, STREAM_START } from "@reprise/protocol";
+import { decodeOpsRecord, OPS_STREAM, parseTenantId, STREAM_START } from "@reprise/protocol";
 import { readStreamMessages } from "@reprise/log";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
@@ -91,6 +91,22 @@ describe("a revocation", () => {
     await using platform = await openPlatform(LIVE);
     expect((await api(platform)("POST", body)).status).toBe(400);
     expect((await api(platform)("GET")).json).toMatchObject({ data: [] });
+  });
+
+  test("is not undone by removing the tenant and creating it again: tokens of before stay invalid", async () => {
+    await using platform = await openPlatform(LIVE);
+    const { url, tenants } = platform.node;
+    const { json } = await call(`${url}/v1/tokens`, { body: { scopes: ["create"], end_user: "ann" } });
+    const { token } = json as { token: string };
+    const create = () => call(`${url}/v1/generations`, { key: token, body: REQUEST });
+    expect((await create()).status).toBe(201);
+    const { store, directory } = tenants!;
+    const acme = parseTenantId("acme");
+    const { record } = (await store.read(acme))!;
+    await store.remove(acme);
+    await store.create({ ...record, created_at: new Date(Date.now() + 5_000).toISOString() });
+    await directory.sync();
+    expect((await create()).status).toBe(401);
   });
 
   test("is added where the tenants file owns the tenants, and recorded with what it revokes", async () => {
