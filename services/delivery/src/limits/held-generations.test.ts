@@ -91,3 +91,11 @@ describe("generations that are held", () => {
     ]);
   });
 });
+
+test("a generation that two creates have made is held until both have failed", async () => {
+  const ref = { tenant: parseTenantId(TENANT), generation: createGenerationId(randomBytes(17), 1) };
+  await using held = new HeldGenerations({ reader: platform.log.reader, onEnded() {}, onError() {} });
+  held.add(ref);
+  held.add(ref);
+  expect([held.abandon(ref), held.abandon(ref), held.abandon(ref)]).toEqual([false, true, true]);
+});

@@ -18,6 +18,12 @@ export interface HeldGenerationsOptions {
   readonly everyMs?: number | undefined;
 }
 
+interface Held {
+  readonly ref: GenerationRef;
+  readonly askedAtMs: number;
+  creates: number;
+}
+
 const EVERY_MS = 60_000;
 /** Generations that one round asks about: one read each. Those that were asked about longest ago are first. */
 const MAX_CHECKS = 600;
@@ -31,7 +37,7 @@ const CLOSE_MS = 1_000;
 export class HeldGenerations implements AsyncDisposable {
   readonly #options: HeldGenerationsOptions;
   readonly #everyMs: number;
-  readonly #askedAtMs = new Map<string, { readonly ref: GenerationRef; readonly atMs: number }>();
+  readonly #held = new Map<string, Held>();
   readonly #closed = new AbortController();
   readonly #running: Promise<void>;
 
@@ -41,12 +47,28 @@ export class HeldGenerations implements AsyncDisposable {
     this.#running = this.#run();
   }
 
+  /** A create of the generation holds its share. Several may, with one Idempotency-Key. */
   add(ref: GenerationRef): void {
-    this.#askedAtMs.set(ref.generation, { ref, atMs: performance.now() });
+    const creates = (this.#held.get(ref.generation)?.creates ?? 0) + 1;
+    this.#set(ref, creates);
+  }
+
+  /** A create that held a share has failed. Returns whether the generation has no other one, and so holds nothing any more. */
+  abandon({ generation }: GenerationRef): boolean {
+    const held = this.#held.get(generation);
+    if (held && --held.creates > 0) return false;
+    this.#held.delete(generation);
+    return true;
   }
 
   delete(generation: string): void {
-    this.#askedAtMs.delete(generation);
+    this.#held.delete(generation);
+  }
+
+  /** Behind those that were asked about longer ago. */
+  #set(ref: GenerationRef, creates: number): void {
+    this.#held.delete(ref.generation);
+    this.#held.set(ref.generation, { ref, askedAtMs: performance.now(), creates });
   }
 
   async #run(): Promise<void> {
@@ -61,14 +83,14 @@ export class HeldGenerations implements AsyncDisposable {
   /** @throws RepriseError `broker_unavailable`; the rest is asked about in the next round */
   async #check(): Promise<void> {
     const nowMs = performance.now();
-    const due = [...this.#askedAtMs.values().take(MAX_CHECKS)].filter(
-      ({ atMs }) => atMs + this.#everyMs <= nowMs,
+    const due = [...this.#held.values().take(MAX_CHECKS)].filter(
+      ({ askedAtMs }) => askedAtMs + this.#everyMs <= nowMs,
     );
-    for (const { ref } of due) {
+    for (const { ref, creates } of due) {
       if (this.#closed.signal.aborted) return;
       const end = await readEnd(this.#options.reader, ref);
-      if (!this.#askedAtMs.delete(ref.generation)) continue;
-      if (end === "running") this.add(ref);
+      if (!this.#held.delete(ref.generation)) continue;
+      if (end === "running") this.#set(ref, creates);
       else this.#options.onEnded(ref, end.usage);
     }
   }

@@ -16,7 +16,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasLeft } from "../connections/http2.ts";
 import { countedAddress } from "../http/counted-address.ts";
 import { HeldGenerations, type HeldGenerationsOptions } from "./held-generations.ts";
-import { unsettled } from "./unsettled.ts";
 
 export interface RequestLimitsOptions {
   counters: Counters;
@@ -27,7 +26,6 @@ export interface RequestLimitsOptions {
   /** Called with the name of the limit that refused a call. */
   onRefused: (limit: string) => void;
   onError: (error: unknown) => void;
-  now?: () => number;
 }
 
 export interface CreateUse {
@@ -52,7 +50,6 @@ const MAX_RESERVATIONS = 100_000;
 interface Reservation {
   readonly checks: readonly RateCheck[];
   readonly units: number;
-  readonly atMs: number;
 }
 
 /**
@@ -63,13 +60,11 @@ export class RequestLimits implements AsyncDisposable {
   readonly #options: RequestLimitsOptions;
   readonly #held: HeldLeases;
   readonly #generations: HeldGenerations;
-  readonly #now: () => number;
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #reservations = new Map<string, Reservation>();
 
   constructor(options: RequestLimitsOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
     this.#held = new HeldLeases(options.counters, { onError: options.onError });
     this.#generations = new HeldGenerations({
       reader: options.reader,
@@ -159,14 +154,13 @@ export class RequestLimits implements AsyncDisposable {
     const units = reservation.units - tokens;
     if (units > 0) this.#reservations.set(generation, { ...reservation, units });
     else this.#reservations.delete(generation);
-    this.#settle(reservation.checks, () => -tokens);
+    this.#settle(reservation.checks, -tokens);
   }
 
   /** A create that was counted has failed, and nothing of its generation is stored. */
   abandoned(ref: GenerationRef, tokens: number): void {
     this.joined(ref, tokens);
-    this.#held.release(ref.generation);
-    this.#generations.delete(ref.generation);
+    if (this.#generations.abandon(ref)) this.#held.release(ref.generation);
   }
 
   /** Counts what a reader is replayed. It is not refused for it: the next one is. */
@@ -175,10 +169,13 @@ export class RequestLimits implements AsyncDisposable {
     if (checks.length === 0) return;
     const bytes = bytesOf();
     if (bytes <= 0) return;
-    this.#settle(checks, () => bytes);
+    this.#settle(checks, bytes);
   }
 
-  /** A generation has ended, here or elsewhere. What it reserved and did not use is there again, where its usage is known. */
+  /**
+   * A generation has ended, here or elsewhere, and is counted with what it has used, where that is known. However long it ran: what of a reservation has come
+   * back meanwhile was room for others, and what is given back beyond an empty counter is lost. So what is used stays within the limit.
+   */
   ended({ generation }: Pick<GenerationRef, "generation">, usage: Usage | undefined): void {
     this.#held.release(generation);
     this.#generations.delete(generation);
@@ -187,20 +184,18 @@ export class RequestLimits implements AsyncDisposable {
     this.#reservations.delete(generation);
     if (!usage) return;
     const used = (usage.input_tokens ?? 0) + usage.output_tokens;
-    const { checks, units, atMs } = reservation;
-    const elapsedMs = this.#now() - atMs;
-    this.#settle(checks, ({ windowMs }) => unsettled({ units, used, elapsedMs, windowMs }));
+    const { checks, units } = reservation;
+    this.#settle(checks, used - units);
   }
 
-  #settle(checks: readonly RateCheck[], unitsOf: (check: RateCheck) => number): void {
-    for (const check of checks)
-      this.#options.counters.settle(check, unitsOf(check)).catch(this.#options.onError);
+  #settle(checks: readonly RateCheck[], units: number): void {
+    for (const check of checks) this.#options.counters.settle(check, units).catch(this.#options.onError);
   }
 
   #reserve(generation: string, checks: readonly RateCheck[], units: number): void {
     // Two creates with one Idempotency-Key at once have both reserved.
     const others = this.#reservations.get(generation)?.units ?? 0;
-    this.#reservations.set(generation, { checks, units: units + others, atMs: this.#now() });
+    this.#reservations.set(generation, { checks, units: units + others });
     if (this.#reservations.size <= MAX_RESERVATIONS) return;
     const [oldest] = this.#reservations.keys();
     if (oldest !== undefined) this.#reservations.delete(oldest);
