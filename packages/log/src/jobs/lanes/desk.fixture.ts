@@ -1,5 +1,4 @@
-import type { TenantId } from "@reprise/protocol";
-import type { Priority } from "./lane.ts";
+import type { LaneName, Priority, TenantId } from "@reprise/protocol";
 import { type PullEffect, type SharingInput, SlotSharing } from "./slot-sharing.ts";
 import type { TenantShare } from "./tenant-share.ts";
 
@@ -12,11 +11,6 @@ export interface SetUp {
   shares?: Partial<Record<TenantId, Partial<TenantShare>>>;
   /** Whether batch jobs can be handed over. Default true. */
   canYield?: boolean;
-}
-
-interface LaneName {
-  readonly tenant: TenantId;
-  readonly priority: Priority;
 }
 
 interface HowQueued {

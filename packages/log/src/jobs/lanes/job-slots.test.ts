@@ -1,7 +1,6 @@
-import { parseTenantId } from "@reprise/protocol";
+import { parseTenantId, type Priority } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { JobSlots } from "./job-slots.ts";
-import type { Priority } from "./lane.ts";
 
 const never = new AbortController().signal;
 const acme = parseTenantId("acme");

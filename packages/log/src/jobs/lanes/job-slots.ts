@@ -1,19 +1,13 @@
-import type { TenantId } from "@reprise/protocol";
-import type { Priority } from "./lane.ts";
+import type { LaneName, TenantId } from "@reprise/protocol";
 import type { SharingInput } from "./slot-sharing.ts";
 
 /** The most jobs of one model that a process holds without a slot; beyond that, one that would be parked keeps its slot. */
 const MAX_PARKED = 10_000;
 
-interface OfLane {
-  readonly tenant: TenantId;
-  readonly priority: Priority;
-}
-
 /** The jobs of one model in this process: which have a slot, want one again, or can be handed over. Which of them gets one is decided elsewhere. */
 export class JobSlots {
   readonly #tell: (input: SharingInput) => void;
-  readonly #waiting = new Set<{ readonly lane: OfLane; readonly resume: () => void }>();
+  readonly #waiting = new Set<{ readonly lane: LaneName; readonly resume: () => void }>();
   /** Batch jobs that can be handed over, by age, and how they are told to. */
   readonly #yieldable = new Map<JobSlot, () => void>();
   parked = 0;
@@ -24,7 +18,7 @@ export class JobSlots {
   }
 
   /** A job has come for which there is a slot. */
-  start({ tenant, priority }: OfLane): JobSlot {
+  start({ tenant, priority }: LaneName): JobSlot {
     return new JobSlot(this, { tenant, priority });
   }
 
@@ -33,7 +27,7 @@ export class JobSlots {
   }
 
   /** The job of a lane that has waited the longest has a slot. */
-  resume({ tenant, priority }: OfLane): void {
+  resume({ tenant, priority }: LaneName): void {
     const next = this.#waiting
       .values()
       .find(({ lane }) => lane.tenant === tenant && lane.priority === priority);
@@ -53,12 +47,12 @@ export class JobSlots {
     onYield?.();
   }
 
-  free(lane: OfLane): void {
+  free(lane: LaneName): void {
     this.#tell({ kind: "freed", ...lane });
   }
 
   /** Resolves with a slot, or without one when the signal is aborted. */
-  async wait(lane: OfLane, signal: AbortSignal): Promise<boolean> {
+  async wait(lane: LaneName, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     return new Promise((resolve) => {
       const waiting = {
@@ -93,10 +87,10 @@ export class JobSlots {
 /** The slot of one running job, which may be without it for a while. */
 export class JobSlot {
   readonly #slots: JobSlots;
-  readonly lane: OfLane;
+  readonly lane: LaneName;
   #state: "held" | "parked" | "ended" = "held";
 
-  constructor(slots: JobSlots, lane: OfLane) {
+  constructor(slots: JobSlots, lane: LaneName) {
     this.#slots = slots;
     this.lane = lane;
   }

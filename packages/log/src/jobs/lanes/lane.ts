@@ -4,8 +4,6 @@ import type { Priority } from "@reprise/protocol";
  * A lane is a tenant's jobs of one priority in a model's queue: the broker hands out jobs of one lane at a time. Here is what one worker knows of it.
  */
 
-export type { Priority };
-
 export type PullKind = "now" | "waiting";
 
 /**

@@ -1,8 +1,7 @@
-import { parseTenantId, type TenantId } from "@reprise/protocol";
+import { parseTenantId, type Priority, type TenantId } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Desk } from "./desk.fixture.ts";
-import type { Priority } from "./lane.ts";
 import type { TenantShare } from "./tenant-share.ts";
 
 const TENANTS = ["acme", "globex", "initech"].map(parseTenantId);

@@ -1,4 +1,4 @@
-import type { TenantId } from "@reprise/protocol";
+import type { LaneName, TenantId } from "@reprise/protocol";
 import {
   answerPull,
   endPull,
@@ -6,7 +6,6 @@ import {
   hasJobs,
   hear,
   type Lane,
-  type Priority,
   type PullEndReason,
   type PullKind,
   renewLane,
@@ -35,10 +34,6 @@ interface OfTenant {
   readonly tenant: TenantId;
 }
 
-interface OfLane extends OfTenant {
-  readonly priority: Priority;
-}
-
 interface WithShare {
   /** What the tenant may have since the job was queued. */
   readonly share?: TenantShare | undefined;
@@ -46,20 +41,20 @@ interface WithShare {
 
 export type SharingInput =
   /** A job can be pulled. Without its place in the stream where a worker has given it back. */
-  | ({ readonly kind: "heard"; readonly streamSeq?: number | undefined } & OfLane & WithShare)
+  | ({ readonly kind: "heard"; readonly streamSeq?: number | undefined } & LaneName & WithShare)
   /** How many jobs each lane has in the queue, those that run included. */
-  | { readonly kind: "listed"; readonly lanes: readonly (OfLane & { readonly jobs: number })[] }
+  | { readonly kind: "listed"; readonly lanes: readonly (LaneName & { readonly jobs: number })[] }
   /** A lane's pull has brought a job; `pending` more were in the lane then. Answered with `run` or `give_back`. */
-  | ({ readonly kind: "job"; readonly streamSeq: number; readonly pending: number } & OfLane & WithShare)
+  | ({ readonly kind: "job"; readonly streamSeq: number; readonly pending: number } & LaneName & WithShare)
   /** A lane's pull has brought what is no job. */
-  | ({ readonly kind: "void" } & OfLane)
+  | ({ readonly kind: "void" } & LaneName)
   /** A lane's pull has ended before it has brought all jobs that it asked for. */
-  | ({ readonly kind: "ended"; readonly reason: PullEndReason } & OfLane)
+  | ({ readonly kind: "ended"; readonly reason: PullEndReason } & LaneName)
   /** A job has ended, or lets go of its slot for a while. */
-  | ({ readonly kind: "freed" } & OfLane)
+  | ({ readonly kind: "freed" } & LaneName)
   /** A job that had let go of its slot wants one again, until it is resumed or has given up. */
-  | ({ readonly kind: "wants_slot" } & OfLane)
-  | ({ readonly kind: "gave_up" } & OfLane)
+  | ({ readonly kind: "wants_slot" } & LaneName)
+  | ({ readonly kind: "gave_up" } & LaneName)
   /** So many batch jobs of a tenant can be handed over now. */
   | ({ readonly kind: "yieldable"; readonly jobs: number } & OfTenant)
   /** What the other workers of the model have. */
@@ -73,7 +68,7 @@ export type SharingInput =
   /** No more jobs are pulled. Those that are here still share the slots. */
   | { readonly kind: "stopped" };
 
-export interface PullEffect extends OfLane {
+export interface PullEffect extends LaneName {
   readonly kind: PullKind;
   readonly batch: number;
 }
@@ -83,7 +78,7 @@ export interface SharingEffects {
   readonly job: "run" | "give_back" | undefined;
   readonly pulls: readonly PullEffect[];
   /** In each of these lanes one of the jobs that want a slot has one. */
-  readonly resumed: readonly OfLane[];
+  readonly resumed: readonly LaneName[];
   /** Of each of these tenants one batch job has to be handed over: its slot is another job's. */
   readonly yields: readonly TenantId[];
 }
@@ -229,8 +224,8 @@ export class SlotSharing {
   }
 
   /** Gives slots to jobs that are here and want one again, and asks for jobs that are known: of the tenant first that has the fewest slots for its weight. */
-  #serve(room: PullRoom): { readonly resumed: OfLane[]; readonly pulls: PullEffect[] } {
-    const resumed: OfLane[] = [];
+  #serve(room: PullRoom): { readonly resumed: LaneName[]; readonly pulls: PullEffect[] } {
+    const resumed: LaneName[] = [];
     const asked = new Map<Lane, TenantSlots>();
     for (let claim = this.#nextClaim(asked, room); claim; claim = this.#nextClaim(asked, room)) {
       const { owner, lane } = claim;
@@ -372,11 +367,11 @@ export class SlotSharing {
     return owner;
   }
 
-  #lane({ tenant, priority }: OfLane): Lane {
+  #lane({ tenant, priority }: LaneName): Lane {
     return this.#owner(tenant).lane(priority);
   }
 
-  #activeOwner({ tenant, priority }: OfLane, nowMs: number): TenantSlots {
+  #activeOwner({ tenant, priority }: LaneName, nowMs: number): TenantSlots {
     const owner = this.#owner(tenant);
     owner.activeAtMs = nowMs;
     owner.lane(priority).activeAtMs = nowMs;

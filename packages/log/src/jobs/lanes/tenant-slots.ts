@@ -1,5 +1,5 @@
-import type { TenantId } from "@reprise/protocol";
-import { createLane, isIdle, type Lane, type Priority, reservedFor } from "./lane.ts";
+import type { Priority, TenantId } from "@reprise/protocol";
+import { createLane, isIdle, type Lane, reservedFor } from "./lane.ts";
 import { EQUAL_SHARE, type TenantShare } from "./tenant-share.ts";
 
 /** How long a tenant counts as active behind its last job: it takes part in the shares, and pulls wait for its next job. */
