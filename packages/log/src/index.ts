@@ -3,12 +3,8 @@ export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
 export { BROKER_USERS, type BrokerUser, type ServiceUser } from "./access/broker-user.ts";
 export type { Forbidden } from "./access/forbidden.ts";
-export {
-  MODERATION_CONSUMER,
-  type PermissionOptions,
-  type Permissions,
-  permissionsOf,
-} from "./access/permissions.ts";
+export { accountsOf, type NatsAccount, PLATFORM_ACCOUNT } from "./access/accounts.ts";
+export { MODERATION_CONSUMER, type PermissionOptions } from "./access/permissions.ts";
 export { createUserKey, toUserKey } from "./access/user-key.ts";
 export { BrokerAvailability } from "./topology/broker-availability.ts";
 export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";

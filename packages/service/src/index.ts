@@ -35,9 +35,8 @@ export { createMetrics, type Metrics, type MetricsOptions } from "./http/metrics
 export {
   type BrokerLogin,
   createPasswordUsers,
-  type NatsUser,
+  type NatsAccounts,
   type PasswordUsers,
-  toNatsUsers,
 } from "./broker/nats-users.ts";
 export type { NatsServerSettings, SyncInterval } from "./broker/nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";

@@ -28,6 +28,7 @@ import {
   reportRefusedRecord,
   tenantsSourceOf,
 } from "@reprise/tenancy";
+import { adoptStreams } from "./adopt-streams.ts";
 import { startOwnWitness } from "./own-witness.ts";
 import type { PlatformEnvironment } from "./config.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
@@ -227,12 +228,14 @@ async function startOwnNats(
   { processEnv, dataDir }: { processEnv: PlatformOptions["processEnv"]; dataDir: string },
 ): Promise<OwnNats> {
   const { path } = await findNatsServer(processEnv, dataDir);
-  const { users, urlFor } = createPasswordUsers({ shards });
+  const { accounts, urlFor } = createPasswordUsers({ shards });
+  const storeDir = join(dataDir, "nats");
+  await adoptStreams(storeDir);
   const server = await startNatsServer({
     binary: path,
-    storeDir: join(dataDir, "nats"),
+    storeDir,
     syncInterval,
-    extraConfig: { authorization: { users } },
+    extraConfig: { accounts },
   });
   return { ...server, urlFor: (user) => urlFor(user, server.url) };
 }

@@ -86,8 +86,8 @@ export async function startCluster({
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("e2e"));
   // Every service has its own user, as an operator is told to set it up; this process is the user admin.
-  const { users, logins } = createPasswordUsers({ shards: SHARDS });
-  const server = stack.use(await startTestBroker({ extraConfig: { authorization: { users } } }));
+  const { accounts, logins } = createPasswordUsers({ shards: SHARDS });
+  const server = stack.use(await startTestBroker({ extraConfig: { accounts } }));
   const admin = { url: server.url, access: logins.admin, name: "e2e", onError: rethrow };
   const topology = { shards: SHARDS, replicas: 1, retentionMs: 24 * 3_600_000 };
   const broker = stack.use(await openBroker({ ...admin, ...topology }));

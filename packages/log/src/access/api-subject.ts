@@ -37,7 +37,9 @@ export function ackSubjects(stream: string, consumer: string): string[] {
   return [`$JS.ACK.${stream}.${consumer}.>`, `$JS.ACK.*.*.${stream}.${consumer}.>`];
 }
 
-/** Where the reader of a bucket answers the broker that holds messages back until then. */
-export function flowControlSubjects(stream: string): string {
-  return `$JS.FC.${stream}.>`;
+/** Whether a call has more than one answer: those of a batch, or of a pull. */
+export function isAnsweredOften(subject: string): boolean {
+  return subject.startsWith(consumerCall("MSG.NEXT", "", "").slice(0, -2)) || BATCH.test(subject);
 }
+
+const BATCH = /^\$JS\.API\.DIRECT\.GET\.[^.]+$/;

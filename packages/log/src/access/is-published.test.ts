@@ -56,7 +56,7 @@ import { consumerCall, consumerCreate, directGet } from "./api-subject.ts";
 
 /*
  * A service that was broken into names a reply subject where it may not publish, and the broker answers there. What is answered is any
- * message that the service may read: here one that it has appended to a log, which each of them may.
+ * message that the service may read: here one that it has appended to a log, which each of them may. Only workers reach a stream in this way: `reply-subject.test.ts`.
  */
 
 const REFUSED = { code: "protocol_violation" };
@@ -91,14 +91,13 @@ async function untilStored(admin: Broker, stream: string, subject: string): Prom
 }
 
 describe.each(WAYS)("answered with %j", (way) => {
-  test("a job that moderation has the broker store is not run", async () => {
+  test("a job that a worker has the broker store is not run", async () => {
     await using server = await startWithUsers();
     await using admin = await server.open("admin");
-    await using moderation = await server.connect("moderation");
     await using worker = await server.connect("inference-worker");
     const [forged, real] = [newRef(), newRef()];
     const payload = encodeEvent(asSeq(0), requested(forged));
-    await forge(moderation, jobSubject("sim", forged), payload, way);
+    await forge(worker, jobSubject("sim", forged), payload, way);
     await untilStored(admin, JOBS_STREAM, jobSubject("sim", forged));
     const queue = { model: "sim", ref: real, payload: encodeEvent(asSeq(0), requested(real)) };
     await enqueueJob(createPublish(inboxOf(admin.main)), queue);
@@ -175,10 +174,10 @@ describe.each(WAYS)("answered with %j", (way) => {
     expect(await readShardCount(worker.main)).toBe(TOPOLOGY.shards);
   });
 
-  test("presence, and an erasure, that moderation has the broker store are not believed", async () => {
+  test("presence, and an erasure, that a worker has the broker store are not believed", async () => {
     await using server = await startWithUsers();
     await using admin = await server.open("admin");
-    await using moderation = await server.connect("moderation");
+    await using worker = await server.connect("inference-worker");
     const ref = newRef();
     const [real, other] = [parseNodeId("node-a"), parseNodeId("node-b")];
     const heard: unknown[] = [];
@@ -187,9 +186,9 @@ describe.each(WAYS)("answered with %j", (way) => {
     subscribePresence(admin.main, ref, { onReaders: (node) => heard.push(node), onError });
     subscribeErasures(admin.main, { onErased: (erased) => heard.push(erased.generation), onError });
     await flushConnection(admin.main);
-    await forge(moderation, readerSubject(ref, other), encode({ readers: 9, seq: 0 }), way);
+    await forge(worker, readerSubject(ref, other), encode({ readers: 9, seq: 0 }), way);
     const erased = encodeOpsRecord({ kind: "erased", at: new Date(0).toISOString(), erasure: "x" });
-    await forge(moderation, opsSubject("erased", ref.tenant, ref.generation), erased, way);
+    await forge(worker, opsSubject("erased", ref.tenant, ref.generation), erased, way);
     await eventually(() => expect(errors).toMatchObject([REFUSED, REFUSED]));
     const publish = createPublish(inboxOf(admin.main));
     await publishPresence(publish, { ref, node: real }, { readers: 1, seq: asSeq(0) });
@@ -291,12 +290,12 @@ test("an empty answer in the place of a lease, the number of shards or rules is 
 test("a copy is found at its own place: a reader that reads on behind it goes forward", async () => {
   await using server = await startWithUsers();
   await using admin = await server.open("admin");
-  await using moderation = await server.connect("moderation");
+  await using worker = await server.connect("inference-worker");
   const [ref, copied] = [newRef(), newRef()];
   const log = createGenerationLog(admin);
   const event = encodeEvent(asSeq(0), requested(ref));
   for (const one of [newRef(), newRef()]) await log.publish(logSubject(one), event, {});
-  await forge(moderation, logSubject(copied), event, {});
+  await forge(worker, logSubject(copied), event, {});
   const stream = generationsStream(shardOf(copied.generation));
   await untilStored(admin, stream, logSubject(copied));
   const stored = await getLastMessage(admin.main, stream, logSubject(copied));

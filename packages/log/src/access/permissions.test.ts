@@ -3,10 +3,11 @@ import * as protocol from "@reprise/protocol";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectBroker, flushConnection } from "../nats/connection.ts";
+import { LOGINS } from "../testing/start-with-users.ts";
 import { newRef } from "../testing/world.ts";
-import { BROKER_USERS, type BrokerUser, SERVICE_USERS, type ServiceUser } from "./broker-user.ts";
+import { accountsOf } from "./accounts.ts";
+import { type BrokerUser, SERVICE_USERS, type ServiceUser } from "./broker-user.ts";
 import type { Forbidden } from "./forbidden.ts";
-import { permissionsOf } from "./permissions.ts";
 
 /*
  * Every user × every subject and API call, tried at a real nats-server. What is expected is written out here, apart from the table that the
@@ -126,10 +127,12 @@ function inBucket(bucket: protocol.Bucket): string {
 }
 
 const INBOXES: readonly Row[] = [
-  ["_INBOX_delivery.1", "A", "D"],
+  ["_INBOX_delivery.1", "", "D"],
   ["_INBOX_inference-worker.1", "W", "W"],
   ["_INBOX_moderation.1", "", "M"],
-  ["_INBOX_audit-log.1", "W", "A"],
+  ["_INBOX_audit-log.1", "", "A"],
+  // Answers to requests of other accounts.
+  ["_R_.1", "WA", ""],
   ["_INBOX_admin.1", "", ""],
   ["_INBOX.1", "", ""],
   ["_INBOX.>", "", ""],
@@ -164,7 +167,7 @@ const STREAMS: Readonly<
   OPS: { subject: "ops.t.access.-", leader: "A", batch: "A", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
   KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: "DA", batch: "DA", purge: "" },
-  KV_TOKEN_KEYS: { subject: "$KV.TOKEN_KEYS.k", leader: "D", batch: "D", purge: "" },
+  KV_TOKEN_KEYS: { subject: "$KV.TOKEN_KEYS.k", leader: "D", batch: "", purge: "" },
 };
 const STREAM_CALLS_OF_ADMIN = [
   "CREATE",
@@ -221,13 +224,13 @@ function consumerRows(): Row[] {
 }
 
 const BUCKET_READING: readonly Row[] = [
-  ["KV_TENANTS", "$KV.TENANTS.>", ""],
-  ["KV_TOKEN_KEYS", "$KV.TOKEN_KEYS.>", "D"],
-].flatMap(([stream, subjects, may]): Row[] => [
-  [`$JS.API.CONSUMER.CREATE.${stream}.watch_1.${subjects}`, may!, ""],
-  [`$JS.API.CONSUMER.INFO.${stream}.watch_1`, may!, ""],
-  [`$JS.API.CONSUMER.DELETE.${stream}.watch_1`, may!, ""],
-  [`$JS.FC.${stream}.watch_1.1`, may!, ""],
+  ["KV_TENANTS", "$KV.TENANTS.>"],
+  ["KV_TOKEN_KEYS", "$KV.TOKEN_KEYS.>"],
+].flatMap(([stream, subjects]): Row[] => [
+  [`$JS.API.CONSUMER.CREATE.${stream}.watch_1.${subjects}`, "", ""],
+  [`$JS.API.CONSUMER.INFO.${stream}.watch_1`, "", ""],
+  [`$JS.API.CONSUMER.DELETE.${stream}.watch_1`, "", ""],
+  [`$JS.FC.${stream}.watch_1.1`, "", ""],
   [`$JS.API.CONSUMER.MSG.NEXT.${stream}.watch_1`, "", ""],
 ]);
 
@@ -252,12 +255,9 @@ const ROWS: readonly Row[] = [
 const stack = new AsyncDisposableStack();
 let server: TestBroker;
 beforeAll(async () => {
-  const users = BROKER_USERS.map((user) => ({
-    user,
-    password: user,
-    permissions: permissionsOf(user, { shards: SHARDS }),
-  }));
-  server = stack.use(await startTestBroker({ extraConfig: { authorization: { users } } }));
+  server = stack.use(
+    await startTestBroker({ extraConfig: { accounts: accountsOf(LOGINS, { shards: SHARDS }) } }),
+  );
 });
 afterAll(() => stack.disposeAsync());
 

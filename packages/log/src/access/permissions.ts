@@ -1,6 +1,5 @@
 import {
   auditCallSubject,
-  type Bucket,
   bucketStream,
   bucketSubjects,
   TOKEN_KEYS_BUCKET,
@@ -51,7 +50,6 @@ import {
   consumerCreate,
   directGet,
   directGetLast,
-  flowControlSubjects,
   streamCall,
 } from "./api-subject.ts";
 import { SHARD_MEMBER_SUBJECTS } from "../topology/shard-count.ts";
@@ -90,6 +88,9 @@ interface Stream {
   readonly name: string;
   readonly subjects: string;
 }
+
+/** Where nats-server has requests of other accounts answered: random subjects, where no user may listen. */
+export const ANSWERS = "_R_.>";
 
 const CHECKPOINTS = { name: CHECKPOINTS_STREAM, subjects: CHECKPOINTS_SUBJECTS };
 const JOBS = { name: JOBS_STREAM, subjects: JOBS_SUBJECTS };
@@ -146,7 +147,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       bucketSubjects(TENANTS_BUCKET),
       bucketSubjects(TOKEN_KEYS_BUCKET),
       ...reading(TENANTS),
-      ...readingBucket(TOKEN_KEYS_BUCKET),
+      streamCall("MSG.GET", bucketStream(TOKEN_KEYS_BUCKET)),
       READERS.subjects,
       opsSubjects("access"),
       opsSubjects("delivered"),
@@ -180,7 +181,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       SLOTS_SUBJECTS,
       QUEUED_SUBJECTS,
       inbox("inference-worker"),
-      inbox("audit-log"),
+      // An erasure asks from another account.
+      ANSWERS,
       ...[...logs, CHECKPOINTS].flatMap(reading),
       consumerCall("INFO", JOBS.name, "*"),
       consumerCreate(JOBS.name, "*", JOBS.subjects),
@@ -226,7 +228,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       leaseSubjects(LEASE_GROUPS.maintenance),
       COMMITS.subjects,
       opsSubjects("access"),
-      inbox("delivery"),
+      ANSWERS,
       directGet(LEASES.name),
       streamCall("MSG.GET", COMMITS.name),
       ...[...logs, VERDICTS, OPS, TENANTS].flatMap(reading),
@@ -250,23 +252,11 @@ function erasing(logs: readonly Stream[]): string[] {
   ];
 }
 
-/** What the client of a bucket uses to read a value and to follow all of them. */
-function readingBucket(bucket: Bucket): string[] {
-  const stream = { name: bucketStream(bucket), subjects: bucketSubjects(bucket) };
-  return [
-    ...reading(stream),
-    streamCall("INFO", stream.name),
-    consumerCall("INFO", stream.name, "*"),
-    consumerCall("DELETE", stream.name, "*"),
-    consumerCreate(stream.name, "*", stream.subjects),
-    flowControlSubjects(stream.name),
-  ];
-}
-
 function reading({ name, subjects }: Stream): string[] {
   return [directGet(name), directGetLast(name, subjects), streamCall("MSG.GET", name)];
 }
 
-function inbox(user: BrokerUser): string {
+/** Where a user hears answers. */
+export function inbox(user: BrokerUser): string {
   return `${inboxPrefixOf(user)}.>`;
 }

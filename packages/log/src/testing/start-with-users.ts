@@ -1,21 +1,26 @@
 import { startTestBroker } from "@reprise/testkit";
-import { BROKER_USERS, type BrokerUser } from "../access/broker-user.ts";
-import { permissionsOf } from "../access/permissions.ts";
+import { accountsOf } from "../access/accounts.ts";
+import type { BrokerUser } from "../access/broker-user.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
 import { openBroker } from "../topology/open-broker.ts";
 import { SHARDS } from "./world.ts";
 
 export const TOPOLOGY = { shards: SHARDS, replicas: 1, retentionMs: 3_600_000 };
 
+const loginOf = (user: BrokerUser) => ({ user, password: user });
+/** By the name of the user. */
+export const LOGINS = {
+  delivery: loginOf("delivery"),
+  "inference-worker": loginOf("inference-worker"),
+  moderation: loginOf("moderation"),
+  "audit-log": loginOf("audit-log"),
+  admin: loginOf("admin"),
+};
+
 /** A real broker with the platform's users, and nothing in it. */
 export async function startWithUsers() {
-  const toUser = (user: BrokerUser) => ({
-    user,
-    password: user,
-    permissions: permissionsOf(user, { shards: SHARDS }),
-  });
   await using stack = new AsyncDisposableStack();
-  const extraConfig = { authorization: { users: BROKER_USERS.map(toUser) } };
+  const extraConfig = { accounts: accountsOf(LOGINS, { shards: SHARDS }) };
   const { url } = stack.use(await startTestBroker({ extraConfig }));
   const addressOf = (user: BrokerUser) => ({ url, access: { user, password: user }, user, name: user });
   const kept = stack.move();

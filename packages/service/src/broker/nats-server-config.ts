@@ -18,7 +18,7 @@ export interface NatsServerSettings {
   maxMemoryStoreBytes?: number | undefined;
   /** How much JetStream may keep in files. Default: nats-server's own, three quarters of what is free on the disk. */
   maxFileStoreBytes?: number | undefined;
-  /** Further fields of the configuration, such as `authorization` and `tls`: without them the server lets in every local process. */
+  /** Further fields of the configuration, such as `accounts` and `tls`: without them the server lets in every local process. */
   extraConfig?: Readonly<Record<string, unknown>> | undefined;
 }
 

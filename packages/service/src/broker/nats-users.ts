@@ -1,11 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  BROKER_USERS,
-  type BrokerUser,
-  type PermissionOptions,
-  type Permissions,
-  permissionsOf,
-} from "@reprise/log";
+import { accountsOf, type BrokerUser, type NatsAccount, type PermissionOptions } from "@reprise/log";
 
 /** How nats-server knows a user: by a password, or by the public part of an nkey. */
 export type BrokerLogin = PasswordLogin | { readonly nkey: string };
@@ -15,20 +9,12 @@ export interface PasswordLogin {
   readonly password: string;
 }
 
-/** A user as nats-server's configuration has it, in `authorization` or in an account. */
-export type NatsUser = BrokerLogin & { readonly permissions: Permissions };
-
-/** All users of the platform, each with its permissions. */
-export function toNatsUsers(
-  logins: Readonly<Record<BrokerUser, BrokerLogin>>,
-  options: PermissionOptions,
-): NatsUser[] {
-  return BROKER_USERS.map((user) => ({ ...logins[user], permissions: permissionsOf(user, options) }));
-}
+/** The accounts of nats-server's configuration, by name. */
+export type NatsAccounts = Readonly<Record<string, NatsAccount<BrokerLogin>>>;
 
 /** Users whose passwords are random. */
 export interface PasswordUsers {
-  readonly users: readonly NatsUser[];
+  readonly accounts: NatsAccounts;
   readonly logins: Readonly<Record<BrokerUser, PasswordLogin>>;
   /** The URL by which a user gets in at a server. */
   readonly urlFor: (user: BrokerUser, serverUrl: string) => string;
@@ -41,7 +27,7 @@ export function createPasswordUsers(options: PermissionOptions): PasswordUsers {
   const urlFor = (user: BrokerUser, serverUrl: string) =>
     serverUrl.replace("://", `://${user}:${logins[user].password}@`);
   return {
-    users: toNatsUsers(logins, options),
+    accounts: accountsOf(logins, options),
     logins,
     urlFor,
   };

@@ -1,5 +1,5 @@
 import type { SyncInterval } from "../broker/nats-server-config.ts";
-import type { NatsUser } from "../broker/nats-users.ts";
+import type { NatsAccounts } from "../broker/nats-users.ts";
 
 /** One nats-server, and where others reach it. */
 export interface ConfiguredServer {
@@ -40,13 +40,10 @@ function encodeConf(fields: Readonly<Record<string, unknown>>): string {
   return lines.join("\n");
 }
 
-/** The account that the platform's users and streams are in, and that of the servers' operator. */
-export function encodeAccounts(users: readonly NatsUser[], operatorKey: string): string {
+/** The accounts of the platform, and that of the servers' operator. */
+export function encodeAccounts(accounts: NatsAccounts, operatorKey: string): string {
   return encodeConf({
-    accounts: {
-      REPRISE: { jetstream: "enabled", users },
-      SYS: { users: [{ nkey: operatorKey }] },
-    },
+    accounts: { ...accounts, SYS: { users: [{ nkey: operatorKey }] } },
     system_account: "SYS",
   });
 }

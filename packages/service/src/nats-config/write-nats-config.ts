@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
-import { BROKER_USERS, type BrokerUser, createUserKey, toUserKey } from "@reprise/log";
+import { accountsOf, BROKER_USERS, type BrokerUser, createUserKey, toUserKey } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
-import { mapUsers, toNatsUsers } from "../broker/nats-users.ts";
+import { mapUsers } from "../broker/nats-users.ts";
 import { ensurePrivateDir } from "../lifecycle/private-dir.ts";
 import { openSecretFile, replaceSecretFile } from "../lifecycle/secret-file.ts";
 import {
@@ -55,7 +55,7 @@ export async function writeNatsConfig(options: NatsConfigOptions): Promise<Writt
 
   await replaceSecretFile(
     join(dir, ACCOUNTS_FILE),
-    encodeAccounts(toNatsUsers(logins, { shards }), operatorKey),
+    encodeAccounts(accountsOf(logins, { shards }), operatorKey),
   );
   const serverFiles: string[] = [];
   for (const server of servers) {
