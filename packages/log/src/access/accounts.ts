@@ -103,6 +103,8 @@ export function accountsOf<Login extends object>(
           share("stream", subject, ACCOUNT_OF[other], name);
     }
   }
+  // For `admin`, which hears all that is published.
+  share("stream", LIVE_VERDICTS_SUBJECTS, ACCOUNT_OF.moderation, PLATFORM_ACCOUNT);
   return Object.fromEntries(accounts);
 }
 
