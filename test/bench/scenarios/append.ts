@@ -27,7 +27,8 @@ export async function runAppend({ settings, quick, signal, say }: RunContext): P
   await using worker = await startChild({
     name: "worker",
     script,
-    args: [broker.server.url, String(SHARDS)],
+    args: [String(SHARDS)],
+    env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
   });
   await worker.call("start", { generations: GENERATIONS });
   const processes = [

@@ -67,7 +67,7 @@ async function runOne(audit: boolean, { settings, quick, signal }: RunContext): 
     } satisfies ChurnOrder);
   const settle = async () => {
     if (!audit) return;
-    await using broker = await connectBroker({ url: platform.natsUrl, name: "bench-churn" });
+    await using broker = await connectBroker({ url: platform.broker.urlFor("admin"), name: "bench-churn" });
     await untilArchived({ broker, store: createFileStore(join(dir.path, "audit")), name: "reprise" }, signal);
   };
   await churn(quick ? 2 : 3);

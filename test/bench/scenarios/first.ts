@@ -86,12 +86,13 @@ async function measureLoaded(
 /** A second worker on the platform's broker, which appends on schedule. */
 async function startProducing(platform: BenchPlatform): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
-  const { natsUrl, tenant, url, apiKey } = platform;
+  const { broker, tenant, url, apiKey } = platform;
   const producer = stack.use(
     await startChild({
       name: "producer",
       script: new URL("../targets/reprise/worker.ts", import.meta.url),
-      args: [natsUrl, tenant, String(SHARDS)],
+      args: [tenant, String(SHARDS)],
+      env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
     }),
   );
   const port = Number(new URL(url).port);
@@ -113,8 +114,8 @@ async function measure(order: FirstOrder): Promise<FirstMeasured> {
   return await client.call<FirstMeasured>("measure", order);
 }
 
-function toOrder({ url, apiKey, tenant, natsUrl }: BenchPlatform, calls: number): FirstOrder {
-  return { url, apiKey, tenant, natsUrl, shards: SHARDS, calls, gapMs: GAP_MS };
+function toOrder({ url, apiKey, tenant, broker }: BenchPlatform, calls: number): FirstOrder {
+  return { url, apiKey, tenant, natsUrl: broker.urlFor("admin"), shards: SHARDS, calls, gapMs: GAP_MS };
 }
 
 function toRow(target: TargetName, { creates, firsts, terms }: FirstMeasured): FirstRow {

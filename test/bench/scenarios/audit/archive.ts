@@ -60,7 +60,7 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
   say(`ARCHIVE: storing ${events} events`);
   await using bench = await startBenchBroker(settings.natsServer);
   await using dir = await createTempDir("bench-archive");
-  await using broker = await connectBroker({ url: bench.server.url, name: "bench-archive" });
+  await using broker = await connectBroker({ url: bench.urlFor("admin"), name: "bench-archive" });
   const refs = await fill(broker, events, signal);
 
   say("ARCHIVE: archiving");

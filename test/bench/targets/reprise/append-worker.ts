@@ -1,15 +1,16 @@
-import { connectBroker, createGenerationLog } from "@reprise/log";
+import { createGenerationLog } from "@reprise/log";
 import { parseTenantId } from "@reprise/protocol";
 import { serveParent } from "../../children/serve-parent.ts";
 import { nowMicros } from "../../measure/clock.ts";
 import { encodeToken } from "../../measure/token.ts";
+import { connectBenchWorker } from "./connect-worker.ts";
 import { openGeneration } from "./open-generation.ts";
 
 const OPEN_AT_ONCE = 100;
 
-const [natsUrl, shards] = process.argv.slice(2) as [string, string];
+const [shards] = process.argv.slice(2) as [string];
 const tenant = parseTenantId("demo");
-const broker = await connectBroker({ url: natsUrl, name: "bench-append-worker", onError: console.error });
+const broker = await connectBenchWorker("bench-append-worker");
 const log = createGenerationLog(broker);
 const text = encodeToken(nowMicros());
 let stored = 0;

@@ -1,4 +1,5 @@
 import type { Child } from "../../children/child.ts";
+import type { BenchBroker } from "./broker.ts";
 import { startService } from "./service-child.ts";
 
 /**
@@ -6,14 +7,14 @@ import { startService } from "./service-child.ts";
  * @param dataDir where it keeps what it archives
  */
 export async function startBenchAuditLog(
-  natsUrl: string,
+  broker: BenchBroker,
   dataDir: string,
   profileDir: string | undefined,
 ): Promise<Child> {
   const { child } = await startService({
     name: "audit-log",
     readyMessage: "archiving",
-    env: { REPRISE_NATS_URL: natsUrl, REPRISE_DATA_DIR: dataDir },
+    env: { REPRISE_NATS_URL: broker.urlFor("audit-log"), REPRISE_DATA_DIR: dataDir },
     profileDir,
   });
   return child;

@@ -1,21 +1,25 @@
 import { createTempDir } from "@reprise/testkit";
-import { openBroker } from "@reprise/log";
-import { type NatsServer, startNatsServer } from "@reprise/service";
+import { type BrokerUser, openBroker } from "@reprise/log";
+import { createPasswordUsers, type NatsServer, startNatsServer } from "@reprise/service";
 
 /** As `REPRISE_SHARDS` has it by default. */
 export const SHARDS = 4;
 
 export interface BenchBroker extends AsyncDisposable {
   readonly server: NatsServer;
+  /** The URL by which a user of the platform gets in. */
+  urlFor(user: BrokerUser): string;
 }
 
-/** A nats-server with the platform's streams, its store in a temporary folder. */
+/** A nats-server with the platform's accounts and streams, as `npm start` has it, its store in a temporary folder. */
 export async function startBenchBroker(binary: string): Promise<BenchBroker> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("bench-nats"));
-  const server = stack.use(await startNatsServer({ binary, storeDir: dir.path }));
+  const { accounts, urlFor: urlAt } = createPasswordUsers({ shards: SHARDS });
+  const server = stack.use(await startNatsServer({ binary, storeDir: dir.path, extraConfig: { accounts } }));
   const topology = { shards: SHARDS, replicas: 1, retentionMs: 3_600_000 };
-  await (await openBroker({ url: server.url, name: "bench", ...topology })).close();
+  const urlFor = (user: BrokerUser) => urlAt(user, server.url);
+  await (await openBroker({ url: urlFor("admin"), name: "bench", ...topology })).close();
   const running = stack.move();
-  return { server, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { server, urlFor, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

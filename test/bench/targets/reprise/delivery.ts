@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createDevTenant } from "@reprise/tenancy";
 import { createTempDir } from "@reprise/testkit";
 import type { Child } from "../../children/child.ts";
+import type { BenchBroker } from "./broker.ts";
 import { startService } from "./service-child.ts";
 
 export interface BenchDelivery extends AsyncDisposable {
@@ -16,7 +17,7 @@ export interface BenchDelivery extends AsyncDisposable {
 
 /** Delivery's own main.ts as a process, with two tenants: the one that is measured, and one to disturb it. */
 export async function startBenchDelivery(
-  natsUrl: string,
+  broker: BenchBroker,
   profileDir: string | undefined,
 ): Promise<BenchDelivery> {
   await using stack = new AsyncDisposableStack();
@@ -31,7 +32,7 @@ export async function startBenchDelivery(
     name: "delivery",
     readyMessage: "listening",
     env: {
-      REPRISE_NATS_URL: natsUrl,
+      REPRISE_NATS_URL: broker.urlFor("delivery"),
       REPRISE_TENANTS_FILE: tenantsFile,
       REPRISE_TENANTS_SOURCE: "file",
       REPRISE_PORT: "0",

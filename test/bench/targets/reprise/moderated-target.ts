@@ -19,17 +19,17 @@ export async function startModerated(
   { use, text }: ModerationLoad,
 ): Promise<ModeratedTarget> {
   await using stack = new AsyncDisposableStack();
-  const { server } = stack.use(await startBenchBroker(natsServer));
-  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(server.url, profileDir));
+  const broker = stack.use(await startBenchBroker(natsServer));
+  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir));
   const processes: MeasuredProcess[] = [
-    { role: "nats-server", pid: server.pid },
+    { role: "nats-server", pid: broker.server.pid },
     { role: "delivery", pid: child.pid },
   ];
   if (use !== "off") {
     const moderation = await startService({
       name: "moderation",
       readyMessage: "judging",
-      env: { REPRISE_NATS_URL: server.url },
+      env: { REPRISE_NATS_URL: broker.urlFor("moderation") },
       profileDir,
     });
     stack.use(moderation.child);
@@ -39,7 +39,8 @@ export async function startModerated(
     await startChild({
       name: "worker",
       script: new URL("./moderated-worker.ts", import.meta.url),
-      args: [server.url, tenant, String(SHARDS), use, text],
+      args: [tenant, String(SHARDS), use, text],
+      env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
     }),
   );
   const port = Number(new URL(url).port);
@@ -56,5 +57,5 @@ export async function startModerated(
     },
     stack: stack.move(),
   });
-  return { ...target, natsUrl: server.url, refs };
+  return { ...target, natsUrl: broker.urlFor("admin"), refs };
 }

@@ -1,12 +1,12 @@
-import { type Appender, connectBroker, createGenerationLog, createRuleSetStore } from "@reprise/log";
+import { type Appender, createGenerationLog, createRuleSetStore } from "@reprise/log";
 import { type EffectiveModeration, parseTenantId, tightenModeration } from "@reprise/protocol";
 import { serveProducer } from "../serve-producer.ts";
 import { type ModerationText, type ModerationUse, RULES, TOKEN_OF } from "./moderation-load.ts";
+import { connectBenchWorker } from "./connect-worker.ts";
 import { openGeneration } from "./open-generation.ts";
 
 /** The worker's part, as in `worker.ts`, with plain text in place of stamps, and with delivery's part of a policy: its rules are kept. */
-const [natsUrl, tenantId, shards, use, text] = process.argv.slice(2) as [
-  string,
+const [tenantId, shards, use, text] = process.argv.slice(2) as [
   string,
   string,
   ModerationUse,
@@ -14,7 +14,7 @@ const [natsUrl, tenantId, shards, use, text] = process.argv.slice(2) as [
 ];
 const RETENTION_MS = 3_600_000;
 const tenant = parseTenantId(tenantId);
-const broker = await connectBroker({ url: natsUrl, name: "bench-worker", onError: console.error });
+const broker = await connectBenchWorker("bench-worker");
 const log = createGenerationLog(broker);
 const ruleSets = createRuleSetStore(log.publish, RETENTION_MS);
 const appenders = new Map<string, Appender>();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createTempDir } from "@reprise/testkit";
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { startBenchAuditLog } from "./audit-log.ts";
-import { startBenchBroker } from "./broker.ts";
+import { type BenchBroker, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
 import { type RepriseSettings, startService } from "./service-child.ts";
 
@@ -11,7 +11,7 @@ export interface BenchPlatform extends AsyncDisposable {
   readonly url: string;
   readonly apiKey: string;
   readonly tenant: string;
-  readonly natsUrl: string;
+  readonly broker: BenchBroker;
   /** Of another tenant. */
   readonly otherKey: string;
   readonly processes: readonly MeasuredProcess[];
@@ -34,11 +34,11 @@ export async function startPlatform(
   { auditDir, slots = 10_000, reserve = 0 }: PlatformOptions = {},
 ): Promise<BenchPlatform> {
   await using stack = new AsyncDisposableStack();
-  const { server } = stack.use(await startBenchBroker(natsServer));
+  const broker = stack.use(await startBenchBroker(natsServer));
   const dir = stack.use(await createTempDir("bench-models"));
   const modelsFile = join(dir.path, "models.json");
   await writeFile(modelsFile, JSON.stringify({ models: { sim: { engine: "sim", slots, reserve } } }));
-  const env = { REPRISE_NATS_URL: server.url, REPRISE_MODELS_FILE: modelsFile };
+  const env = { REPRISE_NATS_URL: broker.urlFor("inference-worker"), REPRISE_MODELS_FILE: modelsFile };
   const { child: worker } = await startService({
     name: "inference-worker",
     readyMessage: "taking jobs",
@@ -46,11 +46,11 @@ export async function startPlatform(
     profileDir,
   });
   stack.use(worker);
-  const delivery = stack.use(await startBenchDelivery(server.url, profileDir));
+  const delivery = stack.use(await startBenchDelivery(broker, profileDir));
   const { url, tenant, apiKey, otherKey, child } = delivery;
   const beside: MeasuredProcess[] = [];
   if (auditDir !== undefined) {
-    const audit = stack.use(await startBenchAuditLog(server.url, auditDir, profileDir));
+    const audit = stack.use(await startBenchAuditLog(broker, auditDir, profileDir));
     beside.push({ role: "audit-log", pid: audit.pid });
   }
   const running = stack.move();
@@ -59,10 +59,10 @@ export async function startPlatform(
     apiKey,
     otherKey,
     tenant,
-    natsUrl: server.url,
+    broker,
     processes: [
       { role: "worker", pid: worker.pid },
-      { role: "nats-server", pid: server.pid },
+      { role: "nats-server", pid: broker.server.pid },
       { role: "delivery", pid: child.pid },
       ...beside,
     ],

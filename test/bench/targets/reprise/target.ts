@@ -15,18 +15,19 @@ export async function startReprise(
   { auditDir }: { auditDir?: string | undefined } = {},
 ): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
-  const { server } = stack.use(await startBenchBroker(natsServer));
-  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(server.url, profileDir));
+  const broker = stack.use(await startBenchBroker(natsServer));
+  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir));
   const beside: MeasuredProcess[] = [];
   if (auditDir !== undefined) {
-    const audit = stack.use(await startBenchAuditLog(server.url, auditDir, profileDir));
+    const audit = stack.use(await startBenchAuditLog(broker, auditDir, profileDir));
     beside.push({ role: "audit-log", pid: audit.pid });
   }
   const worker = stack.use(
     await startChild({
       name: "worker",
       script: new URL("./worker.ts", import.meta.url),
-      args: [server.url, tenant, String(SHARDS)],
+      args: [tenant, String(SHARDS)],
+      env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
     }),
   );
   const port = Number(new URL(url).port);
@@ -34,7 +35,7 @@ export async function startReprise(
   return createTarget({
     processes: [
       { role: "worker", pid: worker.pid },
-      { role: "nats-server", pid: server.pid },
+      { role: "nats-server", pid: broker.server.pid },
       { role: "delivery", pid: child.pid },
       ...beside,
     ],

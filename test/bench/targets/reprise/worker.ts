@@ -1,12 +1,13 @@
-import { type Appender, connectBroker, createGenerationLog } from "@reprise/log";
+import { type Appender, createGenerationLog } from "@reprise/log";
 import { parseTenantId } from "@reprise/protocol";
 import { serveProducer } from "../serve-producer.ts";
+import { connectBenchWorker } from "./connect-worker.ts";
 import { openGeneration } from "./open-generation.ts";
 
 /** The worker's part, with the bench's schedule in place of an engine: what is measured begins where a worker has a token. */
-const [natsUrl, tenantId, shards] = process.argv.slice(2) as [string, string, string];
+const [tenantId, shards] = process.argv.slice(2) as [string, string];
 const tenant = parseTenantId(tenantId);
-const broker = await connectBroker({ url: natsUrl, name: "bench-worker", onError: console.error });
+const broker = await connectBenchWorker("bench-worker");
 const log = createGenerationLog(broker);
 const appenders = new Map<string, Appender>();
 
