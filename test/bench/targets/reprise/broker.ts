@@ -17,7 +17,7 @@ export async function startBenchBroker(binary: string): Promise<BenchBroker> {
   const dir = stack.use(await createTempDir("bench-nats"));
   const { accounts, urlFor: urlAt } = createPasswordUsers({ shards: SHARDS });
   const server = stack.use(await startNatsServer({ binary, storeDir: dir.path, extraConfig: { accounts } }));
-  const topology = { shards: SHARDS, replicas: 1, retentionMs: 3_600_000 };
+  const topology = { shards: SHARDS, replicas: 1, retentionMs: 24 * 3_600_000 };
   const urlFor = (user: BrokerUser) => urlAt(user, server.url);
   await (await openBroker({ url: urlFor("admin"), name: "bench", ...topology })).close();
   const running = stack.move();
