@@ -28,8 +28,15 @@ export function nodeFiles({ dir }: NodeLayout): NodeFiles {
   };
 }
 
-/** nats-server's configuration of one of these nodes, which all know of each other. */
-export function encodeNodeConfig(node: NodeLayout, nodes: readonly NodeLayout[]): string {
+/**
+ * nats-server's configuration of one of these nodes, which all know of each other.
+ * @param extraConfig further fields
+ */
+export function encodeNodeConfig(
+  node: NodeLayout,
+  nodes: readonly NodeLayout[],
+  extraConfig: Readonly<Record<string, unknown>>,
+): string {
   const files = nodeFiles(node);
   const host = "127.0.0.1";
   return JSON.stringify({
@@ -49,5 +56,6 @@ export function encodeNodeConfig(node: NodeLayout, nodes: readonly NodeLayout[])
       // Clients are configured with all addresses.
       no_advertise: true,
     },
+    ...extraConfig,
   });
 }

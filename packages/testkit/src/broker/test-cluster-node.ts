@@ -30,15 +30,22 @@ export interface OwnedNode extends ClusterNode {
   healthy(): Promise<void>;
 }
 
+/** What all nodes of a cluster have in common. */
+interface ClusterLayout {
+  readonly nodes: readonly NodeLayout[];
+  /** Further fields of their configuration. */
+  readonly extraConfig: Readonly<Record<string, unknown>>;
+}
+
 /** Starts a node. Resolves when the process is there; it is healthy once most of the cluster is. */
 export async function startNode(
   binary: string,
   layout: NodeLayout,
-  nodes: readonly NodeLayout[],
+  { nodes, extraConfig }: ClusterLayout,
 ): Promise<OwnedNode> {
   const files = nodeFiles(layout);
   await mkdir(layout.dir, { recursive: true });
-  await writeFile(files.config, encodeNodeConfig(layout, nodes));
+  await writeFile(files.config, encodeNodeConfig(layout, nodes, extraConfig));
   let server: SupervisedProcess;
   let pid = 0;
 

@@ -10,6 +10,8 @@ import { type ClusterNode, startNode } from "./test-cluster-node.ts";
 export interface TestClusterOptions {
   /** Default 3. */
   nodes?: number;
+  /** Further fields of each node's configuration. A connection without credentials must get in: the cluster is asked for its leaders over one. */
+  extraConfig?: Readonly<Record<string, unknown>>;
 }
 
 /** Real nats-servers in a JetStream cluster, each killed, stopped and restarted by itself. */
@@ -31,7 +33,10 @@ const ANSWER_LIMIT_MS = 1_000;
  * the machine itself, never containers: the signals are the point.
  * @throws RepriseError `config_invalid` when there is no nats-server
  */
-export async function startTestCluster({ nodes: count = 3 }: TestClusterOptions = {}): Promise<TestCluster> {
+export async function startTestCluster({
+  nodes: count = 3,
+  extraConfig = {},
+}: TestClusterOptions = {}): Promise<TestCluster> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? DATA_DIR);
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("cluster"));
@@ -48,7 +53,7 @@ export async function startTestCluster({ nodes: count = 3 }: TestClusterOptions 
   );
   const nodes = await Promise.all(
     layouts.map(async (layout) => {
-      const node = await startNode(path, layout, layouts);
+      const node = await startNode(path, layout, { nodes: layouts, extraConfig });
       stack.defer(() => node.stop());
       return node;
     }),
