@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import { startTestCluster } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { connectBroker, flushConnection } from "../nats/connection.ts";
+import { type Broker, connectBroker, flushConnection } from "../nats/connection.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
@@ -19,12 +19,15 @@ import { LOGINS, TOPOLOGY } from "../testing/start-with-users.ts";
 import { denseSeqs } from "../testing/read-back.ts";
 import { newRef, SHARDS, writeLog } from "../testing/world.ts";
 import { ensureTopology } from "../topology/topology.ts";
+import { matches } from "../testing/subject-matches.ts";
 import { accountsOf } from "./accounts.ts";
-import type { ServiceUser } from "./broker-user.ts";
-import { MODERATION_CONSUMER } from "./permissions.ts";
+import { type BrokerUser, SERVICE_USERS, type ServiceUser } from "./broker-user.ts";
+import { MODERATION_CONSUMER, permissionsOf } from "./permissions.ts";
 
 const SHARD = 0;
 const DELTAS = 50;
+/** See `accounts.ts`. */
+const MAY_COME_TWICE = ["ops.x.erased.x", "rules.x.y"];
 /** Each service knows one server only, two of them each a different one. */
 const NODE_OF: Readonly<Record<ServiceUser, number>> = {
   delivery: 0,
@@ -33,27 +36,58 @@ const NODE_OF: Readonly<Record<ServiceUser, number>> = {
   "audit-log": 0,
 };
 
+/** A cluster with the platform's accounts, and no streams yet. */
 async function openCluster() {
   await using stack = new AsyncDisposableStack();
   // The test's own connections, and those by which the cluster is asked for its leaders.
   const extraConfig = { accounts: accountsOf(LOGINS, { shards: SHARDS }), no_auth_user: "admin" };
   const cluster = stack.use(await startTestCluster({ extraConfig }));
-  const admin = stack.use(await connectBroker({ url: cluster.url, user: "admin", name: "admin" }));
-  await ensureTopology(admin.main, { ...TOPOLOGY, replicas: 3 });
+  const connections: Broker[] = [];
+  stack.defer(async () => void (await Promise.all(connections.map((each) => each.close()))));
   const errors: unknown[] = [];
-  const connectAs = async (user: ServiceUser) => {
-    const { url } = cluster.nodes[NODE_OF[user]]!;
-    const onError = (error: unknown) => errors.push(error);
-    return stack.use(await connectBroker({ url, access: LOGINS[user], user, name: user, onError }));
+  const onError = (error: unknown) => errors.push(error);
+  const connectAs = async (user: BrokerUser, node: number): Promise<Broker> => {
+    const { url } = cluster.nodes[node]!;
+    const broker = await connectBroker({ url, access: LOGINS[user], user, name: user, onError });
+    connections.push(broker);
+    return broker;
   };
-  const services = {
-    delivery: await connectAs("delivery"),
-    worker: await connectAs("inference-worker"),
-    moderation: await connectAs("moderation"),
-    archiver: await connectAs("audit-log"),
-  };
+  const admin = await connectAs("admin", 0);
   const kept = stack.move();
-  return { cluster, admin, services, errors, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return {
+    ...cluster,
+    admin,
+    errors,
+    connectAs,
+    createStreams: () => ensureTopology(admin.main, { ...TOPOLOGY, replicas: 3 }),
+    connectService: (user: ServiceUser) => connectAs(user, NODE_OF[user]),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+type Cluster = Awaited<ReturnType<typeof openCluster>>;
+
+const heardBy = (user: ServiceUser) => permissionsOf(user, { shards: SHARDS }).subscribe.allow;
+const subjectsOf = (user: ServiceUser) =>
+  permissionsOf(user, { shards: SHARDS }).publish.allow.map((pattern) =>
+    pattern.replaceAll("*", "x").replace(">", "x.y"),
+  );
+
+/** Two processes of each service, at different servers, that listen wherever they may. */
+async function listenEverywhere({ connectAs, nodes }: Cluster) {
+  const heard: string[] = [];
+  const processes = [];
+  for (const user of SERVICE_USERS)
+    for (const node of [NODE_OF[user], (NODE_OF[user] + 1) % nodes.length]) {
+      const name = `${user} at ${node}`;
+      const { main } = await connectAs(user, node);
+      for (const pattern of heardBy(user))
+        main.subscribe(pattern, {
+          callback: (_, msg) => void heard.push(`${msg.string()} ${msg.subject} ${name}`),
+        });
+      processes.push({ user, name, main, isPublisher: node === NODE_OF[user] });
+    }
+  return { processes, heard };
 }
 
 function refIn(stream: string): GenerationRef {
@@ -64,9 +98,11 @@ function refIn(stream: string): GenerationRef {
 }
 
 test("services at different servers of a cluster append, hear, follow and read across accounts, whichever server leads", async () => {
-  await using world = await openCluster();
-  const { cluster, admin, services, errors } = world;
-  const { delivery, worker, moderation, archiver } = services;
+  await using cluster = await openCluster();
+  const { admin, connectService, errors } = cluster;
+  await cluster.createStreams();
+  const [delivery, worker] = [await connectService("delivery"), await connectService("inference-worker")];
+  const [moderation, archiver] = [await connectService("moderation"), await connectService("audit-log")];
   const stream = generationsStream(SHARD);
   const followed: number[] = [];
   const follower = await followShard({
@@ -101,10 +137,43 @@ test("services at different servers of a cluster append, hear, follow and read a
   expect(errors).toEqual([]);
 });
 
+test("what a service publishes is heard once by each process that may listen there, at whichever server and in whichever account", async () => {
+  await using cluster = await openCluster();
+  const { processes, heard } = await listenEverywhere(cluster);
+  const publish = (round: string) => {
+    for (const { user, main, isPublisher } of processes)
+      if (isPublisher) for (const subject of subjectsOf(user)) main.publish(subject, round);
+  };
+  const expected = (round: string) =>
+    processes.flatMap(({ user, name }) =>
+      SERVICE_USERS.flatMap(subjectsOf).flatMap((subject) =>
+        heardBy(user)
+          .filter((pattern) => matches(pattern, subject))
+          .map(() => `${round} ${subject} ${name}`),
+      ),
+    );
+  expect(expected("").length).toBeGreaterThan(30);
+  // Servers learn from each other what is subscribed to.
+  await eventually(() => {
+    publish("first");
+    expect(new Set(heard).isSupersetOf(new Set(expected("first")))).toBe(true);
+  });
+  // Of what came twice, the second has come before the next round has.
+  for (const round of ["counted", "last"]) {
+    publish(round);
+    await eventually(() => expect(new Set(heard).isSupersetOf(new Set(expected(round)))).toBe(true));
+  }
+  const isCountedOnce = (what: string) =>
+    what.startsWith("counted ") && !MAY_COME_TWICE.some((subject) => what.includes(` ${subject} `));
+  expect(heard.filter(isCountedOnce).toSorted()).toEqual(
+    expected("counted").filter(isCountedOnce).toSorted(),
+  );
+});
+
 test("a service in an account of its own is told at once that a stream has no quorum", async () => {
-  await using world = await openCluster();
-  const { cluster, services } = world;
-  const publish = createPublish(inboxOf(services.delivery.main));
+  await using cluster = await openCluster();
+  await cluster.createStreams();
+  const publish = createPublish(inboxOf((await cluster.connectService("delivery")).main));
   const append = () => publish(logSubject(refIn(generationsStream(SHARD))), new Uint8Array(), {});
   await eventually(async () => expect(await append()).toMatchObject({ kind: "stored" }));
   const others = cluster.nodes.filter((_, node) => node !== NODE_OF.delivery);

@@ -1,52 +1,15 @@
 import { AUDIT_CALLS, auditCallSubject, logSubject, parseWorkerId, workerSubject } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { type Broker, flushConnection } from "../nats/connection.ts";
+import { flushConnection } from "../nats/connection.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
-import { eventually } from "../testing/eventually.ts";
 import { LOGINS, startWithUsers } from "../testing/start-with-users.ts";
+import { matches } from "../testing/subject-matches.ts";
 import { newRef, SHARDS } from "../testing/world.ts";
 import { accountsOf } from "./accounts.ts";
-import { SERVICE_USERS, type ServiceUser } from "./broker-user.ts";
-import { permissionsOf } from "./permissions.ts";
+import { SERVICE_USERS } from "./broker-user.ts";
 
-const permissions = (user: ServiceUser) => permissionsOf(user, { shards: SHARDS });
 const toAddress = (pattern: string) => pattern.replaceAll("*", "x").replace(">", "x.y");
-
-function matches(pattern: string, subject: string): boolean {
-  const [wanted, words] = [pattern.split("."), subject.split(".")];
-  const isOpen = wanted.at(-1) === ">";
-  const fixed = isOpen ? wanted.slice(0, -1) : wanted;
-  const fits = isOpen ? words.length > fixed.length : words.length === fixed.length;
-  return fits && fixed.every((word, i) => word === "*" || word === words[i]);
-}
-
-test("what a service publishes is heard once by every service that may listen there, in whichever account", async () => {
-  await using server = await startWithUsers();
-  const [heard, expected]: [string[], string[]] = [[], []];
-  await using stack = new AsyncDisposableStack();
-  const brokers = new Map<ServiceUser, Broker>();
-  for (const user of SERVICE_USERS) {
-    const broker = stack.use(await server.connect(user));
-    brokers.set(user, broker);
-    for (const pattern of permissions(user).subscribe.allow)
-      broker.main.subscribe(pattern, {
-        callback: (_, msg) => void heard.push(`${msg.string()} ${msg.subject} ${user}`),
-      });
-    await flushConnection(broker.main);
-  }
-  for (const [user, { main }] of brokers)
-    for (const subject of permissions(user).publish.allow.map(toAddress)) {
-      main.publish(subject, user);
-      for (const listener of SERVICE_USERS)
-        for (const pattern of permissions(listener).subscribe.allow)
-          if (matches(pattern, subject)) expected.push(`${user} ${subject} ${listener}`);
-    }
-  expect(expected.length).toBeGreaterThan(15);
-  await eventually(() => expect(heard.toSorted()).toEqual(expected.toSorted()));
-  for (const { main } of brokers.values()) await flushConnection(main);
-  expect(heard).toHaveLength(expected.length);
-});
 
 test.each([
   ...AUDIT_CALLS.map((call) => ["delivery", auditCallSubject(call), "audit-log"] as const),
