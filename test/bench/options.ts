@@ -18,6 +18,7 @@ export const SCENARIOS = [
   "ARCHIVE",
   "FLOOD",
   "FAIR",
+  "LIMITS",
 ] as const;
 
 /** What fits in two minutes. */
@@ -32,6 +33,7 @@ const QUICK_SCENARIOS = [
   "MODERATION",
   "RETRACT-LAG",
   "ARCHIVE",
+  "LIMITS",
 ] as const;
 
 export type ScenarioName = (typeof SCENARIOS)[number];

@@ -1,4 +1,4 @@
-import type { FairResult, FairRow } from "../scenarios/fair.ts";
+import type { FairResult, FairRow } from "../scenarios/tenants/fair.ts";
 import { atMost, type Verdict } from "./claim.ts";
 import { formatTable, ms } from "./table.ts";
 

@@ -1,4 +1,4 @@
-import type { FloodResult } from "../scenarios/flood.ts";
+import type { FloodResult } from "../scenarios/tenants/flood.ts";
 import { atMost, type Verdict } from "./claim.ts";
 import { formatTable, ms } from "./table.ts";
 

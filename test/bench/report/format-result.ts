@@ -5,6 +5,7 @@ import { formatArchive, formatAudit } from "./format-audit.ts";
 import { formatChurn } from "./format-churn.ts";
 import { formatFair } from "./format-fair.ts";
 import { formatFlood } from "./format-flood.ts";
+import { formatLimits } from "./format-limits.ts";
 import { formatFirst } from "./format-first.ts";
 import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
 import { byRole, formatTable, ms } from "./table.ts";
@@ -82,6 +83,8 @@ export function formatResult(result: ScenarioResult): string {
       return formatFlood(result);
     case "FAIR":
       return formatFair(result);
+    case "LIMITS":
+      return formatLimits(result);
     case "TRACE":
       return formatTrace(result);
   }

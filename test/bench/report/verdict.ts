@@ -7,6 +7,7 @@ import { atLeast, atMost, NOISE, type Verdict } from "./claim.ts";
 import { judgeChurn } from "./format-churn.ts";
 import { judgeFair } from "./format-fair.ts";
 import { judgeFlood } from "./format-flood.ts";
+import { judgeLimits } from "./format-limits.ts";
 import { judgeFirst } from "./format-first.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
 import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
@@ -56,6 +57,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeFlood(result);
       case "FAIR":
         return judgeFair(result);
+      case "LIMITS":
+        return judgeLimits(result);
       case "TRACE":
         return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
     }

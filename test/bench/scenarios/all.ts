@@ -4,14 +4,15 @@ import { type ArchiveResult, runArchive } from "./audit/archive.ts";
 import { type AuditResult, runAudit } from "./audit/audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
 import { type ChurnResult, runChurn } from "./churn.ts";
-import { type FairResult, runFair } from "./fair.ts";
+import { type FairResult, runFair } from "./tenants/fair.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
-import { type FloodResult, runFlood } from "./flood.ts";
+import { type FloodResult, runFlood } from "./tenants/flood.ts";
 import { type FirstResult, runFirst } from "./first.ts";
 import { type IdleResult, runIdle } from "./idle.ts";
 import { type ModerationResult, runModeration } from "./moderation/moderation.ts";
 import { type RetractLagResult, runRetractLag } from "./moderation/retract-lag.ts";
 import { type RulesResult, runRules } from "./moderation/rules.ts";
+import { type LimitsResult, runLimits } from "./tenants/limits.ts";
 import type { RunContext } from "./run-context.ts";
 import { runScale, type ScaleResult } from "./scale.ts";
 import { runStalled, type StalledResult } from "./stalled.ts";
@@ -33,6 +34,7 @@ export type ScenarioResult =
   | ArchiveResult
   | FloodResult
   | FairResult
+  | LimitsResult
   | TraceResult;
 
 /** The scenarios by name. */
@@ -53,4 +55,5 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   ARCHIVE: runArchive,
   FLOOD: runFlood,
   FAIR: runFair,
+  LIMITS: runLimits,
 };

@@ -1,9 +1,9 @@
-import { startChild } from "../children/child.ts";
-import type { BacklogOrder } from "../load/backlog-client.ts";
-import type { TraceMeasured, TraceOrder } from "../load/trace-client.ts";
-import { nowMicros } from "../measure/clock.ts";
-import { startPlatform } from "../targets/reprise/platform.ts";
-import type { RunContext } from "./run-context.ts";
+import { startChild } from "../../children/child.ts";
+import type { BacklogOrder } from "../../load/backlog-client.ts";
+import type { TraceMeasured, TraceOrder } from "../../load/trace-client.ts";
+import { nowMicros } from "../../measure/clock.ts";
+import { startPlatform } from "../../targets/reprise/platform.ts";
+import type { RunContext } from "../run-context.ts";
 
 export interface FairRow {
   /** Of the worker's slots, those that are not for tenants with their share. */
@@ -48,11 +48,11 @@ async function measure({ settings, say, reserve, requests }: Measurement): Promi
   await using platform = await startPlatform(settings, { slots: SLOTS, reserve });
   await using quiet = await startChild({
     name: "quiet client",
-    script: new URL("../load/trace-client.ts", import.meta.url),
+    script: new URL("../../load/trace-client.ts", import.meta.url),
   });
   await using backlog = await startChild({
     name: "backlog client",
-    script: new URL("../load/backlog-client.ts", import.meta.url),
+    script: new URL("../../load/backlog-client.ts", import.meta.url),
   });
   const { url, apiKey, otherKey } = platform;
   const arrivals = Array.from({ length: requests }, (_, i) => ({

@@ -1,9 +1,9 @@
-import { startChild } from "../children/child.ts";
-import type { FloodMeasured, FloodOrder } from "../load/flood-client.ts";
-import type { TraceMeasured, TraceOrder } from "../load/trace-client.ts";
-import { nowMicros } from "../measure/clock.ts";
-import { startPlatform } from "../targets/reprise/platform.ts";
-import type { RunContext } from "./run-context.ts";
+import { startChild } from "../../children/child.ts";
+import type { FloodMeasured, FloodOrder } from "../../load/flood-client.ts";
+import type { TraceMeasured, TraceOrder } from "../../load/trace-client.ts";
+import { nowMicros } from "../../measure/clock.ts";
+import { startPlatform } from "../../targets/reprise/platform.ts";
+import type { RunContext } from "../run-context.ts";
 
 export interface FloodRow {
   /** Creates of another tenant that are under way at a time; 0 for the undisturbed row. */
@@ -32,11 +32,11 @@ export async function runFlood({ settings, say, quick }: RunContext): Promise<Fl
   await using platform = await startPlatform(settings);
   await using quiet = await startChild({
     name: "quiet client",
-    script: new URL("../load/trace-client.ts", import.meta.url),
+    script: new URL("../../load/trace-client.ts", import.meta.url),
   });
   await using loud = await startChild({
     name: "flood client",
-    script: new URL("../load/flood-client.ts", import.meta.url),
+    script: new URL("../../load/flood-client.ts", import.meta.url),
   });
   const { url, apiKey, otherKey } = platform;
   const arrivals = Array.from({ length: requests }, (_, i) => ({
