@@ -1,7 +1,7 @@
 import { parseTenantId } from "@reprise/protocol";
 import { hashKey, type Role } from "@reprise/tenancy";
 import { openSseReader } from "@reprise/testkit";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type AuditedPlatform, openAuditedPlatform } from "../testing/audited-platform.ts";
 import {
   append,
@@ -115,3 +115,20 @@ test.each([
   release();
   expect(await answer).toMatchObject({ status: 401, json: { error: { code: "unauthenticated" } } });
 });
+
+test.each([KEYS.acme, KEYS.acmeAuditor])(
+  "a generation is not answered once its key is revoked while the log was read",
+  async (key) => {
+    await using platform = await openAuditedPlatform({ liveTenants: true });
+    const { path, worker } = await createGeneration(platform);
+    await append(worker, started(), delta("a"));
+    const { directory } = platform.node.tenants!;
+    const renew = directory.renew.bind(directory);
+    // Asked first when the call is admitted, then when the log has been read.
+    vi.spyOn(directory, "renew").mockImplementationOnce(renew).mockReturnValue(undefined);
+    expect(await call(platform.node.url + path, { key })).toMatchObject({
+      status: 401,
+      json: { error: { code: "unauthenticated" } },
+    });
+  },
+);

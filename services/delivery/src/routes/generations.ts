@@ -150,8 +150,10 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     return withArchiveFallback({
       principal,
       original,
-      async live() {
+      async live(role) {
         const generation = await readGeneration(context, ref);
+        // Recording an access, and reading, may have taken seconds.
+        authentication.renewReader(principal, role);
         recordSnapshot(context, [request, reply], { ref, generation });
         return generation;
       },
