@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { formatFairPlot } from "./report/format-fair-plot.ts";
+import { formatFairPlot } from "./report/tenants/format-fair-plot.ts";
 import type { Report } from "./report/write-report.ts";
 
 const [reportPath, plotPath] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import type { FairResult, FairRow } from "../scenarios/tenants/fair.ts";
+import type { FairResult, FairRow } from "../../scenarios/tenants/fair.ts";
 
 const WIDTH = 800;
 const HEIGHT = 420;

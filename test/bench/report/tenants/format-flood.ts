@@ -1,6 +1,6 @@
-import type { FloodResult } from "../scenarios/tenants/flood.ts";
-import { atMost, type Verdict } from "./claim.ts";
-import { formatTable, ms } from "./table.ts";
+import type { FloodResult } from "../../scenarios/tenants/flood.ts";
+import { atMost, type Verdict } from "../claim.ts";
+import { formatTable, ms } from "../table.ts";
 
 export function formatFlood({ rows, requests, bodyBytes }: FloodResult): string {
   const cells = rows.map(({ senders, quiet, flood }) => [

@@ -1,6 +1,6 @@
-import type { FairResult, FairRow } from "../scenarios/tenants/fair.ts";
-import { atMost, type Verdict } from "./claim.ts";
-import { formatTable, ms } from "./table.ts";
+import type { FairResult, FairRow } from "../../scenarios/tenants/fair.ts";
+import { atMost, type Verdict } from "../claim.ts";
+import { formatTable, ms } from "../table.ts";
 
 const BAR_CHARS = 40;
 

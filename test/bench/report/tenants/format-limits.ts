@@ -1,6 +1,6 @@
-import type { LimitsResult } from "../scenarios/tenants/limits.ts";
-import { atMost, type Verdict } from "./claim.ts";
-import { formatTable, ms } from "./table.ts";
+import type { LimitsResult } from "../../scenarios/tenants/limits.ts";
+import { atMost, type Verdict } from "../claim.ts";
+import { formatTable, ms } from "../table.ts";
 
 export function formatLimits({ rows, calls, atOnce }: LimitsResult): string {
   const cells = rows.map(({ scopes, checks, alone, together, roundTrips }) => [
