@@ -35,6 +35,7 @@ import { Reaper } from "./reaper/reaper.ts";
 import { ARRIVAL_MS, buildServer, MAX_HEADER_BYTES } from "./server.ts";
 import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { ReaderRegistry } from "./readers/reader-registry.ts";
+import { refuseConnectStream } from "./connections/client-error.ts";
 import { CertificateWatch, readCertificate } from "./connections/certificate.ts";
 import { Http2Connections } from "./connections/http2.ts";
 import { TlsConnections } from "./connections/tls-connections.ts";
@@ -281,6 +282,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     tlsServer &&
     new Http2Connections({
       listener: (request, response) => tlsServer.emit("request", request, response),
+      onConnect: refuseConnectStream,
       arrivalMs: arrivalMs ?? ARRIVAL_MS,
       maxHeaderBytes: MAX_HEADER_BYTES,
     });

@@ -1,10 +1,13 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
 import { tcpSocketOf } from "./tls-connections.ts";
-import { answerHeaderLines } from "../http/answer-headers.ts";
+import { bareAnswerHeaders } from "../http/answer-headers.ts";
+
+const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
 
 /**
  * Answers what is not an HTTP request, or never became one, and ends the connection. On a connection that has carried an
@@ -23,23 +26,35 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
 
 /** Node hands over the connection of a CONNECT, which no route can answer. */
 export function refuseConnect(_request: IncomingMessage, socket: Duplex): void {
-  const error = new RepriseError("method_not_allowed", "This server is no proxy.");
+  const error = noProxy();
   endWith(socket, toHttpStatus(error.code), error);
+}
+
+/** Over HTTP/2 a CONNECT is a stream, and Node hands over its response. */
+export function refuseConnectStream(_request: Http2ServerRequest, response: Http2ServerResponse): void {
+  const error = noProxy();
+  const headers = { ...bareAnswerHeaders(), ...JSON_TYPE };
+  response.writeHead(toHttpStatus(error.code), headers).end(JSON.stringify(error.toBody()));
+}
+
+function noProxy(): RepriseError {
+  return new RepriseError("method_not_allowed", "This server is no proxy.");
 }
 
 /** Says an error past Node's HTTP server, and ends the connection. A client that has left does not hear it. */
 export function endWith(socket: Duplex, status: number, error: RepriseError): void {
   const body = JSON.stringify(error.toBody());
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    ...answerHeaderLines(),
-    "content-type: application/json; charset=utf-8",
-    `content-length: ${Buffer.byteLength(body)}`,
-    "connection: close",
-  ];
-  if (error.retryAfterMs !== undefined) head.push(`retry-after: ${Math.ceil(error.retryAfterMs / 1_000)}`);
+  const headers = {
+    ...bareAnswerHeaders(),
+    ...JSON_TYPE,
+    "content-length": Buffer.byteLength(body),
+    connection: "close",
+    ...(error.retryAfterMs !== undefined && { "retry-after": Math.ceil(error.retryAfterMs / 1_000) }),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines].join("\r\n");
   socket.on("error", () => {});
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+  socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
 }
 
 function describe(code: string | undefined): { status: number; message: string } {

@@ -101,6 +101,14 @@ describe("over HTTP/2", () => {
     expect((await post({}, "{")).status).toBe(400);
     expect((await post({ authorization: "" }, body)).status).toBe(401);
     expect((await answerOf(get(connection, "/nothing"))).status).toBe(404);
+    const proxied = await answerOf(
+      connection.session.request({ ":method": "CONNECT", ":authority": "a:1" }, { endStream: true }),
+    );
+    expect(proxied).toMatchObject({
+      status: 405,
+      text: expect.stringContaining("method_not_allowed"),
+      isWhole: true,
+    });
     const { text } = await call(`${node.opsUrl}/metrics`);
     expect(text).toMatch(/^reprise_request_bytes 0$/m);
   });

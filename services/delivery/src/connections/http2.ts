@@ -19,6 +19,8 @@ const SWEEP_MS = 1_000;
 export interface Http2Options {
   /** What answers a request. */
   readonly listener: RequestListener;
+  /** What answers a CONNECT, which no route can. */
+  readonly onConnect: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
   /** How long a request may take to arrive, and a connection may carry none. */
   readonly arrivalMs: number;
   readonly maxHeaderBytes: number;
@@ -33,7 +35,7 @@ export class Http2Connections {
   readonly #streams = new Map<Http2Session, number>();
   readonly #sweep: NodeJS.Timeout;
 
-  constructor({ listener, arrivalMs, maxHeaderBytes }: Http2Options) {
+  constructor({ listener, onConnect, arrivalMs, maxHeaderBytes }: Http2Options) {
     this.#arrivalMs = arrivalMs;
     this.#server = createServer({
       settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: maxHeaderBytes, enablePush: false },
@@ -46,6 +48,7 @@ export class Http2Connections {
       response: Http2ServerResponse,
     ) => void;
     this.#server.on("request", answer).on("checkContinue", answer).on("checkExpectation", answer);
+    this.#server.on("connect", onConnect);
     this.#server.on("session", (session) => {
       this.#idleSinceMs.set(session, performance.now());
       session.on("error", () => {});

@@ -22,8 +22,7 @@ export function setAnswerHeaders(
   void reply.headers({ ...SECURITY_HEADERS, ...(isTls && HSTS), [REQUEST_ID_HEADER]: id });
 }
 
-/** The same for an answer to what never became a request, as lines of its head. */
-export function answerHeaderLines(): string[] {
-  const headers = { ...SECURITY_HEADERS, [REQUEST_ID_HEADER.toLowerCase()]: createRequestId() };
-  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+/** The same for an answer to what never became a request. */
+export function bareAnswerHeaders(): Record<string, string> {
+  return { ...SECURITY_HEADERS, [REQUEST_ID_HEADER.toLowerCase()]: createRequestId() };
 }
