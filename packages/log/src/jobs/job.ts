@@ -27,4 +27,6 @@ export interface Job {
    *   can go on with it
    */
   setYield(onYield: (() => void) | undefined): void;
+  /** Whether another job has the slot, and this one has neither been given back nor parked since. */
+  hasLostSlot(): boolean;
 }

@@ -146,6 +146,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       park: () => slot.park(),
       unpark: (signal: AbortSignal) => slot.unpark(signal),
       setYield: (onYield: (() => void) | undefined) => slot.setYield(onYield),
+      hasLostSlot: () => slot.isLost,
     });
     const bytes = delivered.payload.length;
     memory.hold(tenant, bytes);

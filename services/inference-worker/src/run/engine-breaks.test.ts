@@ -26,7 +26,7 @@ async function openBreaking(continuation: "continue_final_message" | "none", ...
     await world.run(ref, by);
     return world.read(ref);
   };
-  return { server, run, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { server, engine, run, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 const REST: Answer = { body: [content(" upon"), finish(), usage(9, 1), DONE] };
@@ -90,4 +90,21 @@ test("an engine that is silent beyond its headers' time is not sent the same pro
   expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "engine_unavailable" } });
   expect(at.server.requests).toHaveLength(1);
   await engine.close();
+});
+
+test("a generation whose slot another job has, and whose engine breaks off, is handed over before its next attempt", async () => {
+  const broken: Answer = { body: [content("Once")], end: "cut" };
+  await using at = await openBreaking("continue_final_message", broken, REST);
+  const ref = await world.submit();
+  let released = 0;
+  const job = { hasLostSlot: () => at.server.requests.length > 0, release: () => void released++ };
+  expect(await world.run(ref, at.engine, { job })).toBe("handed_over");
+  expect([at.server.requests.length, released, textOf(await world.read(ref))]).toEqual([1, 1, "Once"]);
+  await world.run(ref, at.engine);
+  const events = await world.read(ref);
+  expect(textOf(events)).toBe("Once upon");
+  expect(attemptsIn(events)).toEqual([
+    [1, undefined],
+    [2, "engine_failed"],
+  ]);
 });

@@ -27,7 +27,7 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
     const transcript = await readSettled(run);
     if (!transcript) return undefined;
     if (next.reason === "engine_failed") await pause(retryDelayMs(failures++, Math.random()), stop);
-    if (stop.aborted) return undefined;
+    if (stop.aborted || givesWay(run)) return undefined;
     const context = toPlanContext({ request: () => request.get(), policy }, model);
     plan = planNext(transcript, context, next.reason);
   }
@@ -61,10 +61,18 @@ async function takeTurns(
   for (;;) {
     const transcript = await readSettled(run);
     if (!transcript) return { kind: "stopped" };
-    const next =
-      transcript.pendingCalls.length > 0
-        ? await awaitToolResults(run, engine, tally)
-        : await takeTurn(run, engine, { transcript, tally });
+    const isWaiting = transcript.pendingCalls.length > 0;
+    if (!isWaiting && givesWay(run)) return { kind: "stopped" };
+    const next = isWaiting
+      ? await awaitToolResults(run, engine, tally)
+      : await takeTurn(run, engine, { transcript, tally });
     if (next.kind !== "proceed") return next;
   }
+}
+
+/** A batch generation whose slot another job has asks no engine again: it is handed over. */
+function givesWay({ job, yieldSlot }: Run): boolean {
+  const isLost = job.hasLostSlot();
+  if (isLost) yieldSlot();
+  return isLost;
 }

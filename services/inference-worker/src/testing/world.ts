@@ -206,6 +206,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     park: nothing,
     unpark: async () => nothing(),
     setYield: nothing,
+    hasLostSlot: () => false,
     ...run.job,
   };
   return runGeneration(context, job, { engine, slots: 1 });

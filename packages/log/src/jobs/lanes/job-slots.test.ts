@@ -73,19 +73,51 @@ test("a job that has ended when it is given a slot lets go of it", async () => {
   expect([slots.parked, told]).toEqual([0, ["freed acme", "wants_slot acme", "freed acme"]]);
 });
 
-test("the tenant's youngest batch job that can be handed over loses its slot, is told once, and frees none when it ends", () => {
-  const { slots, told, start } = openSlots();
+/** Four jobs of which three can be handed over, and one of acme's has lost its slot. */
+function openYielding() {
+  const opened = openSlots();
+  const { slots, told, start } = opened;
   const yielded: string[] = [];
-  const jobs = [start(acme, "batch"), start(acme, "batch"), start(globex, "batch"), start(acme)];
+  const jobs = [start(acme, "batch"), start(acme, "batch"), start(globex, "batch"), start(acme)] as const;
   for (const [i, job] of jobs.entries()) job.setYield(() => yielded.push(`job ${i}`));
   expect(told).toEqual(["yieldable acme 1", "yieldable acme 2", "yieldable globex 1"]);
   slots.takeFrom(acme);
-  slots.takeFrom(acme);
-  expect(yielded).toEqual(["job 1", "job 0"]);
   told.length = 0;
-  jobs[0]?.end();
-  jobs[1]?.end();
-  expect(told).toEqual([]);
+  return { ...opened, jobs, yielded };
+}
+
+test("the tenant's youngest batch job that can be handed over loses its slot, is told once, and frees none when it ends", () => {
+  const { slots, told, jobs, yielded } = openYielding();
+  expect([yielded, jobs[1].isLost, slots.parked]).toEqual([["job 1"], true, 1]);
+  jobs[1].end();
+  expect([told, slots.parked]).toEqual([["yieldable acme 1"], 0]);
+  slots.takeFrom(acme);
+  jobs[0].end();
+  expect([yielded, told]).toEqual([
+    ["job 1", "job 0"],
+    ["yieldable acme 1", "yieldable acme 0"],
+  ]);
+});
+
+test("while a job that has lost its slot still runs, its tenant's others can't be handed over", () => {
+  const { told, jobs } = openYielding();
+  jobs[0].setYield(undefined);
+  jobs[0].setYield(() => undefined);
+  jobs[2].setYield(undefined);
+  expect(told).toEqual(["yieldable acme 0", "yieldable acme 0", "yieldable globex 0"]);
+});
+
+test("a job that has lost its slot and is parked wants one again", async () => {
+  const { slots, told, jobs } = openYielding();
+  const [, lost] = jobs;
+  lost.park();
+  expect([lost.isLost, told, slots.parked]).toEqual([false, ["yieldable acme 1"], 1]);
+  const unparked = lost.unpark(never);
+  slots.resume(lost.lane);
+  await unparked;
+  expect(slots.parked).toBe(0);
+  lost.end();
+  expect(told).toEqual(["yieldable acme 1", "wants_slot acme", "freed acme"]);
 });
 
 test.each(["park", "end"] as const)("a batch job that has come to its %s can't be handed over", (way) => {

@@ -10,6 +10,8 @@ export class JobSlots {
   readonly #waiting = new Set<{ readonly lane: LaneName; readonly resume: () => void }>();
   /** Batch jobs that can be handed over, by age, and how they are told to. */
   readonly #yieldable = new Map<JobSlot, () => void>();
+  /** Those that have lost their slot and still run. While one of its jobs does, a tenant loses no other slot. */
+  readonly #leaving = new Set<JobSlot>();
   parked = 0;
 
   /** @param tell what `SlotSharing` has to know */
@@ -42,6 +44,7 @@ export class JobSlots {
     if (!youngest) throw new Error(`No job of tenant "${tenant}" can be handed over.`);
     const onYield = this.#yieldable.get(youngest);
     this.#yieldable.delete(youngest);
+    this.#leaving.add(youngest);
     this.parked++;
     youngest.lose();
     onYield?.();
@@ -78,8 +81,19 @@ export class JobSlots {
     if (this.#yieldable.has(slot) === (onYield !== undefined)) return;
     if (onYield) this.#yieldable.set(slot, onYield);
     else this.#yieldable.delete(slot);
-    const { tenant } = slot.lane;
-    const jobs = [...this.#yieldable.keys()].filter(({ lane }) => lane.tenant === tenant).length;
+    this.#tellYieldable(slot.lane.tenant);
+  }
+
+  /** A job that had lost its slot does not run any more. */
+  left(slot: JobSlot): void {
+    this.#leaving.delete(slot);
+    this.#tellYieldable(slot.lane.tenant);
+  }
+
+  #tellYieldable(tenant: TenantId): void {
+    const countIn = (slots: Iterable<JobSlot>) =>
+      [...slots].filter(({ lane }) => lane.tenant === tenant).length;
+    const jobs = countIn(this.#leaving) > 0 ? 0 : countIn(this.#yieldable.keys());
     this.#tell({ kind: "yieldable", tenant, jobs });
   }
 }
@@ -88,7 +102,7 @@ export class JobSlots {
 export class JobSlot {
   readonly #slots: JobSlots;
   readonly lane: LaneName;
-  #state: "held" | "parked" | "ended" = "held";
+  #state: "held" | "lost" | "parked" | "ended" = "held";
 
   constructor(slots: JobSlots, lane: LaneName) {
     this.#slots = slots;
@@ -96,6 +110,10 @@ export class JobSlot {
   }
 
   park(): void {
+    if (this.#state === "lost") {
+      this.#state = "parked";
+      this.#slots.left(this);
+    }
     if (this.#state !== "held" || this.#slots.isCrowded) return;
     this.#state = "parked";
     this.#slots.parked++;
@@ -116,7 +134,12 @@ export class JobSlot {
   }
 
   lose(): void {
-    this.#state = "parked";
+    this.#state = "lost";
+  }
+
+  /** Whether another job has the slot, and this one still runs. */
+  get isLost(): boolean {
+    return this.#state === "lost";
   }
 
   get #hasEnded(): boolean {
@@ -127,7 +150,8 @@ export class JobSlot {
   end(): void {
     const state = this.#state;
     this.#state = "ended";
-    if (state === "parked") this.#slots.parked--;
+    if (state === "parked" || state === "lost") this.#slots.parked--;
+    if (state === "lost") this.#slots.left(this);
     if (state !== "held") return;
     this.#slots.setYield(this, undefined);
     this.#slots.free(this.lane);

@@ -180,3 +180,16 @@ test("once pulling has stopped, jobs here still get the slots of pulls that are 
   desk.settle();
   expect([desk.running, desk.queuedOf(globex)]).toEqual([[acme], 4]);
 });
+
+test("a tenant loses the slot of one batch job at a time: the next when it is told that this one has ended", () => {
+  const desk = new Desk({ slots: 2, canYield: false });
+  desk.queue(acme, 2, { priority: "batch" });
+  desk.settle();
+  desk.tell({ kind: "yieldable", tenant: acme, jobs: 2 });
+  desk.queue(acme, 2);
+  desk.settle();
+  expect([desk.runningOf(acme, "interactive"), desk.runningOf(acme, "batch")]).toEqual([1, 1]);
+  desk.tell({ kind: "yieldable", tenant: acme, jobs: 1 });
+  desk.settle();
+  expect([desk.runningOf(acme, "interactive"), desk.runningOf(acme, "batch")]).toEqual([2, 0]);
+});

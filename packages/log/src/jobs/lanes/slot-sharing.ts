@@ -55,7 +55,7 @@ export type SharingInput =
   /** A job that had let go of its slot wants one again, until it is resumed or has given up. */
   | ({ readonly kind: "wants_slot" } & LaneName)
   | ({ readonly kind: "gave_up" } & LaneName)
-  /** So many batch jobs of a tenant can be handed over now. */
+  /** So many batch jobs of a tenant can be handed over now: none while one that has lost its slot still runs. */
   | ({ readonly kind: "yieldable"; readonly jobs: number } & OfTenant)
   /** What the other workers of the model have. */
   | { readonly kind: "others"; readonly slots: number; readonly running: ReadonlyMap<TenantId, number> }
@@ -252,7 +252,8 @@ export class SlotSharing {
       return;
     }
     victim.batch.running--;
-    victim.yieldable--;
+    // Until that job has ended, which is told, one generation more than there are slots runs: of each tenant no second one.
+    victim.yieldable = 0;
     this.#yields.push(victim.tenant);
   }
 

@@ -226,3 +226,19 @@ test("an engine that has finished its text is not late, however long its usage t
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await outcome).toMatchObject({ kind: "finished", reason: "stop", counted: 1 });
 });
+
+test("an engine that has said its last word is not stopped: its usage still comes", async () => {
+  const stop = new AbortController();
+  const { outcome } = start(
+    async function* (_request, { onFinished, signal }) {
+      yield text("a");
+      onFinished?.();
+      stop.abort();
+      await Promise.race([pause(200), untilAborted(signal)]);
+      yield FINISH;
+    },
+    { signal: stop.signal },
+  );
+  await vi.advanceTimersByTimeAsync(200);
+  expect(await outcome).toMatchObject({ kind: "finished", reason: "stop", counted: 1 });
+});

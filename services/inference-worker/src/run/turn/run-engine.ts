@@ -32,13 +32,15 @@ export interface EngineRun {
   appender: Pick<Appender, "append" | "backlog" | "settled">;
   /** Slows the engine to its readers. */
   pace?: Pick<Pace, "said" | "hold"> | undefined;
-  /** Aborted when this worker is fenced, or is to stop. */
+  /** Aborted when this worker is fenced, or is to stop. An engine that has said its last word is not stopped: only its usage may still come. */
   signal: AbortSignal;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   onLeftOut?: (part: string) => void;
   /** Called for what was appended. */
   onSaid?: ((event: TextEvent | ReasoningEvent) => void) | undefined;
+  /** Called when the engine has said its last word. */
+  onFinished?: (() => void) | undefined;
   /** From 0 to 1. */
   random?: () => number;
 }
@@ -74,16 +76,22 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
     },
   });
   const heard: EngineProgress = { calls: [], counted: 0, last: undefined };
-  const stop = AbortSignal.any([signal, late.signal]);
+  using unfinished = abortedBy(signal);
+  const stop = AbortSignal.any([unfinished.signal, late.signal]);
+  const onFinished = () => {
+    unfinished.letGo();
+    watch.finished();
+    run.onFinished?.();
+  };
   const firstTokenDueMs = performance.now() + timeouts.first_token.after_ms;
   watch.waiting();
   for (let tries = 0; ; tries++) {
     try {
-      await consumeEngine(run, heard, { watch, stop });
+      await consumeEngine(run, heard, { watch, stop, onFinished });
       break;
     } catch (thrown) {
       const { counted } = heard;
-      if (signal.aborted) return { kind: "stopped", counted };
+      if (unfinished.signal.aborted) return { kind: "stopped", counted };
       if (timeout) return { kind: "timeout", name: timeout, counted };
       const waitMs = isBusy(thrown)
         ? toWait(run, thrown, tries, firstTokenDueMs - performance.now())
@@ -94,6 +102,22 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
   }
   const { last, calls, counted } = heard;
   return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted };
+}
+
+/** A signal that follows another one until it is let go. */
+function abortedBy(signal: AbortSignal) {
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal.reason);
+  const letGo = () => signal.removeEventListener("abort", abort);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort);
+  return { signal: controller.signal, letGo, [Symbol.dispose]: letGo };
+}
+
+interface TurnControl {
+  readonly watch: TurnWatch;
+  readonly stop: AbortSignal;
+  readonly onFinished: () => void;
 }
 
 /** What has come of an engine's answer. */
@@ -107,14 +131,11 @@ interface EngineProgress {
  * Only text waits for readers: a call comes behind the engine's last word, where no timeout runs that could end the wait.
  * @throws the engine's error, or the reason of the signal
  */
-async function consumeEngine(
-  run: EngineRun,
-  heard: EngineProgress,
-  { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
-): Promise<void> {
+async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
   const { request, appender, pace, onSaid } = run;
+  const { watch, stop } = control;
   stop.throwIfAborted();
-  for await (const event of beginEngine(run, { watch, stop })) {
+  for await (const event of beginEngine(run, control)) {
     request.release();
     watch.arrived();
     if (event.type === "finish") {
@@ -145,13 +166,13 @@ async function consumeEngine(
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
   { engine, request, turn, onLeftOut }: EngineRun,
-  { watch, stop }: { watch: TurnWatch; stop: AbortSignal },
+  { watch, stop, onFinished }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(request.get(), {
     ...turn,
     signal: stop,
     onPiece: () => watch.progressed(),
-    onFinished: () => watch.finished(),
+    onFinished,
     ...(onLeftOut && { onLeftOut }),
   });
 }

@@ -61,6 +61,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
     onSaid: yieldPoint && ((event) => yieldPoint.said(event)),
+    onFinished: yieldPoint && (() => yieldPoint.finished()),
   });
 }
 

@@ -62,13 +62,36 @@ test("the engine stops at the next token behind which it can go on, with all tha
   expect(asked.at(-1)?.prefix).toEqual({ text: "One two", tokens: 3 });
 });
 
-test("an engine that finds no such token is asked no longer, and speaks to its end", () => {
-  let asked = 0;
-  const { say, want, yields } = open(({ prefix }) => (asked++, prefix === NO_PREFIX));
-  say("\uFFFD");
+test("text behind which the engine can never go on takes the offer back, and blanks at its end do not", () => {
+  const { say, isOffered } = open(
+    ({ prefix: { text } }) => !text.includes("\uFFFD") && text === text.trimEnd(),
+  );
+  say("a", "  ");
+  expect(isOffered()).toBe(true);
+  say("b\uFFFD");
+  expect(isOffered()).toBe(false);
+  say("c");
+  expect(isOffered()).toBe(false);
+});
+
+test("an engine that goes on behind none of many tokens is asked less often, and stops when it can go on", () => {
+  let [asked, can] = [0, true];
+  const { say, want, yields } = open(() => (asked++, can));
+  say("a");
+  can = false;
   want();
   for (let i = 0; i < 1_000; i++) say("x");
-  expect([yields(), asked]).toEqual([0, 33]);
+  expect([yields(), asked < 80]).toEqual([0, true]);
+  can = true;
+  for (let i = 0; i < 32; i++) say("x");
+  expect(yields()).toBe(1);
+});
+
+test("an engine that has said its last word takes its offer back", () => {
+  const { say, isOffered, point } = open(() => true);
+  say("a");
+  point.finished();
+  expect(isOffered()).toBe(false);
 });
 
 test("a turn that is over takes its offer back", () => {

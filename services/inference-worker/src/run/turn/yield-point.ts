@@ -1,5 +1,5 @@
 import type { Job } from "@reprise/log";
-import { NO_PREFIX, type ReasoningEvent, type Seam, type TextEvent } from "../../engines/engine.ts";
+import type { ReasoningEvent, Seam, TextEvent } from "../../engines/engine.ts";
 
 interface YieldPointOptions {
   job: Pick<Job, "setYield">;
@@ -11,15 +11,17 @@ interface YieldPointOptions {
   onYield: () => void;
 }
 
-/** An engine that goes on behind none of so many tokens goes on behind no later one either. */
-const MAX_TRIES = 32;
+/** Each of so many tokens is tried, and then one of so many: to ask the engine may take a look at the request. */
+const TRIES = 32;
+/** Stands for bytes that the engine has not told: behind text with one, none goes on. */
+const REPLACEMENT = "\uFFFD";
 
 /**
  * Says of a batch generation when it can let go of its slot: while its engine speaks, once it has said text in this turn behind which it can go on.
  * So each attempt gets further than the one before, however often the slot is wanted.
  *
  * An engine may go on behind most texts, and not behind one that ends in a blank. The slot is given away at once, and the engine stops at the next
- * token behind which it goes on. Should none come, the turn runs to its end beside the job that has the slot.
+ * token behind which it goes on. Should none come, the turn runs to its end beside the job that has the slot; its tenant loses no other slot meanwhile.
  */
 export class YieldPoint implements Disposable {
   readonly #options: Omit<YieldPointOptions, "seam">;
@@ -46,18 +48,24 @@ export class YieldPoint implements Disposable {
     const isOther = this.#seam.reasoned !== reasoned || this.#seam.counted !== counted;
     const isFirstText = isText && !this.#hasText;
     this.#hasText ||= isText;
-    if (isOther || isFirstText) this.#offer();
+    if (isOther || isFirstText || text.includes(REPLACEMENT)) this.#offer();
   }
 
-  /** The slot is not offered any more. */
-  [Symbol.dispose](): void {
+  /** The engine has said its last word: there is nothing left to go on with. */
+  finished(): void {
     this.#options.job.setYield(undefined);
   }
 
-  /** What is said decides whether there can be a place to go on from, not where exactly it is. */
+  [Symbol.dispose](): void {
+    this.finished();
+  }
+
+  /** Offered where the engine can go on, now or behind what makes good for blanks at the end. */
   #offer(): void {
     const { job, canContinue } = this.#options;
-    const canYield = this.#hasText && canContinue({ ...this.#seam, prefix: NO_PREFIX });
+    const { text, tokens } = this.#seam.prefix;
+    const prefix = { text: text.trimEnd(), tokens };
+    const canYield = this.#hasText && canContinue({ ...this.#seam, prefix });
     job.setYield(canYield ? () => this.#want() : undefined);
   }
 
@@ -67,7 +75,8 @@ export class YieldPoint implements Disposable {
   }
 
   #tryYield(): void {
-    if (this.#tries++ >= MAX_TRIES) return;
+    const tries = this.#tries++;
+    if (tries > TRIES && tries % TRIES !== 0) return;
     if (this.#options.canContinue(this.#seam)) this.#options.onYield();
   }
 }
