@@ -1,3 +1,4 @@
+import { assertNothingForbidden } from "./nothing-forbidden.ts";
 import { createHash, randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -157,13 +158,6 @@ export function textOf(events: readonly KnownEvent[]): string {
   const transcript = new Transcript();
   for (const event of events) transcript.apply(event);
   return transcript.text;
-}
-
-/** @throws Error when the broker has refused something to a service: its user's permissions lack what the service needs */
-function assertNothingForbidden(services: readonly ServiceProcess[]): void {
-  const lines = services.flatMap((service) => service.lines);
-  const forbidden = lines.filter(({ msg }) => msg === "the broker refuses this to this process's user");
-  if (forbidden.length > 0) throw new Error(`Forbidden to services: ${JSON.stringify(forbidden)}`);
 }
 
 async function readLog(log: GenerationLog, tenant: string, id: string): Promise<string[]> {

@@ -2,8 +2,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type ServiceProcess, startService } from "@reprise/testkit";
+import { assertNothingForbidden } from "./nothing-forbidden.ts";
 
-/** `services/standalone` as a process, on a free port, and what its dev.json says. Disposal waits for its nats-server's end, too. */
+/**
+ * `services/standalone` as a process, on a free port, and what its dev.json says. Disposal waits for its nats-server's end, too,
+ * and throws when the broker has refused anything to the platform.
+ */
 export interface PlatformProcess extends ServiceProcess {
   readonly url: string;
   readonly apiKey: string;
@@ -36,6 +40,7 @@ export async function startPlatform(
     apiKey,
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]();
+      assertNothingForbidden([service]);
       // Until then it writes to the folder, which is removed next.
       while ((await readCommandLine(natsPid)) !== "") await pause(20);
     },

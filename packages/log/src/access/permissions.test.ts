@@ -130,7 +130,7 @@ const INBOXES: readonly Row[] = [
   ["_INBOX_delivery.1", "", "D"],
   ["_INBOX_inference-worker.1", "W", "W"],
   ["_INBOX_moderation.1", "", "M"],
-  ["_INBOX_audit-log.1", "", "A"],
+  ["_INBOX_audit-log.1", "W", "A"],
   // Answers to requests of other accounts.
   ["_R_.1", "WA", ""],
   ["_INBOX_admin.1", "", ""],

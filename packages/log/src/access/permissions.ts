@@ -181,8 +181,9 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       SLOTS_SUBJECTS,
       QUEUED_SUBJECTS,
       inbox("inference-worker"),
-      // An erasure asks from another account.
+      // An erasure asks from another account, or as `admin` from this one.
       ANSWERS,
+      inbox("audit-log"),
       ...[...logs, CHECKPOINTS].flatMap(reading),
       consumerCall("INFO", JOBS.name, "*"),
       consumerCreate(JOBS.name, "*", JOBS.subjects),

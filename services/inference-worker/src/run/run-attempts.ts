@@ -71,8 +71,8 @@ async function takeTurns(
 }
 
 /** A batch generation whose slot another job has asks no engine again: it is handed over. */
-function givesWay({ job, yieldSlot }: Run): boolean {
-  const isLost = job.hasLostSlot();
-  if (isLost) yieldSlot();
+function givesWay(run: Run): boolean {
+  const isLost = run.job.hasLostSlot();
+  if (isLost) run.yieldSlot();
   return isLost;
 }
