@@ -53,10 +53,12 @@ export interface Authentication {
    * @throws RepriseError `unauthenticated` when its key or token has expired, was revoked, or has lost the role
    */
   renewReader(principal: Principal, role: ReadingRole): Principal;
+  /** Whether a caller may read what its call is answered with, now that it has been made: that may have taken seconds. */
+  mayStillRead(principal: Principal): boolean;
 }
 
-/** What an answer with events is opened for: what readers are shown, or, on record, what only auditors are. */
-export type ReadingRole = Extract<Role, "read" | "audit">;
+/** What an answer with text is given for: what readers are shown; on record, what only auditors are; what moderation has withdrawn. */
+export type ReadingRole = Extract<Role, "read" | "audit" | "review">;
 
 export interface AuthenticationOptions {
   readonly tenants: TenantDirectory;
@@ -91,11 +93,14 @@ export function createAuthentication({
     return holder ?? (isTokenShaped(bearer) ? tokens.authenticate(bearer) : undefined);
   }
 
+  const isToken = ({ tokenId }: Principal) => tokenId !== undefined;
+  const find = (principal: Principal) =>
+    isToken(principal) ? tokens.renew(principal) : tenants.renew(principal);
+
   function renew(principal: Principal): Principal {
-    const isToken = principal.tokenId !== undefined;
-    const now = isToken ? tokens.renew(principal) : tenants.renew(principal);
+    const now = find(principal);
     if (now) return now;
-    throw isToken && principal.expiresAtMs <= unixNow() ? expiredToken() : noLongerValid();
+    throw isToken(principal) && principal.expiresAtMs <= unixNow() ? expiredToken() : noLongerValid();
   }
 
   function authorise(request: FastifyRequest): void {
@@ -132,6 +137,7 @@ export function createAuthentication({
       if (now.roles.has(role)) return now;
       throw noLongerValid();
     },
+    mayStillRead: (principal) => find(principal)?.roles.has("read") ?? false,
     administratorOf(request) {
       if (operators.has(request)) return { by: "operator", tenant: undefined };
       const principal = principals.get(request);

@@ -86,12 +86,17 @@ export class HeldGenerations implements AsyncDisposable {
     const due = [...this.#held.values().take(MAX_CHECKS)].filter(
       ({ askedAtMs }) => askedAtMs + this.#everyMs <= nowMs,
     );
-    for (const { ref, creates } of due) {
+    for (const asked of due) {
       if (this.#closed.signal.aborted) return;
+      const { ref } = asked;
       const end = await readEnd(this.#options.reader, ref);
-      if (!this.#held.delete(ref.generation)) continue;
-      if (end === "running") this.#set(ref, creates);
-      else this.#options.onEnded(ref, end.usage);
+      // A create that has come meanwhile is asked about in its turn.
+      if (this.#held.get(ref.generation) !== asked) continue;
+      if (end === "running") this.#set(ref, asked.creates);
+      else {
+        this.#held.delete(ref.generation);
+        this.#options.onEnded(ref, end.usage);
+      }
     }
   }
 

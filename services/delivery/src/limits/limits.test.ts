@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   append,
   authorization,
+  JSON_TYPE,
   call,
   createGeneration,
   deltas,
@@ -232,6 +233,14 @@ test("a page costs its own bytes, not those of the rest of the log, and a create
   expect((await create(urls[0], key, REQUEST, headers)).json).toMatchObject({
     error: { param: "tenant.replay_bytes_per_minute" },
   });
+  // A new one replays nothing.
+  const created = await fetch(`${urls[0]}/v1/generations`, {
+    method: "POST",
+    headers: { ...authorization(key), ...JSON_TYPE, accept: "text/event-stream" },
+    body: JSON.stringify(REQUEST),
+  });
+  await created.body?.cancel();
+  expect(created.status).toBe(201);
 });
 
 test("an end user of a create is counted apart from others", async () => {

@@ -139,8 +139,9 @@ export class RequestLimits implements AsyncDisposable {
       [request, reply],
       { ...principal, endUser },
       {
-        ...(isStream && { attaches: 1, reader: randomUUID(), replayBytes: 0 }),
-        ...(generation !== undefined && { generation, tokens }),
+        ...(isStream && { attaches: 1, reader: randomUUID() }),
+        // One that is joined has events to replay.
+        ...(generation === undefined ? isStream && { replayBytes: 0 } : { generation, tokens }),
       },
     );
     if (generation !== undefined && this.#held.has(generation))
@@ -174,7 +175,8 @@ export class RequestLimits implements AsyncDisposable {
 
   /**
    * A generation has ended, here or elsewhere, and is counted with what it has used, where that is known. However long it ran: what of a reservation has come
-   * back meanwhile was room for others, and what is given back beyond an empty counter is lost. So what is used stays within the limit.
+   * back meanwhile was room for others, and what is given back beyond an empty counter is lost. So what is used stays within the limit on average; in one
+   * minute it may be above it by as much as generations that end then had reserved in earlier ones.
    */
   ended({ generation }: Pick<GenerationRef, "generation">, usage: Usage | undefined): void {
     this.#held.release(generation);

@@ -116,19 +116,40 @@ test.each([
   expect(await answer).toMatchObject({ status: 401, json: { error: { code: "unauthenticated" } } });
 });
 
-test.each([KEYS.acme, KEYS.acmeAuditor])(
-  "a generation is not answered once its key is revoked while the log was read",
-  async (key) => {
-    await using platform = await openAuditedPlatform({ liveTenants: true });
-    const { path, worker } = await createGeneration(platform);
-    await append(worker, started(), delta("a"));
-    const { directory } = platform.node.tenants!;
-    const renew = directory.renew.bind(directory);
-    // Asked first when the call is admitted, then when the log has been read.
-    vi.spyOn(directory, "renew").mockImplementationOnce(renew).mockReturnValue(undefined);
-    expect(await call(platform.node.url + path, { key })).toMatchObject({
-      status: 401,
-      json: { error: { code: "unauthenticated" } },
-    });
-  },
-);
+/** A platform where a key is revoked while its next call is made: it is asked for first when the call is admitted. */
+async function openRevoking() {
+  const platform = await openAuditedPlatform({ liveTenants: true });
+  const { path, worker } = await createGeneration(platform);
+  await append(worker, started(), delta("a"));
+  const { directory } = platform.node.tenants!;
+  const renew = directory.renew.bind(directory);
+  const revoke = () => vi.spyOn(directory, "renew").mockImplementationOnce(renew).mockReturnValue(undefined);
+  return {
+    path,
+    url: platform.node.url,
+    revoke,
+    [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
+  };
+}
+
+test.each([
+  ["a generation", KEYS.acme, (path: string) => path],
+  ["a generation, for an auditor", KEYS.acmeAuditor, (path: string) => path],
+  ["the list of reviews", KEYS.acmeReviewer, () => "/v1/reviews"],
+  ["what moderation has withdrawn", KEYS.acmeReviewer, (path: string) => `${path}/moderation`],
+])("%s is not answered once its key is revoked while the log was read", async (_, key, toPath) => {
+  await using revoking = await openRevoking();
+  revoking.revoke();
+  expect(await call(revoking.url + toPath(revoking.path), { key })).toMatchObject({
+    status: 401,
+    json: { error: { code: "unauthenticated" } },
+  });
+});
+
+test("a call that has been made when its key is revoked is answered without the generation's text", async () => {
+  await using revoking = await openRevoking();
+  revoking.revoke();
+  const answer = await call(`${revoking.url}${revoking.path}/cancel`, { method: "POST", key: KEYS.acme });
+  expect(answer).toMatchObject({ status: 200, json: { status: "cancelled" } });
+  expect(answer.json).not.toHaveProperty("text");
+});

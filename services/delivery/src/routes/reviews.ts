@@ -31,9 +31,12 @@ export function addReviewRoutes(
 ): void {
   const config = { roles: ["review"] } as const;
   app.get("/v1/reviews", { config }, async (request) => {
-    const { tenant } = authentication.principalOf(request);
+    const principal = authentication.principalOf(request);
     const { limit, after } = parseWith(reviewListSchema, request.query, "query");
-    return listReviews({ log, broker, tenant, limit, after });
+    const reviews = await listReviews({ log, broker, tenant: principal.tenant, limit, after });
+    // The list may have taken seconds.
+    authentication.renewReader(principal, "review");
+    return reviews;
   });
 
   app.post<{ Params: { id: string } }>("/v1/reviews/:id", { config }, async (request) => {
@@ -46,9 +49,11 @@ export function addReviewRoutes(
   });
 
   app.get<{ Params: { id: string } }>("/v1/generations/:id/moderation", { config }, async (request) => {
-    const { tenant } = authentication.principalOf(request);
+    const principal = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
-    const ref = { tenant, generation: parseGenerationId(request.params.id) };
-    return readModeration(log, ref);
+    const ref = { tenant: principal.tenant, generation: parseGenerationId(request.params.id) };
+    const record = await readModeration(log, ref);
+    authentication.renewReader(principal, "review");
+    return record;
   });
 }

@@ -8,7 +8,7 @@ import type { RouteContext } from "./context.ts";
 export type UnreadGeneration = Omit<Generation, "text" | "tool_calls">;
 
 /**
- * The answer of a call that changes a generation. The role to change it is none to read it: a key without the role `read` learns
+ * The answer of a call that changes a generation. The role to change it is none to read it: a key that does not have the role `read`, or not any more, learns
  * what became of the generation, and nothing of what it says. One with it has read what it says so far, which is recorded.
  */
 export function toResponse(
@@ -16,8 +16,8 @@ export function toResponse(
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   { ref, generation }: { ref: GenerationRef; generation: Generation },
 ): Generation | UnreadGeneration {
-  const principal = context.authentication.principalOf(request);
-  if (!principal.roles.has("read")) {
+  const { authentication } = context;
+  if (!authentication.mayStillRead(authentication.principalOf(request))) {
     const { text: _text, tool_calls: _calls, ...unread } = generation;
     return unread;
   }
