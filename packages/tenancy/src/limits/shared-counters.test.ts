@@ -63,6 +63,28 @@ async function openNode(port: number, { nodes = 2, timeoutMs = PATIENT_MS } = {}
   };
 }
 
+describe("shared counters that are asked for nothing", () => {
+  it("have not answered", async () => {
+    const told: string[] = [];
+    const counters = new SharedCounters({
+      shared: {
+        take: async () => ({ standings: [] }),
+        settle: async () => {},
+        release: async () => {},
+      },
+      local: new MemoryCounters(),
+      nodes: () => 1,
+      onAway: () => told.push("away"),
+      onBack: () => told.push("back"),
+      now: () => 0,
+    });
+    counters.lost(new Error("gone"));
+    await counters.take([]);
+    await counters.release([]);
+    expect([told, counters.isAway]).toEqual([["away"], true]);
+  });
+});
+
 async function grantedOf(node: Node, calls: number): Promise<number> {
   let granted = 0;
   for (let i = 0; i < calls; i++) if (!(await node.counters.take([REQUESTS])).refused) granted++;

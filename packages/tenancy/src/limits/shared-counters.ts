@@ -38,6 +38,8 @@ export class SharedCounters implements Counters {
   }
 
   async take(checks: readonly LimitCheck[]): Promise<Decision> {
+    // Redis is not asked for nothing, and so has not answered.
+    if (checks.length === 0) return { standings: [] };
     const { shared, local, nodes } = this.#options;
     const share = Math.max(1, nodes());
     return this.#ask(
@@ -56,6 +58,7 @@ export class SharedCounters implements Counters {
   }
 
   async release(leases: readonly Pick<LeaseCheck, "key" | "member">[]): Promise<void> {
+    if (leases.length === 0) return;
     // A lease may have been taken on either side of an outage.
     await this.#options.local.release(leases);
     await this.#ask(

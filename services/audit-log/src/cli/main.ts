@@ -1,4 +1,5 @@
 import { RepriseError, toRepriseError } from "@reprise/protocol";
+import { endWithReader } from "@reprise/service";
 import { COMMANDS } from "./commands.ts";
 import { EXIT } from "./command.ts";
 
@@ -7,16 +8,14 @@ import { EXIT } from "./command.ts";
 const [name = "", ...args] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 
-// The reader of the pipe has seen enough: `reprise-audit replay … | head`.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  process.kill(process.pid, "SIGPIPE");
-});
+endWithReader(process.stdout);
 
 if (!command) {
   const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(12)} ${summary}`);
-  process.stderr.write(`Usage: reprise-audit <command> [options]\n\n${list.join("\n")}\n`);
-  process.exitCode = EXIT.usage;
+  const asked = name === "--help";
+  const text = `Usage: reprise-audit <command> [options]\n\n${list.join("\n")}\n`;
+  (asked ? process.stdout : process.stderr).write(text);
+  process.exitCode = asked ? EXIT.fine : EXIT.usage;
 } else if (args.includes("--help")) {
   process.stdout.write(`reprise-audit ${name}: ${command.summary}\n\n${command.usage}\n`);
 } else {

@@ -15,12 +15,14 @@ export async function runCommand(
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (!command) {
     const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(18)} ${summary}`);
-    writeLine(io.err, `Usage: reprise-admin <command> [arguments]\n\n${list.join("\n")}`);
+    const asked = noun === "--help";
+    const out = asked ? io.out : io.err;
+    writeLine(out, `Usage: reprise-admin <command> [arguments]\n\n${list.join("\n")}`);
     writeLine(
-      io.err,
+      out,
       "\nREPRISE_URL names the platform, and REPRISE_ADMIN_KEY has the key. `--help` behind a command lists its options.",
     );
-    return EXIT.usage;
+    return asked ? EXIT.fine : EXIT.usage;
   }
   if (args.includes("--help")) {
     writeLine(io.out, `${command.summary}\n\n${command.usage}`);
