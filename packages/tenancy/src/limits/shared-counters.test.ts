@@ -66,6 +66,7 @@ async function openNode(port: number, { nodes = 2, timeoutMs = PATIENT_MS } = {}
 describe("shared counters that are asked for nothing", () => {
   it("have not answered", async () => {
     const told: string[] = [];
+    let nowMs = 0;
     const counters = new SharedCounters({
       shared: {
         take: async () => ({ standings: [] }),
@@ -76,9 +77,10 @@ describe("shared counters that are asked for nothing", () => {
       nodes: () => 1,
       onAway: () => told.push("away"),
       onBack: () => told.push("back"),
-      now: () => 0,
+      now: () => nowMs,
     });
     counters.lost(new Error("gone"));
+    nowMs += 60_000;
     await counters.take([]);
     await counters.release([]);
     expect([told, counters.isAway]).toEqual([["away"], true]);
