@@ -60,10 +60,11 @@ export async function openCounters({ redisUrl, ...options }: OpenCountersOptions
   const beat = async () => {
     try {
       nodes = await announceNode(redis, node, MISSED_HEARTBEATS * heartbeatMs);
-      counters.found();
+      counters.found("node");
     } catch (error) {
-      counters.lost(error);
+      counters.lost("node", error);
     }
+    await counters.probe();
   };
   const ready = new AbortController();
   redis.once("ready", () => void beat().then(() => ready.abort()));

@@ -63,24 +63,58 @@ async function openNode(port: number, { nodes = 2, timeoutMs = PATIENT_MS } = {}
   };
 }
 
+/** Counters whose shared ones answer calls unless told otherwise, long behind their last failure. */
+function openFake() {
+  const told: string[] = [];
+  const calls = { areAnswered: true };
+  let nowMs = 0;
+  const counters = new SharedCounters({
+    shared: {
+      async take() {
+        if (!calls.areAnswered) throw new Error("NOPERM");
+        return { standings: [] };
+      },
+      settle: async () => {},
+      release: async () => {},
+    },
+    local: new MemoryCounters(),
+    nodes: () => 1,
+    onAway: () => told.push("away"),
+    onBack: () => told.push("back"),
+    now: () => (nowMs += 60_000),
+  });
+  return { counters, told, calls };
+}
+
+describe("shared counters that refuse one thing only", () => {
+  it("are away until that is answered too, and told once: a node's own commands", async () => {
+    const { counters, told } = openFake();
+    counters.lost("node", new Error("NOPERM"));
+    await counters.take([REQUESTS]);
+    counters.lost("node", new Error("NOPERM"));
+    await counters.take([REQUESTS]);
+    expect([told, counters.isAway]).toEqual([["away"], true]);
+    counters.found("node");
+    expect([told, counters.isAway]).toEqual([["away", "back"], false]);
+  });
+
+  it("are away until that is answered too, and told once: the calls, which a node without any tries", async () => {
+    const { counters, told, calls } = openFake();
+    calls.areAnswered = false;
+    await counters.take([REQUESTS]);
+    counters.found("node");
+    await counters.probe();
+    expect([told, counters.isAway]).toEqual([["away"], true]);
+    calls.areAnswered = true;
+    await counters.probe();
+    expect([told, counters.isAway]).toEqual([["away", "back"], false]);
+  });
+});
+
 describe("shared counters that are asked for nothing", () => {
   it("have not answered", async () => {
-    const told: string[] = [];
-    let nowMs = 0;
-    const counters = new SharedCounters({
-      shared: {
-        take: async () => ({ standings: [] }),
-        settle: async () => {},
-        release: async () => {},
-      },
-      local: new MemoryCounters(),
-      nodes: () => 1,
-      onAway: () => told.push("away"),
-      onBack: () => told.push("back"),
-      now: () => nowMs,
-    });
-    counters.lost(new Error("gone"));
-    nowMs += 60_000;
+    const { counters, told } = openFake();
+    counters.lost("calls", new Error("gone"));
     await counters.take([]);
     await counters.release([]);
     expect([told, counters.isAway]).toEqual([["away"], true]);

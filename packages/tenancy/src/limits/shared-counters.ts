@@ -13,6 +13,19 @@ export interface SharedCountersOptions {
   now?: () => number;
 }
 
+/** What asks the shared counters: calls for their limits, and the node itself, which says that it is there. */
+type Asking = "calls" | "node";
+
+/** Of no tenant, and refused to none. */
+const PROBE: RateCheck = {
+  kind: "rate",
+  name: "probe",
+  key: "probe",
+  limit: 1_000_000_000,
+  windowMs: 1_000,
+  cost: 1,
+};
+
 /** How long the shared counters are left alone after a failure: every call would wait for its time limit meanwhile. */
 const REST_MS = 1_000;
 
@@ -25,7 +38,8 @@ export class SharedCounters implements Counters {
   readonly #options: SharedCountersOptions;
   readonly #now: () => number;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
-  #isAway = false;
+  /** What had no answer the last time. One of them that is answered says nothing of the other: Redis may refuse a single command. */
+  readonly #unanswered = new Set<Asking>();
 
   constructor(options: SharedCountersOptions) {
     this.#options = options;
@@ -34,7 +48,7 @@ export class SharedCounters implements Counters {
 
   /** Whether this node goes on alone. */
   get isAway(): boolean {
-    return this.#isAway;
+    return this.#unanswered.size > 0;
   }
 
   async take(checks: readonly LimitCheck[]): Promise<Decision> {
@@ -67,29 +81,32 @@ export class SharedCounters implements Counters {
     );
   }
 
-  /** The shared counters have been asked for something else, without an answer. */
-  lost(error: unknown): void {
+  /** The shared counters have not answered. */
+  lost(asking: Asking, error: unknown): void {
     this.#restsUntilMs = this.#now() + REST_MS;
-    if (this.#isAway) return;
-    this.#isAway = true;
-    this.#options.onAway(error);
+    const { isAway } = this;
+    this.#unanswered.add(asking);
+    if (!isAway) this.#options.onAway(error);
   }
 
   /** They have answered. */
-  found(): void {
-    if (!this.#isAway) return;
-    this.#isAway = false;
-    this.#options.onBack();
+  found(asking: Asking): void {
+    if (this.#unanswered.delete(asking) && !this.isAway) this.#options.onBack();
+  }
+
+  /** Finds out whether calls are answered again, where the last one was not: on an idle node no other call does. */
+  async probe(): Promise<void> {
+    if (this.#unanswered.has("calls")) await this.take([PROBE]);
   }
 
   async #ask<T>(shared: () => Promise<T>, local: () => Promise<T>): Promise<T> {
     if (this.#now() < this.#restsUntilMs) return local();
     try {
       const answer = await shared();
-      this.found();
+      this.found("calls");
       return answer;
     } catch (error) {
-      this.lost(error);
+      this.lost("calls", error);
       return local();
     }
   }
