@@ -19,6 +19,10 @@ await runService("fixture", async () => {
   if (behaviour === "port-taken") await listenTwice();
   if (behaviour === "broken") throw new TypeError("a defect");
   const logger = createLogger({ service: "fixture" });
+  if (behaviour === "never-starts") {
+    logger.info("starting");
+    await delay(FOREVER);
+  }
   if (behaviour === "starts-late") {
     const hangUp = once(process, "SIGHUP");
     logger.info("starting");

@@ -69,6 +69,14 @@ describe("a process that runs a service", () => {
     expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
   });
 
+  test("ends by a signal that comes during a start which does not end, and says so", async () => {
+    using run = startProcess("never-starts");
+    await run.logged("starting");
+    run.child.kill("SIGTERM");
+    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
+    expect(await run.stderr).toMatch(/^fixture: SIGTERM has come while it starts, .*\n$/);
+  });
+
   test("shows the stack of a start that failed for another reason", async () => {
     using run = startProcess("broken");
     expect(await run.ended).toEqual({ code: 1, signal: null });

@@ -1,3 +1,4 @@
+import { pause } from "@reprise/async";
 import { setTimeout as delay } from "node:timers/promises";
 import { countBuffersInHeapLimit } from "./buffers-in-heap-limit.ts";
 import { describeFailure } from "./describe-failure.ts";
@@ -31,6 +32,7 @@ type StopSignal = "SIGTERM" | "SIGINT";
  * - Before the stop the service is not ready for `noticeMs` and serves on, where it can be asked.
  * - SIGHUP never ends it: during the start it is kept until that is done, and from the stop signal on it does nothing.
  * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
+ * - A start goes on to its end behind a first signal, for 10 s at most: then the process ends by the signal, with a line on stderr.
  * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
  * The process is never exited in mid-air: it ends when nothing is left to do.
@@ -44,9 +46,11 @@ export async function runService(
   countBuffersInHeapLimit();
   const stopSignal = nextStopSignal();
   const reloads = listenForReloads();
+  const started = new AbortController();
+  void stopSignal.arrived.then((signal) => endStartBySignal(name, signal, started.signal));
   let service: RunningService;
   try {
-    service = await create();
+    service = await create().finally(() => started.abort());
   } catch (error) {
     stopSignal.forget();
     process.exitCode = 1;
@@ -133,6 +137,17 @@ function reload(service: RunningService): void {
     (error: unknown) =>
       logger.error({ problem: describeFailure(error) }, "configuration not read again; the old one stays"),
   );
+}
+
+const STOPPED_START_MS = 10_000;
+
+async function endStartBySignal(name: string, signal: StopSignal, started: AbortSignal): Promise<void> {
+  await pause(STOPPED_START_MS, started);
+  if (started.aborted) return;
+  process.stderr.write(
+    `${name}: ${signal} has come while it starts, and the start does not end; ending now\n`,
+  );
+  process.kill(process.pid, signal);
 }
 
 /** The timer does not keep the process alive: it fires only where something else does. */
