@@ -26,6 +26,8 @@ import { MODERATION_CONSUMER, permissionsOf } from "./permissions.ts";
 
 const SHARD = 0;
 const DELTAS = 50;
+/** Where an erasure that runs as `admin` hears a worker's answer, in the account of both: the audit log's account has another such inbox. */
+const OF_ADMIN = "_INBOX_audit-log.x.y";
 /** See `accounts.ts`. */
 const MAY_COME_TWICE = ["ops.x.erased.x", "rules.x.y"];
 /** Each service knows one server only, two of them each a different one. */
@@ -146,11 +148,13 @@ test("what a service publishes is heard once by each process that may listen the
   };
   const expected = (round: string) =>
     processes.flatMap(({ user, name }) =>
-      SERVICE_USERS.flatMap(subjectsOf).flatMap((subject) =>
-        heardBy(user)
-          .filter((pattern) => matches(pattern, subject))
-          .map(() => `${round} ${subject} ${name}`),
-      ),
+      SERVICE_USERS.flatMap(subjectsOf)
+        .filter((subject) => subject !== OF_ADMIN)
+        .flatMap((subject) =>
+          heardBy(user)
+            .filter((pattern) => matches(pattern, subject))
+            .map(() => `${round} ${subject} ${name}`),
+        ),
     );
   expect(expected("").length).toBeGreaterThan(30);
   // Servers learn from each other what is subscribed to.
