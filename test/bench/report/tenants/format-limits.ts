@@ -6,7 +6,7 @@ export function formatLimits({ rows, calls, atOnce }: LimitsResult): string {
   const cells = rows.map(({ scopes, checks, alone, together, roundTrips }) => [
     scopes,
     String(checks),
-    ...[alone.p50, alone.p99, together.p50, together.p99].map(ms),
+    ...[alone.p50, alone.p99, together.p50, together.p99].map((each) => ms(each * 1_000)),
     roundTrips.toFixed(2),
   ]);
   const title = `LIMITS: ${calls} checks of a call's limits in Redis on loopback, one after the other and ${atOnce} at once: ms`;
