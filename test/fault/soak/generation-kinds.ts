@@ -18,7 +18,8 @@ const body = (options: object = {}, more: object = {}) => ({
 
 async function readToEnd(stream: ReadStream): Promise<void> {
   const text = await stream.until(TERMINAL);
-  if (!text.includes(TERMINAL)) throw new Error(`The stream of ${stream.id} ended before its generation.`);
+  if (!text.includes(TERMINAL))
+    throw new Error(`The stream of ${stream.id} ended before its generation: … ${text.slice(-300)}`);
 }
 
 async function cut(api: ApiCaller): Promise<{ id: string; lastId: string }> {

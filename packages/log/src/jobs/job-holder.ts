@@ -12,8 +12,11 @@ import { parseGenerationId, type GenerationId, type WorkerId, workerSubject } fr
 
 const HELD = "+";
 const NOT_HELD = "-";
-/** A worker that sleeps does not answer; one that is dead has no subscription, and "no responders" comes at once. */
-const ASK_MS = 500;
+/**
+ * A worker that sleeps does not answer; one that is dead has no subscription, and "no responders" comes at once. A worker on a busy machine
+ * first works off what a broker that had stood still sends it all at once.
+ */
+const ASK_MS = 2_000;
 /** All workers of a broker that was away come back within this time of each other. */
 const RECONNECTING_MS = 1_000;
 const PAUSE_MS = 50;
@@ -34,7 +37,7 @@ export function answerHolderQueries(
 }
 
 /**
- * Whether a worker runs a generation at this moment. False when it does not answer within half a second.
+ * Whether a worker runs a generation at this moment. False when it does not answer within two seconds.
  * @param connectedAtMs when the connection was last made anew, by `performance.now()`, infinity while it is away. A question that is
  *   asked while it is away reaches no worker, and right after that the other worker may not be back yet: what is asked before a second
  *   is over is asked again

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { createApiKey } from "../keys/api-key.ts";
+import { keyIdOf } from "../records/key-record.ts";
 import { parseTenantRecord } from "../records/tenant-record.ts";
 import { ACME, record } from "../testing/world.ts";
 import { newSigningKeySchema, withRotatedSigningKey, withSigningKey } from "./change-signing-keys.ts";
-import { withKey } from "./change-tenant.ts";
+import { withKey, withRotatedKey } from "./change-tenant.ts";
 
 const NOW = new Date("2026-11-22T12:00:00.000Z");
 const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1_000);
@@ -28,6 +29,27 @@ describe("a tenant's record", () => {
     for (let i = 0; i < 100; i++) add(i);
     expect(reread(present).keys).toHaveLength(100);
     expect(() => add(100)).toThrow(expect.objectContaining({ code: "invalid_request", param: "key" }));
+  });
+
+  test("takes no key that has expired already", () => {
+    const tenant = withSigningKey(record(ACME, []), signing("old"), NOW);
+    const made = (first: number) => createApiKey(ACME, new Uint8Array(16).fill(first));
+    const expires_at = NOW.toISOString();
+    const present = withKey(tenant, made(1), { name: "old", roles: ["read"] }, NOW);
+    const [{ sha256 } = { sha256: "" }] = present.keys;
+    const rotation = { overlap_seconds: 1, expires_at };
+    for (const change of [
+      () => withKey(present, made(2), { name: "new", roles: ["read"], expires_at }, NOW),
+      () => withRotatedKey(present, { id: keyIdOf(sha256), key: made(2), rotation, now: NOW }),
+      () => withSigningKey(present, signing("new", expires_at), NOW),
+      () =>
+        withRotatedSigningKey(present, {
+          kid: "old",
+          rotation: { ...signing("new"), ...rotation },
+          now: NOW,
+        }),
+    ])
+      expect(change).toThrow(expect.objectContaining({ code: "invalid_request", param: "expires_at" }));
   });
 
   test("takes ten signing keys, not counting those that have expired, and one more is refused", () => {

@@ -5,7 +5,7 @@ import type { TenantRecord } from "../records/tenant-record.ts";
 import { MAX_SIGNING_KEYS, type SigningKey } from "../records/token-records.ts";
 import { ownKeyIdSchema } from "../tokens/claims.ts";
 import { publicJwkSchema, toPublicKey } from "../tokens/signing-key.ts";
-import { endingBy, overlapSchema } from "./change-tenant.ts";
+import { assertFuture, endingBy, overlapSchema } from "./change-tenant.ts";
 
 /*
  * The keys with which a tenant signs stream tokens: their public parts. As in `change-tenant.ts`, each change is a function of the present
@@ -29,10 +29,11 @@ export const signingKeyRotationSchema = z
   .refine(namesOneKey, OTHER_KID);
 export type SigningKeyRotation = z.infer<typeof signingKeyRotationSchema>;
 
-/** @throws RepriseError `invalid_request` when the id is taken, or there are as many as there can be */
+/** @throws RepriseError `invalid_request` when the id is taken, the key has expired, or there are as many as there can be */
 export function withSigningKey(present: TenantRecord, wanted: NewSigningKey, now: Date): TenantRecord {
   const made = toRecord(wanted, now);
   if (present.signing_keys.some((key) => isSame(key, made))) return present;
+  assertFuture(wanted, now);
   const keys = unexpired(present, now);
   return { ...present, signing_keys: [...keys, admitted(made, keys)] };
 }
@@ -47,6 +48,7 @@ export function withRotatedSigningKey(
 ): TenantRecord {
   const made = toRecord(rotation, now);
   if (present.signing_keys.some((key) => isSame(key, made))) return present;
+  assertFuture(rotation, now);
   const keys = unexpired(present, now);
   const old = findSigningKey({ signing_keys: keys }, kid);
   const ending = keys.map((key) => (key === old ? endingBy(key, rotation, now) : key));

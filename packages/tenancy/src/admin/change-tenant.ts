@@ -70,6 +70,7 @@ export function createKey(tenant: TenantId, random: Uint8Array): NewKey {
 
 export function withKey(present: TenantRecord, key: NewKey, request: NewKeyRequest, now: Date): TenantRecord {
   if (present.keys.some(({ sha256 }) => sha256 === key.sha256)) return present;
+  assertFuture(request, now);
   const { keys, ...rest } = withoutOutdated(present, now);
   if (keys.some(({ name }) => name === request.name)) throw nameTaken(request.name);
   assertRoom(keys);
@@ -78,13 +79,14 @@ export function withKey(present: TenantRecord, key: NewKey, request: NewKeyReque
 
 /**
  * A new key with the old one's roles; the old one expires after the overlap, unless it does so before.
- * @throws RepriseError `key_not_found`; `invalid_request` when the name is taken, or the old key has expired
+ * @throws RepriseError `key_not_found`; `invalid_request` when the name is taken, or either key has expired
  */
 export function withRotatedKey(
   present: TenantRecord,
   { id, key, rotation, now }: { id: string; key: NewKey; rotation: Rotation; now: Date },
 ): TenantRecord {
   if (present.keys.some(({ sha256 }) => sha256 === key.sha256)) return present;
+  assertFuture(rotation, now);
   const { keys, ...rest } = withoutOutdated(present, now);
   const old = findKey(present, id);
   if (old.expires_at !== undefined && Date.parse(old.expires_at) <= now.getTime())
@@ -110,6 +112,14 @@ export function endingBy<T extends { readonly expires_at?: string | undefined }>
   const endsAtMs = now.getTime() + overlap_seconds * 1_000;
   const isSooner = key.expires_at !== undefined && Date.parse(key.expires_at) <= endsAtMs;
   return isSooner ? key : { ...key, expires_at: new Date(endsAtMs).toISOString() };
+}
+
+/** @throws RepriseError `invalid_request` for a key that would have expired before it is stored */
+export function assertFuture({ expires_at }: { readonly expires_at?: string | undefined }, now: Date): void {
+  if (expires_at === undefined || Date.parse(expires_at) > now.getTime()) return;
+  throw new RepriseError("invalid_request", `expires_at: ${expires_at} is not in the future.`, {
+    param: "expires_at",
+  });
 }
 
 /** @throws RepriseError `key_not_found` */

@@ -1,19 +1,35 @@
 import { randomBytes } from "node:crypto";
-import { parseGenerationId, parseTenantId, parseWith, unixNow } from "@reprise/protocol";
+import {
+  END_USER_RULE,
+  isEndUser,
+  isGenerationId,
+  parseTenantId,
+  parseWith,
+  RepriseError,
+  type GenerationId,
+  unixNow,
+} from "@reprise/protocol";
 import {
   audienceSchema,
   importPrivateKey,
   keyIdSchema,
   mintStreamToken,
   scopesSchema,
+  TOKEN_LIMITS,
 } from "@reprise/tenancy";
 import { required } from "@reprise/service";
+import * as z from "zod";
 import { type Command, parseCall, parseSeconds, writeJson, writeLine } from "../command.ts";
 import { readPrivateKey } from "../key-file.ts";
 
 const TOKEN_ID_BYTES = 15;
 const DEFAULT_TTL = "900";
 const DEFAULT_AUDIENCE = "reprise";
+const generationSchema = z.custom<GenerationId>(isGenerationId, "is not the id of a generation");
+const endUserSchema = z.string().refine(isEndUser, END_USER_RULE);
+/** Under its option's name, which the error then has, with the number of the scope. */
+const scopesOption = z.object({ "--scopes": scopesSchema });
+const ttlSchema = z.int().min(1).max(TOKEN_LIMITS.lifeSeconds);
 
 export const tokenMint: Command = {
   summary: "mints a stream token with a signing key of the tenant, without asking the platform",
@@ -38,6 +54,8 @@ export const tokenMint: Command = {
       audience: { type: "string", default: env["REPRISE_TOKEN_AUDIENCE"] || DEFAULT_AUDIENCE },
     });
     const { generation, "end-user": endUser } = values;
+    if (generation === undefined && endUser === undefined)
+      throw new RepriseError("invalid_request", "--generation, --end-user or both are needed.");
     const tokenId = randomBytes(TOKEN_ID_BYTES).toString("base64url");
     const { token, expiresAtMs } = await mintStreamToken({
       key: {
@@ -48,10 +66,13 @@ export const tokenMint: Command = {
       },
       audience: parseWith(audienceSchema, values.audience, "--audience"),
       tenant: parseTenantId(positionals[0]),
-      scopes: parseWith(scopesSchema, required(values.scopes, "scopes").split(","), "--scopes"),
-      generation: generation === undefined ? undefined : parseGenerationId(generation),
-      endUser,
-      ttlSeconds: parseSeconds(values["ttl-seconds"], "ttl-seconds"),
+      scopes: parseWith(scopesOption, { "--scopes": required(values.scopes, "scopes").split(",") })[
+        "--scopes"
+      ],
+      generation:
+        generation === undefined ? undefined : parseWith(generationSchema, generation, "--generation"),
+      endUser: endUser === undefined ? undefined : parseWith(endUserSchema, endUser, "--end-user"),
+      ttlSeconds: parseWith(ttlSchema, parseSeconds(values["ttl-seconds"], "ttl-seconds"), "--ttl-seconds"),
       tokenId,
       nowMs: unixNow(),
     });
