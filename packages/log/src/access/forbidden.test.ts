@@ -27,6 +27,20 @@ test("a service starts once admin has made the streams, and changes none of them
   await (await server.open("moderation", { ...TOPOLOGY, retentionMs: 7_200_000 })).close();
 });
 
+test("a service that has another one's credentials is told so before it asks for anything", async () => {
+  await using server = await startWithUsers();
+  for (const [user, holder] of [
+    ["delivery", "inference-worker"],
+    ["inference-worker", "moderation"],
+    ["audit-log", "moderation"],
+  ] as const)
+    await expect(server.connect(user, holder)).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining("another user's credentials"),
+    });
+  await (await server.connect("admin", "audit-log")).close();
+});
+
 test("where the broker has lost the number of shards, a service is told at once what to run", async () => {
   await using server = await startWithUsers();
   await using admin = await server.open("admin");

@@ -39,7 +39,7 @@ export interface Broker extends AsyncDisposable {
 
 /**
  * Connects, and stays connected: a lost connection is dialled again for ever, four times a second.
- * @throws RepriseError `config_invalid` when it is not clear how to get in; `broker_unavailable` when the first connection can't be
+ * @throws RepriseError `config_invalid` when it is not clear how to get in, or the credentials are another user's; `broker_unavailable` when the first connection can't be
  *   made within 15 s, with the cause in its message
  */
 export async function connectBroker({ name, user, onError, ...address }: BrokerOptions): Promise<Broker> {
@@ -65,6 +65,7 @@ export async function connectBroker({ name, user, onError, ...address }: BrokerO
     return { main, reads, bulk, whyRefused, onForbidden, close, [Symbol.asyncDispose]: close };
   } catch (cause) {
     await Promise.allSettled(open.map((connection) => connection.close()));
+    if (cause instanceof RepriseError) throw cause;
     const why = describeConnectFailure(cause);
     throw new RepriseError("broker_unavailable", `No connection to NATS at ${hostsOf(address.url)}: ${why}`, {
       cause,
@@ -95,7 +96,24 @@ export async function flushConnection(connection: NatsConnection): Promise<void>
 async function dialOnce(options: DialOptions, name: string): Promise<void> {
   const once = { timeout: DIAL_TIMEOUT_MS, reconnect: false, ignoreClusterUpdates: true };
   const connection = await connect({ ...options, ...once, name });
-  await connection.close();
+  try {
+    if (options.inboxPrefix !== undefined) await assertAnswersArrive(connection, options.inboxPrefix);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Without this each request of a process with another service's credentials would fail, and none would say why. */
+async function assertAnswersArrive(connection: NatsConnection, inboxPrefix: string): Promise<void> {
+  let isRefused = false;
+  const callback = (error: Error | null) => void (isRefused ||= error !== null);
+  connection.subscribe(`${inboxPrefix}.dial`, { callback });
+  await flushConnection(connection);
+  if (isRefused)
+    throw new RepriseError(
+      "config_invalid",
+      `The broker does not let this process listen under ${inboxPrefix}: it has another user's credentials, or the broker lacks this version's permissions.`,
+    );
 }
 
 async function askWhyRefused(options: DialOptions, name: string): Promise<string | undefined> {

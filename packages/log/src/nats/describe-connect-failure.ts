@@ -1,4 +1,5 @@
 import { AuthorizationError, TimeoutError, UserAuthenticationExpiredError } from "@nats-io/transport-node";
+import { RepriseError } from "@reprise/protocol";
 
 /** OpenSSL's and Node's names for a certificate that does not prove what it should. */
 const UNTRUSTED: ReadonlySet<string> = new Set([
@@ -13,6 +14,7 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
 
 /** Why a connection to NATS can't be made, in one line that says what to look at. */
 export function describeConnectFailure(error: unknown): string {
+  if (error instanceof RepriseError) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   const said = firstLine(message);
   if (error instanceof UserAuthenticationExpiredError) return `the credentials have expired (${said}).`;

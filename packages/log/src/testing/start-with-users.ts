@@ -25,7 +25,9 @@ export async function startWithUsers() {
   const addressOf = (user: BrokerUser) => ({ url, access: { user, password: user }, user, name: user });
   const kept = stack.move();
   return {
-    connect: (user: BrokerUser): Promise<Broker> => connectBroker(addressOf(user)),
+    /** @param holder the process that has this user's credentials; by default the user's own */
+    connect: (user: BrokerUser, holder = user): Promise<Broker> =>
+      connectBroker({ ...addressOf(user), user: holder }),
     open: (user: BrokerUser, topology = TOPOLOGY): Promise<Broker> =>
       openBroker({ ...addressOf(user), ...topology }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
