@@ -20,15 +20,16 @@ export function directGetLast(stream: string, subject: string): string {
   return `$JS.API.DIRECT.GET.${stream}.${subject}`;
 }
 
+const CONSUMER_API = "$JS.API.CONSUMER.";
 type ConsumerCall = "INFO" | "MSG.NEXT" | "UNPIN" | "DELETE";
 
 export function consumerCall(call: ConsumerCall, stream: string, consumer: string): string {
-  return `$JS.API.CONSUMER.${call}.${stream}.${consumer}`;
+  return `${CONSUMER_API}${call}.${stream}.${consumer}`;
 }
 
 /** @param filter what the consumer selects; default: all that the stream stores */
 export function consumerCreate(stream: string, consumer: string, filter?: string): string {
-  const call = `$JS.API.CONSUMER.CREATE.${stream}.${consumer}`;
+  const call = `${CONSUMER_API}CREATE.${stream}.${consumer}`;
   return filter === undefined ? call : `${call}.${filter}`;
 }
 
@@ -39,7 +40,7 @@ export function ackSubjects(stream: string, consumer: string): string[] {
 
 /** Whether a call has more than one answer: those of a batch, or of a pull. */
 export function isAnsweredOften(subject: string): boolean {
-  return subject.startsWith(consumerCall("MSG.NEXT", "", "").slice(0, -2)) || BATCH.test(subject);
+  return subject.startsWith(`${CONSUMER_API}${"MSG.NEXT" satisfies ConsumerCall}.`) || BATCH.test(subject);
 }
 
 const BATCH = /^\$JS\.API\.DIRECT\.GET\.[^.]+$/;

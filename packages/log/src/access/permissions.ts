@@ -66,9 +66,10 @@ import { type BrokerUser, inboxPrefixOf, type ServiceUser } from "./broker-user.
  *   writer that another one has interfered. Only a job has a generation run, and only delivery and workers create jobs.
  * - A process that ends a generation stores its checkpoint, and an erasure replaces it by a marker: so all four services write checkpoints.
  * - A batch of direct gets names its subject in the payload: a service that reads a stream reads all tenants' messages in it.
- * - The broker answers to any reply subject that a request names, and what is answered to a stream's subject is stored there. `isPublished` tells
- *   such a message, and readers pass over it. Logs and checkpoints are read without that check: every service may publish there.
- * - What the broker answers to a subject of JetStream's API it obeys itself: `reply-subject.test.ts`. Only an account for each service ends that.
+ * - The broker answers to any reply subject that a request names. Users in the streams' account, which workers are, have such an answer stored under
+ *   any subject: `isPublished` tells it, and readers pass over it. Logs and checkpoints are read without that check: every service may publish there.
+ *   And what the broker answers to a subject of JetStream's API it obeys itself: `reply-subject.test.ts`. The other services have accounts of their
+ *   own, which end both: `accounts.ts`.
  */
 
 export interface Permissions {

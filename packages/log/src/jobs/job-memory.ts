@@ -1,6 +1,6 @@
 import type { TenantId } from "@reprise/protocol";
 
-/** One tenant gets so much of the memory at most: its parked jobs keep none of the others from running. */
+/** No more jobs are asked for of a tenant that holds so much of the memory: its parked ones leave room for the others'. */
 const TENANT_PART = 0.5;
 
 /**

@@ -14,7 +14,7 @@ import { SlotsExchange } from "./lanes/slots-exchange.ts";
 export interface PullOptions {
   connection: NatsConnection;
   model: string;
-  /** The most jobs of this model that the process runs at a time. */
+  /** The most jobs of this model that the process runs at a time, besides one batch job of each tenant that is being handed over. */
   slots: number;
   /**
    * So many of the last free slots are not for tenants that have their share of all slots or more, while other tenants have had jobs in the last
@@ -132,6 +132,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
 
   /** The broker does not say when a job can be pulled that was given back for a while. */
   function retryLater(lane: LaneName): void {
+    if (stopped) return;
     const retry = setTimeout(() => {
       retries.delete(retry);
       next({ kind: "heard", ...lane });

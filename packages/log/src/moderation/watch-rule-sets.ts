@@ -11,7 +11,7 @@ const HEARD_BEFORE_MS = 25;
 /**
  * Calls back once, as soon as any rules are stored: until then no log asks for moderation, and no consumer is needed.
  * @param onFirst called with the time at which the oldest were stored, by the broker's clock: no log that names any is older
- * @param onStale called when RULES can't be read for 5 s, and when it can again
+ * @param onStale called when RULES can't be read for 6 s, and when it can again
  * @returns how to stop watching
  */
 export function watchRuleSets(

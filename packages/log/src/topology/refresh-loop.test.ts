@@ -39,6 +39,19 @@ test("a follower that can't read for 5 s says so once, with the cause, and that 
   await loop.close();
 });
 
+test("a follower that ends with what it has found, after it could not read, says that it could", async () => {
+  let isThere = false;
+  const { loop, onStale } = createLoop(async () => {
+    if (!isThere) throw new RepriseError("broker_unavailable", "no leader");
+    void loop.close();
+  });
+  await vi.advanceTimersByTimeAsync(STALE_MS);
+  expect(onStale).toHaveBeenCalledOnce();
+  isThere = true;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(onStale.mock.calls.slice(1)).toEqual([["the list", undefined]]);
+});
+
 test("a read that is never answered counts as one that fails, and slow ones do not", async () => {
   let answer = () => new Promise<void>((resolve) => setTimeout(resolve, STALE_MS - PERIOD_MS));
   const { loop, onStale } = createLoop(() => answer());
@@ -55,9 +68,9 @@ test("while the connection is lost, which is told of that, nothing is told of wh
   await tell({ type: "disconnect", server: "" });
   await vi.advanceTimersByTimeAsync(60_000);
   await tell({ type: "reconnect", server: "" });
-  await vi.advanceTimersByTimeAsync(STALE_MS);
+  await vi.advanceTimersByTimeAsync(STALE_MS - PERIOD_MS);
   expect(onStale).not.toHaveBeenCalled();
-  await vi.advanceTimersByTimeAsync(2 * PERIOD_MS);
+  await vi.advanceTimersByTimeAsync(PERIOD_MS);
   expect(onStale).toHaveBeenCalledOnce();
   await loop.close();
 });

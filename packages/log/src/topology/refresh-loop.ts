@@ -20,7 +20,7 @@ export interface RefreshOptions {
   readonly onStale?: OnStale | undefined;
   /** How often `read` is called without being asked for. Default 500 ms. */
   readonly everyMs?: number | undefined;
-  /** For how long no read succeeds before `onStale` is called. Default 5 s. */
+  /** For how long no read succeeds before `onStale` is called, in whole periods of `everyMs`. Default 5 s. */
   readonly staleMs?: number | undefined;
 }
 
@@ -56,6 +56,7 @@ export class RefreshLoop {
     watchConnection(connection, {
       onDown: () => (this.#isDown = true),
       onUp: () => {
+        if (this.#isClosed) return;
         this.#isDown = false;
         this.#misses = 0;
         onUp?.();
@@ -126,14 +127,15 @@ export class RefreshLoop {
 
   #tick(): void {
     if (!this.#isDown) this.#misses++;
-    if (this.#misses > this.#missesUntilStale && !this.#isStale)
+    if (this.#misses >= this.#missesUntilStale && !this.#isStale)
       this.#tell(this.#failure === undefined ? unanswered() : toRepriseError(this.#failure));
     this.hint();
   }
 
   #tell(failure: RepriseError | undefined): void {
     this.#isStale = failure !== undefined;
-    if (!this.#isClosed) this.#options.onStale?.(this.#options.what, failure);
+    // A read may close the loop since it has found what was waited for: that it could read is still told.
+    if (!this.#isClosed || !failure) this.#options.onStale?.(this.#options.what, failure);
   }
 }
 

@@ -99,6 +99,22 @@ test("the tenant's youngest batch job that can be handed over loses its slot, is
   ]);
 });
 
+test("a job that has offered its slot anew is no younger for that", () => {
+  const told: string[] = [];
+  const { slots, start } = openSlots();
+  const [older, younger] = [start(acme, "batch"), start(acme, "batch")];
+  for (const [name, slot] of [
+    ["older", older],
+    ["younger", younger],
+    ["older", older],
+  ] as const) {
+    slot.setYield(undefined);
+    slot.setYield(() => told.push(name));
+  }
+  slots.takeFrom(acme);
+  expect(told).toEqual(["younger"]);
+});
+
 test("while a job that has lost its slot still runs, its tenant's others can't be handed over", () => {
   const { told, jobs } = openYielding();
   jobs[0].setYield(undefined);

@@ -8,11 +8,12 @@ const MAX_PARKED = 10_000;
 export class JobSlots {
   readonly #tell: (input: SharingInput) => void;
   readonly #waiting = new Set<{ readonly lane: LaneName; readonly resume: () => void }>();
-  /** Batch jobs that can be handed over, by age, and how they are told to. */
+  /** Batch jobs that can be handed over, and how they are told to. */
   readonly #yieldable = new Map<JobSlot, () => void>();
   /** Those that have lost their slot and still run. While one of its jobs does, a tenant loses no other slot. */
   readonly #leaving = new Set<JobSlot>();
   parked = 0;
+  #started = 0;
 
   /** @param tell what `SlotSharing` has to know */
   constructor(tell: (input: SharingInput) => void) {
@@ -21,7 +22,7 @@ export class JobSlots {
 
   /** A job has come for which there is a slot. */
   start({ tenant, priority }: LaneName): JobSlot {
-    return new JobSlot(this, { tenant, priority });
+    return new JobSlot(this, { tenant, priority }, ++this.#started);
   }
 
   get isCrowded(): boolean {
@@ -38,9 +39,11 @@ export class JobSlots {
     next.resume();
   }
 
-  /** The tenant's batch job that has run for the shortest time loses its slot. */
+  /** The tenant's batch job that began last loses its slot. */
   takeFrom(tenant: TenantId): void {
-    const [youngest] = [...this.#yieldable].findLast(([slot]) => slot.lane.tenant === tenant) ?? [];
+    const [youngest] = [...this.#yieldable.keys()]
+      .filter(({ lane }) => lane.tenant === tenant)
+      .toSorted((one, other) => other.number - one.number);
     if (!youngest) throw new Error(`No job of tenant "${tenant}" can be handed over.`);
     const onYield = this.#yieldable.get(youngest);
     this.#yieldable.delete(youngest);
@@ -102,11 +105,14 @@ export class JobSlots {
 export class JobSlot {
   readonly #slots: JobSlots;
   readonly lane: LaneName;
+  /** The later a job of this process has begun, the higher. */
+  readonly number: number;
   #state: "held" | "lost" | "parked" | "ended" = "held";
 
-  constructor(slots: JobSlots, lane: LaneName) {
+  constructor(slots: JobSlots, lane: LaneName, number: number) {
     this.#slots = slots;
     this.lane = lane;
+    this.number = number;
   }
 
   park(): void {
