@@ -6,6 +6,7 @@ import {
   BROKER_ADDRESS_NAMES,
   brokerAddressOf,
   type ConfiguredServer,
+  endWithReader,
   parseEnvironment,
   topologyOf,
   writeNatsConfig,
@@ -68,12 +69,14 @@ async function setUp(): Promise<void> {
 }
 
 const [command, ...rest] = process.argv.slice(2);
+endWithReader(process.stdout);
 try {
   if (command === "generate") await generate(rest);
   else if (command === "set-up" && rest.length === 0) await setUp();
   else {
-    process.stderr.write(`${USAGE}\n`);
-    process.exitCode = 2;
+    const isAsked = command === "--help";
+    (isAsked ? process.stdout : process.stderr).write(`${USAGE}\n`);
+    process.exitCode = isAsked ? 0 : 2;
   }
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);

@@ -1,6 +1,7 @@
 // `npm run redis`: writes the configuration of a Redis for the limits. See README.md.
 import { isIP } from "node:net";
 import { parseArgs } from "node:util";
+import { endWithReader } from "@reprise/service";
 import { writeRedisConfig } from "@reprise/tenancy";
 import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
 
@@ -42,11 +43,13 @@ async function generate(args: readonly string[]): Promise<void> {
 }
 
 const [command, ...args] = process.argv.slice(2);
+endWithReader(process.stdout);
 try {
   if (command === "generate") await generate(args);
   else {
-    process.stderr.write(`${USAGE}\n`);
-    process.exitCode = 2;
+    const isAsked = command === "--help";
+    (isAsked ? process.stdout : process.stderr).write(`${USAGE}\n`);
+    process.exitCode = isAsked ? 0 : 2;
   }
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);

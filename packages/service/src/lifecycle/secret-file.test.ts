@@ -89,6 +89,13 @@ test("all who open a missing file at once have the same secret; one that others 
   await expect(openSecretFile(path, () => "x")).rejects.toMatchObject({ ...INVALID, param: path });
 });
 
+test("an empty file is no secret", async () => {
+  await using dir = await createTempDir("secret");
+  const path = join(dir.path, "user.nk");
+  await writeFile(path, "\n", { mode: 0o600 });
+  await expect(openSecretFile(path, () => "x")).rejects.toMatchObject({ ...INVALID, param: path });
+});
+
 const DIED = "user.nk.0b8c8a2e-7a3a-4a51-9f3e-0d6f2f3a9b11";
 test.each([
   ["opens it", (path: string) => openSecretFile(path, () => "secret")],

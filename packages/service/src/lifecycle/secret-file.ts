@@ -24,7 +24,8 @@ export async function openSecretFile(path: string, make: () => string): Promise<
   try {
     const there = await readSecret(path);
     if (there !== undefined) {
-      await removeAbandoned(path);
+      // A folder that can't be listed has a secret as good as any.
+      await removeAbandoned(path).catch(() => {});
       return there;
     }
     const secret = make();
@@ -98,7 +99,11 @@ async function readSecret(path: string): Promise<string | undefined> {
     throw new RepriseError("config_invalid", `${path} can be read or changed by others: chmod 600 it.`, {
       param: path,
     });
-  return (await file.readFile("utf8")).trim();
+  const secret = (await file.readFile("utf8")).trim();
+  if (secret !== "") return secret;
+  throw new RepriseError("config_invalid", `${path} is empty: remove it, or put the secret there.`, {
+    param: path,
+  });
 }
 
 /** Makes a folder, with all above it that are missing. One that is there already stays as it is. */

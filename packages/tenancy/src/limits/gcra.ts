@@ -25,7 +25,7 @@ export function takeUnits(
   return next - nowMs > windowMs * (1 + ROUNDING) ? undefined : standingAt({ limit, windowMs }, next, nowMs);
 }
 
-/** Takes units though they may not be there, a window's at most, or gives them back: no more than has been taken and has not come back. */
+/** Takes units though they may not be there, as far as two windows ahead, or gives them back: no more than has been taken and has not come back. */
 export function settleUnits(
   { limit, windowMs }: Quota,
   tatMs: number | undefined,

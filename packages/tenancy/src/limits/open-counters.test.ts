@@ -1,4 +1,5 @@
 import { findFreePort, startRedis } from "@reprise/testkit";
+import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { openCounters } from "./open-counters.ts";
 
@@ -32,6 +33,23 @@ test.each([
     expect(String(told)).not.toContain("secret");
   },
 );
+
+test("a command that Redis refuses is told without what was sent", async () => {
+  await using server = await startRedis();
+  const operator = new Redis(server.url);
+  await operator.call("ACL", "SETUSER", "delivery", "on", ">secret", "~*", "&*", "+@all", "-zadd");
+  const errors: unknown[] = [];
+  await using opened = await openCounters({
+    redisUrl: server.url.replace("://", "://delivery:secret@"),
+    node: "a",
+    onAway: (error) => errors.push(error),
+    onBack: () => {},
+  });
+  operator.disconnect();
+  expect(opened.isAway).toBe(true);
+  expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining("NOPERM") })]);
+  expect(Object.keys(errors[0] as object)).toEqual([]);
+});
 
 test("a node notices without any call that Redis has gone, and that it is back", async () => {
   const first = await startRedis();

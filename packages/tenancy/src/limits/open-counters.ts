@@ -13,7 +13,7 @@ export interface OpenCountersOptions {
   node: string;
   /**
    * Told once when Redis does not answer, from the start or any more, and this node goes on with its share of each limit; and once when it
-   * is back. The error is the connection's where that has one, without what was sent.
+   * is back. The error is the connection's where that has one. It does not have what was sent.
    */
   onAway: (error: unknown) => void;
   onBack: () => void;
@@ -54,7 +54,8 @@ export async function openCounters({ redisUrl, ...options }: OpenCountersOptions
     shared: new RedisCounters(redis),
     local,
     nodes: () => nodes,
-    onAway: (error) => onAway(connectionError ?? (redis.status === "ready" ? error : noConnection(redis))),
+    onAway: (error) =>
+      onAway(connectionError ?? (redis.status === "ready" ? refusal(error) : noConnection(redis))),
     onBack,
   });
   const beat = async () => {
@@ -82,6 +83,11 @@ export async function openCounters({ redisUrl, ...options }: OpenCountersOptions
       redis.disconnect();
     },
   };
+}
+
+/** The client's own error has the command with it: keys, which have tenants and addresses in them, and scripts. */
+function refusal(error: unknown): Error {
+  return new Error(error instanceof Error ? error.message : String(error));
 }
 
 function noConnection({ status }: Redis): Error {

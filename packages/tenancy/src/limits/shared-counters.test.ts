@@ -98,6 +98,26 @@ describe("shared counters that refuse one thing only", () => {
     expect([told, counters.isAway]).toEqual([["away", "back"], false]);
   });
 
+  it("still answer calls while they do not answer the node's own commands", async () => {
+    let asked = 0;
+    const shared = new MemoryCounters();
+    const counters = new SharedCounters({
+      shared: {
+        take: (checks) => (asked++, shared.take(checks)),
+        settle: (check, units) => shared.settle(check, units),
+        release: (leases) => shared.release(leases),
+      },
+      local: new MemoryCounters(),
+      nodes: () => 1,
+      onAway: () => {},
+      onBack: () => {},
+      now: () => 0,
+    });
+    counters.lost("node", new Error("NOPERM"));
+    await counters.take([REQUESTS]);
+    expect(asked).toBe(1);
+  });
+
   it("are away until that is answered too, and told once: the calls, which a node without any tries", async () => {
     const { counters, told, calls } = openFake();
     calls.areAnswered = false;

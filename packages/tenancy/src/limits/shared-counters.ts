@@ -83,7 +83,6 @@ export class SharedCounters implements Counters {
 
   /** The shared counters have not answered. */
   lost(asking: Asking, error: unknown): void {
-    this.#restsUntilMs = this.#now() + REST_MS;
     const { isAway } = this;
     this.#unanswered.add(asking);
     if (!isAway) this.#options.onAway(error);
@@ -106,6 +105,7 @@ export class SharedCounters implements Counters {
       this.found("calls");
       return answer;
     } catch (error) {
+      this.#restsUntilMs = this.#now() + REST_MS;
       this.lost("calls", error);
       return local();
     }

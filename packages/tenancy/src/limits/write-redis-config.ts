@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { ensurePrivateDir, openSecretFile, type ServerTls, replaceSecretFile } from "@reprise/service";
 import { encodeRedisAcl } from "./redis-acl.ts";
@@ -57,6 +58,9 @@ export async function writeRedisConfig({
   await replaceSecretFile(configFile, lines.join(""));
   const urlFile = join(folder, "delivery.url");
   const scheme = tls ? "rediss" : "redis";
-  await replaceSecretFile(urlFile, `${scheme}://delivery:${passwords.delivery}@${host}:${port}\n`);
+  await replaceSecretFile(
+    urlFile,
+    `${scheme}://delivery:${passwords.delivery}@${isIP(host) === 6 ? `[${host}]` : host}:${port}\n`,
+  );
   return { configFile, urlFile };
 }

@@ -4,6 +4,7 @@ import { MAX_KEYS } from "../records/key-record.ts";
 import { openTenantStore } from "./tenant-store.ts";
 
 const A = "rk_acme_0123456789abcdef";
+const B = "rk_beta_0123456789abcdef";
 
 describe("the tenants' bucket", () => {
   test("loses none of the changes that many administrators make at once", async () => {
@@ -21,16 +22,36 @@ describe("the tenants' bucket", () => {
     expect(stored?.record.models?.toSorted()).toEqual(names.toSorted());
   });
 
-  test("does not take what a service has had the broker store there for a record: no change makes it one that counts", async () => {
-    await using world = await openWorld();
-    const { main } = world.broker;
-    await world.store.create(record(ACME, [A]));
-    await world.store.create(record(BETA, []));
+  /** Has the broker store a copy of another tenant's record, as a service can that may not write the bucket. */
+  async function forgeBeta({
+    broker: { main },
+  }: Pick<Awaited<ReturnType<typeof openWorld>>, "broker">): Promise<void> {
     const stored = Promise.withResolvers<void>();
     main.subscribe("live.tenants.beta", { max: 1, callback: () => stored.resolve() });
     const get = JSON.stringify({ last_by_subj: "$KV.TENANTS.acme", no_hdr: true });
     main.publish("$JS.API.DIRECT.GET.KV_TENANTS", get, { reply: "$KV.TENANTS.beta" });
     await stored.promise;
+  }
+
+  test("removes a tenant whose record is forged: a node that runs has gone on with the one before", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, []));
+    await world.store.create(record(BETA, [B]));
+    const { directory } = await world.addNode();
+    await forgeBeta(world);
+    await directory.sync();
+    expect(directory.authenticate(B)).toBeDefined();
+    await world.store.remove(BETA);
+    await directory.sync();
+    expect(directory.authenticate(B)).toBeUndefined();
+    await expect(world.store.remove(BETA)).rejects.toMatchObject({ code: "tenant_not_found" });
+  });
+
+  test("does not take what a service has had the broker store there for a record: no change makes it one that counts", async () => {
+    await using world = await openWorld();
+    await world.store.create(record(ACME, [A]));
+    await world.store.create(record(BETA, []));
+    await forgeBeta(world);
     expect(await world.store.read(BETA)).toBeUndefined();
     const change = world.store.update(BETA, (present) => ({ ...present, models: ["sim"] }));
     await expect(change).rejects.toMatchObject({ code: "tenant_not_found" });

@@ -70,11 +70,13 @@ export async function openTenantStore(connection: NatsConnection): Promise<Tenan
 /** What the bucket has of a tenant. */
 interface Entry {
   readonly revision: number;
-  /**
-   * Undefined for the marker that the tenant was removed, and for an answer of the broker that a service which may not write the bucket has had
-   * stored there: a change of such a record would make it one that counts.
-   */
+  /** Undefined for the marker that the tenant was removed, and for what is forged. */
   readonly json: string | undefined;
+  /**
+   * An answer of the broker that a service which may not write the bucket has had stored there. A change of such a record would make it one that
+   * counts. Nodes that run go on with the record before it, until there is another or the tenant is removed.
+   */
+  readonly isForged: boolean;
 }
 
 /** With a record. */
@@ -168,9 +170,11 @@ class KvTenantStore implements TenantStore {
   ): Promise<void> {
     let sent = ifPresent;
     await this.#insist(async () => {
-      const entry = await this.#present(tenant);
-      if (!entry && sent) return 0;
-      if (!entry) throw tenantNotFound();
+      const entry = await this.#entry(tenant);
+      if (entry?.json === undefined && !entry?.isForged) {
+        if (sent) return 0;
+        throw tenantNotFound();
+      }
       assertRevision(entry, ifRevision);
       sent = true;
       return this.#try(async () => {
@@ -193,7 +197,11 @@ class KvTenantStore implements TenantStore {
     if (!last) return undefined;
     const { streamSeq: revision, payload, isPublished } = last;
     const isThere = isPublished && payload.length > 0;
-    return { revision, json: isThere ? new TextDecoder().decode(payload) : undefined };
+    return {
+      revision,
+      json: isThere ? new TextDecoder().decode(payload) : undefined,
+      isForged: !isPublished,
+    };
   }
 
   /** The new revision; undefined when another change came between. */

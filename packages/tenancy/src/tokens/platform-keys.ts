@@ -36,6 +36,9 @@ const SWEEP_MS = 3_600_000;
 /** Another node that creates a key at the same moment is waited for. */
 const RACE_PAUSE_MS = 20;
 const RACE_BUDGET_MS = 5_000;
+const EVERY_MS = 500;
+/** After so many periods a node that runs has found a forged entry, and has stored its keys again. */
+const PATIENT_PERIODS = 10;
 const LAST_TOKEN_MS = (TOKEN_LIMITS.lifeSeconds + 2 * TOKEN_LIMITS.clockLeewaySeconds) * 1_000;
 
 const keySchema = z.strictObject({
@@ -83,7 +86,9 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
     if (problem && refused !== revision) onError(problem);
     refused = revision;
   };
-  let current = await guard(() => readOrCreate(connection, bucket, { nowMs: now(), refuse }));
+  const { onStale, everyMs = EVERY_MS, staleMs } = options;
+  const patienceMs = PATIENT_PERIODS * everyMs;
+  let current = await guard(() => readOrCreate(connection, bucket, { nowMs: now(), refuse, patienceMs }));
   const readAgain = async () => {
     const entry = await read(connection);
     // Without an entry that it can use this node goes on with the keys that it has.
@@ -93,7 +98,6 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
     if (entry.isForged) await write(bucket, current.keys, entry.revision);
   };
   const what = "the keys of stream tokens";
-  const { onStale, everyMs, staleMs } = options;
   const refresh = new RefreshLoop({ connection, what, read: readAgain, onStale, everyMs, staleMs });
 
   const rotate = () =>
@@ -146,25 +150,29 @@ interface Entry {
 interface Creation {
   readonly nowMs: UnixMs;
   readonly refuse: (forged: Entry) => void;
+  /** For how long a forged entry is left to nodes that run. */
+  readonly patienceMs: number;
 }
 
 /**
  * Of several nodes that start on a bucket without keys one creates a key, and the others find it. Where the bucket has a forged entry, nodes
- * that run store their keys again; while none runs, a new key takes its place, and tokens of the keys before are refused.
+ * that run store their keys again within ten periods; while none runs, a new key takes its place, and tokens of the keys before are refused.
  */
 async function readOrCreate(
   connection: NatsConnection,
   bucket: KV,
-  { nowMs, refuse }: Creation,
+  { nowMs, refuse, patienceMs }: Creation,
 ): Promise<Current> {
   const keys = [await createKey(nowMs)];
+  const patientUntil = performance.now() + patienceMs;
   const attempt = async (): Promise<Current | undefined> => {
     const found = assertReplaceable(await read(connection));
     if (found.keys) return { keys: found.keys };
     refuse(found);
+    if (found.isForged && performance.now() < patientUntil) return undefined;
     return (await write(bucket, keys, found.revision)) ? { keys } : undefined;
   };
-  const opened = await retry(attempt, { pauseMs: RACE_PAUSE_MS, budgetMs: RACE_BUDGET_MS });
+  const opened = await retry(attempt, { pauseMs: RACE_PAUSE_MS, budgetMs: patienceMs + RACE_BUDGET_MS });
   if (opened) return opened;
   throw new RepriseError("broker_unavailable", `The bucket ${TOKEN_KEYS_BUCKET} keeps changing.`);
 }
