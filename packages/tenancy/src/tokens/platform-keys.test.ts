@@ -192,7 +192,7 @@ describe.each(ANSWERS)(
     test("is replaced by a node that runs: one that starts later has the keys from before, and they can be rotated", async () => {
       await using nodes = await openNodes();
       const onError = vi.fn<(error: unknown) => void>();
-      const runs = await nodes.open({ onError });
+      const runs = await nodes.open({ onError, everyMs: 500 });
       const { token } = await mint(runs, nodes.now());
       await forge(nodes.server.url);
       const later = await nodes.open({ everyMs: 500 });
