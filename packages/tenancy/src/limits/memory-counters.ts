@@ -7,7 +7,7 @@ import {
   type RateCheck,
   type Standing,
 } from "./counters.ts";
-import { settleUnits, standingAt, takeUnits, waitForUnits } from "./gcra.ts";
+import { type RateState, settleUnits, standingAt, takeUnits, waitForUnits } from "./gcra.ts";
 
 /** How many keys are kept before those that say nothing any more are looked for. */
 const SWEEP_KEYS = 1_000;
@@ -15,7 +15,7 @@ const SWEEP_KEYS = 1_000;
 /** Counters of this process alone. Their memory is bounded by what was taken within a window and has not come back. */
 export class MemoryCounters implements Counters {
   readonly #now: () => number;
-  readonly #tats = new Map<string, number>();
+  readonly #rates = new Map<string, RateState>();
   readonly #leases = new Map<string, Map<string, number>>();
   #sweepAtKeys = SWEEP_KEYS;
 
@@ -25,7 +25,7 @@ export class MemoryCounters implements Counters {
 
   /** Keys that are kept. */
   get size(): number {
-    return this.#tats.size + this.#leases.size;
+    return this.#rates.size + this.#leases.size;
   }
 
   async take(checks: readonly LimitCheck[]): Promise<Decision> {
@@ -42,7 +42,7 @@ export class MemoryCounters implements Counters {
 
   async settle(check: Omit<RateCheck, "cost">, units: number): Promise<void> {
     const nowMs = this.#now();
-    this.#tats.set(check.key, settleUnits(check, this.#tats.get(check.key), units, nowMs).tatMs);
+    this.#rates.set(check.key, settleUnits(check, this.#rates.get(check.key), units, nowMs).state);
   }
 
   async release(leases: readonly Pick<LeaseCheck, "key" | "member">[]): Promise<void> {
@@ -55,21 +55,21 @@ export class MemoryCounters implements Counters {
 
   /** Kept also where the call is refused: read alone, the bound would move on with the time. */
   #bound(check: RateCheck, nowMs: number): void {
-    const tatMs = this.#tats.get(check.key);
-    if (tatMs !== undefined) this.#tats.set(check.key, standingAt(check, tatMs, nowMs).tatMs);
+    const state = this.#rates.get(check.key);
+    if (state) this.#rates.set(check.key, standingAt(check, state, nowMs).state);
   }
 
   #isGranted(check: LimitCheck, nowMs: number): boolean {
     if (check.kind === "rate")
-      return takeUnits(check, this.#tats.get(check.key), check.cost, nowMs) !== undefined;
+      return takeUnits(check, this.#rates.get(check.key), check.cost, nowMs) !== undefined;
     const held = this.#held(check.key, nowMs);
     return held.has(check.member) || held.size < check.limit;
   }
 
   #grant(check: LimitCheck, nowMs: number): void {
     if (check.kind === "rate") {
-      const taken = takeUnits(check, this.#tats.get(check.key), check.cost, nowMs);
-      if (taken) this.#tats.set(check.key, taken.tatMs);
+      const taken = takeUnits(check, this.#rates.get(check.key), check.cost, nowMs);
+      if (taken) this.#rates.set(check.key, taken.state);
       return;
     }
     const held = this.#held(check.key, nowMs);
@@ -86,14 +86,14 @@ export class MemoryCounters implements Counters {
         remaining: Math.max(0, check.limit - this.#held(check.key, nowMs).size),
         resetMs: 0,
       };
-    const { remaining, resetMs } = standingAt(check, this.#tats.get(check.key), nowMs);
+    const { remaining, resetMs } = standingAt(check, this.#rates.get(check.key), nowMs);
     return { check, remaining, resetMs };
   }
 
   #waitFor(check: LimitCheck, nowMs: number): number | undefined {
     return check.kind === "lease"
       ? LEASE_RETRY_MS
-      : waitForUnits(check, this.#tats.get(check.key), check.cost, nowMs);
+      : waitForUnits(check, this.#rates.get(check.key), check.cost, nowMs);
   }
 
   /** The leases of a key that have not ended by themselves. */
@@ -109,7 +109,7 @@ export class MemoryCounters implements Counters {
   /** Each sweep costs as much as there are keys, and the next is due when they have doubled. */
   #sweep(nowMs: number): void {
     if (this.size < this.#sweepAtKeys) return;
-    for (const [key, tatMs] of this.#tats) if (tatMs <= nowMs) this.#tats.delete(key);
+    for (const [key, { tatMs }] of this.#rates) if (tatMs <= nowMs) this.#rates.delete(key);
     for (const key of this.#leases.keys()) if (this.#held(key, nowMs).size === 0) this.#leases.delete(key);
     this.#sweepAtKeys = Math.max(SWEEP_KEYS, 2 * this.size);
   }

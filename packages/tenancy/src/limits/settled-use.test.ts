@@ -42,6 +42,30 @@ test("what generations use stays within the limit, however much more they reserv
   );
 });
 
+test("what generations use stays within the limit on average, however much more than reserved it is: none begins before it has come back", async () => {
+  const anyGreedy = fc.record({
+    pauseMs: fc.integer({ min: 0, max: 300_000 }),
+    reserved: fc.integer({ min: 1, max: LIMIT }),
+    used: fc.integer({ min: 0, max: 5 * LIMIT }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyGreedy, { minLength: 1, maxLength: 12 }), async (generations) => {
+      let nowMs = 0;
+      const counters = new MemoryCounters(() => nowMs);
+      let used = 0;
+      for (const { pauseMs, reserved, used: uses } of generations) {
+        nowMs += pauseMs;
+        const { refused } = await counters.take([{ ...QUOTA, cost: reserved }]);
+        if (refused) continue;
+        expect(used + reserved).toBeLessThanOrEqual(LIMIT + (nowMs * LIMIT) / WINDOW_MS + 1);
+        await counters.settle(QUOTA, uses - reserved);
+        used += uses;
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
 test("a generation that uses little of what it has reserved leaves the rest to others, though it has run for long", async () => {
   let nowMs = 0;
   const counters = new MemoryCounters(() => nowMs);

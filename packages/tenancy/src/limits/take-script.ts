@@ -1,4 +1,28 @@
 /**
+ * What both scripts begin with: the time, and how a rate is kept, its theoretical arrival time and when that was written. They do what `gcra.ts` does. What
+ * an earlier version has stored has the first of both alone.
+ */
+const RATES = `
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + time[2] / 1000
+end
+
+local function write(key, tat)
+  redis.call('SET', key, string.format('%.3f %.3f', tat, now), 'PX', math.max(1, math.ceil(tat - now)))
+end
+
+local function read(key, span)
+  local tat, written = string.match(redis.call('GET', key) or '', '^(%S+) ?(%S*)$')
+  tat, written = tonumber(tat or now), tonumber(written) or now
+  local most = now + (written > now + span and 2 or 60) * span
+  if tat > most then write(key, most) end
+  return math.min(math.max(tat, now), most)
+end
+`;
+
+/**
  * `RedisCounters.take` as one script, so that a request's checks are one round trip and nothing comes between them. It does what `MemoryCounters` does; time is Redis's own,
  * since the nodes' clocks differ; a test may name another. What rounding adds to a time, here and to the three decimals that are stored, is a millionth of a window at most.
  *
@@ -6,12 +30,7 @@
  * Answers the number of the first refused check (0: none), and for each check what remains, after how many ms all is back, and after
  * how many ms the check would be granted (-1: never).
  */
-export const TAKE_SCRIPT = `
-local now = tonumber(ARGV[1])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-end
+export const TAKE_SCRIPT = `${RATES}
 local refused = 0
 local tats = {}
 
@@ -20,9 +39,7 @@ for i, key in ipairs(KEYS) do
   local limit, span = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local granted
   if ARGV[at + 1] == 'rate' then
-    local stored, most = tonumber(redis.call('GET', key) or now), now + 2 * span
-    tats[i] = math.min(math.max(stored, now), most)
-    if stored > most then redis.call('SET', key, string.format('%.3f', most), 'PX', math.ceil(2 * span)) end
+    tats[i] = read(key, span)
     granted = tats[i] + ARGV[at + 4] * span / limit - now <= span * (1 + 1e-6)
   else
     redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
@@ -39,7 +56,7 @@ for i, key in ipairs(KEYS) do
     local cost, wait = tonumber(ARGV[at + 4]), 0
     if refused == 0 then
       tats[i] = tats[i] + cost * span / limit
-      redis.call('SET', key, string.format('%.3f', tats[i]), 'PX', math.max(1, math.ceil(tats[i] - now)))
+      write(key, tats[i])
     elseif cost > limit then
       wait = -1
     else
@@ -63,19 +80,13 @@ return answer
 `;
 
 /** KEYS: one. ARGV: the time in ms or nothing, limit, window in ms, units. */
-export const SETTLE_SCRIPT = `
-local now = tonumber(ARGV[1])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-end
-local most = now + 2 * ARGV[3]
-local tat = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or now), now), most)
-tat = math.min(tat + ARGV[4] * ARGV[3] / ARGV[2], most)
+export const SETTLE_SCRIPT = `${RATES}
+local span = tonumber(ARGV[3])
+local tat = math.min(read(KEYS[1], span) + ARGV[4] * span / ARGV[2], now + 60 * span)
 if tat <= now then
   redis.call('DEL', KEYS[1])
 else
-  redis.call('SET', KEYS[1], string.format('%.3f', tat), 'PX', math.max(1, math.ceil(tat - now)))
+  write(KEYS[1], tat)
 end
 return 0
 `;
