@@ -56,7 +56,8 @@ export async function showRedaction(
       model: "sim",
       input: "Which card was it?",
       options: { chunks: CHUNKS, tokens_per_second: 20 },
-      policy: { moderation: { mode, rules: ["cards"] } },
+      // A reader is handed each piece of the number before the next is said.
+      policy: { moderation: { mode, rules: ["cards"] }, pace: { max_lead_tokens: 2 } },
     });
 
   out.write("\n> Which card was it?     (by the simulator; mode retract, rule cards)\n\n  ");
