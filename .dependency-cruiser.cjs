@@ -1,7 +1,21 @@
 // Who may import whom. `test/house/boundaries.test.ts` plants a violation of every rule and sees it fail.
 
 /** Libraries from the bottom up: each may import those before it. */
-const LAYERS = ["async", "protocol", "rules", "archive", "log", "service", "tenancy", "client", "testkit"];
+const LAYERS = [
+  "async",
+  "protocol",
+  "rules",
+  "metering",
+  "archive",
+  "tables",
+  "log",
+  "lane",
+  "telemetry",
+  "service",
+  "tenancy",
+  "client",
+  "testkit",
+];
 
 /** Files that only tests load. */
 const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
@@ -10,7 +24,7 @@ const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
 
 const layerRules = LAYERS.filter(
-  (name) => !["async", "protocol", "rules", "client", "testkit"].includes(name),
+  (name) => !["async", "protocol", "rules", "metering", "client", "testkit"].includes(name),
 ).map((name) => ({
   name: `layers-${name}`,
   comment: `${name} imports only libraries further down.`,
@@ -49,6 +63,13 @@ module.exports = {
       severity: "error",
       from: source("packages/rules"),
       to: { pathNot: "^packages/(rules|protocol)/|/node_modules/re2js/|^node_modules/re2js/" },
+    },
+    {
+      name: "metering-is-pure",
+      comment: "Numbers are a function of events: nothing but protocol and zod, no node:*.",
+      severity: "error",
+      from: source("packages/metering"),
+      to: { pathNot: "^packages/(metering|protocol)/|/node_modules/zod/|^node_modules/zod/" },
     },
     {
       name: "client-is-portable",
@@ -92,6 +113,23 @@ module.exports = {
       severity: "error",
       from: source("(packages|services)/[^/]+"),
       to: { path: "\\.(test|fixture)\\.ts$|/testing/" },
+    },
+    {
+      name: "tokens-untraced",
+      comment: "What each token passes through is not traced: a span is begun and ended outside of it.",
+      severity: "error",
+      from: {
+        path: "^services/(delivery/src/readers/streams|inference-worker/src/engines)/",
+        pathNot: FOR_TESTS,
+      },
+      to: { path: "^packages/telemetry/" },
+    },
+    {
+      name: "opentelemetry-in-one-folder",
+      comment: "OpenTelemetry is loaded where a collector is configured, by one dynamic import.",
+      severity: "error",
+      from: { path: "^(packages|services)/", pathNot: `${FOR_TESTS}|^packages/telemetry/src/otlp/` },
+      to: { path: "node_modules/@opentelemetry/" },
     },
     {
       name: "drill-is-a-command",

@@ -14,6 +14,7 @@ export const COMMANDS = {
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
   nats: { args: ["infra/nats/main.ts"], needsBroker: () => false },
   redis: { args: ["infra/redis/main.ts"], needsBroker: () => false },
+  observability: { args: ["infra/observability/main.ts"], needsBroker: () => false },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },

@@ -1,4 +1,4 @@
-// `npm run redis`: writes the configuration of a Redis for the limits. See README.md.
+// `npm run redis`: writes the configuration of a Redis for limits and budgets. See README.md.
 import { isIP } from "node:net";
 import { parseArgs } from "node:util";
 import { endWithReader } from "@reprise/service";
@@ -6,7 +6,7 @@ import { writeRedisConfig } from "@reprise/tenancy";
 import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
 
 const USAGE = `npm run redis -- generate --out <folder> [options]
-  --host <name>               where Redis listens, and delivery finds it; default: 127.0.0.1
+  --host <name>               where Redis listens, and services find it; default: 127.0.0.1
   --port <number>             default: 6379
   --tls-ca, --tls-cert, --tls-key <file>
                               PEM files on Redis's machine; needed for a host that is not on 127.0.0.1`;
@@ -36,9 +36,10 @@ async function generate(args: readonly string[]): Promise<void> {
     throw new Error(
       `${host} is reached over a network, where the password needs TLS: name the certificates.`,
     );
-  const { configFile, urlFile } = await writeRedisConfig({ dir: out, host, port, tls });
+  const { configFile, urlFiles } = await writeRedisConfig({ dir: out, host, port, tls });
   print(`Redis: redis-server ${configFile}`);
-  print(`delivery: REPRISE_REDIS_URL="$(cat ${urlFile})"`);
+  for (const [service, file] of Object.entries(urlFiles))
+    print(`${service}: REPRISE_REDIS_URL="$(cat ${file})"`);
   print(`${out} holds secrets: only its owner can read it.`);
 }
 

@@ -11,7 +11,7 @@ import { SetUpError } from "./set-up-error.mjs";
  * @returns {Promise<string>} absolute path of the binary
  */
 export async function findBroker(dataDir, { cwd, env, node }) {
-  const child = promisify(execFile)(node, [join("scripts", "nats-server", "main.ts"), dataDir], { cwd, env });
+  const child = promisify(execFile)(node, [join("scripts", "debian", "main.ts"), dataDir], { cwd, env });
   child.child.stderr?.pipe(process.stderr);
   try {
     return (await child).stdout.trim();

@@ -4,10 +4,27 @@ import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { BOUNDARY_RULES, type Boundaries, cruiseBoundaries } from "../../scripts/check/cruise.ts";
 
-const LIBRARIES = ["protocol", "rules", "archive", "log", "service", "tenancy", "client", "testkit"];
+const LIBRARIES = [
+  "protocol",
+  "rules",
+  "metering",
+  "archive",
+  "tables",
+  "log",
+  "lane",
+  "telemetry",
+  "service",
+  "tenancy",
+  "client",
+  "testkit",
+];
 
 /** One planted file per way to break a rule; `breaks` names the rules that must see it. */
 const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }[] = [
+  { path: "packages/metering/src/reads.ts", text: `import "node:fs";`, breaks: ["metering-is-pure"] },
+  { path: "packages/tables/src/up.ts", text: `import "@reprise/log";`, breaks: ["layers-tables"] },
+  { path: "packages/lane/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-lane"] },
+  { path: "packages/telemetry/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-telemetry"] },
   { path: "packages/archive/src/up.ts", text: `import "@reprise/log";`, breaks: ["layers-archive"] },
   { path: "packages/log/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-log"] },
   { path: "packages/service/src/up.ts", text: `import "@reprise/tenancy";`, breaks: ["layers-service"] },
@@ -42,6 +59,22 @@ const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }
     path: "services/delivery/src/kit.ts",
     text: `import "@reprise/testkit";`,
     breaks: ["testkit-is-for-tests"],
+  },
+  {
+    path: "services/delivery/src/readers/streams/traced.ts",
+    text: `import "@reprise/telemetry";`,
+    breaks: ["tokens-untraced"],
+  },
+  {
+    path: "services/inference-worker/src/engines/traced.ts",
+    text: `import type {} from "@reprise/telemetry";`,
+    breaks: ["tokens-untraced"],
+  },
+  { path: "packages/log/src/traced.ts", text: `import "@reprise/telemetry";`, breaks: ["layers-log"] },
+  {
+    path: "packages/telemetry/src/tracing/sdk.ts",
+    text: `import "@opentelemetry/api";`,
+    breaks: ["opentelemetry-in-one-folder"],
   },
   { path: "services/delivery/src/fake.ts", text: `import "./a.fixture.ts";`, breaks: ["tests-stay-out"] },
   {
@@ -94,7 +127,7 @@ beforeAll(async () => {
   };
 
   await write("package.json", JSON.stringify({ name: "planted", devDependencies: { vitest: "*" } }));
-  await Promise.all(["zod", "pino", "vitest"].map(installed));
+  await Promise.all(["zod", "pino", "vitest", "@opentelemetry/api"].map(installed));
   const own = { zod: "*", ...Object.fromEntries(LIBRARIES.map((library) => [`@reprise/${library}`, "*"])) };
   for (const library of LIBRARIES) await workspace(`packages/${library}`, "./src/index.ts", own);
   for (const service of ["delivery", "inference-worker", "standalone"])

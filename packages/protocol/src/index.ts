@@ -89,4 +89,4 @@ export type { SeqRange } from "./event/withdrawn-ranges.ts";
 export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";
 export { parseUsage } from "./event/parse-usage.ts";
 export { isKnownEvent } from "./event/known-event.ts";
-export { eventSchema } from "./event/event.ts";
+export { type BudgetCharge, eventSchema } from "./event/event.ts";

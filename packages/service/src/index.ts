@@ -25,9 +25,16 @@ export {
   type EnvironmentName,
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
-export { FollowerWatch } from "./broker/follower-watch.ts";
 export { logForbidden } from "./broker/log-forbidden.ts";
-export { findNatsServer, type NatsServerBinary } from "./broker/find-nats-server.ts";
+export {
+  type DependencyOptions,
+  type DependencyWatch,
+  DependencyWatches,
+} from "./lifecycle/dependency-watch.ts";
+export { WatchGroup } from "./lifecycle/watch-group.ts";
+export { watchRedis } from "./lifecycle/watch-redis.ts";
+export { findNatsServer } from "./broker/find-nats-server.ts";
+export { findProgram, type FoundProgram } from "./lifecycle/find-program.ts";
 export { type HttpAddress, listenHttp } from "./http/listen-http.ts";
 export { type RunningService, runService } from "./lifecycle/lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./lifecycle/logger.ts";
@@ -42,7 +49,7 @@ export {
 export type { NatsServerSettings, SyncInterval } from "./broker/nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";
 export { writeOwnBrokerFile } from "./broker/own-broker-file.ts";
-export { opsAddressBesideApi } from "./http/ops-address.ts";
+export { opsAddressBesideApi, opsAddressOf } from "./http/ops-address.ts";
 export {
   createOpsHandler,
   type OpsAnswer,
@@ -67,5 +74,6 @@ export {
   type WrittenNatsConfig,
 } from "./nats-config/write-nats-config.ts";
 export { resetSocket } from "./http/reset-socket.ts";
+export { openServiceTracing, TRACING_NAMES } from "./tracing/service-tracing.ts";
 export { topologyOf } from "./broker/topology-of.ts";
 export { createErrorLog } from "./lifecycle/error-log.ts";

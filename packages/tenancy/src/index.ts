@@ -53,9 +53,15 @@ export {
 } from "./tokens/verify-stream-token.ts";
 export type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./limits/counters.ts";
 export { HeldLeases } from "./limits/held-leases.ts";
-export { writeRedisConfig } from "./limits/write-redis-config.ts";
+export { writeRedisConfig } from "./redis/write-redis-config.ts";
 export { MemoryCounters } from "./limits/memory-counters.ts";
-export { openCounters, type OpenCounters } from "./limits/open-counters.ts";
+export { openShared, type SharedState } from "./redis/open-shared.ts";
+export { accountsOf, type BudgetAccount, chargesAt } from "./budgets/budget-account.ts";
+export type { Budget } from "./budgets/budget-settings.ts";
+export type { BudgetGrant, BudgetLedger } from "./budgets/budget-ledger.ts";
+export { FIRST_SLICE } from "./budgets/budget-ledger.ts";
+export { estimateInputTokens } from "./budgets/estimate-input-tokens.ts";
+export { MemoryLedger } from "./budgets/memory-ledger.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
 export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";
 export { openPlatformKeys, type PlatformKeys } from "./tokens/platform-keys.ts";

@@ -44,4 +44,10 @@ export type { TestBroker, TestBrokerOptions } from "./broker/test-broker.ts";
 export { startTestCluster, type TestCluster, type TestClusterOptions } from "./broker/test-cluster.ts";
 export type { ClusterNode } from "./broker/test-cluster-node.ts";
 export { startWitnessProcess, type WitnessProcess } from "./process/witness-process.ts";
+export {
+  type OtlpAnswer,
+  type OtlpReceiver,
+  type ReceivedSpan,
+  startOtlpReceiver,
+} from "./network/otlp-receiver.ts";
 export { untilAnswered } from "./network/until-answered.ts";

@@ -1,7 +1,7 @@
-import { createLogger } from "@reprise/service";
+import { createLogger, DependencyWatches } from "@reprise/service";
 import { RepriseError } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ArchiveWatch } from "./archive-watch.ts";
+import { watchArchive } from "./archive-watch.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -11,7 +11,9 @@ const FAILURE = new RepriseError("archive_unavailable", "The archive's folder: r
 function open() {
   const lines: { msg: string }[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) };
-  const watch = new ArchiveWatch(createLogger({ service: "audit-log", destination }));
+  const logger = createLogger({ service: "audit-log", destination });
+  const watches = new DependencyWatches({ service: "audit-log", logger });
+  const watch = watchArchive(watches);
   /** As archiving does that tries again. */
   const failFor = (ms: number) => {
     for (let at = 0; at <= ms; at += 500) {
@@ -19,19 +21,20 @@ function open() {
       vi.advanceTimersByTime(500);
     }
   };
-  return { watch, lines, failFor };
+  return { watch, watches, lines, failFor };
 }
 
 test("an archive that stays away is one line with the cause and not ready, and one line when it is back", () => {
-  const { watch, lines, failFor } = open();
+  const { watch, watches, lines, failFor } = open();
+  const explains = () => watches.explains("archive_unavailable", 20_000);
   failFor(60_000);
   expect(lines).toMatchObject([{ msg: "the archive takes no commits", because: FAILURE.message }]);
   expect(watch.because()).toEqual([`the archive takes no commits: ${FAILURE.message}`]);
   watch.worked();
-  expect(lines.slice(1)).toMatchObject([{ msg: "the archive takes commits again" }]);
-  expect([watch.because(), watch.wasAwayWithin(20_000)]).toEqual([[], true]);
+  expect(lines.slice(1)).toMatchObject([{ msg: "the archive takes commits again", failures: 121 }]);
+  expect([watch.because(), explains()]).toEqual([[], true]);
   vi.advanceTimersByTime(20_000);
-  expect(watch.wasAwayWithin(20_000)).toBe(false);
+  expect(explains()).toBe(false);
 });
 
 test("a failure that is over soon, or is not the archive's, changes nothing", () => {

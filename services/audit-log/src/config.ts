@@ -20,7 +20,12 @@ const STORAGE_NAMES = [
 
 export const AUDIT_NAMES = [...STORAGE_NAMES, "REPRISE_AUDIT_WITNESS_URLS"] as const;
 
-const NAMES = [...AUDIT_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_TENANTS_FILE"] as const;
+const NAMES = [
+  ...AUDIT_NAMES,
+  ...BROKER_SERVICE_NAMES,
+  "REPRISE_TENANTS_FILE",
+  "REPRISE_ACCESS_LOG",
+] as const;
 
 export type StorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
 export type AuditLogEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;

@@ -15,10 +15,19 @@ await runService(
     return startBrokerService("audit-log", env, async (context) => {
       await using stack = new AsyncDisposableStack();
       const onRefused = reportRefusedRecord(context.logger);
-      const { broker, followers } = context;
-      const directory = stack.use(await followTenants({ broker, onRefused, onStale: followers.onStale }));
+      const { broker, brokerWatch } = context;
+      const directory = stack.use(await followTenants({ broker, onRefused, onStale: brokerWatch.onStale }));
       const tenants = () => keptTenants(directory, file);
-      const auditLog = stack.use(await startAuditLog({ ...context, shards, storage, witnessUrls, tenants }));
+      const auditLog = stack.use(
+        await startAuditLog({
+          ...context,
+          shards,
+          storage,
+          witnessUrls,
+          tenants,
+          accessLog: env.REPRISE_ACCESS_LOG !== "off",
+        }),
+      );
       const running = stack.move();
       return {
         service: {

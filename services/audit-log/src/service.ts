@@ -1,20 +1,23 @@
-import { ArchiveReader, openArchive, probeStore } from "@reprise/archive";
+import { ArchiveReader, type Commit, openArchive, probeStore } from "@reprise/archive";
 import { waitAtMost } from "@reprise/async";
+import {
+  type Batch,
+  type BatchLimits,
+  countSeqs,
+  createBrokerFencedStore,
+  runLanes,
+  SHUTDOWN_MS,
+} from "@reprise/lane";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
-import { unixNow } from "@reprise/protocol";
-import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
-import { ArchiveWatch } from "./archive-watch.ts";
+import { LEASE_GROUPS, unixNow } from "@reprise/protocol";
+import { createErrorLog, DependencyWatches, type Logger, type Metrics } from "@reprise/service";
+import { watchArchive } from "./archive-watch.ts";
+import { localFiles, openFetchedFiles } from "@reprise/tables";
 import { startAnswering } from "./answering/start-answering.ts";
-import { createBrokerFencedStore } from "./archiving/broker-fenced-store.ts";
+import { archiveLane } from "./archiving/lane/lane-archiver.ts";
 import { GenerationKeys } from "./archiving/generation-keys.ts";
-import type { BatchLimits } from "./archiving/lane/lane-reader.ts";
 import { laneStreams } from "./archiving/lane/lane-kind.ts";
-import { runLanes } from "./archiving/lane/lanes.ts";
-import { countSeqs } from "./archiving/ranges.ts";
-import { SHUTDOWN_MS } from "./shutdown.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
-import { openFetchedFiles } from "./search/fetched-files.ts";
-import { localFiles } from "./search/searchable-files.ts";
 import { startMaintenance } from "./lifecycle/maintenance/maintenance.ts";
 import type { KeptTenant } from "./kept-tenant.ts";
 import type { AuditStorage } from "./storage.ts";
@@ -26,8 +29,8 @@ export { type AuditStorage, openAuditStorage } from "./storage.ts";
 export interface AuditLogOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */
   broker: Broker;
-  /** Whether the broker takes appends: what its absence holds up is not logged. */
-  brokerWatch?: BrokerWatch;
+  /** What this service depends on: what the absence of one explains is not logged. Default: those of its own. */
+  watches?: DependencyWatches;
   /** How many streams the logs are spread over. */
   shards: number;
   storage: AuditStorage;
@@ -35,6 +38,8 @@ export interface AuditLogOptions {
   witnessUrls?: readonly (string | Promise<string>)[] | undefined;
   /** How long to keep what of whom. */
   tenants: () => readonly KeptTenant[];
+  /** Whether each call that is answered over NATS has a line. Default false. */
+  accessLog?: boolean;
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
   logger: Logger;
@@ -54,16 +59,16 @@ const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16
 
 /** Starts to archive what the broker keeps. Its streams must exist. */
 export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog> {
-  const { broker, brokerWatch, shards, storage, limits = LIMITS, logger, metrics } = options;
+  const { broker, shards, storage, limits = LIMITS, logger, metrics } = options;
   const { keyring, signer, earlier, dir, cacheDir } = storage;
   await using stack = new AsyncDisposableStack();
-  const archiveWatch = stack.use(new ArchiveWatch(logger));
+  const { watches = stack.use(new DependencyWatches({ service: "audit-log", logger, metrics })) } = options;
+  const archiveWatch = watchArchive(watches);
   const logError = createErrorLog({
     logger,
     waits: "the audit log waits",
     failed: "the audit log has failed",
-    brokerWatch,
-    archiveWatch,
+    watches,
     metrics,
   });
   const onError = (error: unknown) => {
@@ -88,7 +93,8 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   });
   stack.defer(() => archive.close());
   // Closed after the lanes: what they archive last is cosigned too.
-  if (options.witnessUrls) stack.use(startWitnessing({ archive, urls: options.witnessUrls, onError }));
+  if (options.witnessUrls)
+    stack.use(startWitnessing({ archive, urls: options.witnessUrls, watches, logger, metrics, onError }));
   const files =
     dir === undefined
       ? await openFetchedFiles({ store, dir: cacheDir, maxBytes: CACHE_BYTES })
@@ -97,6 +103,8 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const search = stack.use(new ArchiveSearch({ archive, keyring, files }));
   const events = metrics.counter("reprise_audit_events_total");
   const commits = metrics.counter("reprise_audit_commits_total");
+  const commitSeconds = metrics.histogram("reprise_audit_commit_seconds");
+  const bytes = metrics.counter("reprise_audit_archived_bytes_total");
   const lost = metrics.counter("reprise_audit_lost_total");
   /** Of what is read and not committed, the oldest of each stream: microseconds since 1970. */
   const waiting = new Map<string, number>();
@@ -106,24 +114,22 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   // Closed at the same time: where the store is away one may wait for another.
   const closing: (() => Promise<void>)[] = [];
   stack.defer(async () => void (await Promise.all(closing.map((close) => close()))));
-  const lanes = runLanes({
-    broker,
-    publish: log.publish,
-    streams: laneStreams(shards),
-    holder,
-    logger,
+  const context = {
+    connection: broker.reads,
     archive,
     store,
     keyring,
     keys: new GenerationKeys(archive, keyring, onError),
     limits,
-    onRead({ stream, messages: [oldest] }) {
+    onRead({ stream, messages: [oldest] }: Batch) {
       if (oldest && !waiting.has(stream)) waiting.set(stream, oldest.storedAtUs);
     },
-    onCommitted({ lane }) {
+    onCommitted({ lane, tenants }: Commit, ms: number) {
       archiveWatch.worked();
       if (!lane) return;
       commits.inc();
+      commitSeconds.observe(ms / 1_000);
+      for (const { files: committed } of tenants) for (const file of committed) bytes.inc(file.bytes);
       events.inc({}, lane.events);
       waiting.delete(lane.stream);
       if (lane.gaps.length === 0) return;
@@ -131,7 +137,18 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       const { stream, gaps } = lane;
       logger.error({ stream, gaps }, "messages had expired before they were archived: the archive has a gap");
     },
+    onError,
+  };
+  const lanes = runLanes({
+    broker,
+    publish: log.publish,
+    group: LEASE_GROUPS.lanes,
+    streams: laneStreams(shards),
+    holder,
+    run: (stream, signal) => archiveLane({ ...context, stream }, signal),
     onEnded: (stream) => waiting.delete(stream),
+    onFenced: (stream) =>
+      logger.warn({ stream }, "fenced: another replica archives this stream; its lease is given up"),
     onError,
   });
   closing.push(() => lanes.close());
@@ -149,7 +166,14 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     onError,
   });
   closing.push(() => maintenance.close());
-  const answering = startAnswering({ connection: broker.main, archive, reader, search, onError });
+  const answering = startAnswering({
+    connection: broker.main,
+    archive,
+    reader,
+    search,
+    onAnswered: (line) => options.accessLog && logger.info(line, "request"),
+    onError,
+  });
   closing.push(() => waitAtMost(SHUTDOWN_MS, answering[Symbol.asyncDispose]()));
 
   const running = stack.move();

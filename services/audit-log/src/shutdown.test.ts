@@ -89,6 +89,19 @@ test("what another process is to archive now is no lag of this one any more", as
   await expect.poll(lagOnceTaken).toBe(0);
 });
 
+test("metrics have how long commits took, and their bytes", async () => {
+  await using world = await openLaneWorld();
+  const metrics = createMetrics({ processMetrics: false });
+  await using _ = await start(world, world.store, metrics);
+  const ref = createRef();
+  await world.write(ref, 0, [requested(ref)]);
+  const value = async (name: string) =>
+    Number(new RegExp(`^${name} (.+)$`, "m").exec(await metrics.render())?.[1]);
+  await expect.poll(() => value("reprise_audit_commit_seconds_count")).toBe(1);
+  expect(await value("reprise_audit_archived_bytes_total")).toBeGreaterThan(0);
+  expect(await value("reprise_audit_commits_total")).toBe(1);
+});
+
 test("an archive that can't be written makes its process unready, with the cause, until it can be written again", async () => {
   await using world = await openLaneWorld();
   let isAway = false;

@@ -37,10 +37,12 @@ await runService(
     };
     const { tenancy, names } = await load();
     const start = async (context: BrokerServiceContext) => {
-      const { broker, followers, logger } = context;
+      const { broker, brokerWatch, logger } = context;
       await using stack = new AsyncDisposableStack();
       const onRefused = reportRefusedRecord(logger);
-      const tenants = stack.use(await openTenants({ broker, source, onRefused, onStale: followers.onStale }));
+      const tenants = stack.use(
+        await openTenants({ broker, source, onRefused, onStale: brokerWatch.onStale }),
+      );
       const apply = async (next: typeof tenancy) => {
         if (next) logger.info({ source, ...(await tenants.apply(next)) }, "tenants file applied");
       };

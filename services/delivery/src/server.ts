@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { boundPipelining } from "@reprise/service";
+import { traceFields } from "@reprise/telemetry";
 import fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
@@ -121,7 +122,9 @@ export async function buildServer({
     genReqId: (request) => requestIdOf(request, proxies),
     frameworkErrors(thrown, request, reply) {
       beginAnswer(request, reply);
-      void sendProblem(reply, toProblem(thrown));
+      const error = toProblem(thrown);
+      context.notes.add(request, { code: error.code });
+      void sendProblem(reply, error);
     },
   });
   addClientAddress(app, proxies);
@@ -158,10 +161,14 @@ export async function buildServer({
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = await countRefused([request, reply], toProblem(thrown));
+    context.notes.add(request, { code: error.code });
     const hasLeft = request.raw.destroyed && !request.raw.complete;
     if (hasLeft) context.logger.debug({ request: request.id }, "a client left before its request was whole");
     else if (error.code === "internal")
-      context.logger.error({ err: error.cause, request: request.id }, "a request failed");
+      context.logger.error(
+        { err: error.cause, request: request.id, ...traceFields(context.traces.spanOf(request)) },
+        "a request failed",
+      );
     await sendProblem(reply, error, discardBody(request.raw, Math.min(DISCARD_MS, arrivalMs)));
   });
   /** A call that was refused before its route could count it counts all the same. */
@@ -189,6 +196,7 @@ export async function buildServer({
   app.addHook("onRequest", async (request, reply) => {
     if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
     await context.authentication.identify(request);
+    context.traces.begin(request, reply);
     const principal = context.authentication.findPrincipal(request);
     if (principal) corsPolicy.allow(reply, principal.tenant, request.headers.origin);
     context.authentication.authorise(request);
@@ -204,6 +212,7 @@ export async function buildServer({
   });
   app.addHook("preHandler", async (request) => context.authentication.readmit(request));
   app.addHook("onSend", async (request, reply) => {
+    context.notes.add(request, { firstByteMs: reply.elapsedTime });
     if (context.draining.aborted) void reply.headers(closing(request));
   });
 

@@ -16,16 +16,25 @@ import { parseNodeId } from "@reprise/protocol";
 import {
   type BrokerWatch,
   createErrorLog,
-  type FollowerWatch,
+  DependencyWatches,
   type Logger,
   type Metrics,
+  watchRedis,
 } from "@reprise/service";
-import { createStreamTokens, openCounters, openPlatformKeys, type TenantDirectory } from "@reprise/tenancy";
+import {
+  type BudgetLedger,
+  createStreamTokens,
+  openShared,
+  openPlatformKeys,
+  type TenantDirectory,
+} from "@reprise/tenancy";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
+import { RequestBudgets } from "./limits/request-budgets.ts";
 import { RequestLimits } from "./limits/request-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
 import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
@@ -40,6 +49,11 @@ import { CertificateWatch, readCertificate } from "./connections/certificate.ts"
 import { Http2Connections } from "./connections/http2.ts";
 import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
+import { countRefusedConnections } from "./telemetry/refused-connections.ts";
+import { observeDelivery } from "./telemetry/observe-delivery.ts";
+import { ReaderTraces } from "./telemetry/reader-traces.ts";
+import { RequestNotes } from "./telemetry/request-notes.ts";
+import { RequestTraces } from "./telemetry/request-traces.ts";
 
 export { toDeliverySettings } from "./config.ts";
 
@@ -53,10 +67,12 @@ export interface DeliveryOptions extends DeliverySettings {
   classifiers?: ReadonlySet<string> | undefined;
   /** Whether the broker takes appends. Default: as long as it is connected. */
   brokerWatch?: BrokerWatch;
-  /** Told when the platform's keys can't be followed. */
-  followers?: Pick<FollowerWatch, "onStale">;
+  /** What this node depends on. Default: those of its own. */
+  watches?: DependencyWatches;
   logger: Logger;
   metrics: Metrics;
+  /** Default: off. */
+  tracing?: Tracing;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s, as PROTOCOL.md has it. */
   heartbeatMs?: number;
   /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
@@ -65,6 +81,8 @@ export interface DeliveryOptions extends DeliverySettings {
   readerLeaseMs?: number;
   /** How long a limit check waits for Redis before this node decides alone. Default 250 ms. */
   redisTimeoutMs?: number;
+  /** Of the process, where delivery shares it with the workers. Default: that of Redis, or its own. */
+  ledger?: BudgetLedger | undefined;
   /** How often the log is asked whether generations that hold a share of a limit have ended. Default 60 s. */
   limitCheckMs?: number;
   /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
@@ -98,7 +116,6 @@ export interface Delivery extends AsyncDisposable {
 
 const DRAIN_GRACE_MS = 3_000;
 const SWEEP_MS = 50;
-const WARN_EVERY_MS = 60_000;
 const RECORDINGS = 16;
 const CERTIFICATE_CHECK_MS = 10_000;
 
@@ -116,16 +133,18 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     arrivalMs,
     retentionMs,
     heartbeatMs,
+    tracing = NO_TRACING,
     drainGraceMs = DRAIN_GRACE_MS,
     readerLeaseMs,
     brokerWatch,
+    watches = new DependencyWatches({ service: "delivery", logger, metrics }),
   } = options;
   const certificate = tls && (await readCertificate(tls));
   const onError = createErrorLog({
     logger,
     waits: "delivery waits",
     failed: "a callback failed",
-    brokerWatch,
+    watches,
     metrics,
   });
   // What a start that fails would leave open, and a process with it.
@@ -133,7 +152,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const platform = await openPlatformKeys({
     connection: broker.main,
     replicas: options.replicas,
-    onStale: options.followers?.onStale,
+    onStale: brokerWatch?.onStale,
     onError,
   });
   stack.defer(() => platform.close());
@@ -201,49 +220,42 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
 
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
-  metrics.observe("reprise_request_bytes", () => bodies.bytes);
-  const counters = stack.use(
-    await openCounters({
+  const shared = stack.use(
+    await openShared({
       redisUrl,
       timeoutMs: options.redisTimeoutMs,
-      node,
-      onAway: (error) =>
-        logger.warn({ err: error }, "Redis does not answer: this node grants its share of each limit"),
-      onBack: () => logger.info("Redis answers again: limits are counted over all nodes"),
+      kind: "delivery",
+      process: node,
+      ...watchRedis(watches, {
+        redisUrl,
+        alone: "this node grants its share of each limit and budget",
+        together: "limits and budgets are counted over all nodes",
+      }),
     }),
   );
   const limited = metrics.counter("reprise_limits_exceeded_total");
   const limits = stack.use(
     new RequestLimits({
-      counters: counters.counters,
+      counters: shared.counters,
       reader: log.reader,
       checkMs: options.limitCheckMs,
       onRefused: (limit) => limited.inc({ limit }),
       onError,
     }),
   );
-  metrics.observe("reprise_limits_local", () => Number(counters.isAway));
+  const budgets = new RequestBudgets({
+    ledger: options.ledger ?? shared.ledger,
+    onRefused: () => limited.inc({ limit: "budget" }),
+    onError,
+  });
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
   stack.defer(() => ends.unsubscribe());
-  const refusedConnections = metrics.counter("reprise_connections_refused_total");
-  let warnedAtMs = Number.NEGATIVE_INFINITY;
-  const onRefused = () => {
-    refusedConnections.inc();
-    if (performance.now() < warnedAtMs + WARN_EVERY_MS) return;
-    warnedAtMs = performance.now();
-    logger.warn(
-      { most: maxConnectionsPerAddress },
-      "connections are refused: their address has too many open",
-    );
-  };
+  const onRefused = countRefusedConnections({ logger, metrics, most: maxConnectionsPerAddress });
 
-  metrics.observe("reprise_readers", () => readers.streams);
-  metrics.observe("reprise_events_delivered_total", () => readers.eventsDelivered);
-  metrics.observe("reprise_readers_fallen_back_total", () => readers.fallenBack);
-  metrics.observe("reprise_reader_marks_lost_total", () => marks.lost);
-  metrics.observe("reprise_repairs_total", () => hub.stats.repairs);
-  metrics.observe("reprise_hub_memory_bytes", () => hub.stats.bytes);
-  metrics.observe("reprise_hub_generations", () => hub.stats.caches);
+  observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
+
+  const notes = new RequestNotes();
+  const traces = new RequestTraces({ tracing, authentication, notes });
 
   let isStopping = false;
   const notReadyBecause = () => [...(isStopping ? ["draining"] : []), ...brokerProblems()];
@@ -260,10 +272,15 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       readers,
       bodies,
       limits,
+      budgets,
       shards,
       hasModel: (model) => names.models.has(model),
       classifiers: () => names.classifiers,
       logger,
+      notes,
+      tracing,
+      traces,
+      readerTraces: new ReaderTraces(tracing),
       draining: draining.signal,
     },
     administration: options.administration,
@@ -272,7 +289,13 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     accessLog:
       accessLog === "off"
         ? undefined
-        : createAccessLog({ logger, authentication, withAddress: accessLog === "with-address" }),
+        : createAccessLog({
+            logger,
+            authentication,
+            notes,
+            traces,
+            withAddress: accessLog === "with-address",
+          }),
     connections: { perAddress: maxConnectionsPerAddress, onRefused },
     arrivalMs,
     certificate,

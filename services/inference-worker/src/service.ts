@@ -10,7 +10,16 @@ import {
   watchConnection,
 } from "@reprise/log";
 import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
-import { type BrokerWatch, createErrorLog, type Logger, type Metrics } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type BudgetLedger, openShared } from "@reprise/tenancy";
+import {
+  createErrorLog,
+  DependencyWatches,
+  type Logger,
+  type Metrics,
+  WatchGroup,
+  watchRedis,
+} from "@reprise/service";
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { runGeneration } from "./run/run-generation.ts";
@@ -24,16 +33,22 @@ export { parseModelsFile } from "./config/models-file.ts";
 
 export interface WorkerOptions {
   broker: Broker;
-  /** Whether the broker takes appends: what its absence holds up is not logged. */
-  brokerWatch?: BrokerWatch;
+  /** What this worker depends on: what the absence of one explains is not logged. Default: those of its own. */
+  watches?: DependencyWatches;
   /** By public model name. */
   models: ReadonlyMap<string, ServedModel>;
   /** After how long without a heartbeat a job goes to another worker. */
   ackWaitMs: number;
   /** What the requests of generations that run may take, in bytes: while it is used up no more jobs are taken. Default 256 MiB. */
   memoryBytes?: number;
+  /** Of the tenants' budgets, for all processes. Default: the process counts alone. */
+  redisUrl?: string | undefined;
+  /** Of the process, where the worker shares it with delivery. Default: that of Redis, or its own. */
+  ledger?: BudgetLedger | undefined;
   logger: Logger;
   metrics: Metrics;
+  /** Default: off. */
+  tracing?: Tracing;
 }
 
 export interface Worker extends AsyncDisposable {
@@ -49,19 +64,46 @@ export interface Worker extends AsyncDisposable {
 
 const MEMORY_BYTES = 256 * 1_024 * 1_024;
 const SLOTS_PER_RESERVED = 8;
+const ENGINE_HOLD_OFF_MS = 60_000;
 
 /** Starts to work off the queues of all models. The broker's streams must exist. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { broker, brokerWatch, models, ackWaitMs, memoryBytes = MEMORY_BYTES, logger, metrics } = options;
+  const { broker, models, ackWaitMs, memoryBytes = MEMORY_BYTES, logger, metrics } = options;
+  const { watches = new DependencyWatches({ service: "inference-worker", logger, metrics }) } = options;
   const onError = createErrorLog({
     logger,
     waits: "the worker waits",
     failed: "a callback failed",
-    brokerWatch,
+    watches,
     metrics,
   });
   const log = createGenerationLog(broker);
+  await using stack = new AsyncDisposableStack();
   const worker = parseWorkerId(`worker-${randomUUID()}`);
+  const ledger =
+    options.ledger ??
+    stack.use(
+      await openShared({
+        redisUrl: options.redisUrl,
+        kind: "worker",
+        process: worker,
+        ...watchRedis(watches, {
+          redisUrl: options.redisUrl,
+          alone: "this worker grants its share of each budget",
+          together: "budgets are counted over all processes",
+        }),
+      }),
+    ).ledger;
+  const engines = new WatchGroup(watches, (model) => ({
+    name: `engine:${model}`,
+    gone: "an engine takes no requests",
+    back: "an engine takes requests again",
+    fields: { model },
+    reports: "each",
+    // An engine that is busy refuses some requests while it answers others.
+    holdOffMs: ENGINE_HOLD_OFF_MS,
+  }));
+  engines.keep(engineNames(models));
   const handover = new AbortController();
   const running = new Map<GenerationId, RunLog>();
   let connectedAtMs = Number.NEGATIVE_INFINITY;
@@ -70,8 +112,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     log,
     worker,
     ackWaitMs,
+    ledger,
+    tracing: options.tracing ?? NO_TRACING,
     onError,
-    onEngineReport: (report: EngineReport) => logEngineReport(logger, report),
+    onEngineReport: (report: EngineReport) => logEngineReport(logger, report, engines.of(report.model)),
+    onEngineAnswered: (model: string) => engines.of(model).worked(),
     handover: handover.signal,
     running,
     connectedAtMs: () => connectedAtMs,
@@ -126,11 +171,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       onError,
     });
   const queues = await ModelQueues.open(models, serve);
+  const opened = stack.move();
   const close = async () => {
     handover.abort();
     await queues.close();
     stopAnswering();
     yieldRequests.unsubscribe();
+    await opened.disposeAsync();
   };
   const notReadyBecause = () => [
     ...(handover.signal.aborted ? ["draining"] : []),
@@ -139,8 +186,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   return {
     id: worker,
     notReadyBecause,
-    reload: (next) => queues.replace(next),
+    async reload(next) {
+      await queues.replace(next);
+      engines.keep(engineNames(next));
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Of all engines, those that stand in for others included. */
+function engineNames(models: ReadonlyMap<string, ServedModel>): string[] {
+  return [...models].flatMap(([model, { fallback }]) => (fallback ? [model, fallback.model] : [model]));
 }

@@ -5,19 +5,23 @@ import {
   followShard,
   MODERATION_CONSUMER,
   readRuleSet,
+  type ShardEvent,
   type ShardFollower,
   watchRuleSets,
 } from "@reprise/log";
 import {
   type BrokerWatch,
   createErrorLog,
-  type FollowerWatch,
+  DependencyWatches,
   type Logger,
   type Metrics,
+  WatchGroup,
 } from "@reprise/service";
+import { watchClassifier } from "./classifiers/watch-classifier.ts";
 import { createClassifyWindow } from "./judging/classify-window.ts";
 import { decideExpiredReviews } from "./review-index/expired-reviews.ts";
-import { ShardModerator, type IncomingEvent } from "./judging/shard-moderator.ts";
+import { ShardLag } from "./judging/shard-lag.ts";
+import { ShardModerator } from "./judging/shard-moderator.ts";
 import type { ModeratorContext } from "./judging/moderator-context.ts";
 import type { Classifiers } from "./judging/load-classifiers.ts";
 import { createRuleSetCache } from "./judging/rule-set-cache.ts";
@@ -26,10 +30,10 @@ export { type Classifiers, loadClassifiers } from "./judging/load-classifiers.ts
 
 export interface ModerationOptions {
   broker: Broker;
-  /** Whether the broker takes appends: what its absence holds up is not logged. */
-  brokerWatch?: BrokerWatch;
   /** Told when RULES can't be followed. */
-  followers?: Pick<FollowerWatch, "onStale">;
+  brokerWatch?: Pick<BrokerWatch, "onStale">;
+  /** What this service depends on: what the absence of one explains is not logged. Default: those of its own. */
+  watches?: DependencyWatches;
   /** How many streams the logs are spread over. */
   shards: number;
   classifiers: Classifiers;
@@ -55,12 +59,26 @@ const REVIEWS_EVERY_MS = 1_000;
 /** Starts to judge the generations of all shards. The broker's streams must exist. */
 export async function startModeration(options: ModerationOptions): Promise<Moderation> {
   const { broker, brokerWatch, shards, logger, metrics } = options;
-  let { classifiers } = options;
+  const { watches = new DependencyWatches({ service: "moderation", logger, metrics }) } = options;
+  const watched = new WatchGroup(watches, (classifier) => ({
+    name: `classifier:${classifier}`,
+    gone: "a classifier does not answer; what it is asked about stays unjudged",
+    back: "a classifier answers again",
+    fields: { classifier },
+    reports: "each",
+  }));
+  const watchAll = (all: Classifiers): Classifiers => {
+    watched.keep(all.keys());
+    return new Map(
+      [...all].map(([name, one]) => [name, watchClassifier(one, { watch: watched.of(name), metrics })]),
+    );
+  };
+  let classifiers = watchAll(options.classifiers);
   const onError = createErrorLog({
     logger,
     waits: "moderation waits",
     failed: "moderation has failed",
-    brokerWatch,
+    watches,
     metrics,
   });
   const log = createGenerationLog(broker);
@@ -76,7 +94,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     onError,
   };
   const begun: Promise<void>[] = [];
-  const followed: { judging: ShardModerator; follower: ShardFollower }[] = [];
+  const followed: { judging: ShardModerator; follower: ShardFollower; lag: ShardLag }[] = [];
   const sum = (of: (judging: ShardModerator) => number) =>
     followed.reduce((all, { judging }) => all + of(judging), 0);
   metrics.observe("reprise_moderation_generations", () => sum(({ size }) => size));
@@ -85,7 +103,9 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const follow = async (shard: number, rulesTime: Date) => {
     const startTime = new Date(rulesTime.getTime() - CLOCKS_DIFFER_MS);
     const judging = new ShardModerator(context);
-    const onEvents = (events: readonly IncomingEvent[]) => {
+    const lag = new ShardLag();
+    const onEvents = (events: readonly ShardEvent[]) => {
+      lag.read(events);
       judgedEvents += judging.take(events);
     };
     const follower = await followShard({
@@ -96,13 +116,13 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
       onEvents,
       onError,
     });
-    followed.push({ judging, follower });
+    followed.push({ judging, follower, lag });
   };
   // While no generation asks for moderation no log is read at all.
   const onFirst = (startTime: Date) => {
     for (let shard = 0; shard < shards; shard++) begun.push(follow(shard, startTime).catch(onError));
   };
-  const watch = watchRuleSets(broker.main, onFirst, options.followers?.onStale);
+  const watch = watchRuleSets(broker.main, onFirst, brokerWatch?.onStale);
 
   let sweeping: Promise<void> | undefined;
   const sweepAll = async () => {
@@ -116,7 +136,17 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     }
   };
   const sweep = () => (sweeping ??= sweepAll().finally(() => (sweeping = undefined)));
-  const sweeper = setInterval(() => void sweep(), SWEEP_MS);
+  const lagSeconds = metrics.gauge("reprise_consumer_lag_seconds");
+  const tellLag = () => {
+    for (const { judging, lag } of followed) lag.settle(judging.settledStreamSeq);
+    const ageMs = Math.max(0, ...followed.map(({ lag }) => lag.ageMs(unixNow())));
+    lagSeconds.set({ consumer: MODERATION_CONSUMER }, ageMs / 1_000);
+  };
+  tellLag();
+  const sweeper = setInterval(() => {
+    void sweep();
+    tellLag();
+  }, SWEEP_MS);
   let deciding = false;
   const reviews = setInterval(() => {
     if (followed.length === 0 || deciding) return;
@@ -143,7 +173,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),
     async reload(next) {
       const before = classifiers;
-      classifiers = next;
+      classifiers = watchAll(next);
       await Promise.all([...before.values()].map((one) => one.close()));
     },
     close,

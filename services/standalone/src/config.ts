@@ -1,5 +1,6 @@
+import { ANALYTICS_NAMES } from "@reprise/analytics";
 import { AUDIT_NAMES } from "@reprise/audit-log";
-import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment } from "@reprise/service";
+import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment, TRACING_NAMES } from "@reprise/service";
 
 const NAMES = [
   "REPRISE_HOST",
@@ -32,11 +33,14 @@ const NAMES = [
   "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
+  ...TRACING_NAMES,
   "REPRISE_AUDIT",
   "REPRISE_WITNESS",
   "REPRISE_WITNESS_DIR",
   "REPRISE_WITNESS_NAME",
   ...AUDIT_NAMES,
+  "REPRISE_ANALYTICS",
+  ...ANALYTICS_NAMES,
 ] as const;
 
 export type PlatformEnvironment = Environment<(typeof NAMES)[number]>;

@@ -1,6 +1,6 @@
 import { openBroker } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
-import { createLogger } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/service";
 import { startTcpProxy, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { ServiceBrokers } from "./service-brokers.ts";
@@ -13,12 +13,14 @@ test("a service whose connections are lost makes the platform not ready, with on
   await (await openBroker({ url: server.url, name: "set-up", ...TOPOLOGY })).close();
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  const metrics = createMetrics({ processMetrics: false });
   await using brokers = new ServiceBrokers({
     addressOf: (user) => ({
       url: user === "inference-worker" ? `nats://127.0.0.1:${proxy.port}` : server.url,
     }),
     shards: TOPOLOGY.shards,
     logger: createLogger({ service: "test", destination: { write } }),
+    metrics,
   });
   const delivery = await brokers.open("delivery");
   const worker = await brokers.open("inference-worker");
@@ -27,11 +29,13 @@ test("a service whose connections are lost makes the platform not ready, with on
   proxy.cutNow();
   await expect.poll(() => brokers.because()).toEqual(["inference-worker: not connected to NATS"]);
   expect(delivery.brokerWatch.because()).toEqual([]);
+  const isAway = /^reprise_dependency_up\{service="inference-worker",dependency="broker"\} 0$/m;
+  await expect.poll(() => metrics.render(), { timeout: 30_000 }).toMatch(isAway);
   proxy.setFaults({});
   proxy.cutNow();
   await expect.poll(() => brokers.because(), { timeout: 30_000 }).toEqual([]);
   expect(worker.brokerWatch.because()).toEqual([]);
-  delivery.followers.onStale("the tenants", new RepriseError("broker_unavailable", "no leader"));
+  delivery.brokerWatch.onStale("the tenants", new RepriseError("broker_unavailable", "no leader"));
   expect(brokers.because("delivery")).toEqual(["delivery: the tenants can't be followed: no leader"]);
   expect(lines.map(({ user, msg }) => [user, msg])).toEqual([
     ["inference-worker", "the broker takes no appends"],
@@ -48,6 +52,7 @@ test("the platform fails when the broker's logs are spread over another number o
     addressOf: () => ({ url: server.url }),
     shards: TOPOLOGY.shards + 1,
     logger: createLogger({ service: "test", destination: { write: () => {} } }),
+    metrics: createMetrics({ processMetrics: false }),
   });
   await brokers.open("delivery");
   await expect(brokers.failed).rejects.toMatchObject({

@@ -1,17 +1,26 @@
 import { type Broker, type BrokerAddress, connectBroker, type ServiceUser } from "@reprise/log";
-import { type BrokerWatch, FollowerWatch, type Logger, logForbidden, watchBroker } from "@reprise/service";
+import {
+  type BrokerWatch,
+  DependencyWatches,
+  type Logger,
+  logForbidden,
+  type Metrics,
+  watchBroker,
+} from "@reprise/service";
 
 export interface ServiceBrokersOptions {
   readonly addressOf: (user: ServiceUser) => BrokerAddress;
   readonly shards: number;
   readonly logger: Logger;
+  readonly metrics: Metrics;
 }
 
 /** A service's user at the broker: its connections, and whether they take appends. */
 export interface ServiceBroker {
   readonly broker: Broker;
   readonly brokerWatch: BrokerWatch;
-  readonly followers: FollowerWatch;
+  /** What the service depends on. */
+  readonly watches: DependencyWatches;
 }
 
 /** The connections of all services: each has a user and connections of its own, as it has in a process of its own. */
@@ -38,11 +47,12 @@ export class ServiceBrokers implements AsyncDisposable {
     const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
     const broker = this.#stack.use(await connectBroker({ ...addressOf(user), user, name: user, onError }));
     logForbidden(broker, logger);
-    const watch = this.#stack.use(watchBroker(broker, shards, logger));
-    watch.failed.catch(this.#failed.reject);
-    const watches = { brokerWatch: watch, followers: new FollowerWatch(logger) };
-    this.#watches.set(user, watches);
-    return { broker, ...watches };
+    const { metrics } = this.#options;
+    const watches = this.#stack.use(new DependencyWatches({ service: user, logger, metrics }));
+    const brokerWatch = this.#stack.use(watchBroker(broker, shards, watches));
+    brokerWatch.failed.catch(this.#failed.reject);
+    this.#watches.set(user, { brokerWatch, watches });
+    return { broker, brokerWatch, watches };
   }
 
   /**
@@ -50,8 +60,8 @@ export class ServiceBrokers implements AsyncDisposable {
    * @param except tells of its appends itself
    */
   because(except?: ServiceUser): string[] {
-    return [...this.#watches].flatMap(([user, { brokerWatch, followers }]) => {
-      const reasons = [...(user === except ? [] : brokerWatch.because()), ...followers.because()];
+    return [...this.#watches].flatMap(([user, { brokerWatch, watches }]) => {
+      const reasons = [...(user === except ? [] : brokerWatch.because()), ...watches.because()];
       return reasons.map((reason) => `${user}: ${reason}`);
     });
   }

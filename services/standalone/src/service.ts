@@ -1,5 +1,12 @@
 import { join, resolve } from "node:path";
 import { type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
+import {
+  loadPrices,
+  openAnalyticsStorage,
+  type Prices,
+  startAnalytics,
+  toUsageSinks,
+} from "@reprise/analytics";
 import { startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
 import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/log";
@@ -15,12 +22,14 @@ import {
   type Logger,
   opsAddressBesideApi,
   type NatsServer,
+  openServiceTracing,
   startNatsServer,
   startOpsServer,
   topologyOf,
   writeOwnBrokerFile,
 } from "@reprise/service";
 import {
+  MemoryLedger,
   assertKnownClassifiers,
   hashKey,
   loadTenantsFile,
@@ -64,8 +73,8 @@ export interface PlatformOptions {
 }
 
 /**
- * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery, a worker, moderation and
- * the audit log, which has a witness as another child.
+ * Starts the whole platform in this process: a nats-server as a child, unless one is configured, delivery, a worker, moderation,
+ * analytics and the audit log, which has a witness as another child.
  * Everything that outlives the process is in the data folder, which one platform at a time can use.
  * @throws RepriseError `config_invalid`, `broker_unavailable`, `broker_incompatible`
  */
@@ -76,6 +85,7 @@ export async function startPlatform(
   const dataDir = resolve(env.REPRISE_DATA_DIR);
   await ensurePrivateDir(dataDir);
   await using stack = new AsyncDisposableStack();
+  const tracing = stack.use(await openServiceTracing("standalone", env, logger));
   stack.use(await lockDataDir(dataDir));
 
   const tenantsFile = env.REPRISE_TENANTS_FILE;
@@ -114,21 +124,24 @@ export async function startPlatform(
   });
   await setUp.close();
   const shards = env.REPRISE_SHARDS;
-  const brokers = stack.use(new ServiceBrokers({ addressOf, shards, logger }));
+  const metrics = createMetrics();
+  const brokers = stack.use(new ServiceBrokers({ addressOf, shards, logger, metrics }));
   const ofDelivery = await brokers.open("delivery");
   const onRefused = reportRefusedRecord(logger);
   const tenants = stack.use(
-    await openTenants({ ...ofDelivery, source, onRefused, onStale: ofDelivery.followers.onStale }),
+    await openTenants({ ...ofDelivery, source, onRefused, onStale: ofDelivery.brokerWatch.onStale }),
   );
   if (tenantsFile === undefined) await tenants.ensureKeys(tenancy);
   else await tenants.apply(tenancy);
-  const metrics = createMetrics();
+  const ledger = env.REPRISE_REDIS_URL === undefined ? new MemoryLedger() : undefined;
   const worker = stack.use(
     await startWorker({
       ...(await brokers.open("inference-worker")),
       models,
       logger,
       metrics,
+      tracing,
+      ledger,
       ...toWorkerSettings(env),
     }),
   );
@@ -149,6 +162,27 @@ export async function startPlatform(
         storage,
         witnessUrls: env.REPRISE_AUDIT_WITNESS_URLS ?? (witness && [witness.url]),
         tenants: () => [...tenants.directory.all()],
+        accessLog: env.REPRISE_ACCESS_LOG !== "off",
+        logger,
+        metrics,
+      }),
+    );
+  }
+  let prices: Prices = new Map();
+  if (env.REPRISE_ANALYTICS === "on") {
+    prices = await loadPrices(env.REPRISE_MODELS_FILE);
+    const { store } = openAnalyticsStorage({ ...env, REPRISE_DATA_DIR: dataDir });
+    stack.use(
+      await startAnalytics({
+        ...(await brokers.open("analytics")),
+        shards,
+        store,
+        keys: env.REPRISE_ANALYTICS_KEYS ?? [],
+        usage: {
+          sinks: toUsageSinks(env),
+          source: env.REPRISE_USAGE_SOURCE,
+          priceOf: (model) => prices.get(model),
+        },
         logger,
         metrics,
       }),
@@ -170,6 +204,8 @@ export async function startPlatform(
       ...names,
       logger,
       metrics,
+      tracing,
+      ledger,
       ...settings,
     }),
   );
@@ -193,6 +229,7 @@ export async function startPlatform(
     announceStop: () => delivery.announceStop(),
     failed: Promise.race([brokers.failed, ...(nats ? [untilCrash(nats)] : [])]),
     async reload(next) {
+      prices = await loadPrices(env.REPRISE_MODELS_FILE);
       const judges = await loadClassifiers(env, processEnv);
       if (tenantsFile !== undefined) {
         const changed = await loadTenantsFile(tenantsFile);

@@ -13,6 +13,9 @@ import { type Environment, openSecretFile, parseEnvironment } from "@reprise/ser
 const NAMES = [
   "REPRISE_HOST",
   "REPRISE_PORT",
+  "REPRISE_OPS_HOST",
+  "REPRISE_OPS_PORT",
+  "REPRISE_ACCESS_LOG",
   "REPRISE_DATA_DIR",
   "REPRISE_WITNESS_DIR",
   "REPRISE_WITNESS_NAME",

@@ -52,6 +52,41 @@ describe("the witness's process", () => {
     expect((await stat(join(folder.dir, "witness.key"))).mode & 0o777).toBe(0o600);
   });
 
+  it("has health, metrics and a line for each request on request, without the client's text, and an alarm for a second history", async () => {
+    await using folder = await openFolder();
+    const env = { REPRISE_OPS_PORT: "0", REPRISE_ACCESS_LOG: "on" };
+    await using witness = await startWitnessProcess({ ...folder, env });
+    const { url, lines } = witness;
+    const ops = String(lines.at(-1)?.["ops"]);
+    expect((await fetch(`${ops}/readyz`)).status).toBe(200);
+    await post(url, 0, 5);
+    await post(url, 0, 9);
+    await post(url, 5, 9, fork);
+    for (const path of ["/healthz", "/checkpoint/reprise/falcon", "/falcon"]) await fetch(url + path);
+    const requests = () => lines.filter(({ msg }) => msg === "request");
+    await expect.poll(() => requests().length).toBe(5);
+    const route = "/add-checkpoint";
+    const told = requests().map(({ route: of, status, result }) => ({ route: of, status, result }));
+    expect(told).toEqual([
+      { route, status: 200, result: "cosigned" },
+      { route, status: 409, result: "conflict" },
+      { route, status: 422, result: "inconsistent" },
+      { route: "/checkpoint/:origin", status: 404, result: undefined },
+      { route: undefined, status: 404, result: undefined },
+    ]);
+    expect(lines.filter(({ level }) => level === "error")).toMatchObject([{ result: "inconsistent" }]);
+    expect(JSON.stringify(lines)).not.toContain("falcon");
+    const metrics = await (await fetch(`${ops}/metrics`)).text();
+    const counts = [...metrics.matchAll(/^reprise_witness_requests_total\{result="(.*)"\} (.*)$/gm)];
+    expect(counts.map(([, result, count]) => `${result} ${count}`)).toEqual([
+      "cosigned 1",
+      "conflict 1",
+      "inconsistent 1",
+      "refused 0",
+      "failed 0",
+    ]);
+  });
+
   it("remembers what it has cosigned after every SIGKILL: no log is rolled back or forked behind its back", async () => {
     await using folder = await openFolder();
     const keys = new Set<string>();

@@ -5,6 +5,8 @@ import type { AddOutcome, Witness } from "./witness.ts";
 
 export interface WitnessServerOptions extends HttpAddress {
   witness: Witness;
+  /** Called for each request once it is answered. */
+  onAnswered?: (request: AnsweredRequest) => void;
   onError: (error: unknown) => void;
 }
 
@@ -12,6 +14,22 @@ export interface WitnessServer extends AsyncDisposable {
   readonly url: string;
   close(): Promise<void>;
 }
+
+/** Nothing in it is the client's own text. */
+export interface AnsweredRequest {
+  /** The pattern, never the URL; undefined where none matches. */
+  readonly route: Route | undefined;
+  readonly status: number;
+  readonly ms: number;
+  /** Of a checkpoint to cosign. */
+  readonly result: CosignResult | undefined;
+}
+
+type Route = "/add-checkpoint" | "/checkpoint/:origin" | "/healthz";
+
+/** `conflict`: the log goes on from another size than the witness has seen. `inconsistent`: it shows two histories. `failed`: 500. */
+export const COSIGN_RESULTS = ["cosigned", "conflict", "inconsistent", "refused", "failed"] as const;
+export type CosignResult = (typeof COSIGN_RESULTS)[number];
 
 interface Answer {
   readonly status: number;
@@ -24,6 +42,7 @@ const MAX_BODY_BYTES = 64 * 1_024;
 const REQUEST_TIMEOUT_MS = 10_000;
 const TEXT = "text/plain; charset=utf-8";
 const NOT_FOUND: Answer = { status: 404 };
+const ADD_PATH = "/add-checkpoint";
 const CHECKPOINT_PATH = "/checkpoint/";
 
 /**
@@ -31,17 +50,22 @@ const CHECKPOINT_PATH = "/checkpoint/";
  * valid signatures.
  */
 export async function startWitnessServer(options: WitnessServerOptions): Promise<WitnessServer> {
-  const { witness, onError } = options;
+  const { witness, onAnswered, onError } = options;
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
     (request, response) => {
-      answer(request, witness).then(
-        (given) => send(response, given),
-        (error: unknown) => {
-          onError(error);
-          send(response, { status: 500 });
-        },
-      );
+      const askedAtMs = performance.now();
+      const route = routeOf(request);
+      const end = (given: Answer) => {
+        send(response, given);
+        const ms = Math.round(performance.now() - askedAtMs);
+        const result = route === ADD_PATH ? toResult(given.status) : undefined;
+        onAnswered?.({ route, status: given.status, ms, result });
+      };
+      answer(request, route, witness).then(end, (error: unknown) => {
+        onError(error);
+        end({ status: 500 });
+      });
     },
   );
   const url = await listenHttp(server, options);
@@ -54,16 +78,33 @@ export async function startWitnessServer(options: WitnessServerOptions): Promise
   return { url, close, [Symbol.asyncDispose]: close };
 }
 
-async function answer(request: IncomingMessage, witness: Witness): Promise<Answer> {
+function routeOf({ url: path = "" }: IncomingMessage): Route | undefined {
+  if (path === ADD_PATH || path === "/healthz") return path;
+  return path.startsWith(CHECKPOINT_PATH) ? "/checkpoint/:origin" : undefined;
+}
+
+function toResult(status: number): CosignResult {
+  switch (status) {
+    case 200:
+      return "cosigned";
+    case 409:
+      return "conflict";
+    case 422:
+      return "inconsistent";
+    default:
+      return status >= 500 ? "failed" : "refused";
+  }
+}
+
+async function answer(request: IncomingMessage, route: Route | undefined, witness: Witness): Promise<Answer> {
   const { method, url: path = "" } = request;
-  if (path === "/add-checkpoint") {
+  if (route === ADD_PATH) {
     if (method !== "POST") return { status: 405 };
     const body = await readBody(request);
     return body === undefined ? { status: 413 } : toAnswer(await witness.add(body));
   }
-  if (method !== "GET") return NOT_FOUND;
-  if (path === "/healthz") return { status: 200, contentType: TEXT, body: "ok\n" };
-  if (!path.startsWith(CHECKPOINT_PATH)) return NOT_FOUND;
+  if (method !== "GET" || route === undefined) return NOT_FOUND;
+  if (route === "/healthz") return { status: 200, contentType: TEXT, body: "ok\n" };
   const note = await witness.latest(path.slice(CHECKPOINT_PATH.length));
   return note === undefined ? NOT_FOUND : { status: 200, contentType: TEXT, body: note };
 }

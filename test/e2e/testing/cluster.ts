@@ -65,6 +65,8 @@ export interface Cluster extends AsyncDisposable {
   startModeration(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   /** Resolves once it archives. */
   startAuditLog(env?: Readonly<Record<string, string>>): Promise<AuditLogProcess>;
+  /** Resolves once it measures. */
+  startAnalytics(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   /** Disposes of something together with the services, before the broker. */
   use<T extends AsyncDisposable>(resource: T): T;
   /** What the log holds, read from its leader: exact payloads, seq 0 included. */
@@ -146,6 +148,11 @@ export async function startCluster({
       const service = await start("audit-log", { ...own, ...env });
       const { ops } = await service.logged("archiving");
       return { ...service, lanes: () => readLanes(String(ops)) };
+    },
+    async startAnalytics(env = {}) {
+      const service = await start("analytics", { REPRISE_DATA_DIR: dataDir, ...env });
+      await service.logged("measuring");
+      return service;
     },
     use: (resource) => processes.use(resource),
     readLog: (tenant, id) => readLog(log, tenant, id),

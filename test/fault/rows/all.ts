@@ -1,5 +1,6 @@
 import { abandoned, abandonedNodeKilled } from "./delivery/abandoned.ts";
 import { ackLost } from "./broker/ack-lost.ts";
+import { brokerOutage, brokerOutageLong } from "./broker/broker-outage.ts";
 import { brokerSigkill } from "./broker/broker-sigkill.ts";
 import { brokerSigstop } from "./broker/broker-sigstop.ts";
 import { cancelRaces } from "./reader/cancel-races.ts";
@@ -47,6 +48,8 @@ export const ROWS: readonly FaultRow[] = [
   powerLoss,
   workerSigkillDefault,
   moderationSigkill,
+  brokerOutage,
+  brokerOutageLong,
   readerCut,
   readerStalled,
   reconnectStorm,

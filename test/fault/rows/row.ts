@@ -15,7 +15,7 @@ export interface FaultRow {
   readonly world: WorldOptions;
   /** How many trials may share a world at once, since the row breaks nothing that they share. Default 1. */
   readonly together?: number;
-  /** How many trials the short form makes. Default 2. */
+  /** How many trials the short form makes; 0: only campaigns try it. Default 2. */
   readonly shortTrials?: number;
   /**
    * Makes the load, breaks something, and reports recovery times. What it leaves broken is healed afterwards, all readings are

@@ -10,6 +10,7 @@
  * - `text`: another text, or another usage, than the undisturbed run's
  * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never judged; `decisions`: one made twice
  * - `answer`: a create or a cancel that was answered is not in the log
+ * - `lines`: a process has logged an outage in another number of lines than it is to
  * - `refused`: a reader or a caller got an error that no fault excuses
  * - `hung`: the trial was not over within its limit
  * - `no_fault`: the fault hit nothing, so nothing was tried
@@ -30,6 +31,7 @@ export type ViolationKind =
   | "unjudged"
   | "decisions"
   | "answer"
+  | "lines"
   | "refused"
   | "hung"
   | "no_fault"

@@ -25,6 +25,8 @@ export interface FaultWorld extends AsyncDisposable {
   readonly deliveries: readonly DeliverySlot[];
   readonly workers: readonly ServiceSlot[];
   readonly moderations: readonly ServiceSlot[];
+  /** Every process of the platform. */
+  readonly slots: readonly ServiceSlot[];
   /** Two, who must never see each other's generations. */
   readonly tenants: readonly Tenant[];
   /** The log's own word, past all services: exact payloads, seq 0 included. Of a cluster, its leader's. */
@@ -46,6 +48,7 @@ const READY_MESSAGES = {
   delivery: "listening",
   "inference-worker": "taking jobs",
   moderation: "judging",
+  "audit-log": "archiving",
 } as const;
 
 /** Starts broker, delivery nodes, workers and moderation. Everything ends with this process, however that ends. */
@@ -54,6 +57,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     deliveries: deliveryCount = 2,
     workers: workerCount = 2,
     moderations: moderationCount = 0,
+    audits: auditCount = 0,
   } = options;
   const { broker: kind = "single" } = options;
   await using stack = new AsyncDisposableStack();
@@ -120,7 +124,12 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
   const moderations: ServiceSlot[] = [];
   for (let index = 1; index <= moderationCount; index++)
     moderations.push(await addSlot(`moderation-${index}`, "moderation", {}));
-  const slots = [...deliveries.map(({ slot }) => slot), ...workers, ...moderations];
+  const audits: ServiceSlot[] = [];
+  for (let index = 1; index <= auditCount; index++)
+    audits.push(
+      await addSlot(`audit-log-${index}`, "audit-log", { REPRISE_DATA_DIR: join(dir.path, "audit") }),
+    );
+  const slots = [...deliveries.map(({ slot }) => slot), ...workers, ...moderations, ...audits];
   await Promise.all(slots.map((slot) => slot.start()));
 
   const running = stack.move();
@@ -130,6 +139,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     deliveries,
     workers,
     moderations,
+    slots,
     tenants,
     log,
     connection: connection.main,

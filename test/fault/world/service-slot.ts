@@ -6,7 +6,7 @@ import { isAlive } from "./is-alive.ts";
 export interface SlotOptions {
   /** `worker-1`, `delivery-2`, `moderation-1`, … */
   readonly name: string;
-  readonly service: "delivery" | "inference-worker" | "moderation";
+  readonly service: "delivery" | "inference-worker" | "moderation" | "audit-log";
   readonly env: Readonly<Record<string, string>>;
   /** What the process logs once it does its work. */
   readonly readyMessage: string;
@@ -45,6 +45,11 @@ export class ServiceSlot implements AsyncDisposable {
   /** Everything that the present process, or the last one, has logged. */
   get lines(): readonly LogLine[] {
     return this.#process?.lines ?? [];
+  }
+
+  /** Resolves with the first line of this message behind the first `from` ones. */
+  logged(message: string, from = 0): Promise<LogLine> {
+    return this.#living().logged(message, from);
   }
 
   /** Resolves once it does its work. */

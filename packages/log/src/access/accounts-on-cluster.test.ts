@@ -36,6 +36,7 @@ const NODE_OF: Readonly<Record<ServiceUser, number>> = {
   "inference-worker": 1,
   moderation: 2,
   "audit-log": 0,
+  analytics: 1,
 };
 
 /** A cluster with the platform's accounts, and no streams yet. */

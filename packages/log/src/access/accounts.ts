@@ -28,6 +28,7 @@ const ACCOUNT_OF: Readonly<Record<BrokerUser, string>> = {
   "inference-worker": PLATFORM_ACCOUNT,
   moderation: "MODERATION",
   "audit-log": AUDIT_LOG,
+  analytics: "ANALYTICS",
   admin: PLATFORM_ACCOUNT,
 };
 

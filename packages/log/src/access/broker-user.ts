@@ -2,7 +2,13 @@
  * The users of the broker: one for each service, and `admin`, which creates and changes streams and which people's tools use. A witness
  * does not speak to the broker.
  */
-export const SERVICE_USERS = ["delivery", "inference-worker", "moderation", "audit-log"] as const;
+export const SERVICE_USERS = [
+  "delivery",
+  "inference-worker",
+  "moderation",
+  "audit-log",
+  "analytics",
+] as const;
 export const BROKER_USERS = [...SERVICE_USERS, "admin"] as const;
 
 export type ServiceUser = (typeof SERVICE_USERS)[number];

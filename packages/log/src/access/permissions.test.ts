@@ -11,7 +11,7 @@ import type { Forbidden } from "./forbidden.ts";
 
 /*
  * Every user × every subject and API call, tried at a real nats-server. What is expected is written out here, apart from the table that the
- * server is configured with. Each letter is a user that may: D delivery, W inference-worker, M moderation, A audit-log.
+ * server is configured with. Each letter is a user that may: D delivery, W inference-worker, M moderation, A audit-log, Y analytics.
  */
 
 const LETTERS: Readonly<Record<ServiceUser, string>> = {
@@ -19,6 +19,7 @@ const LETTERS: Readonly<Record<ServiceUser, string>> = {
   "inference-worker": "W",
   moderation: "M",
   "audit-log": "A",
+  analytics: "Y",
 };
 const SHARDS = 2;
 
@@ -90,7 +91,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   KEY_USE_SUBJECTS: [[protocol.KEY_USE_SUBJECTS, "", ""]],
   ERASED_SUBJECTS: [[protocol.ERASED_SUBJECTS, "", "D"]],
   OPS_SUBJECTS: [[protocol.OPS_SUBJECTS, "", ""]],
-  yieldSubject: [[protocol.yieldSubject(ref), "DWMA", "W"]],
+  yieldSubject: [[protocol.yieldSubject(ref), "DWMAY", "W"]],
   YIELD_SUBJECTS: [[protocol.YIELD_SUBJECTS, "", "W"]],
   endSubject: [[protocol.endSubject(ref), "DW", "D"]],
   END_SUBJECTS: [[protocol.END_SUBJECTS, "", "D"]],
@@ -99,15 +100,21 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     [protocol.leaseSubject(protocol.LEASE_GROUPS.shards, "count"), "", ""],
     [protocol.leaseSubject(protocol.LEASE_GROUPS.lanes, "OPS"), "A", ""],
     [protocol.leaseSubject(protocol.LEASE_GROUPS.maintenance, "maintenance"), "A", ""],
+    [protocol.leaseSubject(protocol.LEASE_GROUPS.analytics, "GENERATIONS_0"), "Y", ""],
   ],
   memberSubject: [
-    [protocol.memberSubject(protocol.LEASE_GROUPS.shards, "process"), "DWMA", ""],
+    [protocol.memberSubject(protocol.LEASE_GROUPS.shards, "process"), "DWMAY", ""],
     [protocol.memberSubject(protocol.LEASE_GROUPS.lanes, "process"), "A", ""],
     [protocol.memberSubject(protocol.LEASE_GROUPS.maintenance, "process"), "A", ""],
+    [protocol.memberSubject(protocol.LEASE_GROUPS.analytics, "process"), "Y", ""],
   ],
   leaseSubjects: [[protocol.leaseSubjects("*"), "", ""]],
   LEASES_SUBJECTS: [[protocol.LEASES_SUBJECTS, "", ""]],
-  commitSubject: [[protocol.commitSubject("reprise", "log/1"), "A", ""]],
+  commitSubject: [
+    [protocol.commitSubject("reprise", "log/1"), "A", ""],
+    [protocol.commitSubject(protocol.ANALYTICS_COMMITS, "generations/1"), "AY", ""],
+  ],
+  commitSubjects: [[protocol.commitSubjects(protocol.ANALYTICS_COMMITS), "", ""]],
   COMMITS_SUBJECTS: [[protocol.COMMITS_SUBJECTS, "", ""]],
   fillerSubject: [
     [protocol.fillerSubject(protocol.shardSubjects(shard).stored), "A", ""],
@@ -131,6 +138,7 @@ const INBOXES: readonly Row[] = [
   ["_INBOX_inference-worker.1", "W", "W"],
   ["_INBOX_moderation.1", "", "M"],
   ["_INBOX_audit-log.1", "W", "A"],
+  ["_INBOX_analytics.1", "", "Y"],
   // Answers to requests of other accounts.
   ["_R_.1", "WA", ""],
   ["_INBOX_admin.1", "", ""],
@@ -144,7 +152,7 @@ const INBOXES: readonly Row[] = [
   ["elsewhere", "", ""],
 ];
 
-const ALL = "DWMA";
+const ALL = "DWMAY";
 /** Of each stream: who may read it from its leader, from a replica in batches, and a subject's last message; and who may purge it. */
 const STREAMS: Readonly<
   Record<
@@ -156,15 +164,15 @@ const STREAMS: Readonly<
   [protocol.generationsStream(1)]: { subject: "gen.1.t.g", leader: ALL, batch: ALL, purge: "A" },
   // Of a shard that there is not.
   [protocol.generationsStream(2)]: { subject: "gen.2.t.g", leader: "", batch: "", purge: "", info: "" },
-  CHECKPOINTS: { subject: "ckpt.0.t.g", leader: ALL, batch: ALL, purge: "A" },
+  CHECKPOINTS: { subject: "ckpt.0.t.g", leader: "DWMA", batch: "DWMA", purge: "A" },
   JOBS: { subject: "job.sim.t.g", leader: "DA", batch: "DA", purge: "A" },
   READERS: { subject: "reader.0.t.g.n", leader: "D", batch: "", purge: "A" },
   VERDICTS: { subject: "mod.0.t.g", leader: "DMA", batch: "DMA", purge: "A" },
   RULES: { subject: "rules.t.r", leader: "M", batch: "", purge: "" },
   REVIEWS: { subject: "review.t.g.rev_1", leader: "DM", batch: "DM", purge: "MA" },
-  LEASES: { subject: "lease.shards.count", leader: ALL, batch: "A", last: "", purge: "" },
-  COMMITS: { subject: "commit.a.k", leader: "A", batch: "", purge: "" },
-  OPS: { subject: "ops.t.access.-", leader: "A", batch: "A", purge: "" },
+  LEASES: { subject: "lease.shards.count", leader: ALL, batch: "AY", last: "", purge: "" },
+  COMMITS: { subject: "commit.a.k", leader: "AY", batch: "", purge: "" },
+  OPS: { subject: "ops.t.access.-", leader: "AY", batch: "AY", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
   KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: "DA", batch: "DA", purge: "" },
   KV_TOKEN_KEYS: { subject: "$KV.TOKEN_KEYS.k", leader: "D", batch: "", purge: "" },

@@ -1,5 +1,7 @@
 import {
+  ANALYTICS_COMMITS,
   auditCallSubject,
+  commitSubjects,
   bucketStream,
   bucketSubjects,
   TOKEN_KEYS_BUCKET,
@@ -237,6 +239,17 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ...erasing(logs),
     ],
     subscribe: [...AUDIT_CALLS.map(auditCallSubject), LIVE_TENANTS_SUBJECTS],
+  }),
+
+  analytics: (logs) => ({
+    publish: [
+      leaseSubjects(LEASE_GROUPS.analytics),
+      commitSubjects(ANALYTICS_COMMITS),
+      directGet(LEASES.name),
+      streamCall("MSG.GET", COMMITS.name),
+      ...[...logs, OPS].flatMap(reading),
+    ],
+    subscribe: [],
   }),
 };
 

@@ -39,6 +39,7 @@ export function toDeliveredJob(connection: NatsConnection, msg: Msg): DeliveredJ
       payload = read;
     },
     ...readAckSubject(reply),
+    trace: msg.headers?.get(HEADER.trace) || undefined,
     share: parseShare(msg.headers?.get(HEADER.share) ?? ""),
     working: () => say(reply, "+WPI"),
     async ack() {

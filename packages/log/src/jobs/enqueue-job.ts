@@ -13,6 +13,8 @@ export interface EnqueueOptions {
   payload: Uint8Array;
   /** What the tenant may have of the model's slots from now on. Default: as its job before said. */
   share?: TenantShare | undefined;
+  /** The `traceparent` of the span in which it is queued. Default: none. */
+  trace?: string | undefined;
   /** How long to go on when the broker does not answer; an election takes up to 10 s. Default 20 s. */
   budgetMs?: number;
 }
@@ -27,13 +29,16 @@ const PAUSE_MS = 100;
  */
 export async function enqueueJob(
   publish: Publish,
-  { model, ref, priority, payload, share, budgetMs = 20_000 }: EnqueueOptions,
+  { model, ref, priority, payload, share, trace, budgetMs = 20_000 }: EnqueueOptions,
 ): Promise<{ duplicate: boolean }> {
   const tryOnce = async (attempts: number) => {
     const outcome = await publish(jobSubject(model, ref, priority), payload, {
       messageId: ref.generation,
       expectedLast: STREAM_START,
-      ...(share && { extra: { [HEADER.share]: formatShare(share) } }),
+      extra: {
+        ...(share && { [HEADER.share]: formatShare(share) }),
+        ...(trace !== undefined && { [HEADER.trace]: trace }),
+      },
     });
     if (outcome.kind === "unavailable") return undefined;
     const wasThere = outcome.kind === "conflict" || outcome.duplicate;

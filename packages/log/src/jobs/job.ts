@@ -9,6 +9,8 @@ export interface Job {
   readonly payload: Uint8Array;
   /** From now on `payload` is read there, and its own bytes are let go: a large request need not be held twice. */
   holdPayloadAt(read: () => Uint8Array): void;
+  /** The `traceparent` of the span that has queued it: what any process may have written. Absent where that traced nothing. */
+  readonly trace?: string | undefined;
   /** How often the broker has handed the job out, this time included. */
   readonly deliveries: number;
   /** Says that the job is still being worked on; to be repeated well within `ackWaitMs`. */

@@ -22,4 +22,6 @@ export const HEADER = {
   erased: "Reprise-Erased",
   /** On a job: what its tenant may have of a model's slots. */
   share: "Reprise-Share",
+  /** On a job: the span that has queued it, as W3C Trace Context writes it. */
+  trace: "traceparent",
 } as const;

@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 
 /** What is kept in memory of a seq-0 event, which may be large. */
-export interface RequestMetadata extends Pick<RequestedEvent, "created_at"> {
+export interface RequestMetadata extends Pick<RequestedEvent, "created_at" | "traceparent"> {
   readonly request: Pick<GenerationRequest, "model" | "metadata">;
   /** Missing fields have their defaults. */
   readonly policy: EffectivePolicy;
@@ -26,12 +26,13 @@ const RETRY_AFTER_MS = 1_000;
 export function readRequestMetadata(requested: Uint8Array): RequestMetadata | undefined {
   const event = decodeObject(requested);
   if (!event) return undefined;
-  const { created_at, request } = event;
+  const { created_at, request, traceparent } = event;
   const { model = "", metadata } = request ?? {};
   return {
     created_at: created_at ?? "",
     request: { model, ...(metadata && { metadata }) },
     policy: toEffectivePolicy(event),
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 

@@ -14,6 +14,7 @@ export const LOGINS = {
   "inference-worker": loginOf("inference-worker"),
   moderation: loginOf("moderation"),
   "audit-log": loginOf("audit-log"),
+  analytics: loginOf("analytics"),
   admin: loginOf("admin"),
 };
 

@@ -35,7 +35,6 @@ test("a broker that is away and comes back is told once each, and counts as back
   await world.server.restart();
   await eventually(() => expect(availability.because()).toEqual([]));
   expect(told).toEqual([["not connected to NATS"], []]);
-  expect([availability.wasAwayWithin(600_000), availability.wasAwayWithin(0)]).toEqual([true, false]);
 });
 
 test("a broker whose connections are back does not count as available before its streams have answered", async () => {

@@ -58,7 +58,6 @@ export class BrokerAvailability implements AsyncDisposable {
   /** The reasons that were told last, and those that may be told next, each as one text. */
   #told = "";
   #next = { reasons: "", sinceMs: 0 };
-  #backAtMs = Number.NEGATIVE_INFINITY;
   #nextShard = 0;
   /** What is wrong with streams, as of when each was asked last. */
   readonly #problems = new Map<string, string>();
@@ -82,11 +81,6 @@ export class BrokerAvailability implements AsyncDisposable {
   because(): readonly string[] {
     if (this.#down.size === 0) return this.#probed;
     return [`not connected to NATS${this.#refusal === undefined ? "" : `: ${this.#refusal}`}`];
-  }
-
-  /** Whether appends were impossible at some time of the last so many milliseconds. */
-  wasAwayWithin(ms: number): boolean {
-    return this.#wasAway || performance.now() - this.#backAtMs < ms;
   }
 
   /** Also announces that this process is gone, if the broker takes that within 2 s. */
@@ -182,7 +176,6 @@ export class BrokerAvailability implements AsyncDisposable {
     const { settleMs = SETTLE_MS, onChange } = this.#options;
     const isOtherReason = reasons !== this.#told && performance.now() - this.#next.sinceMs >= settleMs;
     if (isAway === this.#wasAway && !(isAway && isOtherReason)) return;
-    if (this.#wasAway && !isAway) this.#backAtMs = performance.now();
     this.#wasAway = isAway;
     this.#told = reasons;
     onChange?.(because);

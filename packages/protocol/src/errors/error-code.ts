@@ -50,6 +50,8 @@ export const ERROR_CATALOGUE = {
   review_conflict: { retryable: false },
   /** A limit of the tenant, the key, the end user or the address is reached: nothing was done. `param` is the limit's name. */
   limit_exceeded: { retryable: true },
+  /** A budget of the tenant is used up: nothing was done, or the generation ends with what there is. `param` is the budget's name. */
+  budget_exceeded: { retryable: false },
   /** The tenant's administrator does not allow this model. */
   model_not_allowed: { retryable: false },
   /** There is no tenant with this id. */
@@ -67,6 +69,8 @@ export const ERROR_CATALOGUE = {
   draining: { retryable: true },
   /** The tenant has more bytes of requests under way than its share, or the address more connections: nothing was done. */
   overloaded: { retryable: true },
+  /** What is left of the tenant's budgets is not known, and this node's share of what was left is used up. */
+  budget_unavailable: { retryable: true },
   /** The log can't be reached or did not answer in time. */
   broker_unavailable: { retryable: true },
   /** Moderation does not judge what was generated, and the policy shows nothing that was not judged. */

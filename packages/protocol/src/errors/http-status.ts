@@ -44,9 +44,11 @@ export function toHttpStatus(code: ErrorCode): number {
     case "unsupported_media_type":
       return 415;
     case "limit_exceeded":
+    case "budget_exceeded":
       return 429;
     case "draining":
     case "overloaded":
+    case "budget_unavailable":
     case "broker_unavailable":
     case "moderation_unavailable":
     case "policy_unsupported":

@@ -4,7 +4,7 @@ import type { KnownEvent } from "./event.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
 
 const FOUND = { rule: "cards", category: "personal-data", review_id: "rev_10" };
-const usage = { input_tokens: 3, output_tokens: 5 };
+const usage = { input_tokens: 3, output_tokens: 5, cached_input_tokens: 2, reasoning_tokens: 1 };
 
 /** One event of every type with every field, in an order that a log could have. */
 export const EVENT_EXAMPLES: readonly KnownEvent[] = [
@@ -29,11 +29,29 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     input_tokens: 3,
     reason: "handover",
   },
-  { seq: asSeq(2), type: "reasoning.delta", text: "hm", tokens: 1, input_tokens: 3 },
-  { seq: asSeq(3), type: "output.delta", text: "Hello", output: 0, tokens: 2, input_tokens: 3 },
+  { seq: asSeq(2), type: "reasoning.delta", text: "hm", tokens: 1, input_tokens: 3, cached_input_tokens: 2 },
+  {
+    seq: asSeq(3),
+    type: "output.delta",
+    text: "Hello",
+    output: 0,
+    tokens: 2,
+    input_tokens: 3,
+    cached_input_tokens: 2,
+  },
   { seq: asSeq(4), type: "output.rewind", to_seq: asSeq(1), reason: "worker_lost" },
   { seq: asSeq(5), type: "attempt.ended", attempt: 2, reason: "handover" },
-  { seq: asSeq(6), type: "tool.call", call_id: "call_1", name: "look_up", arguments: '{"word":"log"}' },
+  {
+    seq: asSeq(6),
+    type: "tool.call",
+    call_id: "call_1",
+    name: "look_up",
+    arguments: '{"word":"log"}',
+    tokens: 4,
+    reasoning_tokens: 1,
+    input_tokens: 3,
+    cached_input_tokens: 2,
+  },
   { seq: asSeq(7), type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
   {
     seq: asSeq(8),

@@ -23,7 +23,14 @@ function nameLike<const Name extends string>(_known: readonly Name[]) {
 }
 
 /** `input_tokens` is null while it is unknown: an engine that reports it only at its end may have been stopped before. */
-export const usageSchema = z.object({ input_tokens: count.nullable(), output_tokens: count });
+export const usageSchema = z.object({
+  input_tokens: count.nullable(),
+  output_tokens: count,
+  /** How many of the input the engine took from its cache. Absent: unknown. */
+  cached_input_tokens: count.optional(),
+  /** How many of the output were reasoning, shown or not. Absent: unknown. */
+  reasoning_tokens: count.optional(),
+});
 
 export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
@@ -44,6 +51,18 @@ export const TAKEOVER_REASONS = [...ATTEMPT_ENDS, "worker_lost", "log_lost"] as 
 export const REVIEW_DECISIONS = ["approve", "edit", "halt"] as const;
 export type ReviewDecision = (typeof REVIEW_DECISIONS)[number];
 
+/** A budget that a generation is counted against, in the period in which it was created. */
+const budgetChargeSchema = z.object({
+  name: z.string(),
+  /** Tokens: those of the input and those that engines have produced. */
+  limit: count,
+  /** Names the period: `2026-11`, `total`. */
+  period: z.string(),
+  /** When it ends. RFC 3339, UTC. Absent: never. */
+  ends_at: z.string().optional(),
+});
+export type BudgetCharge = z.infer<typeof budgetChargeSchema>;
+
 /** seq 0: the request itself. It never leaves the platform except to auditors and workers. */
 const requested = z.object({
   seq: z.literal(0).brand<"Seq">(),
@@ -57,6 +76,7 @@ const requested = z.object({
   policy: effectivePolicySchema,
   idempotency_key: z.string().optional(),
   traceparent: z.string().optional(),
+  budgets: z.array(budgetChargeSchema).optional(),
 });
 
 /** A worker begins; `attempt` above 1 is a takeover. */
@@ -93,6 +113,8 @@ const outputDelta = z.object({
   tokens: count.optional(),
   /** Of the generation, said with the first delta of a run by an engine that counts as it goes: `tokens` are its own count then. */
   input_tokens: count.optional(),
+  /** How many of those the engine took from its cache, said with the first delta of a run by an engine that tells so early. */
+  cached_input_tokens: count.optional(),
 });
 
 /** What a model says to itself before it answers. Not part of the text. */
@@ -102,18 +124,29 @@ const reasoningDelta = z.object({
   text: z.string(),
   tokens: count.optional(),
   input_tokens: count.optional(),
+  cached_input_tokens: count.optional(),
 });
 
 /** What came after `to_seq` from an earlier attempt no longer counts. */
 const outputRewind = z.object({ seq, type: z.literal("output.rewind"), to_seq: seq, reason: z.string() });
 
-/** The model asks for a tool; the generation waits for the answer to every call. `arguments` is the text that the model made. */
+/**
+ * The model asks for a tool; the generation waits for the answer to every call. `arguments` is the text that the model made. The first call
+ * of a turn has what the engine has counted of the turn and no delta of it says.
+ */
 const toolCall = z.object({
   seq,
   type: z.literal("tool.call"),
   call_id: z.string().min(1),
   name: z.string(),
   arguments: z.string(),
+  /** Produced beyond the tokens of the turn's deltas: the calls themselves, and reasoning that the engine does not show. Default 0. */
+  tokens: count.optional(),
+  /** How many of `tokens` were reasoning. Absent: unknown. */
+  reasoning_tokens: count.optional(),
+  /** Of the generation, where it was not known before. */
+  input_tokens: count.optional(),
+  cached_input_tokens: count.optional(),
 });
 
 /** A tool's answer, once for each call. */

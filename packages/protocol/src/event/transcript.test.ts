@@ -103,7 +103,7 @@ describe("a transcript", () => {
       place({ type: "output.delta", text: "ab", tokens: 2 }, 2),
       place({ type: "reasoning.delta", text: "c", tokens: 3 }, 3),
     ];
-    expect(fold(log).usage).toEqual({ input_tokens: 4, output_tokens: 5 });
+    expect(fold(log).usage).toEqual({ input_tokens: 4, output_tokens: 5, reasoning_tokens: 3 });
     expect(fold([...log, completed(4)]).usage).toEqual(finalUsage);
   });
 

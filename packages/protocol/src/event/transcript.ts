@@ -55,9 +55,7 @@ export class Transcript {
   #pendingCalls = new Set<string>();
   readonly #callSeqs = new Map<string, Seq>();
   #shownSeq = 0;
-  #inputTokens: number | null = null;
-  #outputTokens = 0;
-  #finalUsage: Usage | undefined;
+  #usage: Usage = { input_tokens: null, output_tokens: 0 };
 
   constructor({ original = false }: TranscriptOptions = {}) {
     this.#segments = new Segments(original ? undefined : new WithdrawnText());
@@ -131,7 +129,7 @@ export class Transcript {
 
   /** What the terminal event says; before it, what has been counted so far. Counts what was produced, rewound or not. */
   get usage(): Usage {
-    return this.#finalUsage ?? { input_tokens: this.#inputTokens, output_tokens: this.#outputTokens };
+    return { ...this.#usage };
   }
 
   /** Takes an event as the platform has it, or as clients do. */
@@ -151,9 +149,8 @@ export class Transcript {
         return;
       case "output.delta":
       case "reasoning.delta": {
-        const { seq, type, text, tokens = 1, input_tokens: inputTokens = null } = event;
-        this.#inputTokens ??= inputTokens;
-        this.#outputTokens += tokens;
+        const { seq, type, text, tokens = 1 } = event;
+        this.#count(event, tokens, type === "reasoning.delta" ? tokens : undefined);
         this.#shownSeq = seq;
         if (type === "output.delta" && !event.output) this.#segments.add(seq, { type: "text", text, tokens });
         return;
@@ -164,6 +161,7 @@ export class Transcript {
       case "tool.call": {
         const { call_id, name, arguments: text } = event;
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
+        this.#count(event, event.tokens ?? 0, event.reasoning_tokens);
         this.#segments.add(event.seq, call);
         this.#pendingCalls.add(call_id);
         if (!this.#callSeqs.has(call_id)) this.#callSeqs.set(call_id, event.seq);
@@ -213,12 +211,25 @@ export class Transcript {
     this.attemptEnd = undefined;
     this.worker = started.worker;
     this.servedModel = started.model;
-    this.#inputTokens = started.input_tokens ?? this.#inputTokens;
+    this.#usage.input_tokens = started.input_tokens ?? this.#usage.input_tokens;
+  }
+
+  /** @param reasoning how many of them were reasoning; undefined while that is unknown */
+  #count(
+    said: Pick<Said<"output.delta">, "input_tokens" | "cached_input_tokens">,
+    tokens: number,
+    reasoning: number | undefined,
+  ): void {
+    const usage = this.#usage;
+    usage.input_tokens ??= said.input_tokens ?? null;
+    if (said.cached_input_tokens !== undefined) usage.cached_input_tokens ??= said.cached_input_tokens;
+    usage.output_tokens += tokens;
+    if (reasoning !== undefined) usage.reasoning_tokens = (usage.reasoning_tokens ?? 0) + reasoning;
   }
 
   #end(status: "completed" | "failed" | "cancelled", usage: Usage): void {
     this.#phase = status;
-    this.#finalUsage = usage;
+    this.#usage = { ...usage };
     this.#pendingCalls.clear();
   }
 

@@ -72,6 +72,10 @@ describe("the subject of a record of OPS", () => {
     );
   });
 
+  it("may have a kind that a later version adds", () => {
+    expect(parseOpsSubject("ops.acme.later.-")).toMatchObject({ tenant: "acme", kind: "later" });
+  });
+
   it("is matched by the subject of erasures if it records one, and else not", () => {
     const pattern = new RegExp(`^${ERASED_SUBJECTS.replaceAll(".", "\\.").replaceAll("*", "[^.]+")}$`);
     fc.assert(
@@ -83,7 +87,8 @@ describe("the subject of a record of OPS", () => {
 
   it.each([
     "ops.acme.erased",
-    "ops.acme.other.-",
+    "ops.acme.Other.-",
+    "ops.acme.a-b.-",
     "gen.acme.erased.-",
     "ops.acme.erased.x",
     "ops.a b.access.-",

@@ -13,7 +13,7 @@ import {
   type WorkerId,
 } from "../id.ts";
 import type { AuditCall } from "./audit-call.ts";
-import { OPS_KINDS, type OpsKind } from "./ops-record.ts";
+import type { OpsKind } from "./ops-record.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
 /*
@@ -29,15 +29,18 @@ export const REVIEWS_STREAM = "REVIEWS";
 /** Leases of work that several processes share. */
 export const LEASES_STREAM = "LEASES";
 export const LEASES_SUBJECTS = "lease.>";
-/** What processes share by leases or announce by them: the number of shards, the streams to archive, the archive's upkeep. */
+/** What processes share by leases or announce by them: the number of shards, the streams to archive and to measure, the archive's upkeep. */
 export const LEASE_GROUPS = {
   shards: "shards",
   lanes: "audit-log",
   maintenance: "audit-maintenance",
+  analytics: "analytics",
 } as const;
 /** Which commit of an archive was first, for stores that can't tell. */
 export const COMMITS_STREAM = "COMMITS";
 export const COMMITS_SUBJECTS = "commit.>";
+/** In the place of an archive's name, which has no underscore: the commits of analytics. */
+export const ANALYTICS_COMMITS = "_analytics";
 export const OPS_STREAM = "OPS";
 export const OPS_SUBJECTS = "ops.>";
 export const RULES_SUBJECTS = "rules.>";
@@ -298,24 +301,29 @@ export function opsSubjects(kind: OpsKind): string {
 /** Where every node hears of erased generations. */
 export const ERASED_SUBJECTS = opsSubjects("erased");
 
-/** @throws RepriseError `protocol_violation` when the subject is not one that `opsSubject` makes */
+/** As kinds are written, those of later versions too. */
+const OPS_KIND = /^[a-z][a-z_]{0,31}$/;
+
+/**
+ * A kind that this version does not know is one of a later version, so that an archive keeps its records.
+ * @throws RepriseError `protocol_violation` when the subject is not one that `opsSubject` makes
+ */
 export function parseOpsSubject(subject: string): {
   tenant: TenantId;
-  kind: OpsKind;
+  kind: OpsKind | (string & {});
   generation: GenerationId | undefined;
 } {
-  const [first, tenant, kind, generation, ...rest] = subject.split(".");
-  const known = OPS_KINDS.find((one) => one === kind);
+  const [first, tenant, kind = "", generation, ...rest] = subject.split(".");
   if (
     first !== "ops" ||
     !isTenantId(tenant) ||
-    known === undefined ||
+    !OPS_KIND.test(kind) ||
     (generation !== NO_GENERATION && !isGenerationId(generation)) ||
     rest.length > 0
   ) {
     throw new RepriseError("protocol_violation", `"${subject}" is not a subject of OPS.`);
   }
-  return { tenant, kind: known, generation: generation === NO_GENERATION ? undefined : generation };
+  return { tenant, kind, generation: generation === NO_GENERATION ? undefined : generation };
 }
 
 /** @throws RepriseError `protocol_violation` when the subject is not one that `verdictSubject` makes */
@@ -357,6 +365,11 @@ export function leaseSubjects(group: string): string {
 }
 
 const COMMIT_TOKEN = /[^A-Za-z0-9-]+/g;
+
+/** All commits of an archive. */
+export function commitSubjects(archive: string): string {
+  return `commit.${archive.replaceAll(COMMIT_TOKEN, "_")}.>`;
+}
 
 /** Where a commit of an archive is claimed. @param key of the object, which is unlike any other's with its runs of marks made one */
 export function commitSubject(archive: string, key: string): string {

@@ -17,9 +17,9 @@ function createProbe(env: BrokerServiceEnvironment) {
   const reasons = ["warming up"];
   const brokerWasClosed: boolean[] = [];
   const lines: unknown[] = [];
-  let followers: BrokerServiceContext["followers"] | undefined;
-  const start = ({ broker, logger, followers: own }: BrokerServiceContext) => {
-    followers = own;
+  let broker: BrokerServiceContext["brokerWatch"] | undefined;
+  const start = ({ broker: { main }, logger, brokerWatch }: BrokerServiceContext) => {
+    broker = brokerWatch;
     logger.info = (line: unknown) => lines.push(line);
     logger.warn = (line: unknown) => lines.push(line);
     return Promise.resolve({
@@ -29,7 +29,7 @@ function createProbe(env: BrokerServiceEnvironment) {
       service: {
         notReadyBecause: () => reasons,
         async [Symbol.asyncDispose]() {
-          brokerWasClosed.push(broker.main.isClosed());
+          brokerWasClosed.push(main.isClosed());
         },
       },
     });
@@ -39,7 +39,7 @@ function createProbe(env: BrokerServiceEnvironment) {
     brokerWasClosed,
     lines,
     open: () => startBrokerService("moderation", env, start),
-    tellStale: (failure: RepriseError | undefined) => followers?.onStale("the tenants", failure),
+    tellStale: (failure: RepriseError | undefined) => broker?.onStale("the tenants", failure),
   };
 }
 
@@ -88,10 +88,10 @@ test("a follower that can't read the broker makes its process not ready, with it
     503,
     { status: "not_ready", because: ["the tenants can't be followed: no leader"] },
   ]);
-  expect(probe.lines.slice(1)).toEqual([{ what: "the tenants", err: failure }]);
+  expect(probe.lines.slice(1)).toEqual([{ what: "the tenants", because: "no leader" }]);
   probe.tellStale(undefined);
   expect((await fetch(`${line!.ops}/readyz`)).status).toBe(200);
-  expect(probe.lines.slice(2)).toEqual([{ what: "the tenants" }]);
+  expect(probe.lines.slice(2)).toEqual([{ what: "the tenants", awayMs: expect.any(Number) as number }]);
   await running.stop();
 });
 

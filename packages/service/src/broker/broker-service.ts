@@ -1,8 +1,9 @@
 import { type Broker, openBroker, type ServiceUser } from "@reprise/log";
+import type { Tracing } from "@reprise/telemetry";
 import { BROKER_ADDRESS_NAMES, brokerAddressOf } from "./broker-address.ts";
 import { logForbidden } from "./log-forbidden.ts";
-import { FollowerWatch } from "./follower-watch.ts";
 import { type BrokerWatch, watchBroker } from "./broker-watch.ts";
+import { DependencyWatches } from "../lifecycle/dependency-watch.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { RunningService } from "../lifecycle/lifecycle.ts";
 import { createLogger, type Logger } from "../lifecycle/logger.ts";
@@ -10,6 +11,7 @@ import { createMetrics, type Metrics } from "../http/metrics.ts";
 import type { HttpAddress } from "../http/listen-http.ts";
 import { opsAddressOf } from "../http/ops-address.ts";
 import { createOpsHandler, type OpsSource, startOpsServer } from "../http/ops-server.ts";
+import { openServiceTracing, TRACING_NAMES } from "../tracing/service-tracing.ts";
 import { topologyOf } from "./topology-of.ts";
 
 /** What every service behind the broker is told by its environment. */
@@ -22,6 +24,7 @@ export const BROKER_SERVICE_NAMES = [
   "REPRISE_REPLICAS",
   "REPRISE_RETENTION_HOURS",
   "REPRISE_DRAIN_MS",
+  ...TRACING_NAMES,
 ] as const;
 
 export type BrokerServiceEnvironment = Environment<(typeof BROKER_SERVICE_NAMES)[number], "REPRISE_NATS_URL">;
@@ -30,10 +33,11 @@ export type BrokerServiceEnvironment = Environment<(typeof BROKER_SERVICE_NAMES)
 export interface BrokerServiceContext {
   readonly broker: Broker;
   readonly brokerWatch: BrokerWatch;
-  /** Asked for readiness, beside the service and the broker. */
-  readonly followers: FollowerWatch;
+  /** What the service depends on. Asked for readiness, beside the service and the broker. */
+  readonly watches: DependencyWatches;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
 }
 
 export interface StartedBrokerService
@@ -62,25 +66,27 @@ export async function startBrokerService(
   const logger = createLogger({ service: name, level: env.REPRISE_LOG_LEVEL });
   const metrics = createMetrics();
   await using stack = new AsyncDisposableStack();
+  const tracing = stack.use(await openServiceTracing(name, env, logger));
   const onError = (err: unknown) => logger.error({ err }, "a request to the broker has failed");
   const broker = stack.use(
     await openBroker({ ...brokerAddressOf(env), name, user: name, onError, ...topologyOf(env) }),
   );
   logForbidden(broker, logger);
-  const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, logger));
-  const followers = new FollowerWatch(logger);
+  const watches = stack.use(new DependencyWatches({ service: name, logger, metrics }));
+  const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, watches));
   let serviceReasons: () => readonly string[] = () => ["starting"];
   const notReadyBecause = () => [
-    ...new Set([...serviceReasons(), ...brokerWatch.because(), ...followers.because()]),
+    ...new Set([...serviceReasons(), ...brokerWatch.because(), ...watches.because()]),
   ];
   const handler = createOpsHandler({ metrics, notReadyBecause });
   const opsServer = ops && stack.use(await startOpsServer(handler, ops));
   const { service, does, details, ...calls } = await start({
     broker,
     brokerWatch,
-    followers,
+    watches,
     logger,
     metrics,
+    tracing,
   });
   stack.use(service);
   serviceReasons = () => service.notReadyBecause();

@@ -1,8 +1,13 @@
-import { type Broker, BrokerAvailability } from "@reprise/log";
-import type { Logger } from "../lifecycle/logger.ts";
+import { type Broker, BrokerAvailability, type OnStale } from "@reprise/log";
+import type { DependencyWatches } from "../lifecycle/dependency-watch.ts";
+import { watchFollowers } from "./watch-followers.ts";
 
-/** Whether this process's broker takes appends: for readiness, and for what is not worth a line while it does not. */
-export type BrokerWatch = Pick<BrokerAvailability, "because" | "wasAwayWithin">;
+export interface BrokerWatch {
+  /** Why this process's broker takes no appends, for readiness: without a grace period. Empty when it does. */
+  readonly because: () => readonly string[];
+  /** To be told when something can't be followed in this broker. */
+  readonly onStale: OnStale;
+}
 
 /** A watch that its owner ends. */
 export interface OwnedBrokerWatch extends BrokerWatch, AsyncDisposable {
@@ -10,24 +15,31 @@ export interface OwnedBrokerWatch extends BrokerWatch, AsyncDisposable {
   readonly failed: Promise<never>;
 }
 
-/** Watches a process's broker, and logs in one line each that it is away and that it is back. */
-export function watchBroker(broker: Broker, shards: number, logger: Logger): OwnedBrokerWatch {
+/** Watches a process's broker, and what it follows there. */
+export function watchBroker(broker: Broker, shards: number, watches: DependencyWatches): OwnedBrokerWatch {
   const { promise: failed, reject } = Promise.withResolvers<never>();
   // It may reject before it is awaited, or in a process that is ending anyway.
   failed.catch(() => {});
+  const watch = watches.add({
+    name: "broker",
+    gone: "the broker takes no appends",
+    back: "the broker takes appends again",
+    reports: "changes",
+    explains: "broker_unavailable",
+  });
   const availability = new BrokerAvailability({
     broker,
     shards,
     onChange(because) {
-      if (because.length > 0) logger.warn({ because }, "the broker takes no appends");
-      else logger.info("the broker takes appends again");
+      if (because.length > 0) watch.failed(because.join("; "));
+      else watch.worked();
     },
     onOtherShards: reject,
   });
   return {
     because: () => availability.because(),
-    wasAwayWithin: (ms) => availability.wasAwayWithin(ms),
     failed,
+    onStale: watchFollowers(watches, watch),
     [Symbol.asyncDispose]: () => availability.close(),
   };
 }

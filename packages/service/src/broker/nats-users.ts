@@ -39,6 +39,7 @@ export function mapUsers<T>(of: (user: BrokerUser) => T): Readonly<Record<Broker
     "inference-worker": of("inference-worker"),
     moderation: of("moderation"),
     "audit-log": of("audit-log"),
+    analytics: of("analytics"),
     admin: of("admin"),
   };
 }

@@ -112,6 +112,11 @@ export function network(): z.ZodType<string, string> {
   });
 }
 
+/** As a request's `metadata` has them. */
+export function metadataKey(): z.ZodType<string, string> {
+  return z.string().regex(/^[^,]{1,64}$/, "must be keys of 1 to 64 characters");
+}
+
 export function audience(): z.ZodType<string, string> {
   return z.string().regex(/^[\x21-\x7e]{1,128}$/, "must be 1 to 128 visible ASCII characters");
 }

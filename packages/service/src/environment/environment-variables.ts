@@ -4,6 +4,7 @@ import {
   decimal,
   integer,
   list,
+  metadataKey,
   network,
   oneOf,
   origin,
@@ -90,7 +91,7 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_REDIS_URL: optional(
     url("redis", "rediss"),
-    "Redis, in which limits are counted over all delivery nodes; without it each node counts alone. `rediss://` for TLS; the URL may contain `user:password@`. [infra/redis](../infra/redis/README.md) writes a user with the least permissions.",
+    "Redis, in which limits are counted over all delivery nodes, and budgets over these and all workers; without it each process counts alone. `rediss://` for TLS; the URL may contain `user:password@`. [infra/redis](../infra/redis/README.md) writes users with the least permissions.",
   ),
   REPRISE_MODELS_FILE: optional(
     text(),
@@ -125,6 +126,40 @@ export const ENVIRONMENT_VARIABLES = {
     "on",
     oneOf(["on", "off"]),
     "`on` or `off`: whether `npm start` runs the audit log. The service itself ignores this.",
+  ),
+  REPRISE_ANALYTICS: defaulted(
+    "on",
+    oneOf(["on", "off"]),
+    "`on` or `off`: whether `npm start` runs analytics. The service itself ignores this.",
+  ),
+  REPRISE_ANALYTICS_DIR: optional(
+    text(),
+    "Folder of the rows that analytics keeps; without it `analytics` in the data folder.",
+  ),
+  REPRISE_ANALYTICS_S3_URL: optional(
+    url("http", "https"),
+    "URL of a bucket in an S3-compatible store, with a prefix of its own, for these rows instead of a folder; with the region and the key of `REPRISE_AUDIT_S3_REGION`, `REPRISE_AUDIT_S3_KEY_ID` and `REPRISE_AUDIT_S3_SECRET`.",
+  ),
+  REPRISE_ANALYTICS_KEYS: optional(
+    list(metadataKey()),
+    "Keys of requests' `metadata` that analytics keeps with each generation, separated by commas. Values are cut behind 64 characters.",
+  ),
+  REPRISE_USAGE_SOURCE: defaulted(
+    "/reprise",
+    text(),
+    "`source` of the usage events that analytics delivers: names this platform, among all that one meter hears of.",
+  ),
+  REPRISE_USAGE_DIR: optional(
+    text(),
+    "Folder in which analytics keeps usage events, as NDJSON, a file for each day.",
+  ),
+  REPRISE_USAGE_WEBHOOK_URL: optional(
+    url("http", "https"),
+    "URL to which analytics posts usage events, signed by the Standard Webhooks specification.",
+  ),
+  REPRISE_USAGE_WEBHOOK_SECRET: optional(
+    secret(),
+    "Key of that signature: `whsec_` and 24 to 64 bytes in base64.",
   ),
   REPRISE_AUDIT_NAME: defaulted(
     "reprise",
@@ -240,9 +275,9 @@ export const ENVIRONMENT_VARIABLES = {
     "Proxies in front of delivery, as IP addresses or CIDR ranges, separated by commas; `X-Forwarded-For` counts only from them. Without it the client's address is the connection's.",
   ),
   REPRISE_ACCESS_LOG: defaulted(
-    "off",
+    "on",
     oneOf(["off", "on", "with-address"]),
-    "Whether delivery logs a line for each request when its answer is over: `off`, `on`, or `with-address` for one with the client's address.",
+    "Whether a line is logged for each request when its answer is over, by delivery, the audit log (of calls) and the witness: `off`, `on`, or `with-address`, which adds the client's address in delivery.",
   ),
   REPRISE_TLS_CERT: optional(
     text(),
@@ -263,6 +298,19 @@ export const ENVIRONMENT_VARIABLES = {
     "*",
     list(origin()),
     "Origins whose pages may call the API, separated by commas; `*` is any.",
+  ),
+  REPRISE_OTLP_URL: optional(
+    url("http", "https"),
+    "URL of an OpenTelemetry collector that takes OTLP over HTTP, without `/v1/traces`; without it nothing is traced.",
+  ),
+  REPRISE_OTLP_HEADERS_FILE: optional(
+    text(),
+    'JSON file with the headers of requests to that collector, such as `{"authorization": "Bearer …"}`.',
+  ),
+  REPRISE_TRACE_SAMPLE: defaulted(
+    "0.05",
+    decimal(0, 1),
+    "Which share of the traces is sent to the collector, from 0 to 1; delivery decides for each whole trace.",
   ),
 } as const;
 

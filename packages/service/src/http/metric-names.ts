@@ -47,11 +47,33 @@ export const METRICS = {
   reprise_limits_exceeded_total: {
     kind: "counter",
     labels: ["limit"],
-    help: "Calls refused because a limit of their tenant was reached.",
+    help: "Calls refused because a limit of their tenant was reached; `budget` for all budgets.",
   },
   reprise_limits_local: {
     kind: "gauge",
-    help: "1 while Redis does not answer and this delivery node grants its share of each limit; otherwise 0.",
+    help: "1 while Redis does not answer and this delivery node grants its share of each limit and budget; otherwise 0.",
+  },
+  reprise_analytics_lanes: { kind: "gauge", help: "Streams that this process measures now." },
+  reprise_analytics_open_generations: {
+    kind: "gauge",
+    help: "Generations without an end that this process keeps a fold of.",
+  },
+  reprise_analytics_events_total: {
+    kind: "counter",
+    help: "Events that analytics has folded and committed.",
+  },
+  reprise_usage_events_total: {
+    kind: "counter",
+    labels: ["sink"],
+    help: "Usage events that were delivered, `file` or `webhook`.",
+  },
+  reprise_analytics_rows_total: {
+    kind: "counter",
+    help: "Generations whose row analytics has committed.",
+  },
+  reprise_analytics_strays_total: {
+    kind: "counter",
+    help: "Messages that analytics left out: behind a generation's end, of a log whose beginning had expired or that never ended, or malformed.",
   },
   reprise_job_bytes: {
     kind: "gauge",
@@ -60,6 +82,16 @@ export const METRICS = {
   reprise_request_bytes: {
     kind: "gauge",
     help: "Bytes of request bodies that this delivery node holds now.",
+  },
+  reprise_dependency_up: {
+    kind: "gauge",
+    labels: ["service", "dependency"],
+    help: "1 while a service's dependency answers, as far as its use shows; 0 while it is away.",
+  },
+  reprise_dependency_losses_total: {
+    kind: "counter",
+    labels: ["service", "dependency"],
+    help: "Times that a service's dependency went away for longer than its grace period.",
   },
   reprise_repairs_total: {
     kind: "counter",
@@ -100,10 +132,50 @@ export const METRICS = {
     help: "Characters shown on this delivery node before they were judged; of generations with mode retract that have a reader.",
     buckets: [0, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000],
   },
+  reprise_classifier_seconds: {
+    kind: "histogram",
+    labels: ["classifier"],
+    help: "Time from asking a classifier about a window to its judgement or failure, the wait for its turn included.",
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  },
+  reprise_classifier_failures_total: {
+    kind: "counter",
+    labels: ["classifier"],
+    help: "Windows that a classifier was asked about and did not answer in time, or at all.",
+  },
+  reprise_classifier_open: {
+    kind: "gauge",
+    labels: ["classifier"],
+    help: "1 while a classifier is not asked because it has failed too often, as of the last window; otherwise 0.",
+  },
+  reprise_consumer_lag_seconds: {
+    kind: "gauge",
+    labels: ["consumer"],
+    help: "Age of the oldest event that this process has read and not dealt with, as a consumer of the logs.",
+  },
   reprise_audit_events_total: { kind: "counter", help: "Messages that this process has archived." },
   reprise_audit_commits_total: {
     kind: "counter",
     help: "Commits that this process has made in the archive.",
+  },
+  reprise_audit_commit_seconds: {
+    kind: "histogram",
+    help: "Time from a batch that has been read to its commit in the archive.",
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  },
+  reprise_audit_archived_bytes_total: {
+    kind: "counter",
+    help: "Bytes of the files that this process has committed for streams that it archives.",
+  },
+  reprise_witness_lag_size: {
+    kind: "gauge",
+    labels: ["witness"],
+    help: "Commits of the archive that a witness has not cosigned, as far as this process knows; all of them until its first answer.",
+  },
+  reprise_witness_requests_total: {
+    kind: "counter",
+    labels: ["result"],
+    help: "Checkpoints that this witness was asked to cosign. `inconsistent` is an alarm: a log shows two histories.",
   },
   reprise_audit_lanes: { kind: "gauge", help: "Streams that this process archives now." },
   reprise_audit_lost_total: {

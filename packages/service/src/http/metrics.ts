@@ -28,9 +28,19 @@ export interface MetricsOptions {
   processMetrics?: boolean;
 }
 
+/** Gauges of prom-client that are named like counters, which Prometheus's own check refuses. The same by type of resource stay. */
+const MISNAMED = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+
 export function createMetrics({ processMetrics = true }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
-  if (processMetrics) collectDefaultMetrics({ register: registry });
+  if (processMetrics) {
+    collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
+  }
 
   function once<M extends PromMetric>(name: MetricName, create: (settings: Settings) => M): M {
     const { help, ...rest } = METRICS[name];

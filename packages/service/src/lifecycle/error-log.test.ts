@@ -11,7 +11,7 @@ const storeAway = new RepriseError("archive_unavailable", "no store");
 
 function open() {
   const lines: { err: { code: string }; times: number }[] = [];
-  const state = { wasAway: false, archiveWasAway: false };
+  const explained = new Set<string>();
   const log = createErrorLog({
     logger: createLogger({
       service: "test",
@@ -19,13 +19,9 @@ function open() {
     }),
     waits: "waiting",
     failed: "failed",
-    brokerWatch: {
-      because: () => [],
-      wasAwayWithin: () => state.wasAway,
-    },
-    archiveWatch: { wasAwayWithin: () => state.archiveWasAway },
+    watches: { explains: (code) => explained.has(code) },
   });
-  return { lines, state, log };
+  return { lines, explained, log };
 }
 
 test("what comes again and again is one line per ten seconds and code, with how often it came", () => {
@@ -42,14 +38,14 @@ test("what comes again and again is one line per ten seconds and code, with how 
   expect(lines).toHaveLength(3);
 });
 
-test("what the broker's absence explains gets no line, though it came before that was noticed or ended", () => {
-  const { lines, state, log } = open();
+test("what a dependency's absence explains gets no line, though it came before that was noticed or ended", () => {
+  const { lines, explained, log } = open();
   log(away);
   log(storeAway);
-  state.wasAway = true;
+  explained.add("broker_unavailable");
   vi.advanceTimersByTime(10_000);
   expect(lines.map(({ err }) => err.code)).toEqual(["archive_unavailable"]);
-  state.archiveWasAway = true;
+  explained.add("archive_unavailable");
   log(storeAway);
   vi.advanceTimersByTime(10_000);
   expect(lines).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { type ErrorCode, toRepriseError } from "@reprise/protocol";
-import type { BrokerWatch } from "../broker/broker-watch.ts";
+import type { DependencyWatches } from "./dependency-watch.ts";
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "../http/metrics.ts";
 
@@ -11,10 +11,8 @@ export interface ErrorLogOptions {
   readonly failed: string;
   /** Counts what the broker holds and no part of the platform writes. */
   readonly metrics?: Metrics | undefined;
-  /** What the broker's absence explains has a line already, and gets no other. Default: nothing is explained. */
-  readonly brokerWatch?: BrokerWatch | undefined;
-  /** The same for the archive. */
-  readonly archiveWatch?: Pick<BrokerWatch, "wasAwayWithin"> | undefined;
+  /** What a dependency's absence explains has a line already, and gets no other. */
+  readonly watches: Pick<DependencyWatches, "explains">;
 }
 
 interface Gathered {
@@ -34,20 +32,14 @@ export function createErrorLog({
   logger,
   waits,
   failed,
-  brokerWatch,
-  archiveWatch,
+  watches,
   metrics,
 }: ErrorLogOptions): (error: unknown) => void {
   const malformed = metrics?.counter("reprise_malformed_messages_total");
   const gathered = new Map<ErrorCode, Gathered>();
   const tell = (code: ErrorCode, { error, times }: Gathered) => {
     gathered.delete(code);
-    const watches: Partial<Record<ErrorCode, Pick<BrokerWatch, "wasAwayWithin"> | undefined>> = {
-      broker_unavailable: brokerWatch,
-      archive_unavailable: archiveWatch,
-    };
-    const isExplained = watches[code]?.wasAwayWithin(EXPLAINED_MS) === true;
-    if (!isExplained) logger.warn({ err: error, times }, waits);
+    if (!watches.explains(code, EXPLAINED_MS)) logger.warn({ err: error, times }, waits);
   };
   return (error) => {
     const { code, retryable } = toRepriseError(error);

@@ -74,7 +74,7 @@ test("keys are kept when the configuration is written anew, and only their owner
   const { keyFiles } = await writeNatsConfig(config);
   const keysOf = async () => Promise.all(Object.values(keyFiles).map((path) => readFile(path, "utf8")));
   const before = await keysOf();
-  expect(new Set(before).size).toBe(5);
+  expect(new Set(before).size).toBe(6);
   await writeNatsConfig({ ...config, shards: 3 });
   expect(await keysOf()).toEqual(before);
   const accounts = await readFile(join(config.dir, "accounts.conf"), "utf8");

@@ -32,8 +32,8 @@ export function viewRevocation(revocation: Revocation) {
   return { object: "revocation", ...revocation } as const;
 }
 
-export function viewSettings({ policy, audit, models, limits, slots, cors_origins }: TenantRecord) {
-  return { object: "tenant_policy", policy, audit, models, limits, slots, cors_origins } as const;
+export function viewSettings({ policy, audit, models, limits, slots, budgets, cors_origins }: TenantRecord) {
+  return { object: "tenant_policy", policy, audit, models, limits, slots, budgets, cors_origins } as const;
 }
 
 export function viewTenant(record: TenantRecord, used?: ReadonlyMap<string, string>) {

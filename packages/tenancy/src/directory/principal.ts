@@ -1,4 +1,5 @@
 import type { GenerationId, Policy, TenantId, UnixMs } from "@reprise/protocol";
+import type { Budget } from "../budgets/budget-settings.ts";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
 import type { TenantSlots } from "../records/tenant-record.ts";
 import type { Role } from "../records/roles.ts";
@@ -18,6 +19,8 @@ export interface Principal {
   readonly limits?: TenantLimits | undefined;
   /** What the tenant may have of each model's slots. Undefined: as other tenants without a limit. */
   readonly slots?: TenantSlots | undefined;
+  /** What the tenant may use in each period. Undefined: no limit. */
+  readonly budgets?: readonly Budget[] | undefined;
   /** When the bucket has stored the tenant's record, in microseconds. */
   readonly storedAtUs?: number | undefined;
   /** The API key's id; of a stream token, the id of the key that signed it. */

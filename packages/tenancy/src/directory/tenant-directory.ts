@@ -117,6 +117,7 @@ function principalOf(entry: Entry): Principal {
     models: tenant.models,
     limits: tenant.limits,
     slots: tenant.slots,
+    budgets: tenant.budgets,
     storedAtUs: tenant.storedAtUs,
     keyId: key.id,
     expiresAtMs: key.expiresAtMs,

@@ -73,9 +73,9 @@ function boundTat(state: RateState | undefined, nowMs: number, windowMs: number)
 }
 
 /** What is used beyond a quota has to come back too. A debt beyond that is forgotten. */
-const MAX_WINDOWS = 60;
+export const MAX_WINDOWS = 60;
 /** A clock that has gone back makes a debt of whatever was written before, which no call is to wait for. */
-const MAX_WINDOWS_OF_OTHER_CLOCK = 2;
+export const MAX_WINDOWS_OF_OTHER_CLOCK = 2;
 
 /** What rounding may add to a time or take from a unit, as a part of it: without it one in five calls for the last unit of a quota is refused. */
 const ROUNDING = 1e-6;

@@ -12,7 +12,7 @@ import { type RateState, settleUnits, standingAt, takeUnits, waitForUnits } from
 /** How many keys are kept before those that say nothing any more are looked for. */
 const SWEEP_KEYS = 1_000;
 
-/** Counters of this process alone. Their memory is bounded by what was taken within a window and has not come back. */
+/** Counters of this process alone. Their memory is bounded by what was taken and has not come back. */
 export class MemoryCounters implements Counters {
   readonly #now: () => number;
   readonly #rates = new Map<string, RateState>();

@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import type { LeaseCheck, RateCheck } from "./counters.ts";
 import { HeldLeases } from "./held-leases.ts";
 import { MemoryCounters } from "./memory-counters.ts";
-import { openRedis } from "./open-redis.ts";
+import { openRedis } from "../redis/open-redis.ts";
 import { RedisCounters } from "./redis-counters.ts";
+import { RedisAccess } from "../redis/redis-access.ts";
 import { SharedCounters } from "./shared-counters.ts";
 
 const REQUESTS: RateCheck = {
@@ -30,6 +31,7 @@ const PATIENT_MS = 60_000;
 
 interface Node extends Disposable {
   readonly counters: SharedCounters;
+  readonly access: RedisAccess;
   readonly redis: Redis;
   readonly told: string[];
   /** Lets the time pass in which a node leaves Redis alone. */
@@ -46,16 +48,20 @@ async function openNode(port: number, { nodes = 2, timeoutMs = PATIENT_MS } = {}
   await ready(redis);
   const told: string[] = [];
   let nowMs = 0;
-  const counters = new SharedCounters({
-    shared: new RedisCounters(redis),
-    local: new MemoryCounters(),
-    nodes: () => nodes,
+  const access = new RedisAccess({
     onAway: () => told.push("away"),
     onBack: () => told.push("back"),
     now: () => nowMs,
   });
+  const counters = new SharedCounters({
+    shared: new RedisCounters(redis),
+    local: new MemoryCounters(),
+    nodes: () => nodes,
+    access,
+  });
   return {
     counters,
+    access,
     redis,
     told,
     rest: () => void (nowMs += 1_001),
@@ -68,6 +74,11 @@ function openFake() {
   const told: string[] = [];
   const calls = { areAnswered: true };
   let nowMs = 0;
+  const access = new RedisAccess({
+    onAway: () => told.push("away"),
+    onBack: () => told.push("back"),
+    now: () => (nowMs += 60_000),
+  });
   const counters = new SharedCounters({
     shared: {
       async take() {
@@ -79,28 +90,27 @@ function openFake() {
     },
     local: new MemoryCounters(),
     nodes: () => 1,
-    onAway: () => told.push("away"),
-    onBack: () => told.push("back"),
-    now: () => (nowMs += 60_000),
+    access,
   });
-  return { counters, told, calls };
+  return { counters, access, told, calls };
 }
 
 describe("shared counters that refuse one thing only", () => {
   it("are away until that is answered too, and told once: a node's own commands", async () => {
-    const { counters, told } = openFake();
-    counters.lost("node", new Error("NOPERM"));
+    const { counters, access, told } = openFake();
+    access.lost("process", new Error("NOPERM"));
     await counters.take([REQUESTS]);
-    counters.lost("node", new Error("NOPERM"));
+    access.lost("process", new Error("NOPERM"));
     await counters.take([REQUESTS]);
-    expect([told, counters.isAway]).toEqual([["away"], true]);
-    counters.found("node");
-    expect([told, counters.isAway]).toEqual([["away", "back"], false]);
+    expect([told, access.isAway]).toEqual([["away"], true]);
+    access.found("process");
+    expect([told, access.isAway]).toEqual([["away", "back"], false]);
   });
 
   it("still answer calls while they do not answer the node's own commands", async () => {
     let asked = 0;
     const shared = new MemoryCounters();
+    const access = new RedisAccess({ onAway: () => {}, onBack: () => {}, now: () => 0 });
     const counters = new SharedCounters({
       shared: {
         take: (checks) => (asked++, shared.take(checks)),
@@ -109,35 +119,33 @@ describe("shared counters that refuse one thing only", () => {
       },
       local: new MemoryCounters(),
       nodes: () => 1,
-      onAway: () => {},
-      onBack: () => {},
-      now: () => 0,
+      access,
     });
-    counters.lost("node", new Error("NOPERM"));
+    access.lost("process", new Error("NOPERM"));
     await counters.take([REQUESTS]);
     expect(asked).toBe(1);
   });
 
   it("are away until that is answered too, and told once: the calls, which a node without any tries", async () => {
-    const { counters, told, calls } = openFake();
+    const { counters, access, told, calls } = openFake();
     calls.areAnswered = false;
     await counters.take([REQUESTS]);
-    counters.found("node");
+    access.found("process");
     await counters.probe();
-    expect([told, counters.isAway]).toEqual([["away"], true]);
+    expect([told, access.isAway]).toEqual([["away"], true]);
     calls.areAnswered = true;
     await counters.probe();
-    expect([told, counters.isAway]).toEqual([["away", "back"], false]);
+    expect([told, access.isAway]).toEqual([["away", "back"], false]);
   });
 });
 
 describe("shared counters that are asked for nothing", () => {
   it("have not answered", async () => {
-    const { counters, told } = openFake();
-    counters.lost("calls", new Error("gone"));
+    const { counters, access, told } = openFake();
+    access.lost("calls", new Error("gone"));
     await counters.take([]);
     await counters.release([]);
-    expect([told, counters.isAway]).toEqual([["away"], true]);
+    expect([told, access.isAway]).toEqual([["away"], true]);
   });
 });
 
@@ -226,7 +234,7 @@ describe("when Redis does not answer", () => {
       .poll(async () => {
         node.rest();
         await node.counters.take([REQUESTS]);
-        return node.counters.isAway;
+        return node.access.isAway;
       })
       .toBe(false);
   });

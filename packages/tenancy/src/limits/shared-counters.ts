@@ -1,3 +1,4 @@
+import type { RedisAccess } from "../redis/redis-access.ts";
 import type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./counters.ts";
 
 export interface SharedCountersOptions {
@@ -7,14 +8,8 @@ export interface SharedCountersOptions {
   local: Counters;
   /** How many nodes divide a limit between them while the shared counters are away, this one included. */
   nodes: () => number;
-  /** Told once when the shared counters stop answering, and once when they answer again. */
-  onAway: (error: unknown) => void;
-  onBack: () => void;
-  now?: () => number;
+  access: RedisAccess;
 }
-
-/** What asks the shared counters: calls for their limits, and the node itself, which says that it is there. */
-type Asking = "calls" | "node";
 
 /** Of no tenant, and refused to none. */
 const PROBE: RateCheck = {
@@ -26,9 +21,6 @@ const PROBE: RateCheck = {
   cost: 1,
 };
 
-/** How long the shared counters are left alone after a failure: every call would wait for its time limit meanwhile. */
-const REST_MS = 1_000;
-
 /**
  * Counters that all nodes share, with a stated answer for an outage: each node goes on alone with its share of every limit. No call fails, and
  * all nodes together grant what they grant otherwise, and once more the limit at most when the outage begins: local counters know nothing
@@ -36,36 +28,26 @@ const REST_MS = 1_000;
  */
 export class SharedCounters implements Counters {
   readonly #options: SharedCountersOptions;
-  readonly #now: () => number;
-  #restsUntilMs = Number.NEGATIVE_INFINITY;
-  /** What had no answer the last time. One of them that is answered says nothing of the other: Redis may refuse a single command. */
-  readonly #unanswered = new Set<Asking>();
 
   constructor(options: SharedCountersOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
-  }
-
-  /** Whether this node goes on alone. */
-  get isAway(): boolean {
-    return this.#unanswered.size > 0;
   }
 
   async take(checks: readonly LimitCheck[]): Promise<Decision> {
     // Redis is not asked for nothing, and so has not answered.
     if (checks.length === 0) return { standings: [] };
-    const { shared, local, nodes } = this.#options;
+    const { shared, local, nodes, access } = this.#options;
     const share = Math.max(1, nodes());
-    return this.#ask(
+    return access.ask(
       () => shared.take(checks),
       () => local.take(checks.map((check) => ({ ...check, limit: shareOf(check, share) }))),
     );
   }
 
   async settle(check: Omit<RateCheck, "cost">, units: number): Promise<void> {
-    const { shared, local, nodes } = this.#options;
+    const { shared, local, nodes, access } = this.#options;
     const limit = Math.max(1, Math.floor(check.limit / Math.max(1, nodes())));
-    return this.#ask(
+    return access.ask(
       () => shared.settle(check, units),
       () => local.settle({ ...check, limit }, units),
     );
@@ -75,40 +57,15 @@ export class SharedCounters implements Counters {
     if (leases.length === 0) return;
     // A lease may have been taken on either side of an outage.
     await this.#options.local.release(leases);
-    await this.#ask(
+    await this.#options.access.ask(
       () => this.#options.shared.release(leases),
       async () => {},
     );
   }
 
-  /** The shared counters have not answered. */
-  lost(asking: Asking, error: unknown): void {
-    const { isAway } = this;
-    this.#unanswered.add(asking);
-    if (!isAway) this.#options.onAway(error);
-  }
-
-  /** They have answered. */
-  found(asking: Asking): void {
-    if (this.#unanswered.delete(asking) && !this.isAway) this.#options.onBack();
-  }
-
   /** Finds out whether calls are answered again, where the last one was not: on an idle node no other call does. */
   async probe(): Promise<void> {
-    if (this.#unanswered.has("calls")) await this.take([PROBE]);
-  }
-
-  async #ask<T>(shared: () => Promise<T>, local: () => Promise<T>): Promise<T> {
-    if (this.#now() < this.#restsUntilMs) return local();
-    try {
-      const answer = await shared();
-      this.found("calls");
-      return answer;
-    } catch (error) {
-      this.#restsUntilMs = this.#now() + REST_MS;
-      this.lost("calls", error);
-      return local();
-    }
+    if (this.#options.access.areCallsUnanswered) await this.take([PROBE]);
   }
 }
 

@@ -1,3 +1,5 @@
+import { MAX_WINDOWS, MAX_WINDOWS_OF_OTHER_CLOCK } from "./gcra.ts";
+
 /**
  * What both scripts begin with: the time, and how a rate is kept, its theoretical arrival time and when that was written. They do what `gcra.ts` does. What
  * an earlier version has stored has the first of both alone.
@@ -16,7 +18,7 @@ end
 local function read(key, span)
   local tat, written = string.match(redis.call('GET', key) or '', '^(%S+) ?(%S*)$')
   tat, written = tonumber(tat or now), tonumber(written) or now
-  local most = now + (written > now + span and 2 or 60) * span
+  local most = now + (written > now + span and ${MAX_WINDOWS_OF_OTHER_CLOCK} or ${MAX_WINDOWS}) * span
   if tat > most then write(key, most) end
   return math.min(math.max(tat, now), most)
 end
@@ -82,7 +84,7 @@ return answer
 /** KEYS: one. ARGV: the time in ms or nothing, limit, window in ms, units. */
 export const SETTLE_SCRIPT = `${RATES}
 local span = tonumber(ARGV[3])
-local tat = math.min(read(KEYS[1], span) + ARGV[4] * span / ARGV[2], now + 60 * span)
+local tat = math.min(read(KEYS[1], span) + ARGV[4] * span / ARGV[2], now + ${MAX_WINDOWS} * span)
 if tat <= now then
   redis.call('DEL', KEYS[1])
 else

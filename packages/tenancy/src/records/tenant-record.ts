@@ -1,6 +1,7 @@
 import { parseTenantId, type RepriseError, type TenantId } from "@reprise/protocol";
 import { modelName, parseConfigFile } from "@reprise/service";
 import * as z from "zod";
+import { budgetsSchema } from "../budgets/budget-settings.ts";
 import { keyRecordSchema, MAX_KEYS, timeSchema } from "./key-record.ts";
 import { tenantPolicySchema } from "./tenant-policy.ts";
 import { tenantLimitsSchema } from "../limits/tenant-limits.ts";
@@ -71,6 +72,8 @@ export const tenantSettings = {
   limits: tenantLimitsSchema.optional(),
   /** Absent: as other tenants without a limit. */
   slots: slotsSchema.optional(),
+  /** Absent: none. */
+  budgets: budgetsSchema.optional(),
   /** The origins whose pages may call the API for this tenant. Absent: those of `REPRISE_CORS_ORIGINS`. */
   cors_origins: originsSchema.optional(),
 };

@@ -1,4 +1,5 @@
 import { type Policy, type TenantId, type UnixMs, NEVER, toUnixMs } from "@reprise/protocol";
+import type { Budget } from "../budgets/budget-settings.ts";
 import { defaultKeyName, keyIdOf, type KeyRecord } from "./key-record.ts";
 import { type Role, roleSet } from "./roles.ts";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
@@ -40,6 +41,8 @@ export interface TenantConfig {
   /** What all calls of the tenant together may take. Undefined: no limit. */
   readonly limits?: TenantLimits;
   readonly slots?: TenantSlots;
+  /** What the tenant may use in each period. Undefined: no limit. */
+  readonly budgets?: readonly Budget[];
   readonly corsOrigins?: readonly string[];
   readonly signingKeys: readonly SigningKey[];
   readonly revocations: readonly Revocation[];
@@ -48,13 +51,14 @@ export interface TenantConfig {
 /** What a tenants file and a record have in common. */
 export type TenantSource = Pick<
   TenantRecord,
-  "id" | "policy" | "audit" | "models" | "limits" | "slots" | "cors_origins"
+  "id" | "policy" | "audit" | "models" | "limits" | "slots" | "budgets" | "cors_origins"
 > & {
   readonly keys: readonly Omit<KeyRecord, "created_at" | "prefix">[];
 } & Partial<Pick<TenantRecord, "signing_keys" | "revocations">>;
 
 export function toTenant(source: TenantSource): TenantConfig {
-  const { id, keys, policy, audit, models, limits, slots, cors_origins, signing_keys, revocations } = source;
+  const { id, keys, policy, audit, models, limits, slots, budgets } = source;
+  const { cors_origins, signing_keys, revocations } = source;
   const { min_days: minDays = 0, max_days: maxDays } = audit;
   return {
     id,
@@ -64,6 +68,7 @@ export function toTenant(source: TenantSource): TenantConfig {
     ...(models && { models: new Set(models) }),
     ...(limits && { limits }),
     ...(slots && { slots }),
+    ...(budgets && { budgets }),
     ...(cors_origins && { corsOrigins: cors_origins }),
     signingKeys: signing_keys ?? [],
     revocations: revocations ?? [],
@@ -72,7 +77,8 @@ export function toTenant(source: TenantSource): TenantConfig {
 
 /** The record of a tenant that comes from the tenants file. */
 export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord {
-  const { id, keys, policy, audit, models, limits, slots, corsOrigins, signingKeys, revocations } = tenant;
+  const { id, keys, policy, audit, models, limits, slots, budgets } = tenant;
+  const { corsOrigins, signingKeys, revocations } = tenant;
   return {
     version: RECORD_VERSION,
     id,
@@ -82,6 +88,7 @@ export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord 
     ...(models && { models: [...models] }),
     ...(limits && { limits }),
     ...(slots && { slots }),
+    ...(budgets && { budgets: [...budgets] }),
     ...(corsOrigins && { cors_origins: [...corsOrigins] }),
     keys: keys.map(({ holder, sha256, roles, expiresAtMs }) => ({
       name: holder,

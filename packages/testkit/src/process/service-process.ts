@@ -16,8 +16,8 @@ export interface ServiceExit {
 /** One service as a process of its own. Disposal kills it. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly pid: number;
-  /** Resolves with the first line logged with this message, whenever that was. @throws when the process ends without it */
-  logged(msg: string): Promise<LogLine>;
+  /** Resolves with the first line logged with this message behind the first `from` ones, whenever that was. @throws when the process ends without it */
+  logged(msg: string, from?: number): Promise<LogLine>;
   /** Everything logged so far. */
   readonly lines: readonly LogLine[];
   readonly exited: Promise<ServiceExit>;
@@ -30,7 +30,13 @@ export interface ServiceProcess extends AsyncDisposable {
   stop(): Promise<ServiceExit>;
 }
 
-export type ServiceName = "delivery" | "inference-worker" | "moderation" | "audit-log" | "standalone";
+export type ServiceName =
+  | "delivery"
+  | "inference-worker"
+  | "moderation"
+  | "audit-log"
+  | "analytics"
+  | "standalone";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 
@@ -80,9 +86,9 @@ export async function startService(
     pid: child.pid!,
     lines,
     exited,
-    async logged(msg) {
+    async logged(msg, from = 0) {
       for (;;) {
-        const line = lines.find((logged) => logged.msg === msg);
+        const line = lines.find((logged, index) => index >= from && logged.msg === msg);
         if (line) return line;
         if (over) throw new Error(`${name} ended without "${msg}": ${(await exited).stderr}`);
         await new Promise<void>((resolve) => waiting.push(resolve));

@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseVerifierKey, type VerifierKey } from "@reprise/archive";
+import { type LogLine, readLogLines } from "./log-lines.ts";
 
 /** A witness as a process of its own. Disposal kills it. */
 export interface WitnessProcess extends AsyncDisposable {
   readonly url: string;
+  /** Everything logged so far. */
+  readonly lines: readonly LogLine[];
   readonly key: VerifierKey;
   /** SIGKILL, and the end of the process. */
   kill(): Promise<void>;
@@ -28,16 +30,20 @@ export async function startWitnessProcess({
   dir,
   logs,
   port = 0,
+  env = {},
 }: {
   dir: string;
   logs: readonly VerifierKey[];
   port?: number;
+  /** Further variables. */
+  env?: Readonly<Record<string, string>>;
 }): Promise<WitnessProcess> {
   const child = spawn(process.execPath, ["--import", END_WITH_PARENT, MAIN], {
     env: {
       REPRISE_PORT: String(port),
       REPRISE_WITNESS_DIR: dir,
       REPRISE_WITNESS_LOGS: logs.map(({ vkey }) => vkey).join(","),
+      ...env,
     },
     stdio: ["pipe", "pipe", "inherit"],
   });
@@ -47,25 +53,31 @@ export async function startWitnessProcess({
     child.kill("SIGKILL");
     await exited;
   };
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { msg, url, vkey } = JSON.parse(line) as { msg: string; url: string; vkey: string };
-    if (msg !== "witnessing") continue;
-    child.stdout.resume();
-    return {
-      url,
-      key: parseVerifierKey(vkey),
-      kill,
-      async stop() {
-        child.kill("SIGTERM");
-        const [code] = await exited;
-        return code as number | null;
-      },
-      async latest(origin) {
-        const response = await fetch(`${url}/checkpoint/${origin}`);
-        return response.status === 200 ? response.text() : undefined;
-      },
-      [Symbol.asyncDispose]: kill,
-    };
-  }
-  throw new Error("the witness has ended");
+  const lines: LogLine[] = [];
+  const ready = new Promise<LogLine | undefined>((resolve) => {
+    readLogLines(child.stdout, (line) => {
+      lines.push(line);
+      if (line.msg === "witnessing") resolve(line);
+    });
+    void exited.then(() => resolve(undefined));
+  });
+  const witnessing = await ready;
+  if (!witnessing) throw new Error("the witness has ended");
+  const url = String(witnessing["url"]);
+  return {
+    url,
+    lines,
+    key: parseVerifierKey(String(witnessing["vkey"])),
+    kill,
+    async stop() {
+      child.kill("SIGTERM");
+      const [code] = await exited;
+      return code as number | null;
+    },
+    async latest(origin) {
+      const response = await fetch(`${url}/checkpoint/${origin}`);
+      return response.status === 200 ? response.text() : undefined;
+    },
+    [Symbol.asyncDispose]: kill,
+  };
 }

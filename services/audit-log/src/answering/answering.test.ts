@@ -14,9 +14,9 @@ import {
 import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
-import { localFiles } from "../search/searchable-files.ts";
+import { localFiles } from "@reprise/tables";
 import { openFilledArchive } from "../testing/filled-archive.ts";
-import { startAnswering } from "./start-answering.ts";
+import { type AnsweredCall, startAnswering } from "./start-answering.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const server = await startTestBroker();
@@ -35,7 +35,9 @@ async function openWorld() {
   const search = stack.use(new ArchiveSearch({ archive, keyring, files: localFiles(dir) }));
   const reader = new ArchiveReader({ archive, keyring });
   const onError = (error: unknown) => expect.unreachable(String(error));
-  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onError }));
+  const answered: AnsweredCall[] = [];
+  const onAnswered = (call: AnsweredCall) => answered.push(call);
+  stack.use(startAnswering({ connection: broker.main, archive, reader, search, onAnswered, onError }));
   await broker.main.flush();
   const ask = async (call: AuditCall, request: unknown) => {
     const msg = await broker.main.request(auditCallSubject(call), JSON.stringify(request), {
@@ -49,7 +51,7 @@ async function openWorld() {
     };
   };
   const kept = stack.move();
-  return { filled, ask, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { filled, ask, answered, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 const said = (ref: GenerationRef) => [
@@ -167,6 +169,20 @@ describe("a call to the audit log", () => {
       .toBe("generation_erased");
     const record = JSON.parse((await world.ask("record", ref)).text) as AuditRecord;
     expect(record).toMatchObject({ events: 6, erased_at: at, readers: [], accesses: [] });
+  });
+
+  it("is told of with its tenant, its time and its result, and nothing else of what was asked", async () => {
+    await using world = await openWorld();
+    const { tenant, generation } = createRef();
+    await world.ask("search", { tenant });
+    await world.ask("record", { tenant, generation });
+    await world.ask("search", { tenant: "*", secret: "Falcon" });
+    const ms = expect.any(Number) as number;
+    expect(world.answered).toEqual([
+      { call: "search", tenant, ms, result: "ok" },
+      { call: "record", tenant, ms, result: "generation_not_found" },
+      { call: "search", tenant: undefined, ms, result: "invalid_request" },
+    ]);
   });
 
   it("gets nothing of another tenant's generation", async () => {

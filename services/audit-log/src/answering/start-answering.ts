@@ -8,8 +8,11 @@ import {
   auditEventsRequestSchema,
   auditRecordRequestSchema,
   auditSearchSchema,
+  type ErrorCode,
+  isTenantId,
   parseWith,
   RepriseError,
+  type TenantId,
   toRepriseError,
 } from "@reprise/protocol";
 import type { ArchiveSearch } from "../search/archive-search.ts";
@@ -25,7 +28,19 @@ export interface AnsweringOptions {
   /** Of the same archive. */
   reader: ArchiveReader;
   search: Pick<ArchiveSearch, "search">;
+  /** Called for each call once it is answered. */
+  onAnswered?: ((call: AnsweredCall) => void) | undefined;
   onError: (error: unknown) => void;
+}
+
+/** Nothing in it is the caller's own text. */
+export interface AnsweredCall {
+  readonly call: AuditCall;
+  /** Undefined where the request names none. */
+  readonly tenant: TenantId | undefined;
+  readonly ms: number;
+  /** `ok`, or the error's code. */
+  readonly result: "ok" | ErrorCode;
 }
 
 /** Answers at a time: each may hold a segment of some megabytes. */
@@ -41,6 +56,7 @@ export function startAnswering({
   archive,
   reader,
   search,
+  onAnswered,
   onError,
 }: AnsweringOptions): AsyncDisposable {
   const fresh = new FreshArchive({ archive, maxAgeMs: MAX_AGE_MS, now: () => performance.now() });
@@ -99,8 +115,26 @@ export function startAnswering({
 
   const stack = new AsyncDisposableStack();
   for (const call of AUDIT_CALLS) {
-    const answer = (request: unknown) => inTurn(() => answers[call](request));
+    const answer = async (request: unknown) => {
+      const askedAtMs = performance.now();
+      let result: AnsweredCall["result"] = "ok";
+      try {
+        return await inTurn(() => answers[call](request));
+      } catch (error) {
+        result = toRepriseError(error).code;
+        throw error;
+      } finally {
+        const ms = Math.round(performance.now() - askedAtMs);
+        onAnswered?.({ call, tenant: tenantOf(request), ms, result });
+      }
+    };
     stack.use(answerAuditCalls({ connection, call, answer, onError }));
   }
   return stack;
+}
+
+function tenantOf(request: unknown): TenantId | undefined {
+  if (typeof request !== "object" || request === null || !("tenant" in request)) return undefined;
+  const { tenant } = request;
+  return typeof tenant === "string" && isTenantId(tenant) ? tenant : undefined;
 }

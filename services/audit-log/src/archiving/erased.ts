@@ -1,6 +1,6 @@
 import type { ArchiveState, StreamRange } from "@reprise/archive";
-import type { Batch } from "./lane/batch.ts";
-import { mergeRanges } from "./ranges.ts";
+import type { Batch } from "@reprise/lane";
+import { mergeRanges } from "@reprise/lane";
 
 /** What erasures require of the archiver of a range of a stream. */
 export interface Erased {

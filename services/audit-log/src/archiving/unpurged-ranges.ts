@@ -2,8 +2,8 @@ import type { StreamSeq } from "@reprise/protocol";
 import type { ArchiveState, TenantDraft } from "@reprise/archive";
 import { erasuresIn } from "../lifecycle/erasure/erasures.ts";
 import { requestDraft } from "../lifecycle/erasure/request-draft.ts";
-import type { Batch } from "./lane/batch.ts";
-import { toRanges } from "./ranges.ts";
+import type { Batch } from "@reprise/lane";
+import { toRanges } from "@reprise/lane";
 
 /**
  * Places of a batch that are left out because of erasures, of a stream that erasures purge nothing of: an erasure's own records, and the

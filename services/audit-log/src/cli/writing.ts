@@ -5,7 +5,7 @@ import { openArchive, probeStore } from "@reprise/archive";
 import { connectBroker, createGenerationLog, readShardCount } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import { findBrokerAddress, parseEnvironment, type CommandIo } from "@reprise/service";
-import { createBrokerFencedStore } from "../archiving/broker-fenced-store.ts";
+import { createBrokerFencedStore } from "@reprise/lane";
 import { parseStorageEnvironment } from "../config.ts";
 import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 import { openAuditStorage } from "../storage.ts";

@@ -1,12 +1,10 @@
-import { DuckDBInstance } from "@duckdb/node-api";
 import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@reprise/archive";
-import { Semaphore } from "@reprise/async";
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
+import { Database, type SearchableFiles } from "@reprise/tables";
 import { metadataTag, subjectTag } from "../archiving/read-log-metadata.ts";
 import { filesInRange, type TimeRange } from "./files-in-range.ts";
 import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
 import { findGenerations, type FoundGeneration } from "./search-query.ts";
-import type { SearchableFiles } from "./searchable-files.ts";
 import { toSummary } from "./summary.ts";
 
 export interface ArchiveSearchOptions {
@@ -18,28 +16,14 @@ export interface ArchiveSearchOptions {
   files: SearchableFiles;
 }
 
-/** Queries at a time: each may take all the memory that DuckDB is given. */
-const MOST_QUERIES = 2;
 /** What compaction replaces between two tries can be found at the third. */
 const MOST_TRIES = 3;
 const END_OF_TIME_US = Number.MAX_SAFE_INTEGER;
 
-/** It can't write, can't load code, and takes no more than this of the machine. */
-const CONFIG = {
-  memory_limit: "512MB",
-  threads: "2",
-  temp_directory: "",
-  autoinstall_known_extensions: "false",
-  autoload_known_extensions: "false",
-  allow_community_extensions: "false",
-  lock_configuration: "true",
-} as const;
-
 /** Lists a tenant's generations from the headers of their segments, which are not encrypted. DuckDB is started by the first search. */
 export class ArchiveSearch implements AsyncDisposable {
   readonly #options: ArchiveSearchOptions;
-  readonly #gate = new Semaphore(MOST_QUERIES);
-  #database: Promise<DuckDBInstance> | undefined;
+  readonly #database = new Database();
 
   constructor(options: ArchiveSearchOptions) {
     this.#options = options;
@@ -57,24 +41,11 @@ export class ArchiveSearch implements AsyncDisposable {
       toUs: toMicroseconds(to) ?? END_OF_TIME_US,
     };
     const tags = await this.#tagsOf(query);
-    const found = await this.#gate.run(() =>
-      this.#inFiles(tenant, range, async (paths) => {
-        const connection = await (await this.#open()).connect();
-        try {
-          // One more than a page shows whether there is another one.
-          return await findGenerations(connection, {
-            ...range,
-            paths,
-            model,
-            status,
-            tags,
-            after,
-            limit: limit + 1,
-          });
-        } finally {
-          connection.closeSync();
-        }
-      }),
+    const found = await this.#inFiles(tenant, range, (paths) =>
+      this.#database.query((connection) =>
+        // One more than a page shows whether there is another one.
+        findGenerations(connection, { ...range, paths, model, status, tags, after, limit: limit + 1 }),
+      ),
     );
     const page = found.slice(0, limit);
     const last = found.length > limit ? page.at(-1) : undefined;
@@ -83,19 +54,8 @@ export class ArchiveSearch implements AsyncDisposable {
     return { object: "list", data, ...(last && { next: encodePageCursor(last) }) };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const database = this.#database;
-    this.#database = undefined;
-    (await database)?.closeSync();
-  }
-
-  #open(): Promise<DuckDBInstance> {
-    if (!this.#database) {
-      this.#database = DuckDBInstance.create(":memory:", CONFIG);
-      // A database that could not be made is made with the next search.
-      this.#database.catch(() => (this.#database = undefined));
-    }
-    return this.#database;
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#database[Symbol.asyncDispose]();
   }
 
   async #tagsOf({ tenant, metadata = {}, subject }: AuditSearch): Promise<string[]> {

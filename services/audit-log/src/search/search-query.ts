@@ -1,4 +1,5 @@
 import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
+import { escapeGlob } from "@reprise/tables";
 import type { PageCursor } from "./page-cursor.ts";
 import type { TimeRange } from "./files-in-range.ts";
 
@@ -105,9 +106,4 @@ export async function findGenerations(
   } finally {
     statement.destroySync();
   }
-}
-
-/** DuckDB takes a path for a pattern. */
-function escapeGlob(path: string): string {
-  return path.replaceAll(/[*?[]/g, "[$&]");
 }

@@ -1,11 +1,11 @@
 import { type Archive, ARCHIVE_TREE, openTree } from "@reprise/archive";
-import { pause, retry } from "@reprise/async";
+import { pause, raceAbort, retry } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
-import { raceAbort } from "../shutdown.ts";
+import type { DependencyWatch, DependencyWatches, Logger, Metrics } from "@reprise/service";
 import { CosignedNotes } from "./cosigned-notes.ts";
 import { CurrentCheckpoints } from "./current-checkpoints.ts";
 import type { SignedCheckpoint } from "./signed-checkpoints.ts";
-import { submitCheckpoint } from "./submit-checkpoint.ts";
+import { submitCheckpoint, WitnessError } from "./submit-checkpoint.ts";
 
 export interface WitnessingOptions {
   archive: Archive;
@@ -14,7 +14,11 @@ export interface WitnessingOptions {
    * archiving.
    */
   urls: readonly (string | Promise<string>)[];
-  /** Called for failures that are retried; and, with `archive_corrupt`, when a witness has seen another history: an operator must look into it. */
+  /** Each witness is one of them, from its first request on: what fails there is retried. */
+  watches: DependencyWatches;
+  logger: Logger;
+  metrics: Metrics;
+  /** Called for failures of the archive, which are retried; and, with `archive_corrupt`, when a witness has seen another history: an operator must look into it. */
   onError: (error: unknown) => void;
   /** How often it checks whether trees have grown. Default: 1,000 ms. */
   pollMs?: number;
@@ -37,7 +41,8 @@ export function startWitnessing(options: WitnessingOptions): AsyncDisposable {
   const cosigned = new CosignedNotes(archive.store);
   const run = async (given: string | Promise<string>) => {
     const url = await raceAbort(Promise.resolve(given), stop.signal).catch(() => undefined);
-    if (url !== undefined) await new Witnessing(url, options, current, cosigned, stop.signal).run();
+    if (url !== undefined)
+      await new Witnessing({ ...options, url, current, cosigned, stop: stop.signal }).run();
   };
   const over = Promise.all(urls.map(run));
   return {
@@ -48,56 +53,74 @@ export function startWitnessing(options: WitnessingOptions): AsyncDisposable {
   };
 }
 
+interface OneWitnessOptions extends WitnessingOptions {
+  readonly url: string;
+  readonly current: CurrentCheckpoints;
+  readonly cosigned: CosignedNotes;
+  readonly stop: AbortSignal;
+}
+
 /** What goes on with one witness. */
 class Witnessing {
-  readonly #url: string;
-  readonly #options: WitnessingOptions;
-  readonly #current: CurrentCheckpoints;
-  readonly #cosigned: CosignedNotes;
-  readonly #stop: AbortSignal;
+  readonly #options: OneWitnessOptions;
+  readonly #watch: DependencyWatch;
+  readonly #host: string;
+  /** How much of the archive's own tree it has cosigned. */
+  #cosignedSize = 0;
   /** The size of each tree up to which the witness has said what it has to say. */
   readonly #settled = new Map<string, number>();
 
-  constructor(
-    url: string,
-    options: WitnessingOptions,
-    current: CurrentCheckpoints,
-    cosigned: CosignedNotes,
-    stop: AbortSignal,
-  ) {
-    this.#url = url;
+  constructor(options: OneWitnessOptions) {
     this.#options = options;
-    this.#current = current;
-    this.#cosigned = cosigned;
-    this.#stop = stop;
+    const { host } = new URL(options.url);
+    this.#host = host;
+    this.#watch = options.watches.add({
+      name: `witness:${host}`,
+      gone: "a witness cosigns nothing; archiving goes on",
+      back: "a witness cosigns again",
+      fields: { witness: host },
+      reports: "each",
+    });
   }
 
   async run(): Promise<void> {
-    const { pollMs = 1_000, closeMs = 2_000, onError } = this.#options;
+    const { pollMs = 1_000, closeMs = 2_000, stop, url, logger } = this.#options;
     const tryRound = async () => {
       try {
-        await this.#round(this.#stop);
+        await this.#round(stop);
         return true;
       } catch (error) {
-        if (!this.#stop.aborted) onError(error);
+        if (!stop.aborted) this.#failed(error);
         return undefined;
+      } finally {
+        this.#noteLag();
       }
     };
-    while (!this.#stop.aborted) {
-      await retry(tryRound, { pauseMs: 2 * pollMs, maxPauseMs: LAST_RETRY_MS, signal: this.#stop });
-      await pause(pollMs, this.#stop);
+    while (!stop.aborted) {
+      await retry(tryRound, { pauseMs: 2 * pollMs, maxPauseMs: LAST_RETRY_MS, signal: stop });
+      await pause(pollMs, stop);
     }
-    await this.#round(AbortSignal.timeout(closeMs)).catch((cause: unknown) => {
-      const message = `What was committed last is not cosigned by ${this.#url}: it will be after the next start.`;
-      onError(new RepriseError("archive_unavailable", message, { cause }));
-    });
+    await this.#round(AbortSignal.timeout(closeMs)).catch((err: unknown) =>
+      logger.warn({ witness: url, err }, "what was committed last is cosigned after the next start"),
+    );
+  }
+
+  #noteLag(): void {
+    const { archive, metrics } = this.#options;
+    const lag = archive.state.archiveTree.size - this.#cosignedSize;
+    metrics.gauge("reprise_witness_lag_size").set({ witness: this.#host }, Math.max(0, lag));
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof WitnessError) this.#watch.failed(error.message);
+    else this.#options.onError(error);
   }
 
   /** While the store is away the archive tries again and again, and all that waits for it waits: closing must not. */
   async #round(signal: AbortSignal): Promise<void> {
-    const own = await raceAbort(this.#current.own(), signal);
+    const own = await raceAbort(this.#options.current.own(), signal);
     if (own) await this.#submitNew(ARCHIVE_TREE, own, signal);
-    const current = await raceAbort(this.#current.refresh(), signal);
+    const current = await raceAbort(this.#options.current.refresh(), signal);
     for (const [tree, checkpoint] of current) await this.#submitNew(tree, checkpoint, signal);
   }
 
@@ -106,10 +129,10 @@ class Witnessing {
   }
 
   async #submit(tree: string, checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<void> {
-    const { archive, timeoutMs = 10_000 } = this.#options;
+    const { archive, cosigned, url, timeoutMs = 10_000 } = this.#options;
     const { origin, note, size } = checkpoint;
     const submission = await submitCheckpoint({
-      url: this.#url,
+      url,
       origin,
       note,
       size,
@@ -118,9 +141,11 @@ class Witnessing {
       timeoutMs,
       signal,
     });
+    this.#watch.worked();
     if (submission.kind === "cosigned") {
-      await this.#cosigned.add(tree, checkpoint, this.#url, submission.lines);
+      await cosigned.add(tree, checkpoint, url, submission.lines);
       this.#settled.set(tree, size);
+      if (tree === ARCHIVE_TREE) this.#cosignedSize = size;
     } else if (submission.kind === "differs") {
       this.#alarm(tree, size, `has cosigned ${submission.seenSize} leaves that are others`);
     } else if (!(await this.#grewTo(tree, submission.size, signal))) {
@@ -142,7 +167,7 @@ class Witnessing {
   /** Once for each size: what a witness has seen it does not forget. */
   #alarm(tree: string, size: number, what: string): void {
     this.#settled.set(tree, size);
-    const message = `The history of ${tree} is not the one that was witnessed: ${this.#url} ${what}.`;
+    const message = `The history of ${tree} is not the one that was witnessed: ${this.#options.url} ${what}.`;
     this.#options.onError(new RepriseError("archive_corrupt", message));
   }
 }

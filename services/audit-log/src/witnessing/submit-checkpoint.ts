@@ -7,6 +7,9 @@ import {
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 
+/** The witness can't be reached, refuses, or says what no witness says: the archive is not to blame. */
+export class WitnessError extends RepriseError {}
+
 export interface SubmitOptions {
   /** Of the witness: what its paths come behind. */
   url: string;
@@ -38,7 +41,7 @@ const COSIGNATURE_BYTES = 8 + 64;
 
 /**
  * Submits a checkpoint to a witness, with the proof that it goes on from the one that the witness has seen last.
- * @throws RepriseError `archive_unavailable` while it can't be reached, `config_invalid` when it does not know the log, and those of `hashes`
+ * @throws WitnessError `archive_unavailable` while it can't be reached, `config_invalid` when it does not know the log; RepriseError those of `hashes`
  */
 export async function submitCheckpoint(options: SubmitOptions): Promise<Submission> {
   const { size, hashes, note } = options;
@@ -55,7 +58,7 @@ export async function submitCheckpoint(options: SubmitOptions): Promise<Submissi
     if (Number(said) === seenSize) return { kind: "differs", seenSize };
     seenSize = Number(said);
   }
-  throw new RepriseError("archive_unavailable", `Others submit ${options.origin} to ${options.url} too.`);
+  throw new WitnessError("archive_unavailable", `Others submit ${options.origin} to ${options.url} too.`);
 }
 
 async function post(
@@ -72,7 +75,7 @@ async function post(
     return { status: response.status, body: await readText(response) };
   } catch (cause) {
     signal.throwIfAborted();
-    throw new RepriseError("archive_unavailable", `The witness ${url} does not answer.`, { cause });
+    throw new WitnessError("archive_unavailable", `The witness ${url} does not answer.`, { cause });
   }
 }
 
@@ -102,14 +105,14 @@ function takeCosignatures(note: string, lines: string, { url }: SubmitOptions): 
     if (cosignatures.length > 0)
       return cosignatures.map((one) => encodeSignature(one, one.signature)).join("");
   } catch (cause) {
-    throw new RepriseError("config_invalid", `${url} answers with what no witness says.`, { cause });
+    throw new WitnessError("config_invalid", `${url} answers with what no witness says.`, { cause });
   }
-  throw new RepriseError("config_invalid", `${url} answers without a cosignature.`);
+  throw new WitnessError("config_invalid", `${url} answers without a cosignature.`);
 }
 
-function refusal(status: number, { url, origin }: SubmitOptions): RepriseError {
+function refusal(status: number, { url, origin }: SubmitOptions): WitnessError {
   if (status >= 500 || status === 429)
-    return new RepriseError("archive_unavailable", `The witness ${url} answers with ${status}.`);
+    return new WitnessError("archive_unavailable", `The witness ${url} answers with ${status}.`);
   const advice = status === 404 || status === 403 ? " Does it have the archive's vkey?" : "";
-  return new RepriseError("config_invalid", `The witness ${url} refuses ${origin}: ${status}.${advice}`);
+  return new WitnessError("config_invalid", `The witness ${url} refuses ${origin}: ${status}.${advice}`);
 }

@@ -10,6 +10,7 @@ import {
   type TenantShare,
 } from "@reprise/log";
 import {
+  type BudgetCharge,
   createGenerationId,
   deriveGenerationId,
   type EffectiveModeration,
@@ -24,6 +25,7 @@ import {
   type TenantId,
   REQUEST_SEQ,
 } from "@reprise/protocol";
+import { formatTraceparent, inSpan, NO_SPAN, type TraceSpan } from "@reprise/telemetry";
 import { prepareModeration } from "../review/prepare-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
@@ -51,6 +53,10 @@ export interface CreateOptions {
   /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
   onAbandoned?: ((ref: GenerationRef) => void) | undefined;
   traceparent: string | undefined;
+  /** Begins the span in which the job is queued. Default: there is none. */
+  startSend?: ((ref: GenerationRef) => TraceSpan) | undefined;
+  /** What the generation is counted against. */
+  budgets?: readonly BudgetCharge[] | undefined;
   now: Date;
   /** Carries the live feed. */
   connection: Broker["main"];
@@ -115,14 +121,18 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     options.onAbandoned?.(ref);
     throw error;
   }
-  const { duplicate } = await enqueueJob(log.publish, {
-    model: request.model,
-    ref,
-    priority: request.priority,
-    payload,
-    share: options.share,
-    budgetMs: log.budgetMs,
-  });
+  const sending = options.startSend?.(ref) ?? NO_SPAN;
+  const { duplicate } = await inSpan(sending, () =>
+    enqueueJob(log.publish, {
+      model: request.model,
+      ref,
+      priority: request.priority,
+      payload,
+      share: options.share,
+      trace: sending.context && formatTraceparent(sending.context),
+      budgetMs: log.budgetMs,
+    }),
+  );
   const first = await writeRequested(options, ref, payload, duplicate);
   // A worker that was faster has written what its job holds, which is ours too.
   const isOurs = Buffer.compare(first.payload, payload) === 0;
@@ -162,7 +172,7 @@ function encodeRequested(
   options: CreateOptions,
   moderation: EffectiveModeration | undefined,
 ): { requested: RequestedEvent; payload: Uint8Array } {
-  const { request, tenantPolicy, idempotencyKey, traceparent, now } = options;
+  const { request, tenantPolicy, idempotencyKey, traceparent, budgets, now } = options;
   const draft = {
     type: "generation.requested" as const,
     tenant: ref.tenant,
@@ -172,6 +182,7 @@ function encodeRequested(
     policy: { ...tightenPolicy(tenantPolicy, request.policy ?? {}), ...(moderation && { moderation }) },
     ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(budgets && { budgets: [...budgets] }),
   };
   const payload = encodeEvent(REQUEST_SEQ, draft);
   if (payload.length > LIMITS.eventBytes) {

@@ -37,7 +37,7 @@ function linesOf({ logged }: Node): Line[] {
 const untilLogged = (node: Node, count: number) => expect.poll(() => linesOf(node)).toHaveLength(count);
 
 describe("the access log", () => {
-  test("is off by default", async () => {
+  test("is not there where it is off", async () => {
     await using platform = await openPlatform();
     await createGeneration(platform);
     expect(linesOf(platform.node)).toEqual([]);

@@ -1,6 +1,9 @@
 import type { Logger } from "@reprise/service";
+import { traceFields } from "@reprise/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { streamOf } from "../connections/http2.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestTraces } from "../telemetry/request-traces.ts";
 import type { Authentication } from "./auth.ts";
 
 /** `with-address` logs the client's address too. */
@@ -9,6 +12,8 @@ export type AccessLogMode = "off" | "on" | "with-address";
 export interface AccessLogOptions {
   readonly logger: Logger;
   readonly authentication: Pick<Authentication, "nameOf">;
+  readonly notes: Pick<RequestNotes, "of">;
+  readonly traces: Pick<RequestTraces, "spanOf">;
   readonly withAddress: boolean;
 }
 
@@ -19,13 +24,15 @@ export type AccessLog = (request: FastifyRequest, reply: FastifyReply) => void;
  * Logs a line for each request when its answer is over, a stream's at its end. Nothing in it is the client's own text: the route stands for
  * the URL, which may hold a token or an id, and headers and bodies are not there at all.
  */
-export function createAccessLog({ logger, authentication, withAddress }: AccessLogOptions): AccessLog {
+export function createAccessLog(options: AccessLogOptions): AccessLog {
+  const { logger, authentication, notes, traces, withAddress } = options;
   return (request, { raw: response }) => {
     const { method, clientAddress } = request;
     const { socket } = request.raw;
     const beganAtMs = performance.now();
     const bytesBefore = socket.bytesWritten;
     response.once("close", () => {
+      const { firstByteMs, generation, model, code, resumed, events } = notes.of(request);
       const line = {
         request: request.id,
         method,
@@ -35,7 +42,14 @@ export function createAccessLog({ logger, authentication, withAddress }: AccessL
         // Over HTTP/2 the connection's are those of all its streams.
         bytes: request.raw.httpVersionMajor === 1 ? socket.bytesWritten - bytesBefore : undefined,
         ms: Math.round(performance.now() - beganAtMs),
+        first_byte_ms: firstByteMs === undefined ? undefined : Math.round(firstByteMs),
         ...authentication.nameOf(request),
+        generation,
+        model,
+        code,
+        resumed,
+        events: events?.(),
+        ...traceFields(traces.spanOf(request)),
         ...(withAddress && { address: clientAddress }),
       };
       logger.info(line, "request");

@@ -284,6 +284,8 @@ test("when Redis stops answering nodes go on with their share, say so once, and 
   const statuses = new Set<number>();
   for (let i = 0; i < 40; i++) statuses.add((await ask()).status);
   expect(statuses).toContain(429);
+  await expect.poll(() => node.logged, { timeout: 30_000 }).toContain("Redis does not answer");
+  for (let i = 0; i < 10; i++) await ask();
   expect(node.logged.match(/Redis does not answer/g)).toHaveLength(1);
   const { text } = await call(`${node.opsUrl}/metrics`);
   expect(text).toMatch(/^reprise_limits_local 1$/m);

@@ -15,7 +15,7 @@ export interface ArchivedRead {
 
 /** Answers with a stream out of the archive, in the bytes of the live one; with 204 when the reader has seen the end already. */
 export async function streamReplay(
-  { authentication, readers, logger, draining }: RouteContext,
+  { authentication, readers, logger, traces, notes, draining }: RouteContext,
   reply: FastifyReply,
   { log, start, principal }: ArchivedRead,
 ): Promise<FastifyReply> {
@@ -29,7 +29,9 @@ export async function streamReplay(
   const socket = beginStream(reply, { status: 200, draining });
   if (!socket) return reply;
   const { ref } = log;
-  const { id: request } = reply.request;
+  const { request } = reply;
+  const span = traces.spanOf(request);
+  notes.add(request, { generation: ref.generation, firstByteMs: reply.elapsedTime });
   const stream = new ArchiveStream({
     replay,
     socket,
@@ -38,7 +40,9 @@ export async function streamReplay(
     role: "audit",
     onClose(error) {
       leave();
-      if (error) logBrokenStream(logger, { request, ref, error });
+      if (!error) return;
+      notes.add(request, { code: error.code });
+      logBrokenStream(logger, { request: request.id, span, ref, error });
     },
   });
   const leave = readers.enter({ ref, stream });

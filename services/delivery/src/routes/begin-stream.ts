@@ -1,5 +1,6 @@
 import { encodeSseRetry, type GenerationRef, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
+import { traceFields, type TraceSpan } from "@reprise/telemetry";
 import type { FastifyReply } from "fastify";
 import { hasLeft } from "../connections/http2.ts";
 import { openHttp2Socket } from "../readers/streams/http2-socket.ts";
@@ -23,11 +24,23 @@ export function beginStream(
   return socket;
 }
 
-export function logBrokenStream(
-  logger: Logger,
-  { request, ref, error }: { request: string; ref: GenerationRef; error: RepriseError },
-): void {
-  const told = { request, generation: ref.generation, code: error.code, err: error.cause };
+interface BrokenStream {
+  /** The id of the request that asked for it. */
+  readonly request: string;
+  /** Of that request. */
+  readonly span: TraceSpan;
+  readonly ref: GenerationRef;
+  readonly error: RepriseError;
+}
+
+export function logBrokenStream(logger: Logger, { request, span, ref, error }: BrokenStream): void {
+  const told = {
+    request,
+    generation: ref.generation,
+    code: error.code,
+    err: error.cause,
+    ...traceFields(span),
+  };
   // As often as its client likes: nothing is wrong with the node.
   if (error.code === "unauthenticated") logger.debug(told, "a stream was broken off");
   else logger.warn(told, "a stream was broken off");

@@ -2,9 +2,14 @@ import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@rep
 import type { Logger } from "@reprise/service";
 import type { StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
+import type { Tracing } from "@reprise/telemetry";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { ReaderTraces } from "../telemetry/reader-traces.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestTraces } from "../telemetry/request-traces.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
@@ -18,12 +23,18 @@ export interface RouteContext {
   readonly readers: ReaderRegistry;
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
+  readonly budgets: RequestBudgets;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;
   /** The classifiers that rules may name; undefined where this node does not know them. */
   readonly classifiers: () => ReadonlySet<string> | undefined;
   readonly logger: Logger;
+  /** What routes find out of a request. */
+  readonly notes: RequestNotes;
+  readonly tracing: Tracing;
+  readonly traces: RequestTraces;
+  readonly readerTraces: ReaderTraces;
   /** Aborted when the node begins to drain. */
   readonly draining: AbortSignal;
 }

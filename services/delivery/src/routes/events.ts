@@ -1,5 +1,5 @@
 import type { NewLog } from "@reprise/log";
-import { encodeCursor, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
+import { encodeCursor, FIRST_SEQ, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -36,6 +36,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const caller = callerOf(request, principal);
     const type = preferredType(request.headers.accept, ["text/event-stream", "application/json"]);
     const ref = await accessGeneration(context.log, principal, request.params.id);
+    context.notes.add(request, { generation: ref.generation });
     const { after, wait, limit, original } = parseWith(eventsQuerySchema, request.query, "query");
     const lastEventId = request.headers["last-event-id"]?.toString();
     const resume = requestedCursor(lastEventId, after);
@@ -128,7 +129,7 @@ export async function streamEvents(
     begun,
   }: LiveRead & { status: number; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
-  const { hub, readers, logger } = context;
+  const { hub, readers, logger, notes, traces, readerTraces } = context;
   const cache = await hub.open(ref, begun);
   const nextSeq = await resumeFrom(hub, cache, resume);
   await assertKept(hub, cache, nextSeq);
@@ -136,9 +137,12 @@ export async function streamEvents(
   onReplay(() => replayBytes(cache, nextSeq));
   // From here on to its registration nothing else runs: later changes are told to the registry.
   const reader = context.authentication.renewReader(principal, role);
-  const { id: request } = reply.request;
+  const { request } = reply;
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
+  const span = traces.spanOf(request);
+  const resumed = nextSeq > FIRST_SEQ;
+  const reading = readerTraces.begin(cache, { request: span, fromSeq: nextSeq, resumed });
   const stream = new LiveStream({
     hub,
     cache,
@@ -149,7 +153,10 @@ export async function streamEvents(
     role,
     onClose(error) {
       leave();
-      if (error) logBrokenStream(logger, { request, ref, error });
+      reading.end(stream, error);
+      if (!error) return;
+      notes.add(request, { code: error.code });
+      logBrokenStream(logger, { request: request.id, span, ref, error });
     },
   });
   const leave = readers.enter({
@@ -157,6 +164,11 @@ export async function streamEvents(
     stream,
     presence: presentReader(cache, stream),
     record: new ConnectionRecord({ protocol: "sse", caller, fromSeq: nextSeq, position: stream, cache }),
+  });
+  notes.add(request, {
+    resumed,
+    firstByteMs: reply.elapsedTime,
+    events: () => stream.takenSeq - nextSeq + 1,
   });
   stream.start();
   return reply;

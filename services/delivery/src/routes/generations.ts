@@ -14,6 +14,7 @@ import {
 } from "@reprise/protocol";
 import { announceEnd, type BufferedFeed, bufferLiveFeed } from "@reprise/log";
 import type { Principal, Role } from "@reprise/tenancy";
+import { JOB_SPAN, MESSAGING, REPRISE } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { readArchivedGeneration } from "../archive-fallback/archived-generation.ts";
@@ -36,8 +37,6 @@ import { recordSnapshot, toResponse } from "./to-response.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
-
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 const readQuery = z.strictObject({ original: booleanParam });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
@@ -78,6 +77,8 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
       request.body = undefined;
       const tokens = reservationOf(body);
+      const now = new Date();
+      const charges = context.budgets.chargesOf(principal, now);
       let hasReserved = false;
       const { ref, requested, joined, first } = await createGeneration({
         log,
@@ -95,18 +96,41 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,
-        admit(created) {
+        async admit(created) {
           hasReserved = created !== undefined;
-          return context.limits.create([request, reply], principal, {
+          await context.limits.create([request, reply], principal, {
             endUser: body.end_user,
             generation: created?.generation,
             tokens,
             isStream,
           });
+          if (!created) return;
+          try {
+            await context.budgets.reserve(created, charges, body);
+          } catch (error) {
+            context.limits.abandoned(created, tokens);
+            throw error;
+          }
         },
-        onAbandoned: (created) => context.limits.abandoned(created, tokens),
-        traceparent: traceparentOf(request),
-        now: new Date(),
+        onAbandoned(created) {
+          context.limits.abandoned(created, tokens);
+          context.budgets.abandoned(created, charges);
+        },
+        traceparent: context.traces.traceparentOf(request),
+        startSend: (created) =>
+          context.tracing.start("send jobs", {
+            kind: "producer",
+            parent: context.traces.spanOf(request).context,
+            attributes: {
+              ...JOB_SPAN,
+              [MESSAGING.operation]: "send",
+              [MESSAGING.messageId]: created.generation,
+              [REPRISE.generation]: created.generation,
+              [REPRISE.model]: body.model,
+            },
+          }),
+        budgets: charges,
+        now,
         connection,
         onError,
         // So that the log of a generation that is streamed from its beginning need not be read.
@@ -115,6 +139,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           : undefined,
       });
       context.bodies.release(request.raw);
+      context.notes.add(request, { generation: ref.generation, model: body.model });
       if (joined && hasReserved) context.limits.joined(ref, tokens);
       const status = joined ? 200 : 201;
       void reply.header(GENERATION_ID_HEADER, ref.generation);
@@ -147,6 +172,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     const caller = callerOf(request, principal);
     const { original } = parseWith(readQuery, request.query, "query");
     const ref = await accessGeneration(log, principal, request.params.id);
+    context.notes.add(request, { generation: ref.generation });
     return withArchiveFallback({
       principal,
       original,
@@ -182,6 +208,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         const principal = authentication.principalOf(request);
         parseWith(noQuery, request.query, "query");
         const ref = await accessGeneration(log, principal, request.params.id);
+        context.notes.add(request, { generation: ref.generation });
         const generation = await answer(ref, request.body);
         return toResponse(context, [request, reply], { ref, generation });
       },
@@ -217,12 +244,6 @@ function assertModelAllowed({ models }: Principal, model: string): void {
     `The model "${model}" is not allowed for this tenant. Allowed: ${[...models].join(", ")}.`,
     { param: "model" },
   );
-}
-
-/** A trace context that is malformed is left out, as W3C Trace Context has it. */
-function traceparentOf(request: FastifyRequest): string | undefined {
-  const value = header(request, "traceparent");
-  return value !== undefined && TRACEPARENT.test(value) ? value : undefined;
 }
 
 function header(request: FastifyRequest, name: string): string | undefined {

@@ -121,6 +121,7 @@ export type NodeOptions = Partial<
     | "redisTimeoutMs"
     | "limitCheckMs"
     | "tenants"
+    | "tracing"
   >
 > & {
   /** Tenants beside `acme` and `beta`, as a tenants file has them. */

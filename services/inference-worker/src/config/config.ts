@@ -6,6 +6,7 @@ const NAMES = [
   "REPRISE_WORKER_SLOTS",
   "REPRISE_WORKER_MEMORY_MB",
   "REPRISE_ACK_WAIT_MS",
+  "REPRISE_REDIS_URL",
 ] as const;
 
 export type WorkerEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
@@ -17,10 +18,11 @@ export function parseWorkerEnvironment(env: Readonly<Record<string, string | und
 
 /** How a worker is set up. */
 export function toWorkerSettings(
-  env: Pick<WorkerEnvironment, "REPRISE_ACK_WAIT_MS" | "REPRISE_WORKER_MEMORY_MB">,
-): { ackWaitMs: number; memoryBytes: number } {
+  env: Pick<WorkerEnvironment, "REPRISE_ACK_WAIT_MS" | "REPRISE_WORKER_MEMORY_MB" | "REPRISE_REDIS_URL">,
+): { ackWaitMs: number; memoryBytes: number; redisUrl: string | undefined } {
   return {
     ackWaitMs: env.REPRISE_ACK_WAIT_MS,
     memoryBytes: env.REPRISE_WORKER_MEMORY_MB * 1_024 * 1_024,
+    redisUrl: env.REPRISE_REDIS_URL,
   };
 }

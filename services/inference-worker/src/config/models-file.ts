@@ -1,3 +1,4 @@
+import { priceSchema } from "@reprise/metering";
 import {
   apiBaseUrl,
   apiKeyEnv,
@@ -34,6 +35,8 @@ const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const reserve = z.int().min(0).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
+/** What it costs is analytics' business. */
+const price = priceSchema.optional();
 /** What it names is checked by `findFallbackProblems`. */
 const fallback = z.string().optional();
 
@@ -42,8 +45,13 @@ const fallbacksSchema = z
   .catch({ models: {} });
 
 const simSchema = z
-  .strictObject({ engine: z.literal("sim"), slots, reserve, fallback })
-  .transform((model): ModelConfig => model);
+  .strictObject({ engine: z.literal("sim"), slots, reserve, fallback, price })
+  .transform(({ engine, ...model }): ModelConfig => ({
+    engine,
+    slots: model.slots,
+    reserve: model.reserve,
+    fallback: model.fallback,
+  }));
 
 function openaiSchema(env: KeyEnvironment) {
   return z
@@ -61,6 +69,7 @@ function openaiSchema(env: KeyEnvironment) {
       slots,
       reserve,
       fallback,
+      price,
     })
     .transform((model): ModelConfig => ({
       engine: "openai",

@@ -72,7 +72,14 @@ const failure = (code: ErrorCode) => ({
 });
 
 describe("an engine that has finished", () => {
-  const finished = { kind: "finished", reason: "length", usage: undefined, calls: [], counted: 0 } as const;
+  const finished = {
+    kind: "finished",
+    reason: "length",
+    usage: undefined,
+    reasoned: 0,
+    calls: [],
+    counted: 0,
+  } as const;
 
   test("is the generation's end, with all that it has used", () => {
     expect(afterTurn(finished, toFacts())).toEqual({

@@ -38,7 +38,10 @@ export interface TurnFacts {
 }
 
 /** @param outcome of a turn that was not stopped */
-export function afterTurn(outcome: Exclude<EngineOutcome, { kind: "stopped" }>, facts: TurnFacts): NextStep {
+export function afterTurn(
+  outcome: Exclude<EngineOutcome, { kind: "stopped" | "spent" }>,
+  facts: TurnFacts,
+): NextStep {
   const { usage } = facts;
   switch (outcome.kind) {
     case "finished":

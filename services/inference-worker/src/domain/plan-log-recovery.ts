@@ -92,22 +92,29 @@ function toHalt(event: KnownEvent, kept: number, seq: Seq): EventDraft[] {
  * Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning.
  * Of reasoning only that there was some: an engine does not go on behind it, and its tokens count against the limit.
  */
-function retold({ output, reasoningTokens, turnReasoned }: RunTranscript): EventDraft[] {
+function retold(transcript: RunTranscript): EventDraft[] {
+  const { output, reasoningTokens, turnReasoned } = transcript;
   const reasoning: EventDraft[] =
     reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
-  const told = output.map(toDraft);
+  const told = output.map((item) => toDraft(item, transcript));
   return [
     { type: "output.rewind", to_seq: REQUEST_SEQ, reason: "log_lost" },
     ...(turnReasoned ? [...told, ...reasoning] : [...reasoning, ...told]),
   ];
 }
 
-function toDraft(item: OutputItem): EventDraft {
+function toDraft(item: OutputItem, transcript: RunTranscript): EventDraft {
   switch (item.type) {
     case "text":
       return { type: "output.delta", text: item.text, tokens: item.tokens };
     case "tool_call":
-      return { type: "tool.call", call_id: item.call_id, name: item.name, arguments: item.arguments };
+      return {
+        type: "tool.call",
+        call_id: item.call_id,
+        name: item.name,
+        arguments: item.arguments,
+        ...transcript.callCount(item.call_id),
+      };
     case "tool_result":
       return { type: "tool.result", call_id: item.call_id, output: item.output };
   }

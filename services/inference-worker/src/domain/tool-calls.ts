@@ -2,6 +2,12 @@ import type { EventDraft, Transcript } from "@reprise/protocol";
 import { LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../engines/engine.ts";
 
+/** What the first call of a turn says of the turn. */
+export type CallCount = Pick<
+  Extract<EventDraft, { type: "tool.call" }>,
+  "tokens" | "reasoning_tokens" | "input_tokens" | "cached_input_tokens"
+>;
+
 /**
  * An engine's tool calls as events. A call keeps the name that the upstream gave it, unless that is missing, too long, or stands for
  * another call of this generation: some upstreams count from 0 in every turn. In a moderated generation it never does, for there are
@@ -10,14 +16,14 @@ import type { ToolCallEvent } from "../engines/engine.ts";
 export function toCallDrafts(
   calls: readonly ToolCallEvent[],
   transcript: Transcript,
-  { isModerated }: { isModerated: boolean },
+  { isModerated, count }: { isModerated: boolean; count?: CallCount | undefined },
 ): EventDraft[] {
   const taken = new Set<string>();
   return calls.map(({ callId, name, arguments: text }, i) => {
     const usable = !isModerated && callId && callId.length <= LIMITS.toolCallIdLength && isFree(callId);
     const id = usable ? callId : nameOf(i);
     taken.add(id);
-    return { type: "tool.call", call_id: id, name, arguments: text };
+    return { type: "tool.call", call_id: id, name, arguments: text, ...(i === 0 && count) };
   });
 
   /** Even a name like this may be taken: an upstream may make up its names in the same way. Mistral takes nothing else. */

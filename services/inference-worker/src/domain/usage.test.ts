@@ -1,42 +1,57 @@
 import { expect, test } from "vitest";
-import { UsageTally } from "./usage.ts";
+import { addTurnRest, toCallCount, toTurnRest } from "./usage.ts";
 
 /** What the log says of so many tokens of output. */
 const logged = (output_tokens: number, input_tokens: number | null = null) => ({
   input_tokens,
   output_tokens,
 });
+const turn = (counted: number, reasoned = 0) => ({ counted, reasoned });
 
 test("what the log says stands where no engine gives a count of its own", () => {
-  const tally = new UsageTally();
-  expect(tally.total(logged(38))).toEqual({ input_tokens: null, output_tokens: 38 });
-  tally.add(38, undefined);
-  expect(tally.total(logged(38))).toEqual({ input_tokens: null, output_tokens: 38 });
+  expect(addTurnRest(logged(38), toTurnRest(turn(38), undefined))).toEqual(logged(38));
+  expect(toCallCount(toTurnRest(turn(38), undefined), logged(0))).toEqual({});
 });
 
 test("an engine's own count takes the place of ours of its chunks", () => {
-  const tally = new UsageTally();
-  tally.add(38, { input_tokens: 7, output_tokens: 40 });
-  expect(tally.total(logged(38))).toEqual({ input_tokens: 7, output_tokens: 40 });
+  const rest = toTurnRest(turn(38), { input_tokens: 7, output_tokens: 40 });
+  expect(addTurnRest(logged(38), rest)).toEqual(logged(40, 7));
 });
 
-test("a count that is smaller than ours stands too: a chunk may hold no whole token", () => {
-  const tally = new UsageTally();
-  tally.add(38, { output_tokens: 30 });
-  expect(tally.total(logged(38)).output_tokens).toBe(30);
+test("a count of the last turn that is smaller than ours stands too: a chunk may hold no whole token", () => {
+  expect(addTurnRest(logged(38), toTurnRest(turn(38), { output_tokens: 30 })).output_tokens).toBe(30);
 });
 
-test("adds the output of other attempts and turns, counted by any engine or by chunks", () => {
-  const tally = new UsageTally();
-  tally.add(5, { input_tokens: 7, output_tokens: 6 });
-  tally.add(3, undefined);
-  expect(tally.total(logged(10 + 5 + 3)).output_tokens).toBe(19);
+test("a turn that ends with a call never takes back tokens of deltas", () => {
+  const rest = toTurnRest(turn(38, 2), { output_tokens: 30, reasoning_tokens: 1 });
+  expect(toCallCount(rest, logged(0))).toEqual({ reasoning_tokens: 0 });
+});
+
+test("the output of other attempts and turns stays", () => {
+  const rest = toTurnRest(turn(5), { input_tokens: 7, output_tokens: 6 });
+  expect(addTurnRest(logged(10 + 5), rest).output_tokens).toBe(16);
 });
 
 test("what an engine reports as input because it was told of it again does not count as input", () => {
-  const tally = new UsageTally();
-  tally.add(5, { input_tokens: 7, output_tokens: 5 });
-  tally.add(5, { input_tokens: 17, output_tokens: 5 });
-  expect(tally.total(logged(10)).input_tokens).toBe(7);
-  expect(tally.total(logged(10, 2)).input_tokens).toBe(2);
+  const rest = toTurnRest(turn(5), { input_tokens: 17, output_tokens: 5, cached_input_tokens: 12 });
+  expect(addTurnRest({ ...logged(10, 7), cached_input_tokens: 0 }, rest)).toEqual({
+    ...logged(10, 7),
+    cached_input_tokens: 0,
+  });
+  expect(toCallCount(rest, { ...logged(5, 7), cached_input_tokens: 0 })).toEqual({});
+  expect(toCallCount(rest, logged(5))).toEqual({ input_tokens: 17, cached_input_tokens: 12 });
+});
+
+test("reasoning that is hidden is counted beside reasoning that was shown", () => {
+  const rest = toTurnRest(turn(10, 4), { output_tokens: 16, reasoning_tokens: 9 });
+  expect(toCallCount(rest, logged(0))).toEqual({ tokens: 6, reasoning_tokens: 5 });
+  expect(addTurnRest({ ...logged(10), reasoning_tokens: 4 }, rest)).toEqual({
+    ...logged(16),
+    reasoning_tokens: 9,
+  });
+});
+
+test("reasoning of earlier turns is counted where the last engine says nothing of its own", () => {
+  const rest = toTurnRest(turn(10), { output_tokens: 10 });
+  expect(addTurnRest({ ...logged(20), reasoning_tokens: 3 }, rest).reasoning_tokens).toBe(3);
 });

@@ -1,27 +1,69 @@
 import type { Usage } from "@reprise/protocol";
+import type { CallCount } from "./tool-calls.ts";
+
+/** What an engine has counted of a turn, beside what the log says of it. */
+export interface TurnRest {
+  /** Of the output: below 0 where the engine counts fewer tokens than its chunks were taken for. */
+  readonly tokens: number;
+  /** Of these, reasoning; undefined where the engine does not say. */
+  readonly reasoningTokens: number | undefined;
+  readonly inputTokens: number | undefined;
+  readonly cachedInputTokens: number | undefined;
+}
+
+/** How many tokens the chunks of a turn were taken for, and how many of these were reasoning. */
+export interface TurnCount {
+  readonly counted: number;
+  readonly reasoned: number;
+}
 
 /**
- * What a generation has used, over all attempts. The log counts chunks. An engine's own count of a turn is exact, where it gives
- * one, and counts what is in no chunk, such as a tool call; this worker adds to the log's what it was told so.
- *
- * The input is what was known of it first: an engine that goes on behind a text or a tool's answer reports both as input.
+ * The log counts chunks. An engine's own count of a turn is exact, where it gives one, and counts what is in no chunk, such as a tool call
+ * or reasoning that it hides.
+ * @param reported what the engine says of the turn
  */
-export class UsageTally {
-  #inputTokens: number | null = null;
-  #uncounted = 0;
+export function toTurnRest({ counted, reasoned }: TurnCount, reported: Partial<Usage> | undefined): TurnRest {
+  const { output_tokens: output = counted, reasoning_tokens: reasoning } = reported ?? {};
+  return {
+    tokens: output - counted,
+    reasoningTokens: reasoning === undefined ? undefined : reasoning - reasoned,
+    inputTokens: reported?.input_tokens ?? undefined,
+    cachedInputTokens: reported?.cached_input_tokens,
+  };
+}
 
-  /**
-   * Adds a turn.
-   * @param counted how many tokens its chunks are
-   * @param reported what the engine says of it
-   */
-  add(counted: number, reported: Partial<Usage> | undefined): void {
-    this.#inputTokens ??= reported?.input_tokens ?? null;
-    this.#uncounted += (reported?.output_tokens ?? counted) - counted;
-  }
+/**
+ * What the first call of a turn says of it, so that any process that goes on with the log or ends it counts the same. What an engine counts
+ * less than its chunks is not taken back: deltas that are stored keep their tokens.
+ * @param logged what the log says before the turn
+ */
+export function toCallCount(rest: TurnRest, logged: Usage): CallCount {
+  const { tokens, reasoningTokens, inputTokens, cachedInputTokens } = rest;
+  const isInputKnown = logged.input_tokens !== null;
+  const isCachedKnown = logged.cached_input_tokens !== undefined;
+  return {
+    ...(tokens > 0 && { tokens }),
+    ...(reasoningTokens !== undefined && { reasoning_tokens: Math.max(0, reasoningTokens) }),
+    ...(!isInputKnown && inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(!isCachedKnown && cachedInputTokens !== undefined && { cached_input_tokens: cachedInputTokens }),
+  };
+}
 
-  /** @param logged what the log says, the turns that were added included */
-  total({ input_tokens: input, output_tokens: output }: Usage): Usage {
-    return { input_tokens: input ?? this.#inputTokens, output_tokens: output + this.#uncounted };
-  }
+/**
+ * What a generation has used, over all attempts, when its last turn has ended. The input is what was known of it first: an engine that goes
+ * on behind a text or a tool's answer reports both as input.
+ * @param logged what the log says, the turn's deltas included
+ */
+export function addTurnRest(logged: Usage, rest: TurnRest): Usage {
+  const cached = logged.cached_input_tokens ?? rest.cachedInputTokens;
+  const reasoning =
+    rest.reasoningTokens === undefined
+      ? logged.reasoning_tokens
+      : (logged.reasoning_tokens ?? 0) + rest.reasoningTokens;
+  return {
+    input_tokens: logged.input_tokens ?? rest.inputTokens ?? null,
+    output_tokens: logged.output_tokens + rest.tokens,
+    ...(cached !== undefined && { cached_input_tokens: cached }),
+    ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+  };
 }

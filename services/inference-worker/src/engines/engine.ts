@@ -30,7 +30,7 @@ export interface Seam {
 
 export const NO_PROGRESS: Required<Progress> = { turns: [], prefix: NO_PREFIX, reasoningTokens: 0 };
 
-/** How many tokens have been produced, of which `max_output_tokens` is the limit. What a tool call takes is not in the log. */
+/** How many tokens have been produced, of which `max_output_tokens` is the limit. What a tool call takes does not count against it. */
 export function countProduced(progress: Progress): number {
   return countText(progress) + (progress.reasoningTokens ?? 0);
 }
@@ -52,13 +52,15 @@ export interface GenerateOptions extends Progress {
 
 /**
  * `tokens` is how many of the model's tokens `text` holds; default 1. `inputTokens`, on the first of a run, is how many tokens the
- * input has, without what the generation has produced; an engine that says so counts `tokens` itself.
+ * input has, without what the generation has produced; an engine that says so counts `tokens` itself. `cachedInputTokens`, on the first
+ * too, is how many of them it took from its cache.
  */
 export interface TextEvent {
   readonly type: "text";
   readonly text: string;
   readonly tokens?: number;
   readonly inputTokens?: number;
+  readonly cachedInputTokens?: number;
 }
 
 /** What a model says to itself before it answers. Not part of the text, nor of a later attempt's prefix. */
@@ -67,6 +69,7 @@ export interface ReasoningEvent {
   readonly text: string;
   readonly tokens?: number;
   readonly inputTokens?: number;
+  readonly cachedInputTokens?: number;
 }
 
 /**

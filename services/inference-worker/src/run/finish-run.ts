@@ -1,5 +1,14 @@
 import { announceEnd, type Appender, enqueueJob } from "@reprise/log";
 import { isTerminal, type KnownEvent, type UnknownEvent, type Usage } from "@reprise/protocol";
+import {
+  formatTraceparent,
+  inSpan,
+  LOG_SPAN,
+  MESSAGING,
+  NO_SPAN,
+  REPRISE,
+  type TraceSpan,
+} from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { Run } from "./open-run.ts";
 import { recoverLog } from "./log/recover-log.ts";
@@ -15,9 +24,11 @@ type RolledBack = Extract<Appender["state"], { kind: "rolled_back" }>;
  */
 export async function finishRun(run: Run, end: EndDraft | undefined): Promise<RunResult | StalePlan> {
   const { log, job } = run;
-  if (end) log.appender.append(end);
-  else await appendHandover(run);
-  const state = await log.appender.settled();
+  if (!end) await appendHandover(run);
+  const state = await inSpan(end ? startEndSpan(run) : NO_SPAN, () => {
+    if (end) log.appender.append(end);
+    return log.appender.settled();
+  });
   if (state.kind === "rolled_back") return recover(run, state);
   if (state.kind === "failed") throw state.error;
   if (state.kind === "fenced" && !isFence(state.by)) return { snapshot: await log.snapshot() };
@@ -28,10 +39,24 @@ export async function finishRun(run: Run, end: EndDraft | undefined): Promise<Ru
     job.release();
     return "handed_over";
   }
-  announceEnd(run.context.connection, job.ref, usageOf(state.kind === "fenced" ? state.by : end));
+  const usage = usageOf(state.kind === "fenced" ? state.by : end);
+  announceEnd(run.context.connection, job.ref, usage);
+  if (usage) void run.budget?.settle(usage);
   await job.ack();
   if (state.kind === "fenced" || !end) return "stopped";
   return end.type === "generation.completed" ? "completed" : "failed";
+}
+
+function startEndSpan({ context, job, span }: Run): TraceSpan {
+  return context.tracing.start("append end", {
+    kind: "producer",
+    parent: span.context,
+    attributes: {
+      ...LOG_SPAN,
+      [MESSAGING.operation]: "publish",
+      [REPRISE.generation]: job.ref.generation,
+    },
+  });
 }
 
 function usageOf(end: KnownEvent | UnknownEvent | EndDraft | undefined): Usage | undefined {
@@ -63,6 +88,12 @@ async function recover(run: Run, remaining: RolledBack): Promise<RunResult | Sta
   await recoverLog(run, remaining);
   run.leave();
   const { model, ref, priority, payload } = job;
-  const { duplicate } = await enqueueJob(context.log.publish, { model, ref, priority, payload });
+  const { duplicate } = await enqueueJob(context.log.publish, {
+    model,
+    ref,
+    priority,
+    payload,
+    trace: run.span.context && formatTraceparent(run.span.context),
+  });
   return duplicate ? { snapshot: undefined } : "handed_over";
 }

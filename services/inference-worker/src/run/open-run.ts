@@ -1,12 +1,15 @@
 import type { Job, LogSnapshot } from "@reprise/log";
 import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
+import type { TraceSpan } from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { createPace, type Pace } from "./pace.ts";
+import { createRunBudget, type RunBudget } from "./run-budget.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunLog } from "./log/run-log.ts";
+import { startRunSpan } from "./trace/trace-run.ts";
 import { RunRequest } from "./run-request.ts";
 
 /** What a run begins with: an attempt, or the end at once. */
@@ -18,6 +21,8 @@ export interface Run extends Disposable {
   readonly job: Job;
   readonly model: ServedModel;
   readonly first: FirstStep;
+  /** Of the run; no span where the worker does not trace. */
+  readonly span: TraceSpan;
   readonly policy: EffectivePolicy;
   readonly request: RunRequest;
   /**
@@ -27,6 +32,7 @@ export interface Run extends Disposable {
   readonly totalAtMs: UnixMs;
   readonly log: RunLog;
   readonly pace: Pace | undefined;
+  readonly budget: RunBudget | undefined;
   /** Aborted when this worker is fenced, or is to stop, or the generation has yielded its slot. */
   readonly stop: AbortSignal;
   /** Hands the generation over: its slot is another job's. */
@@ -40,14 +46,17 @@ interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
   readonly snapshot: LogSnapshot;
   /** Undefined where it has expired: then the first step is the end. */
   readonly requested: RequestedEvent | undefined;
+  /** When the worker took the job. */
+  readonly takenAtMs: UnixMs;
 }
 
 /** Follows the log and keeps the job, until the run is disposed of. */
 export function openRun(context: RunContext, planned: PlannedRun): Run {
   const { connection, ackWaitMs, onError, handover, running } = context;
-  const { job, model, policy, first, snapshot, requested } = planned;
+  const { job, model, policy, first, snapshot, requested, takenAtMs } = planned;
   using stack = new DisposableStack();
   const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
+  const budget = stack.use(createRunBudget({ ledger: context.ledger, ref: job.ref, requested, onError }));
   const options = { connection, log: context.log, job, ackWaitMs, onError };
   const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
   const { generation } = job.ref;
@@ -68,11 +77,18 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     job,
     model,
     first,
+    span: startRunSpan(context.tracing, {
+      job,
+      requested,
+      attempt: first.kind === "end" ? undefined : first.attempt,
+      takenAtMs,
+    }),
     policy,
     request: new RunRequest(log, requested?.request),
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,
     pace,
+    budget,
     stop: stopping.signal,
     yieldSlot: onStop,
     leave,

@@ -8,6 +8,7 @@ import {
   RepriseError,
   type RequestedEvent,
   type Transcript,
+  type UnixMs,
 } from "@reprise/protocol";
 import { type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
@@ -22,6 +23,8 @@ interface PlanInput {
   readonly model: ServedModel;
   /** The plan before this one. Its log is taken out of it: the run, which may take hours, has a copy. */
   readonly stale: StalePlan;
+  /** When the worker took the job. */
+  readonly takenAtMs: UnixMs;
 }
 
 /**
@@ -30,7 +33,7 @@ interface PlanInput {
  */
 export async function planRun(
   context: RunContext,
-  { job, model, stale }: PlanInput,
+  { job, model, stale, takenAtMs }: PlanInput,
 ): Promise<Run | "held" | "nothing_to_do"> {
   const { snapshot = await loadLog(context, job) } = stale;
   stale.snapshot = undefined;
@@ -48,7 +51,7 @@ export async function planRun(
   if (await isHeldAlready(context, job, transcript)) return "held";
   const { policy = DEFAULT_POLICY } = requested ?? {};
   const first = toFirstStep(plan, transcript);
-  return openRun(context, { job, model, snapshot, requested, policy, first });
+  return openRun(context, { job, model, snapshot, requested, policy, first, takenAtMs });
 }
 
 /**

@@ -2,7 +2,6 @@ import { pause } from "@reprise/async";
 import type { EndDraft, NextStep, Proceed } from "../domain/after-turn.ts";
 import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attempt.ts";
 import { retryDelayMs } from "../domain/retry-delay.ts";
-import { UsageTally } from "../domain/usage.ts";
 import { type EngineChoice, engineOf } from "../model-queues.ts";
 import { createNonce } from "./attempt-nonce.ts";
 import { awaitToolResults } from "./turn/await-tool-results.ts";
@@ -16,11 +15,10 @@ import { takeTurn } from "./turn/take-turn.ts";
  */
 export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraft | undefined> {
   const { log, stop, model, policy, request } = run;
-  const tally = new UsageTally();
   let failures = 0;
   for (let plan = first; ;) {
     if (!(await begin(run, plan))) return undefined;
-    const next = await takeTurns(run, plan.engine, tally);
+    const next = await takeTurns(run, plan.engine);
     if (next.kind === "stopped") return undefined;
     if (next.kind === "end") return next.draft;
     log.appender.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
@@ -53,19 +51,13 @@ async function begin({ context, job, model, log, stop, request }: Run, plan: Att
 }
 
 /** One attempt: turns of the engine, and waits for the tools that they ask for, until there is something else to do. */
-async function takeTurns(
-  run: Run,
-  engine: EngineChoice,
-  tally: UsageTally,
-): Promise<Exclude<NextStep, Proceed>> {
+async function takeTurns(run: Run, engine: EngineChoice): Promise<Exclude<NextStep, Proceed>> {
   for (;;) {
     const transcript = await readSettled(run);
     if (!transcript) return { kind: "stopped" };
     const isWaiting = transcript.pendingCalls.length > 0;
     if (!isWaiting && givesWay(run)) return { kind: "stopped" };
-    const next = isWaiting
-      ? await awaitToolResults(run, engine, tally)
-      : await takeTurn(run, engine, { transcript, tally });
+    const next = isWaiting ? await awaitToolResults(run, engine) : await takeTurn(run, engine, transcript);
     if (next.kind !== "proceed") return next;
   }
 }

@@ -1,5 +1,7 @@
 import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
 import type { GenerationId, WorkerId } from "@reprise/protocol";
+import type { BudgetLedger } from "@reprise/tenancy";
+import type { Tracing } from "@reprise/telemetry";
 import type { EngineReport } from "./turn/engine-report.ts";
 import type { RunLog } from "./log/run-log.ts";
 
@@ -9,8 +11,13 @@ export interface RunContext {
   readonly log: GenerationLog;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
+  /** Of the tenants' budgets. */
+  readonly ledger: BudgetLedger;
+  readonly tracing: Tracing;
   readonly onError: (error: unknown) => void;
   readonly onEngineReport: (report: EngineReport) => void;
+  /** An engine of this public name has answered to its end. */
+  readonly onEngineAnswered: (model: string) => void;
   /** Aborted when the worker is to hand its jobs over. */
   readonly handover: AbortSignal;
   /** When the connection was last made anew, by `performance.now()`; infinity while it is away. */

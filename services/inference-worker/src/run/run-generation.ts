@@ -1,9 +1,10 @@
 import { announceEnd, appendDecision, createWriterName, type Job } from "@reprise/log";
-import { failedDraft, RepriseError, toRepriseError, type Transcript } from "@reprise/protocol";
+import { failedDraft, RepriseError, toRepriseError, type Transcript, unixNow } from "@reprise/protocol";
 import { finishRun } from "./finish-run.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { planRun } from "./plan-run.ts";
 import { runAttempts } from "./run-attempts.ts";
+import { traceRun } from "./trace/trace-run.ts";
 import type { RunContext, RunResult, StalePlan } from "./run-context.ts";
 
 const MAX_PLANS = 20;
@@ -22,14 +23,17 @@ const MAX_PLANS = 20;
  * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
  */
 export async function runGeneration(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
+  const takenAtMs = unixNow();
   try {
     let stale: StalePlan = { snapshot: undefined };
     for (let plans = 0; plans < MAX_PLANS; plans++) {
-      const planned = await planRun(context, { job, model, stale });
+      const planned = await planRun(context, { job, model, stale, takenAtMs });
       if (typeof planned === "string") return planned;
       using run = planned;
-      const end = run.first.kind === "end" ? run.first.draft : await runAttempts(run, run.first);
-      const finished = await finishRun(run, end);
+      const finished = await traceRun(run.span, async () => {
+        const end = run.first.kind === "end" ? run.first.draft : await runAttempts(run, run.first);
+        return { end, finished: await finishRun(run, end) };
+      });
       if (typeof finished === "string") return finished;
       stale = finished;
     }

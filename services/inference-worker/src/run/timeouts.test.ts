@@ -184,3 +184,19 @@ test("the total time of a generation begins with its create and includes takeove
   expect((await world.untilEnded(ref)).at(-1)).toMatchObject({ error: { code: "total_timeout" } });
   expect(prefixes).toEqual([]);
 });
+
+test.each(["first_token", "between_tokens"] as const)(
+  "an engine that is silent for longer than %s is reported, and one that answers too",
+  async (name) => {
+    await using world = await openWorld();
+    const stuck = name === "first_token" ? silent : (options: GenerateOptions) => stuckBehind("a", options);
+    const { engine } = engineOf([stuck, () => says("b")], true);
+    const ref = await world.submit({ policy: soon(name, "retry") });
+    const told: unknown[] = [];
+    await world.run(ref, engine, {
+      onEngineReport: (report) => told.push("silentMs" in report ? report.silentMs : report),
+      onEngineAnswered: (model) => told.push(model),
+    });
+    expect(told).toEqual([LIMIT_MS, expect.any(String)]);
+  },
+);

@@ -121,6 +121,32 @@ test("a fallback's work is counted, and its failed predecessor's is none", async
   });
 });
 
+/** A call whose turn takes 9 tokens, 3 of them text. */
+async function askForTool() {
+  const world = await openWorld();
+  const ref = await world.submit();
+  const worker = await world.startWorker(engineOf([() => says(words(3), call, asks(7, 9))]));
+  const asked = await world.until(ref, (events) => typesOf(events).includes("tool.call"));
+  return { world, ref, worker, asked };
+}
+
+test("another process that cancels finds in the log what a tool's call took", async () => {
+  const { world, asked } = await askForTool();
+  await using _ = world;
+  expect(transcriptOf(asked).usage).toEqual({ input_tokens: 7, output_tokens: 9 });
+});
+
+test("a worker that takes over behind a tool's call counts what that took", async () => {
+  const { world, ref, worker } = await askForTool();
+  await using _ = world;
+  await worker.close();
+  await world.startWorker(engineOf([() => says(words(2), finish(20, 2))]));
+  await world.append(ref, answered("a"));
+  expect((await world.untilEnded(ref)).at(-1)).toMatchObject({
+    usage: { input_tokens: 7, output_tokens: 11 },
+  });
+});
+
 test("tokens that are asked for are produced once, over all attempts and tools", async () => {
   await using world = await openWorld();
   const ref = await world.submit({

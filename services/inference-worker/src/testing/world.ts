@@ -11,6 +11,7 @@ import {
   type StoredEvent,
 } from "@reprise/log";
 import {
+  type BudgetCharge,
   createGenerationId,
   decodeEvent,
   DEFAULT_POLICY,
@@ -33,6 +34,8 @@ import {
   asStreamSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
 import { vi } from "vitest";
 import type { EngineReport } from "../run/turn/engine-report.ts";
@@ -51,6 +54,10 @@ export interface Submission {
   policy?: Partial<EffectivePolicy>;
   /** Further fields of the request. */
   request?: Partial<RequestedEvent["request"]>;
+  /** In seq 0, and in the job. */
+  traceparent?: string;
+  /** What the generation is counted against. */
+  budgets?: readonly BudgetCharge[];
   /** What the log holds already behind the request, as if an earlier worker had died. */
   history?: readonly EventDraft[];
   /** False leaves the log empty, as a creator does that dies once the job is queued. Default true. */
@@ -82,6 +89,8 @@ export interface World<Server = TestBroker> extends AsyncDisposable {
 
 interface StartWorker extends Pick<ServedModel, "fallback"> {
   slots?: number;
+  ledger?: BudgetLedger;
+  tracing?: Tracing;
   /** The last worker that was started says it for all. */
   ackWaitMs?: number;
   /** What it appends and asks over. By default one that waits for answers longer than it is told to. */
@@ -147,11 +156,21 @@ async function connectWorld<Server extends TestBroker>(
     },
     run: (ref, engine, overrides) => runOne({ connection: patient, log, ref, engine, ...overrides }),
     async startWorker(engine, options = {}) {
-      const { slots = 10, ackWaitMs = 60_000, fallback, main = patient, reads = broker.reads } = options;
+      const {
+        slots = 10,
+        ackWaitMs = 60_000,
+        fallback,
+        ledger,
+        tracing,
+        main = patient,
+        reads = broker.reads,
+      } = options;
       const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
       const own = { broker: { ...broker, main, reads }, logger, metrics: createMetrics() };
-      return workers.use(await startWorker({ ...own, models, ackWaitMs }));
+      return workers.use(
+        await startWorker({ ...own, models, ackWaitMs, ledger, ...(tracing && { tracing }) }),
+      );
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
@@ -164,7 +183,9 @@ interface RunOverrides {
   model?: string;
   onError?: (error: unknown) => void;
   onEngineReport?: (report: EngineReport) => void;
+  onEngineAnswered?: (model: string) => void;
   handover?: AbortSignal;
+  ledger?: BudgetLedger;
   /** Generations that the worker runs already. */
   holding?: readonly GenerationId[];
   /** What is heard of the job: that it is worked on, done, given back, parked. */
@@ -181,13 +202,17 @@ interface OneRun extends RunOverrides {
 function runOne(run: OneRun): Promise<RunResult> {
   const { connection, log, ref, engine, model = MODEL, onError = rethrow } = run;
   const { handover = new AbortController().signal, onEngineReport = () => undefined, holding = [] } = run;
+  const { ledger = new MemoryLedger(), onEngineAnswered = () => undefined } = run;
   const context = {
     connection,
     log,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
+    ledger,
+    tracing: NO_TRACING,
     onError,
     onEngineReport,
+    onEngineAnswered,
     handover,
     running: new Map(holding.map((generation) => [generation, {}])) as RunContext["running"],
     connectedAtMs: () => Number.NEGATIVE_INFINITY,
@@ -224,7 +249,7 @@ export const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) 
 
 async function submit(
   log: GenerationLog,
-  { options, policy, request, history = [], requested = true }: Submission,
+  { options, policy, request, budgets, history = [], requested = true, traceparent }: Submission,
 ): Promise<GenerationRef> {
   const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
   const { priority } = request ?? {};
@@ -234,11 +259,13 @@ async function submit(
     created_at: new Date().toISOString(),
     request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
     policy: { ...DEFAULT_POLICY, ...policy },
+    ...(traceparent !== undefined && { traceparent }),
+    ...(budgets && { budgets: [...budgets] }),
   });
   if (requested)
     await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), timeoutMs: 60_000 });
   await appendAll(log, ref, history);
-  await enqueueJob(log.publish, { model: MODEL, ref, priority, payload });
+  await enqueueJob(log.publish, { model: MODEL, ref, priority, payload, trace: traceparent });
   return ref;
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Counters, openCounters, type TenantLimits, toLimitChecks } from "@reprise/tenancy";
+import { type Counters, openShared, type TenantLimits, toLimitChecks } from "@reprise/tenancy";
 import { createClient } from "redis";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import { startBenchRedis } from "../../targets/bench-redis.ts";
@@ -45,8 +45,15 @@ export async function runLimits({ settings, quick, signal, say }: RunContext): P
   const fail = (error: unknown) => {
     throw error;
   };
-  const node = { redisUrl: redis.url, node: "bench", timeoutMs: 10_000, onAway: fail, onBack: () => {} };
-  await using opened = await openCounters(node);
+  const node = {
+    redisUrl: redis.url,
+    kind: "delivery" as const,
+    process: "bench",
+    timeoutMs: 10_000,
+    onAway: fail,
+    onBack: () => {},
+  };
+  await using opened = await openShared(node);
   using stack = new DisposableStack();
   const client = stack.adopt(createClient({ url: redis.url }), (each) => each.destroy());
   await client.connect();

@@ -1,7 +1,7 @@
 import { type StreamSeq, STREAM_START } from "@reprise/protocol";
 import type { Lane, SegmentKind, StreamRange } from "@reprise/archive";
-import type { Batch } from "./batch.ts";
-import { countSeqs, mergeRanges, toRanges, subtractRanges } from "../ranges.ts";
+import type { Batch } from "@reprise/lane";
+import { countSeqs, mergeRanges, toRanges, subtractRanges } from "@reprise/lane";
 
 export interface LaneContext {
   readonly kind: SegmentKind;

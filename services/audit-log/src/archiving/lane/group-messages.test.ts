@@ -82,6 +82,26 @@ test("accesses to a generation are apart from its other records", () => {
   ]);
 });
 
+test("a record of a kind that a later version adds is kept among the generation's others", () => {
+  const [ref] = refs as [(typeof refs)[0]];
+  const at = (streamSeq: number, subject: string) => ({
+    streamSeq: asStreamSeq(streamSeq),
+    storedAtUs: NOON,
+    subject,
+    payload: new TextEncoder().encode("{}"),
+    ...PUBLISHED,
+  });
+  const { groups, strays } = groupMessages(OPS_STREAM, [
+    at(1, opsSubject("delivered", acme, ref.generation)),
+    at(2, `ops.acme.later.${ref.generation}`),
+    at(3, `ops.acme.Later.${ref.generation}`),
+  ]);
+  expect(groups.map(({ kind, messages }) => [kind, messages.map(({ streamSeq }) => streamSeq)])).toEqual([
+    ["ops", [1, 2]],
+  ]);
+  expect(strays).toMatchObject([{ streamSeq: 3 }]);
+});
+
 test("what is no message of the platform is told, and is in no group", () => {
   const payload = new TextEncoder().encode("{}");
   const { groups, strays } = groupMessages(STREAM, [

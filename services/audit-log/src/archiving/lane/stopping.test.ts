@@ -25,7 +25,7 @@ test.each(["before", "after", "hang"] as const)(
     await expect.poll(() => failed).toBeGreaterThan(0);
     await archiver.stop();
     expect(archiver.errors).toContainEqual(
-      expect.objectContaining({ message: expect.stringContaining("could not be archived in time") }),
+      expect.objectContaining({ message: expect.stringContaining("could not be committed in time") }),
     );
 
     const next = await world.startArchiver(stores);

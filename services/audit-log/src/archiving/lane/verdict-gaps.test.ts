@@ -1,3 +1,4 @@
+import { findLaneStart, LaneReader } from "@reprise/lane";
 import { readStreamInfo } from "@reprise/log";
 import {
   encodeVerdict,
@@ -10,8 +11,7 @@ import {
 import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type LaneWorld, openLaneWorld } from "../../testing/worlds/lane-world.ts";
-import { LaneReader } from "./lane-reader.ts";
-import { findLaneStart } from "./lane-start.ts";
+import { createHistory } from "./lane-archiver.ts";
 
 const stream = VERDICTS_STREAM;
 
@@ -109,7 +109,7 @@ test("an archiver that begins where the stream ends knows that what comes is you
   await judge(world, createRef(), 1);
   await using lane = await world.startArchiver();
   const { last_at: lastAtUs } = await lane.until(({ last }) => last === 1);
-  const begin = () => findLaneStart(world.broker.reads, lane.archive, stream);
+  const begin = () => findLaneStart(world.broker.reads, createHistory(lane.archive), stream);
   expect((await begin()).sinceUs).toBeGreaterThan(lastAtUs);
   await lane.stop();
   await judge(world, createRef(), 1);

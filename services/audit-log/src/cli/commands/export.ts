@@ -4,7 +4,7 @@ import { type CommandIo, parseOptions, required } from "@reprise/service";
 import { EXPORT_FORMATS, type ExportFormat, writeExport } from "../../exporting/export-file.ts";
 import { exportGenerations, type ExportOutcome } from "../../exporting/export-generations.ts";
 import { ArchiveSearch } from "../../search/archive-search.ts";
-import { localFiles } from "../../search/searchable-files.ts";
+import { localFiles } from "@reprise/tables";
 import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
 import { archiveDir, openArchiveCopy, openKeyringCopy } from "../options.ts";

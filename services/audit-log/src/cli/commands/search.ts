@@ -1,7 +1,7 @@
 import type { AuditSummary } from "@reprise/protocol";
 import { parseOptions } from "@reprise/service";
 import { ArchiveSearch } from "../../search/archive-search.ts";
-import { localFiles } from "../../search/searchable-files.ts";
+import { localFiles } from "@reprise/tables";
 import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
 import { type Command, EXIT, writeLine } from "../command.ts";
 import { archiveDir, openArchiveCopy, openKeyringCopy } from "../options.ts";

@@ -1,6 +1,6 @@
 import type { PlacesByStream, StreamRange } from "@reprise/archive";
 import { readStreamInfo, type logErasure } from "@reprise/log";
-import { mergeRanges } from "../../archiving/ranges.ts";
+import { mergeRanges } from "@reprise/lane";
 import type { LiveStreams } from "../lifecycle-context.ts";
 
 /**

@@ -3,7 +3,7 @@ import { waitAtMost } from "@reprise/async";
 import { holdLeases, logErasure } from "@reprise/log";
 import { LEASE_GROUPS, parseTenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
-import { SHUTDOWN_MS } from "../../shutdown.ts";
+import { SHUTDOWN_MS } from "@reprise/lane";
 import { compact } from "./compaction.ts";
 import { type Erasure, erasuresIn, openErasures } from "../erasure/erasures.ts";
 import { clearFiles, type FinishOptions, finishErasure } from "../erasure/finish-erasure.ts";

@@ -22,7 +22,7 @@ import {
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
-import type { BatchLimits } from "../../archiving/lane/lane-reader.ts";
+import type { BatchLimits } from "@reprise/lane";
 import { verify } from "../../cli/commands/verify.ts";
 import { runCommand } from "../run-command.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";

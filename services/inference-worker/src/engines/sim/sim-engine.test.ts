@@ -52,6 +52,21 @@ describe("the simulator", () => {
     ]);
   });
 
+  test("says what it had cached and has reasoned where the options ask for it", async () => {
+    const { events } = await run(
+      requestOf({ chunks: ["a", "b"], cached_input_tokens: 1, reasoning_tokens: 7 }),
+    );
+    expect(events).toEqual([
+      { type: "text", text: "a", cachedInputTokens: 1 },
+      { type: "text", text: "b" },
+      {
+        type: "finish",
+        reason: "stop",
+        usage: { input_tokens: 2, output_tokens: 9, cached_input_tokens: 1, reasoning_tokens: 7 },
+      },
+    ]);
+  });
+
   test("streams a given text exactly", async () => {
     const text = "  To be, or not to be.\r\n\tÇa va 👩‍💻 ";
     expect((await run(requestOf({ text }))).text).toBe(text);

@@ -1,3 +1,4 @@
+import type { Usage } from "@reprise/protocol";
 import {
   countText,
   type Engine,
@@ -7,7 +8,7 @@ import {
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { type Clock, createClock } from "./clock.ts";
-import { parseSimOptions } from "./sim-options.ts";
+import { parseSimOptions, type SimOptions } from "./sim-options.ts";
 import { countInputTokens, toTokenSource } from "./sim-tokens.ts";
 import { toToolCalls } from "./sim-tool-calls.ts";
 
@@ -81,12 +82,34 @@ async function* simulate(
         yield call;
         signal.throwIfAborted();
       }
-      yield { type: "finish", reason: "tool_calls" };
+      yield { type: "finish", reason: "tool_calls", ...reportUsage(options, request, index - begin) };
       return;
     }
     burst++;
-    yield { type: "text", text: source.tokenAt(index) };
+    const cached = index === begin ? cachedOf(options, request) : undefined;
+    const text = source.tokenAt(index);
+    yield cached === undefined ? { type: "text", text } : { type: "text", text, cachedInputTokens: cached };
     signal.throwIfAborted();
   }
-  yield { type: "finish", reason: end < source.count ? "length" : "stop" };
+  const reason = end < source.count ? "length" : "stop";
+  yield { type: "finish", reason, ...reportUsage(options, request, Math.max(0, end - begin)) };
+}
+
+function cachedOf({ cached_input_tokens: cached }: SimOptions, request: EngineRequest): number | undefined {
+  return cached === undefined ? undefined : Math.min(cached, countInputTokens(request));
+}
+
+/** Said only where the options ask for what no text tells. */
+function reportUsage(options: SimOptions, request: EngineRequest, said: number): { usage?: Usage } {
+  const cached = cachedOf(options, request);
+  const { reasoning_tokens: reasoning } = options;
+  if (cached === undefined && reasoning === undefined) return {};
+  return {
+    usage: {
+      input_tokens: countInputTokens(request),
+      output_tokens: said + (reasoning ?? 0),
+      ...(cached !== undefined && { cached_input_tokens: cached }),
+      ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+    },
+  };
 }

@@ -30,6 +30,10 @@ const simOptionsSchema = z
     tool_call_after_tokens: tokenCount.optional(),
     /** How many calls to make then. */
     tool_calls: z.int().min(1).max(MAX_TOOL_CALLS).optional(),
+    /** How many of the input's tokens it says that it had cached; no more than there are. */
+    cached_input_tokens: tokenCount.optional(),
+    /** How many tokens of reasoning it says at the end of each run that it has produced and not shown. */
+    reasoning_tokens: tokenCount.optional(),
     continuable: z.boolean().default(true),
   })
   .refine(({ tokens, text }) => tokens === undefined || text === undefined, {

@@ -1,23 +1,24 @@
 import { type TimeoutName, type Transcript, unixNow } from "@reprise/protocol";
+import { inSpan } from "@reprise/telemetry";
 import { afterTimeout, type NextStep } from "../../domain/after-turn.ts";
 import { toPlanContext } from "../../domain/plan-attempt.ts";
-import type { UsageTally } from "../../domain/usage.ts";
 import type { EngineChoice } from "../../model-queues.ts";
+import { startToolSpan } from "../trace/trace-turn.ts";
 import { readSettled, type Run } from "../open-run.ts";
 
 /**
  * Waits until every tool call of the log has its answer, and what follows from how the wait ended. Another job has the slot meanwhile:
  * tools, and the people behind them, take their time.
  */
-export async function awaitToolResults(run: Run, engine: EngineChoice, tally: UsageTally): Promise<NextStep> {
+export async function awaitToolResults(run: Run, engine: EngineChoice): Promise<NextStep> {
   run.request.release();
-  const ended = await untilAnswered(run);
+  const ended = await inSpan(startToolSpan(run), () => untilAnswered(run));
   if (ended === "answered") return { kind: "proceed" };
   const transcript = ended === "stopped" ? undefined : await readSettled(run);
   if (!transcript || ended === "stopped") return { kind: "stopped" };
   const { policy, model } = run;
   const context = toPlanContext({ request: () => run.request.get(), policy }, model);
-  return afterTimeout(ended, { context, transcript, engine, usage: tally.total(transcript.usage) });
+  return afterTimeout(ended, { context, transcript, engine, usage: transcript.usage });
 }
 
 /** How a wait ended: the timeout that struck, if one did. */

@@ -1,5 +1,5 @@
 import { createGenerationId, parseGenerationId, RepriseError } from "@reprise/protocol";
-import { createLogger } from "@reprise/service";
+import { createLogger, DependencyWatches } from "@reprise/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type EngineReport, logEngineReport } from "./engine-report.ts";
 import { EngineError } from "../../engines/engine-error.ts";
@@ -15,11 +15,18 @@ const ABOUT = {
 };
 
 /** The lines that a logger writes. */
-function openLog() {
+function openLog(graceMs = 3_000) {
   const lines: string[] = [];
   const logger = createLogger({ service: "test", destination: { write: (line) => void lines.push(line) } });
-  const log = (report: EngineReport) => logEngineReport(logger, report);
-  return { lines, log, parsed: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
+  const watches = new DependencyWatches({ service: "test", logger });
+  const watch = watches.add({ name: "engine:m", gone: "gone", back: "back", reports: "each", graceMs });
+  const log = (report: EngineReport) => logEngineReport(logger, report, watch);
+  return {
+    lines,
+    watch,
+    log,
+    parsed: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
 }
 
 describe("the worker's log", () => {
@@ -46,6 +53,38 @@ describe("the worker's log", () => {
       },
     ]);
     expect(lines.join("")).not.toContain("Falcon");
+  });
+
+  test("has one line of an engine that takes no requests, whatever the number of attempts, and one when it answers", () => {
+    const { log, parsed, watch } = openLog(0);
+    const error = new EngineError("engine_unavailable", "The engine could not be reached.", {
+      retry: "broken",
+    });
+    for (let attempts = 0; attempts < 5; attempts++) log({ ...ABOUT, error });
+    watch.worked();
+    expect(parsed()).toMatchObject([
+      { level: "warn", msg: "gone", because: "The engine could not be reached." },
+      { level: "info", msg: "back", failures: 5 },
+    ]);
+    expect(parsed()).toHaveLength(2);
+  });
+
+  test("has one line of an engine that says nothing, and none where the policy has less patience than an engine may need", () => {
+    const { log, parsed, watch } = openLog(0);
+    for (let attempts = 0; attempts < 3; attempts++) log({ ...ABOUT, silentMs: 100 });
+    expect([parsed().map(({ level }) => level), watch.isAway]).toEqual([["info", "info", "info"], false]);
+    for (let attempts = 0; attempts < 3; attempts++) log({ ...ABOUT, silentMs: 60_000 });
+    expect(parsed().slice(3)).toMatchObject([
+      { msg: "gone", because: "The engine said nothing for 60000 ms." },
+    ]);
+    expect(parsed()).toHaveLength(4);
+  });
+
+  test("has each failure that may be the request's own doing, which says nothing of the engine", () => {
+    const { log, parsed, watch } = openLog(0);
+    const error = new EngineError("engine_rejected", "The engine answered 400.", { retry: "never" });
+    for (let attempts = 0; attempts < 2; attempts++) log({ ...ABOUT, error });
+    expect([parsed().length, watch.isAway]).toEqual([2, false]);
   });
 
   test("has what of an engine's answers no event has a place for", () => {

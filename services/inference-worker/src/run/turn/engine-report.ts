@@ -1,5 +1,5 @@
 import type { GenerationId, RepriseError } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
+import type { DependencyWatch, Logger } from "@reprise/service";
 import { EngineError } from "../../engines/engine-error.ts";
 
 /** What the operator is told of an engine, and readers are not: why it has failed, or what of its answer no event has a place for. */
@@ -7,22 +7,49 @@ export type EngineReport = {
   readonly generation: GenerationId;
   readonly model: string;
   readonly attempt: number;
-} & ({ readonly error: RepriseError } | { readonly leftOut: string });
+  readonly trace_id?: string;
+  readonly span_id?: string;
+} & (
+  | { readonly error: RepriseError }
+  | { readonly leftOut: string }
+  /** For how long it has said nothing when a timeout of the policy struck. */
+  | { readonly silentMs: number }
+);
 
-export function logEngineReport(logger: Logger, report: EngineReport): void {
+/** A policy may have less patience than this, which says nothing of an engine. */
+const SILENT_MS = 10_000;
+
+/** @param watch of the model's engine: while it is away, which has a line, its failures are told at level `debug` */
+export function logEngineReport(logger: Logger, report: EngineReport, watch: DependencyWatch): void {
   if ("leftOut" in report) {
     logger.warn(report, "a part of the engine's answers is left out");
+    return;
+  }
+  if ("silentMs" in report) {
+    const { silentMs } = report;
+    if (silentMs >= SILENT_MS) watch.failed(`The engine said nothing for ${silentMs} ms.`);
+    logger[watch.isAway ? "debug" : "info"](
+      report,
+      "the engine was silent for longer than the policy allows",
+    );
     return;
   }
   const { error, ...about } = report;
   const { code, message: reason, retryAfterMs } = error;
   if (error instanceof EngineError) {
-    logger.warn({ ...about, code, reason, said: error.said, retryAfterMs }, "the engine has failed");
+    if (takesNoRequests(error)) watch.failed(reason);
+    const level = watch.isAway ? "debug" : "warn";
+    logger[level]({ ...about, code, reason, said: error.said, retryAfterMs }, "the engine has failed");
   } else if (code === "internal") {
     logger.error({ ...about, code, frames: framesOf(error.cause) }, "the engine's adapter has failed");
   } else {
     logger.info({ ...about, code, reason }, "the engine was not asked");
   }
+}
+
+/** Other failures may be the request's doing, or the model's. */
+function takesNoRequests({ code, retry }: EngineError): boolean {
+  return code === "engine_unavailable" || retry === "broken" || retry === "silent";
 }
 
 /** Where a defect is. Its message may quote what the adapter was at: the model's text. */

@@ -43,7 +43,7 @@ function start(
       backlog: 0,
       settled: async () => ({ kind: "open" }),
     },
-    pace: { said: () => undefined, hold },
+    throttle: { said: () => undefined, hold },
   });
   return { appended, outcome };
 }

@@ -14,11 +14,15 @@ import type { Turn } from "../../domain/plan-attempt.ts";
 import type { Engine, EngineEvent, ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
+import type { RunBudget } from "../run-budget.ts";
 import type { RunRequest } from "../run-request.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
 const MAX_BACKLOG = 256 * 1_024;
+
+/** Is told of the engine's tokens, and may have it wait. */
+export type Throttle = Pick<Pace, "said" | "hold">;
 
 export interface EngineRun {
   engine: Engine;
@@ -30,13 +34,17 @@ export interface EngineRun {
   totalAtMs: UnixMs;
   /** Of the log that the text goes to. */
   appender: Pick<Appender, "append" | "backlog" | "settled">;
-  /** Slows the engine to its readers. */
-  pace?: Pick<Pace, "said" | "hold"> | undefined;
+  /** Slows the engine, to its readers or to what its tenant may use. */
+  throttle?: Throttle | undefined;
+  /** Ends the run when it is used up. */
+  budget?: Pick<RunBudget, "spent" | "toError"> | undefined;
   /** Aborted when this worker is fenced, or is to stop. An engine that has said its last word is not stopped: only its usage may still come. */
   signal: AbortSignal;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   onLeftOut?: (part: string) => void;
+  /** Called once, for the first thing that the engine says. */
+  onFirst?: (() => void) | undefined;
   /** Called for what was appended. */
   onSaid?: ((event: TextEvent | ReasoningEvent) => void) | undefined;
   /** Called when the engine has said its last word. */
@@ -45,16 +53,20 @@ export interface EngineRun {
   random?: () => number;
 }
 
-/** How a run of an engine ended; `counted` is how many tokens it has said, by our count of its chunks. */
+/** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
 export type EngineOutcome = { readonly counted: number } & (
   | {
       readonly kind: "finished";
+      /** How many of the tokens were reasoning. */
+      readonly reasoned: number;
       readonly reason: FinishReason;
       readonly usage: Usage | undefined;
       readonly calls: readonly ToolCallEvent[];
     }
   | { readonly kind: "failed"; readonly error: RepriseError }
   | { readonly kind: "timeout"; readonly name: TurnTimeout }
+  /** The tenant's budget is used up. */
+  | { readonly kind: "spent"; readonly error: RepriseError }
   /** The signal stopped it. */
   | { readonly kind: "stopped" }
 );
@@ -64,20 +76,21 @@ export type EngineOutcome = { readonly counted: number } & (
  * is asked again, in the time that the policy has for the first token.
  */
 export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
-  const { timeouts, totalAtMs, signal } = run;
+  const { timeouts, totalAtMs, signal, budget } = run;
   const late = new AbortController();
   let timeout: TurnTimeout | undefined;
   using watch = watchTurn({
     timeouts,
     totalAtMs,
+    onFirst: run.onFirst,
     onTimeout(name) {
       timeout = name;
       late.abort();
     },
   });
-  const heard: EngineProgress = { calls: [], counted: 0, last: undefined };
+  const heard: EngineProgress = { calls: [], counted: 0, reasoned: 0, last: undefined };
   using unfinished = abortedBy(signal);
-  const stop = AbortSignal.any([unfinished.signal, late.signal]);
+  const stop = AbortSignal.any([unfinished.signal, late.signal, ...(budget ? [budget.spent] : [])]);
   const onFinished = () => {
     unfinished.letGo();
     watch.finished();
@@ -93,6 +106,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       const { counted } = heard;
       if (unfinished.signal.aborted) return { kind: "stopped", counted };
       if (timeout) return { kind: "timeout", name: timeout, counted };
+      if (budget?.spent.aborted) return { kind: "spent", error: budget.toError(), counted };
       const waitMs = isBusy(thrown)
         ? toWait(run, thrown, tries, firstTokenDueMs - performance.now())
         : undefined;
@@ -100,8 +114,8 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       await pause(waitMs, stop);
     }
   }
-  const { last, calls, counted } = heard;
-  return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted };
+  const { last, calls, counted, reasoned } = heard;
+  return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted, reasoned };
 }
 
 /** A signal that follows another one until it is let go. */
@@ -124,6 +138,7 @@ interface TurnControl {
 interface EngineProgress {
   readonly calls: ToolCallEvent[];
   counted: number;
+  reasoned: number;
   last: Extract<EngineEvent, { type: "finish" }> | undefined;
 }
 
@@ -132,7 +147,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, pace, onSaid } = run;
+  const { request, appender, throttle, onSaid } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -148,12 +163,13 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       stop.throwIfAborted();
       const { tokens = 1 } = event;
       heard.counted += tokens;
-      pace?.said(tokens);
+      if (event.type === "reasoning") heard.reasoned += tokens;
+      throttle?.said(tokens);
       appender.append(toDelta(event, tokens));
       onSaid?.(event);
       if (appender.backlog > MAX_BACKLOG) await appender.settled();
       else {
-        const held = pace?.hold(stop);
+        const held = throttle?.hold(stop);
         if (held) await held;
       }
     }
@@ -192,10 +208,18 @@ function toWait(
 }
 
 function toDelta(
-  { type, text, inputTokens }: Extract<EngineEvent, { type: "text" | "reasoning" }>,
+  { type, text, inputTokens, cachedInputTokens }: Extract<EngineEvent, { type: "text" | "reasoning" }>,
   tokens: number,
 ): EventDraft {
   const delta = type === "reasoning" ? "reasoning.delta" : "output.delta";
-  if (inputTokens !== undefined) return { type: delta, text, tokens, input_tokens: inputTokens };
+  if (inputTokens !== undefined || cachedInputTokens !== undefined) {
+    return {
+      type: delta,
+      text,
+      tokens,
+      ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+      ...(cachedInputTokens !== undefined && { cached_input_tokens: cachedInputTokens }),
+    };
+  }
   return tokens === 1 ? { type: delta, text } : { type: delta, text, tokens };
 }

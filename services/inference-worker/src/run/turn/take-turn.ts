@@ -1,38 +1,47 @@
+import { failedDraft } from "@reprise/protocol";
+import { traceFields } from "@reprise/telemetry";
 import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
 import type { RunTranscript } from "../../domain/run-transcript.ts";
 import { toCallDrafts } from "../../domain/tool-calls.ts";
-import type { UsageTally } from "../../domain/usage.ts";
+import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
-import { type EngineOutcome, runEngine } from "./run-engine.ts";
+import { endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
+import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
 
 /** A run of the engine, and what follows from how it ended. */
-export async function takeTurn(
-  run: Run,
-  engine: EngineChoice,
-  { transcript, tally }: { transcript: RunTranscript; tally: UsageTally },
-): Promise<NextStep> {
-  const { context, job, model, policy, log } = run;
+export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTranscript): Promise<NextStep> {
+  const { context, job, model, policy, log, budget } = run;
   const { attempt, servedModel } = transcript;
   const { onEngineReport } = context;
   const about = { generation: job.ref.generation, model: servedModel ?? job.model, attempt };
   const { request } = run;
   const plans = toPlanContext({ request: () => request.get(), policy }, model);
+  await budget?.begin(transcript.usage);
   const onLeftOut = (part: string) => onEngineReport({ ...about, leftOut: part });
-  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut });
-  if (outcome.kind === "failed") onEngineReport({ ...about, error: outcome.error });
-  if (outcome.kind === "finished") {
+  const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
+  const onFirst = () => span.event("first_token");
+  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst });
+  endTurnSpan(span, outcome);
+  if (outcome.kind === "failed") onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
+  if (outcome.kind === "timeout" && outcome.name !== "total")
+    onEngineReport({ ...about, ...traceFields(span), silentMs: policy.timeouts[outcome.name].after_ms });
+  if (outcome.kind === "finished") context.onEngineAnswered(about.model);
+  const rest = outcome.kind === "finished" ? toTurnRest(outcome, outcome.usage) : undefined;
+  if (outcome.kind === "finished" && rest) {
     const isModerated = policy.moderation !== undefined;
-    for (const draft of toCallDrafts(outcome.calls, transcript, { isModerated })) log.appender.append(draft);
+    const count = toCallCount(rest, transcript.usage);
+    const drafts = toCallDrafts(outcome.calls, transcript, { isModerated, count });
+    for (const draft of drafts) log.appender.append(draft);
   }
   // What the engine has said to its end is not given up because the worker is to stop: nothing but the end is left to append.
   const isWhole = outcome.kind === "finished" && outcome.calls.length === 0;
   const after = await (isWhole ? log.settledTranscript() : readSettled(run));
   if (!after || outcome.kind === "stopped") return { kind: "stopped" };
-  if (outcome.kind === "finished") tally.add(outcome.counted, outcome.usage);
-  const usage = tally.total(after.usage);
+  const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
+  if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
 }
 
@@ -42,12 +51,13 @@ interface Asked {
   /** What came before. */
   readonly transcript: RunTranscript;
   readonly onLeftOut: (part: string) => void;
+  readonly onFirst: () => void;
 }
 
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
-  const { job, model, policy, log, pace, stop, totalAtMs, request } = run;
-  const { plans, engine, transcript, onLeftOut } = asked;
+  const { job, model, policy, log, pace, budget, stop, totalAtMs, request } = run;
+  const { plans, engine, transcript, onLeftOut, onFirst } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   return await runEngine({
     engine: engineOf(model, engine),
@@ -56,13 +66,30 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     timeouts: policy.timeouts,
     totalAtMs,
     appender: log.appender,
-    pace,
+    throttle: toThrottle(pace, budget),
+    budget,
     signal: stop,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
+    onFirst,
     onSaid: yieldPoint && ((event) => yieldPoint.said(event)),
     onFinished: yieldPoint && (() => yieldPoint.finished()),
   });
+}
+
+/** One that waits for both. */
+function toThrottle(pace: Throttle | undefined, budget: Throttle | undefined): Throttle | undefined {
+  if (!pace || !budget) return pace ?? budget;
+  return {
+    said(tokens) {
+      pace.said(tokens);
+      budget.said(tokens);
+    },
+    hold(signal) {
+      const held = [pace.hold(signal), budget.hold(signal)].filter((wait) => wait !== undefined);
+      return held.length === 0 ? undefined : Promise.all(held).then(() => undefined);
+    },
+  };
 }
 
 function openYieldPoint(run: Run, { plans, engine, transcript }: Asked): YieldPoint {

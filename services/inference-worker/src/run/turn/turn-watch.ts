@@ -18,6 +18,8 @@ export interface TurnWatchOptions {
   timeouts: Pick<EffectiveTimeouts, TurnTimeout>;
   /** When the generation as a whole has to be over, in wall-clock milliseconds: counted from that clock once, when the watch begins. */
   totalAtMs: UnixMs;
+  /** Called once, when the engine has said something for the first time. */
+  onFirst?: (() => void) | undefined;
   /** Called once. */
   onTimeout: (name: TurnTimeout) => void;
 }
@@ -28,7 +30,7 @@ const LONGEST_TIMER_MS = 2_147_483_647;
  * Watches over one run of an engine. One timer, armed for the next moment at which anything could be late, and again from what it
  * finds then: a token costs two assignments.
  */
-export function watchTurn({ timeouts, totalAtMs, onTimeout }: TurnWatchOptions): TurnWatch {
+export function watchTurn({ timeouts, totalAtMs, onFirst, onTimeout }: TurnWatchOptions): TurnWatch {
   const totalDueMs = performance.now() + totalAtMs - unixNow();
   let limit: TurnTimeout = "first_token";
   let waitingSince: number | undefined;
@@ -62,6 +64,7 @@ export function watchTurn({ timeouts, totalAtMs, onTimeout }: TurnWatchOptions):
     if (limit === "between_tokens" || isOver) return;
     // The timer may be armed for much later than this limit has it.
     limit = "between_tokens";
+    onFirst?.();
     clearTimeout(timer);
     arm(Math.min(timeouts[limit].after_ms, totalDueMs - performance.now()));
   }

@@ -24,6 +24,10 @@ export interface ChatChunk {
 export interface ChatUsage {
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
+  /** Of the prompt; null where the upstream does not say. */
+  readonly cachedTokens: number | null;
+  /** Of the completion. */
+  readonly reasoningTokens: number | null;
 }
 
 /** `error` is set when the upstream says in mid-stream that it has failed. */
@@ -32,7 +36,12 @@ export type ChatMessage = { readonly chunk: ChatChunk } | { readonly error: unkn
 /** A malformed count is unknown; the text that comes with it counts. */
 const tokenCount = z.int().min(0).nullish().catch(null);
 const usageSchema = z
-  .object({ prompt_tokens: tokenCount, completion_tokens: tokenCount })
+  .object({
+    prompt_tokens: tokenCount,
+    completion_tokens: tokenCount,
+    prompt_tokens_details: z.object({ cached_tokens: tokenCount }).nullish().catch(null),
+    completion_tokens_details: z.object({ reasoning_tokens: tokenCount }).nullish().catch(null),
+  })
   .nullish()
   .catch(null);
 
@@ -111,7 +120,12 @@ export function parseChatMessage(data: string): ChatMessage {
   const said = choice?.delta;
   const content = toContent(said?.content);
   const refusal = content.refusal || (said?.refusal ?? "");
-  const counted = toUsage(usage?.prompt_tokens, usage?.completion_tokens);
+  const counted = toUsage(
+    usage?.prompt_tokens,
+    usage?.completion_tokens,
+    usage?.prompt_tokens_details?.cached_tokens ?? timings?.cache_n,
+    usage?.completion_tokens_details?.reasoning_tokens,
+  );
   return {
     chunk: {
       text: content.text + refusal,
@@ -121,7 +135,8 @@ export function parseChatMessage(data: string): ChatMessage {
       toolCalls: said?.tool_calls ?? [],
       end: toUpstreamEnd(choice?.finish_reason),
       usage: counted,
-      progress: counted ?? toUsage(sum(timings?.prompt_n, timings?.cache_n), timings?.predicted_n),
+      progress:
+        counted ?? toUsage(sum(timings?.prompt_n, timings?.cache_n), timings?.predicted_n, timings?.cache_n),
       leftOut: findLeftOut(choice?.logprobs, said ?? {}, content),
     },
   };
@@ -134,8 +149,11 @@ function toContent(content: Delta["content"]): MessageContent {
 function toUsage(
   promptTokens: number | null = null,
   completionTokens: number | null = null,
+  cachedTokens: number | null = null,
+  reasoningTokens: number | null = null,
 ): ChatUsage | undefined {
-  return promptTokens === null && completionTokens === null ? undefined : { promptTokens, completionTokens };
+  if (promptTokens === null && completionTokens === null) return undefined;
+  return { promptTokens, completionTokens, cachedTokens, reasoningTokens };
 }
 
 function sum(count: number | null | undefined, more: number | null | undefined): number | null {

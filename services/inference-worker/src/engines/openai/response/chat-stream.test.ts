@@ -24,10 +24,10 @@ function read(
 
 const text = (piece: string) => ({ type: "text", text: piece });
 const reasoning = (piece: string) => ({ type: "reasoning", text: piece });
-const end = (reason: string, inputTokens: number | null, outputTokens: number) => ({
+const end = (reason: string, inputTokens: number | null, outputTokens: number, details: object = {}) => ({
   type: "finish",
   reason,
-  usage: { input_tokens: inputTokens, output_tokens: outputTokens },
+  usage: { input_tokens: inputTokens, output_tokens: outputTokens, ...details },
 });
 
 describe("a chat completion's stream", () => {
@@ -298,9 +298,9 @@ describe("an upstream that counts as it goes", () => {
     });
 
   test.each([
-    ["llama.cpp", counted],
-    ["vLLM", continuous],
-  ])("has its own count in every piece, and the input's in the first: %s", async (_, chunk) => {
+    ["llama.cpp", counted, 5],
+    ["vLLM", continuous, undefined],
+  ])("has its own count in every piece, and the input's in the first: %s", async (_, chunk, cached) => {
     const { events } = await read([
       chunk({ role: "assistant", content: "" }, 0),
       chunk({ reasoning_content: "Hm" }, 2),
@@ -310,10 +310,16 @@ describe("an upstream that counts as it goes", () => {
       finish(),
     ]);
     expect(events).toEqual([
-      { type: "reasoning", text: "Hm", tokens: 2, inputTokens: 20 },
+      {
+        type: "reasoning",
+        text: "Hm",
+        tokens: 2,
+        inputTokens: 20,
+        ...(cached && { cachedInputTokens: cached }),
+      },
       { type: "text", text: "Hel", tokens: 3 },
       { type: "text", text: "lo" },
-      end("stop", 20, 6),
+      end("stop", 20, 6, cached ? { cached_input_tokens: cached } : {}),
     ]);
   });
 
@@ -348,7 +354,40 @@ describe("an upstream that counts as it goes", () => {
 
   test("of a continued run counts the prefix as no input", async () => {
     const { events } = await read([counted({ content: "a" }, 1, 50), finish()], { producedTokens: 30 });
-    expect(events).toEqual([{ ...text("a"), inputTokens: 20 }, end("stop", 20, 1)]);
+    expect(events).toEqual([
+      { ...text("a"), inputTokens: 20, cachedInputTokens: 5 },
+      end("stop", 20, 1, { cached_input_tokens: 5 }),
+    ]);
+  });
+
+  test("of a continued run has cached no more than the input without the prefix", async () => {
+    const chunk = frame({
+      choices: [{ index: 0, delta: { content: "a" } }],
+      timings: { cache_n: 45, prompt_n: 5, predicted_n: 1 },
+    });
+    const { events } = await read([chunk, finish()], { producedTokens: 30 });
+    expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 20, cached_input_tokens: 20 } });
+  });
+
+  test("tells cached tokens and reasoning by their details, and a malformed detail loses no count", async () => {
+    const tell = (details: object) =>
+      read([
+        content("a"),
+        finish(),
+        frame({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 5, ...details } }),
+      ]);
+    const both = {
+      prompt_tokens_details: { cached_tokens: 8, audio_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 4 },
+    };
+    expect((await tell(both)).events.at(-1)).toEqual(
+      end("stop", 9, 5, { cached_input_tokens: 8, reasoning_tokens: 4 }),
+    );
+    const none = [
+      { prompt_tokens_details: null },
+      { prompt_tokens_details: "8", completion_tokens_details: { reasoning_tokens: -1 } },
+    ];
+    for (const details of none) expect((await tell(details)).events.at(-1)).toEqual(end("stop", 9, 5));
   });
 
   test.each([

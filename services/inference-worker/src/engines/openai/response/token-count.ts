@@ -1,3 +1,4 @@
+import type { Usage } from "@reprise/protocol";
 import type { EngineEvent } from "../../engine.ts";
 import type { ChatChunk, ChatUsage } from "./chat-chunk.ts";
 
@@ -33,21 +34,32 @@ export class TokenCount {
   }
 
   /** @param usage what the upstream has reported at the end */
-  total(usage: ChatUsage | undefined): { input_tokens: number | null; output_tokens: number } {
+  total(usage: ChatUsage | undefined): Usage {
     const { completionTokens } = usage ?? this.#progress ?? { completionTokens: null };
     const output = completionTokens ?? this.#progress?.completionTokens ?? this.#pieces;
-    return { input_tokens: this.#inputTokens(usage ?? this.#progress), output_tokens: output };
+    const input = this.#inputTokens(usage ?? this.#progress);
+    // llama.cpp says in its timings alone what it had cached.
+    const cached = this.#cachedTokens(usage) ?? this.#cachedTokens(this.#progress);
+    const reasoning = usage?.reasoningTokens ?? this.#progress?.reasoningTokens;
+    return {
+      input_tokens: input,
+      output_tokens: output,
+      ...(cached !== undefined && { cached_input_tokens: cached }),
+      ...(reasoning !== undefined && reasoning !== null && { reasoning_tokens: Math.min(reasoning, output) }),
+    };
   }
 
   #toEvent(type: "text" | "reasoning", text: string, progress: ChatUsage | undefined): EngineEvent {
     const tokens = this.#take(progress);
     const inputTokens = this.#begun ? null : this.#inputTokens(progress && this.#progress);
+    const cachedInputTokens = this.#begun ? undefined : this.#cachedTokens(progress);
     this.#begun = true;
     return {
       type,
       text,
       ...(tokens !== 1 && { tokens }),
       ...(inputTokens !== null && { inputTokens }),
+      ...(cachedInputTokens !== undefined && { cachedInputTokens }),
     };
   }
 
@@ -57,6 +69,13 @@ export class TokenCount {
     const tokens = Math.max(counted - this.#attributed, 0);
     this.#attributed += tokens;
     return tokens;
+  }
+
+  /** Of the input, as `#inputTokens` has it: what was said before may be cached too. */
+  #cachedTokens(usage: ChatUsage | undefined): number | undefined {
+    const { cachedTokens = null } = usage ?? {};
+    const input = this.#inputTokens(usage);
+    return cachedTokens === null || input === null ? undefined : Math.min(cachedTokens, input);
   }
 
   /** An upstream that continues counts what was said before as part of its input; here it is output of an earlier attempt or turn. */

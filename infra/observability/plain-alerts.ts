@@ -1,0 +1,107 @@
+import { counterSeries, gaugeSeries, type InputSeries } from "./input-series.ts";
+
+/** An alert on something that is wrong at once, without a budget. */
+export interface PlainAlert {
+  readonly alert: string;
+  readonly severity: "page" | "ticket";
+  readonly summary: string;
+  readonly description: string;
+  /** @param scaled a time in seconds, as a range that is scaled like all times */
+  readonly expr: (scaled: (seconds: number) => string) => string;
+  /** How long it has to be wrong. */
+  readonly forS: number;
+  /** For unit tests, over `EXAMPLE_STEPS` of a minute: series with which it fires at the end, and others with which it never does. */
+  readonly fires: readonly InputSeries[];
+  readonly silent: readonly InputSeries[];
+  /** Series that are wrong first, and healthy for the second half: silent at the end. */
+  readonly resolves: readonly InputSeries[];
+}
+
+export const EXAMPLE_STEPS = 60;
+const HALF = EXAMPLE_STEPS / 2;
+
+export const PLAIN_ALERTS: readonly PlainAlert[] = [
+  growing({
+    metric: "reprise_malformed_messages_total",
+    alert: "RepriseMalformedMessages",
+    severity: "page",
+    summary: "The broker has delivered messages that no part of the platform writes.",
+    description: "A process has refused malformed messages. Another client publishes, or versions disagree.",
+  }),
+  growing({
+    metric: "reprise_audit_lost_total",
+    alert: "RepriseAuditLost",
+    severity: "page",
+    summary: "Messages expired before they were archived.",
+    description: "The audit log has a gap. It says so in the archive; what expired can't be had again.",
+  }),
+  growing({
+    metric: "reprise_reader_marks_lost_total",
+    alert: "RepriseMarksLost",
+    severity: "ticket",
+    summary: "Delivery marks of readers were not recorded.",
+    description: "The audit log can't tell how far some readers have read: the broker was away for too long.",
+  }),
+  {
+    alert: "RepriseTargetDown",
+    severity: "page",
+    summary: "A process of the platform can't be scraped.",
+    description: "It has ended, hangs, or its ops port can't be reached from Prometheus.",
+    expr: () => `up{job=~"reprise-.+"} == 0`,
+    forS: 60,
+    ...level(`up{job="reprise-delivery",instance="a:9464"}`, { wrong: 0, right: 1 }),
+  },
+  {
+    alert: "RepriseBrokerAway",
+    severity: "page",
+    summary: "The broker takes no appends of a service.",
+    description:
+      "NATS or the quorum of its streams is away, or the service can't reach it: streams pause, calls are refused.",
+    expr: () => `min by (service) (reprise_dependency_up{dependency="broker"}) == 0`,
+    forS: 60,
+    ...level(`reprise_dependency_up{service="delivery",dependency="broker"}`, { wrong: 0, right: 1 }),
+  },
+  {
+    alert: "RepriseDependencyAway",
+    severity: "ticket",
+    summary: "Something that a service depends on does not answer.",
+    description: "The label `dependency` names it. The service goes on without it, for the time that it can.",
+    expr: () => `min by (service, dependency) (reprise_dependency_up{dependency!="broker"}) == 0`,
+    forS: 300,
+    ...level(`reprise_dependency_up{service="audit-log",dependency="archive"}`, { wrong: 0, right: 1 }),
+  },
+  {
+    alert: "RepriseLimitsLocal",
+    severity: "ticket",
+    summary: "Redis does not answer: each delivery node grants its share of the limits.",
+    description: "Limits of tenants hold per node and not over all of them, until Redis is back.",
+    expr: () => `reprise_limits_local == 1`,
+    forS: 300,
+    ...level("reprise_limits_local", { wrong: 1, right: 0 }),
+  },
+];
+
+type Growing = Pick<PlainAlert, "alert" | "severity" | "summary" | "description"> & { metric: string };
+
+/** A counter that stays at 0 in a healthy platform. */
+function growing({ metric, ...alert }: Growing): PlainAlert {
+  const grows = { steps: HALF, perStep: 1 };
+  const stays = { steps: HALF, perStep: 0 };
+  return {
+    ...alert,
+    expr: (scaled) => `increase(${metric}[${scaled(600)}]) > 0`,
+    forS: 0,
+    fires: [counterSeries(metric, [stays, grows])],
+    silent: [counterSeries(metric, [stays, stays])],
+    resolves: [counterSeries(metric, [grows, stays])],
+  };
+}
+
+function level(series: string, { wrong, right }: { wrong: number; right: number }) {
+  const stretch = (value: number) => Array<number>(HALF).fill(value);
+  return {
+    fires: [gaugeSeries(series, [...stretch(right), ...stretch(wrong)])],
+    silent: [gaugeSeries(series, [...stretch(right), ...stretch(right)])],
+    resolves: [gaugeSeries(series, [...stretch(wrong), ...stretch(right)])],
+  } as const;
+}

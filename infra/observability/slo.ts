@@ -1,0 +1,112 @@
+import type { InputSeries, Stretch } from "./input-series.ts";
+import { counterSeries } from "./input-series.ts";
+
+/*
+ * The one source of recording rules, burn-rate alerts, their unit tests and their list of runbooks.
+ */
+
+/** Which share of events is good: of counters, or of the buckets of a histogram. */
+export interface RatioSignal {
+  readonly kind: "ratio";
+  /** Growth of what was bad, and of everything, over a range such as `5m`. */
+  readonly bad: (range: string) => string;
+  readonly total: (range: string) => string;
+  /** Series with this many bad events among this many, for unit tests. */
+  readonly example: (stretches: readonly { bad: Stretch; good: Stretch }[]) => InputSeries[];
+}
+
+/** Which share of time a level is good. */
+export interface LevelSignal {
+  readonly kind: "level";
+  /** Has one value each time the rules are evaluated; may keep labels, each set of which is an objective of its own. */
+  readonly level: string;
+  /** Above it the level is bad. */
+  readonly limit: number;
+  /** For unit tests: the series whose values become the level. */
+  readonly exampleSeries: string;
+}
+
+export interface Slo {
+  /** The label `slo`. */
+  readonly name: string;
+  readonly alert: string;
+  /** What users get, in words. */
+  readonly objective: string;
+  /** What it means that the alert fires. */
+  readonly summary: string;
+  /** The share that has to be good. */
+  readonly target: number;
+  /** Fewer events than this in an alert's long window prove nothing: no alert. Of a level: evaluations. */
+  readonly minEvents: number;
+  readonly signal: RatioSignal | LevelSignal;
+}
+
+/** The reaper's reasons that are the platform's fault; `abandoned` is a policy that did what it says. */
+const REAPED_LATE = `reason=~"queue_timeout|total_timeout|worker_lost"`;
+
+export const SLOS: readonly Slo[] = [
+  {
+    name: "completion",
+    alert: "RepriseCompletion",
+    objective: "99.5 % of generations that were not cancelled complete.",
+    summary: "Generations fail or are ended by the reaper.",
+    target: 0.995,
+    minEvents: 100,
+    signal: {
+      kind: "ratio",
+      bad: (range) =>
+        sumOf([
+          `increase(reprise_generations_ended_total{status="failed"}[${range}])`,
+          `increase(reprise_generations_reaped_total{${REAPED_LATE}}[${range}])`,
+        ]),
+      total: (range) =>
+        sumOf([
+          `increase(reprise_generations_ended_total{status=~"completed|failed"}[${range}])`,
+          `increase(reprise_generations_reaped_total{${REAPED_LATE}}[${range}])`,
+        ]),
+      example: (stretches) => [
+        counterSeries(
+          `reprise_generations_ended_total{status="failed"}`,
+          stretches.map(({ bad }) => bad),
+        ),
+        counterSeries(
+          `reprise_generations_ended_total{status="completed"}`,
+          stretches.map(({ good }) => good),
+        ),
+      ],
+    },
+  },
+  {
+    name: "consumer-lag",
+    alert: "RepriseConsumerLag",
+    objective: "99.9 % of the time, moderation has judged what it has read within 30 s.",
+    summary: "Moderation does not get ahead with what it reads.",
+    target: 0.999,
+    minEvents: 10,
+    signal: {
+      kind: "level",
+      level: "max by (consumer) (reprise_consumer_lag_seconds)",
+      limit: 30,
+      exampleSeries: `reprise_consumer_lag_seconds{consumer="moderation"}`,
+    },
+  },
+  {
+    name: "archive-lag",
+    alert: "RepriseArchiveLag",
+    objective: "99 % of the time, the oldest event that the audit log has read is archived within 60 s.",
+    summary: "The audit log does not archive what it reads.",
+    target: 0.99,
+    minEvents: 10,
+    signal: {
+      kind: "level",
+      level: "max(reprise_audit_lag_seconds)",
+      limit: 60,
+      exampleSeries: "reprise_audit_lag_seconds",
+    },
+  },
+];
+
+/** The sum over all series of each term, where a term without any series is 0. */
+function sumOf(terms: readonly string[]): string {
+  return terms.map((term) => `(sum(${term}) or vector(0))`).join(" + ");
+}

@@ -1,0 +1,164 @@
+import type { StreamRange } from "@reprise/archive";
+import { pause } from "@reprise/async";
+import {
+  type Broker,
+  type StreamMessage,
+  readStreamMessages,
+  readStoredAtUs,
+  readStreamInfo,
+  type StreamInfo,
+} from "@reprise/log";
+import { RepriseError, type StreamSeq, plus } from "@reprise/protocol";
+import type { Batch } from "./batch.ts";
+import { SKEW_US } from "./clock-skew.ts";
+import type { LaneStart } from "./lane-start.ts";
+
+/** When a batch is full. */
+export interface BatchLimits {
+  readonly maxMessages: number;
+  /** Since its first message was read. */
+  readonly maxAgeMs: number;
+  readonly maxBytes: number;
+}
+
+interface Holes {
+  readonly missing: StreamRange[];
+  readonly maybeExpired: StreamRange[];
+}
+
+const READ_MESSAGES = 1_000;
+const READ_BYTES = 1_024 * 1_024;
+/** What a message takes in memory besides its payload: headers, mostly. */
+const MESSAGE_BYTES = 400;
+const IDLE_PAUSE_MS = 200;
+const FACTS_EVERY_MS = 1_000;
+
+/**
+ * Reads a stream from a place on, batch by batch. It keeps no position at the broker: the caller says where to begin.
+ *
+ * While nothing comes, the stream may lose its end and grow past this place again, or be made anew: what comes next is then no continuation of
+ * what was read. So before anything is read behind a pause, the message read last must still be there, or nothing at all.
+ *
+ * What lay at an empty place is unknown, but not since when at the earliest: since the message before it, or since the
+ * stream was last seen to end before it. Nothing younger than the stream's retention time has expired, within the difference of clocks.
+ */
+export class LaneReader {
+  readonly #connection: Broker["reads"];
+  readonly #stream: string;
+  readonly #limits: BatchLimits;
+  readonly #start: LaneStart;
+  #after: StreamSeq;
+  /** When the message at `#after` was stored, if one was there. */
+  #afterAtUs: number | undefined;
+  /** Nothing behind `#after` was stored before. */
+  #sinceUs: number;
+  #isContinued = false;
+  #factsAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(connection: Broker["reads"], stream: string, start: LaneStart, limits: BatchLimits) {
+    this.#connection = connection;
+    this.#stream = stream;
+    this.#limits = limits;
+    this.#start = start;
+    this.#after = start.after;
+    this.#afterAtUs = start.afterAtUs;
+    this.#sinceUs = start.sinceUs;
+  }
+
+  /**
+   * The next batch: a full one, or what there is when it has become old enough, when `signal` aborts, or when the stream can't be read.
+   * Undefined when that is nothing.
+   * @returns the batch, and what has kept it from becoming full
+   */
+  async next(signal: AbortSignal): Promise<{ batch: Batch | undefined; error?: unknown }> {
+    const { maxMessages, maxAgeMs, maxBytes } = this.#limits;
+    const first = plus(this.#after, 1);
+    const messages: StreamMessage[] = [];
+    const holes: Holes = { missing: [], maybeExpired: [] };
+    let bytes = 0;
+    let deadline = Number.POSITIVE_INFINITY;
+    let failure: { error?: unknown } = {};
+    this.#isContinued = false;
+    try {
+      while (
+        !signal.aborted &&
+        messages.length < maxMessages &&
+        bytes < maxBytes &&
+        performance.now() < deadline
+      ) {
+        const read = await readStreamMessages(this.#connection, this.#stream, {
+          afterStreamSeq: this.#after,
+          maxMessages: Math.min(READ_MESSAGES, maxMessages - messages.length),
+          maxBytes: READ_BYTES,
+          raw: true,
+        });
+        if (read.length > 0) await this.#assertContinued();
+        const facts = this.#isDense(read) ? undefined : await this.#readFacts();
+        for (const message of read) {
+          if (facts) this.#passTo(plus(message.streamSeq, -1), holes, facts);
+          this.#after = message.streamSeq;
+          this.#afterAtUs = this.#sinceUs = message.storedAtUs;
+          messages.push(message);
+          bytes += message.payload.length + MESSAGE_BYTES;
+        }
+        if (read.length === 0) {
+          this.#isContinued = false;
+          await this.#lookForGap(holes);
+          await pause(Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - performance.now())), signal);
+        }
+        if (this.#after >= first) deadline = Math.min(deadline, performance.now() + maxAgeMs);
+      }
+    } catch (error) {
+      failure = { error };
+    }
+    const { epoch, created } = this.#start;
+    const batch = { stream: this.#stream, epoch, created, first, last: this.#after, messages, ...holes };
+    return { batch: this.#after >= first ? batch : undefined, ...failure };
+  }
+
+  #isDense(read: readonly StreamMessage[]): boolean {
+    return (read.at(-1)?.streamSeq ?? this.#after) === this.#after + read.length;
+  }
+
+  #passTo(streamSeq: StreamSeq, { missing, maybeExpired }: Holes, { atUs, maxAgeUs }: StreamInfo): void {
+    if (streamSeq <= this.#after) return;
+    missing.push([plus(this.#after, 1), streamSeq]);
+    if (atUs - this.#sinceUs >= maxAgeUs - SKEW_US) maybeExpired.push([plus(this.#after, 1), streamSeq]);
+    this.#after = streamSeq;
+    this.#afterAtUs = undefined;
+  }
+
+  /** @throws RepriseError `events_lost` */
+  async #assertContinued(): Promise<void> {
+    if (this.#isContinued) return;
+    if (this.#afterAtUs !== undefined) {
+      const storedAtUs = await readStoredAtUs(this.#connection, this.#stream, this.#after);
+      if (storedAtUs !== undefined && storedAtUs !== this.#afterAtUs) throw this.#changed();
+    }
+    this.#isContinued = true;
+  }
+
+  /** What has expired, or was lost, with nothing behind it shows in no message. @throws RepriseError `events_lost` */
+  async #lookForGap(holes: Holes): Promise<void> {
+    const now = performance.now();
+    if (now - this.#factsAtMs < FACTS_EVERY_MS) return;
+    this.#factsAtMs = now;
+    const facts = await this.#readFacts();
+    this.#passTo(plus(facts.firstStreamSeq, -1), holes, facts);
+    if (facts.lastStreamSeq === this.#after) this.#sinceUs = facts.atUs;
+  }
+
+  /** @throws RepriseError `events_lost`, `broker_unavailable` */
+  async #readFacts(): Promise<StreamInfo> {
+    const facts = await readStreamInfo(this.#connection, this.#stream);
+    if (facts.created !== this.#start.created || facts.lastStreamSeq < this.#after) throw this.#changed();
+    return facts;
+  }
+
+  #changed(): RepriseError {
+    return new RepriseError(
+      "events_lost",
+      `${this.#stream} is another one, or has lost what was archived of it.`,
+    );
+  }
+}

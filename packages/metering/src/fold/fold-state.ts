@@ -1,0 +1,105 @@
+import type { FinishReason, Priority } from "@reprise/protocol";
+
+/** What a fold keeps of a log beside its sketch and its tokens. Numbers and texts only: it is kept as JSON. */
+export interface FoldState {
+  tenant: string;
+  generation: string;
+  requestedModel: string;
+  model: string | null;
+  metadata: Record<string, string>;
+  priority: Priority;
+  moderationMode: string | null;
+  /** Of the last event. */
+  lastSeq: number;
+  lastAtUs: number;
+  createdUs: number;
+  startedUs: number | null;
+  attemptUs: number | null;
+  firstUs: number | null;
+  prefillUs: number | null;
+  /** Of the last delta of the turn. */
+  chunkUs: number | null;
+  waitingSinceUs: number | null;
+  /** Calls without an answer. */
+  pendingCalls: string[];
+  toolWaitUs: number;
+  stalls: number;
+  stallUs: number;
+  attempts: number;
+  takeovers: Record<string, number>;
+  rewinds: number;
+  events: number;
+  chunks: number;
+  toolCalls: number;
+  produced: number;
+  reasoning: number;
+  inputTokens: number | null;
+  cachedInputTokens: number | null;
+  redactions: number;
+  retractionUs: number | null;
+  /** Pairs of a delta's `seq` and when it was stored, of the last ones; kept for moderated generations alone. */
+  recent: number[];
+  isHalted: boolean;
+  reviews: number;
+  wasUnmoderated: boolean;
+  clockSteps: number;
+  isIncomplete: boolean;
+  end: FoldedEnd | null;
+}
+
+/** How a log ended. */
+export interface FoldedEnd {
+  status: "completed" | "failed" | "cancelled";
+  finishReason: FinishReason | null;
+  code: string | null;
+  reason: string | null;
+  inputTokens: number | null;
+  cachedInputTokens: number | null;
+  outputTokens: number;
+  reasoningTokens: number | null;
+  atUs: number;
+}
+
+export function beginState(tenant: string, generation: string): FoldState {
+  return {
+    tenant,
+    generation,
+    requestedModel: "",
+    model: null,
+    metadata: {},
+    priority: "interactive",
+    moderationMode: null,
+    lastSeq: -1,
+    lastAtUs: 0,
+    createdUs: 0,
+    startedUs: null,
+    attemptUs: null,
+    firstUs: null,
+    prefillUs: null,
+    chunkUs: null,
+    waitingSinceUs: null,
+    pendingCalls: [],
+    toolWaitUs: 0,
+    stalls: 0,
+    stallUs: 0,
+    attempts: 0,
+    takeovers: {},
+    rewinds: 0,
+    events: 0,
+    chunks: 0,
+    toolCalls: 0,
+    produced: 0,
+    reasoning: 0,
+    inputTokens: null,
+    cachedInputTokens: null,
+    redactions: 0,
+    retractionUs: null,
+    recent: [],
+    isHalted: false,
+    reviews: 0,
+    wasUnmoderated: false,
+    clockSteps: 0,
+    isIncomplete: false,
+    end: null,
+  };
+}

@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { fromBase64 } from "../base64.ts";
+import { decodeSketch, encodeSketch } from "../sketch/sketch-codec.ts";
+import { Sketch } from "../sketch/sketch.ts";
+import { GenerationFold } from "./generation-fold.ts";
+import { history, type StoredBytes } from "./history.fixture.ts";
+import { peekDeltaKind, peekTokens } from "./peek-delta.ts";
+import { recount } from "./recount.fixture.ts";
+
+const REF = { tenant: "acme", generation: "gen_test" };
+const KEYS = ["plan", "feature", "absent"];
+
+function foldAll(log: readonly StoredBytes[]): GenerationFold {
+  const fold = GenerationFold.begin(REF);
+  for (const { payload, storedAtUs } of log) fold.feed(payload, storedAtUs, KEYS);
+  return fold;
+}
+
+test("a row has the numbers that a second, independent count of the whole log finds", () => {
+  fc.assert(
+    fc.property(history, (log) => {
+      const { gaps, takeovers, ...row } = foldAll(log).toRow();
+      const { gaps: counted, takeovers: taken, ...expected } = recount(log);
+      expect(row).toMatchObject(expected);
+      const sketch = new Sketch();
+      for (const gap of counted) sketch.add(gap);
+      expect(encodeSketch(decodeSketch(fromBase64(gaps)))).toEqual(encodeSketch(sketch));
+      expect(Object.values(takeovers).reduce((sum, times) => sum + times, 0)).toBe(taken);
+      expect(row.metadata).toEqual({ plan: "gold", feature: "x".repeat(64) });
+      expect(row.is_incomplete).toBe(false);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("neither the borders of batches, nor encodings between them, nor events that come again change a row", () => {
+  const cuts = fc.array(fc.record({ at: fc.nat({ max: 70 }), back: fc.nat({ max: 10 }) }), { maxLength: 8 });
+  fc.assert(
+    fc.property(history, cuts, (log, list) => {
+      let fold = GenerationFold.begin(REF);
+      let next = 0;
+      const feedTo = (end: number) => {
+        for (; next < Math.min(end, log.length); next++) {
+          const event = log[next];
+          if (event) fold.feed(event.payload, event.storedAtUs, KEYS);
+        }
+      };
+      for (const { at, back } of list.toSorted((a, b) => a.at - b.at)) {
+        feedTo(at);
+        fold = GenerationFold.decode(JSON.parse(JSON.stringify(fold.encode())));
+        next = Math.max(0, next - back);
+      }
+      feedTo(log.length);
+      expect(fold.toRow()).toEqual(foldAll(log).toRow());
+      expect(fold.encode()).toEqual(foldAll(log).encode());
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("tokens that are read from a delta's bytes are those of its JSON, or are left to the parser", () => {
+  const delta = fc.record(
+    {
+      type: fc.constantFrom("output.delta", "reasoning.delta"),
+      text: fc.oneof(
+        fc.string({ unit: "binary" }),
+        fc.constantFrom('","tokens":9', '\\","tokens":9}', '"', "\\\\"),
+      ),
+      tokens: fc.nat(),
+      later: fc.oneof(fc.nat(), fc.string(), fc.constant({ tokens: 7 })),
+    },
+    { requiredKeys: ["type", "text"] },
+  );
+  const order = fc.shuffledSubarray(["type", "text", "tokens", "later"], { minLength: 4 });
+  let peeked = 0;
+  fc.assert(
+    fc.property(fc.nat(), delta, fc.option(order), (seq, fields, shuffled) => {
+      const keys = shuffled ?? ["type", "text", "tokens", "later"];
+      const pairs = keys.flatMap((key) => (key in fields ? [[key, fields[key as keyof typeof fields]]] : []));
+      const payload = new TextEncoder().encode(JSON.stringify({ seq, ...Object.fromEntries(pairs) }));
+      const kind = peekDeltaKind(payload);
+      const tokens = kind && peekTokens(payload, kind);
+      if (tokens === undefined) return;
+      peeked++;
+      expect(kind).toBe(fields.type.split(".")[0]);
+      expect(tokens).toBe(fields.tokens ?? 1);
+    }),
+    { numRuns: 3_000 },
+  );
+  expect(peeked).toBeGreaterThan(100);
+});
+
+test("a log of which the beginning is gone is told", () => {
+  fc.assert(
+    fc.property(history, (log) => {
+      fc.pre(log.length > 2);
+      expect(foldAll(log.slice(1)).toRow().is_incomplete).toBe(true);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("bytes that are no event are refused", () => {
+  const fold = GenerationFold.begin(REF);
+  for (const text of ["", "{}", '{"seq":0}', "null", '{"seq":0,"type":7}'])
+    expect(() => fold.feed(new TextEncoder().encode(text), 1)).toThrow(/event/i);
+});
+
+test("bytes that are refused in the middle of a log leave the fold as it was", () => {
+  fc.assert(
+    fc.property(history, (log) => {
+      const fold = GenerationFold.begin(REF);
+      for (const { payload, storedAtUs } of log.slice(0, -1)) fold.feed(payload, storedAtUs, KEYS);
+      const before = fold.encode();
+      const refused = new TextEncoder().encode(`{"seq":${log.length + 5},"type":7}`);
+      expect(() => fold.feed(refused, 1, KEYS)).toThrow(/event/i);
+      expect(fold.encode()).toEqual(before);
+    }),
+    { numRuns: 50 },
+  );
+});

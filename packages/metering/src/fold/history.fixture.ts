@@ -1,0 +1,164 @@
+import { asSeq, encodeEvent, type EventDraft } from "@reprise/protocol";
+import fc from "fast-check";
+
+/** An event as a stream keeps it. */
+export interface StoredBytes {
+  readonly payload: Uint8Array;
+  readonly storedAtUs: number;
+}
+
+const TEXTS = [
+  "",
+  "a",
+  " word",
+  'quote " and \\ and \\"',
+  '","tokens":9',
+  '"}',
+  "\\",
+  "🙂\n",
+  "x".repeat(300),
+];
+const text = fc.oneof(fc.constantFrom(...TEXTS), fc.string({ unit: "binary", maxLength: 12 }));
+const tokens = fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined });
+
+/** One step of a generation; what it may do depends on what came before. */
+const step = fc.record({
+  kind: fc.constantFrom(
+    "delta",
+    "delta",
+    "delta",
+    "delta",
+    "delta",
+    "reasoning",
+    "takeover",
+    "rewind",
+    "call",
+    "result",
+    "redact",
+    "review",
+    "unavailable",
+    "later",
+  ),
+  text,
+  tokens,
+  input: fc.option(fc.nat({ max: 5_000 }), { nil: undefined, freq: 8 }),
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  afterUs: fc.oneof(
+    fc.nat({ max: 50_000 }),
+    fc.nat({ max: 5_000_000 }),
+    fc.integer({ min: -100_000, max: 0 }),
+  ),
+});
+
+const end = fc.record({
+  status: fc.constantFrom("completed", "failed", "cancelled"),
+  input: fc.option(fc.nat({ max: 5_000 }), { nil: null }),
+  /** By how much the engine counts otherwise than the log. */
+  difference: fc.integer({ min: -3, max: 3 }),
+  afterUs: fc.nat({ max: 100_000 }),
+});
+
+export interface HistoryOptions {
+  readonly steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[];
+  readonly end: typeof end extends fc.Arbitrary<infer T> ? T : never;
+  readonly isModerated: boolean;
+}
+
+/** Whole logs, from the request to the end, as workers, delivery and moderation write them. */
+export const history: fc.Arbitrary<readonly StoredBytes[]> = fc
+  .record({ steps: fc.array(step, { maxLength: 60 }), end, isModerated: fc.boolean() })
+  .map(toHistory);
+
+const START_US = 1_763_900_000_000_000;
+
+function toHistory({ steps, end: { status, input, difference, afterUs }, isModerated }: HistoryOptions) {
+  const drafts: { draft: EventDraft; afterUs: number }[] = [];
+  const append = (draft: unknown, after = 1_000) =>
+    drafts.push({ draft: draft as EventDraft, afterUs: after });
+  append({
+    type: "generation.requested",
+    tenant: "acme",
+    generation: "gen_test",
+    created_at: "2026-11-23T12:00:00.000Z",
+    request: { model: "sim", input: "Go.", metadata: { plan: "gold", feature: "x".repeat(100) } },
+    policy: { ...(isModerated && { moderation: { mode: "gate", rules: [] } }) },
+  });
+  let [attempt, calls, produced] = [0, 0, 0];
+  const open: string[] = [];
+  const begin = (reason?: string) =>
+    append({
+      type: "generation.started",
+      attempt: ++attempt,
+      worker: "worker-1",
+      model: "sim",
+      ...(reason && { reason }),
+    });
+  for (const each of steps) {
+    if (attempt === 0) begin();
+    const { kind, at } = each;
+    const say = (type: string) => {
+      produced += each.tokens ?? 1;
+      append(
+        {
+          type,
+          text: each.text,
+          ...(each.tokens !== undefined && { tokens: each.tokens }),
+          ...(each.input !== undefined && { input_tokens: each.input, cached_input_tokens: each.input >> 2 }),
+        },
+        each.afterUs,
+      );
+    };
+    if (kind === "delta" && open.length === 0) say("output.delta");
+    if (kind === "reasoning" && open.length === 0) say("reasoning.delta");
+    if (kind === "takeover") begin(at < 0.5 ? "timeout" : undefined);
+    if (kind === "rewind")
+      append({ type: "output.rewind", to_seq: Math.floor(at * drafts.length), reason: "timeout" });
+    if (kind === "call") {
+      open.push(`call-${calls++}`);
+      produced += each.tokens ?? 0;
+      append(
+        {
+          type: "tool.call",
+          call_id: open.at(-1),
+          name: "look_up",
+          arguments: "{}",
+          ...(each.tokens !== undefined && { tokens: each.tokens, reasoning_tokens: each.tokens >> 1 }),
+          ...(each.input !== undefined && { input_tokens: each.input, cached_input_tokens: each.input >> 1 }),
+        },
+        each.afterUs,
+      );
+    }
+    if (kind === "result" && open.length > 0)
+      append({ type: "tool.result", call_id: open.shift(), output: each.text }, each.afterUs);
+    if (kind === "redact") {
+      const to = Math.floor(at * drafts.length);
+      append({
+        type: "moderation.redacted",
+        from_seq: to,
+        to_seq: to,
+        replacement: "",
+        rule: "r",
+        category: "c",
+      });
+    }
+    if (kind === "review") append({ type: "moderation.review", review_id: `r${drafts.length}` });
+    if (kind === "unavailable") append({ type: "moderation.unavailable" });
+    if (kind === "later") append({ type: "output.later", text: each.text });
+  }
+  const usage = {
+    input_tokens: input,
+    output_tokens: Math.max(0, produced + difference),
+    ...(difference > 0 && { cached_input_tokens: difference, reasoning_tokens: difference }),
+  };
+  const how = {
+    completed: { finish_reason: "stop" },
+    failed: { error: { code: "engine_failed", message: "…", retryable: true } },
+    cancelled: { reason: "requested" },
+  }[status];
+  append({ type: `generation.${status}`, ...how, usage }, afterUs);
+  let storedAtUs = START_US;
+  return drafts.map(({ draft, afterUs: after }, seq): StoredBytes => {
+    storedAtUs += after;
+    return { payload: encodeEvent(asSeq(seq), draft), storedAtUs };
+  });
+}

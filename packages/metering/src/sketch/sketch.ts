@@ -1,0 +1,125 @@
+import { BUCKETS, bucketOf, MAX_VALUE, valueOf } from "./bucket.ts";
+
+/** What a sketch is beside its buckets. */
+export interface SketchSummary {
+  /** How many values were added. */
+  readonly count: number;
+  /** Of them, how many are 0. */
+  readonly zeros: number;
+  readonly sum: number;
+  /** 0 while there are no values. */
+  readonly min: number;
+  readonly max: number;
+}
+
+/** How many buckets are made room for beside the one that is needed. */
+const MARGIN = 32;
+
+/**
+ * The distribution of whole numbers, such as durations in microseconds: a DDSketch. Quantiles are within 0.8 % of the value that a sorted list has there; count, sum, least and
+ * greatest are exact. Merging is exact, too: in whatever order and grouping, the result is bit for bit the sketch of all values. At most 2,368 buckets, four bytes each.
+ */
+export class Sketch {
+  #count = 0;
+  #zeros = 0;
+  #sum = 0;
+  #min = Number.POSITIVE_INFINITY;
+  #max = 0;
+  /** The bucket of the first counter. */
+  #from = 0;
+  #counters = new Uint32Array(0);
+
+  get summary(): SketchSummary {
+    const min = this.#count === 0 ? 0 : this.#min;
+    return { count: this.#count, zeros: this.#zeros, sum: this.#sum, min, max: this.#max };
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @param value a whole number, 0 at least; one above `MAX_VALUE` counts as that */
+  add(value: number, times = 1): void {
+    const kept = Math.min(value, MAX_VALUE);
+    this.#count += times;
+    this.#sum += kept * times;
+    if (kept < this.#min) this.#min = kept;
+    if (kept > this.#max) this.#max = kept;
+    if (kept === 0) this.#zeros += times;
+    else this.#increment(bucketOf(kept), times);
+  }
+
+  merge(other: Sketch): void {
+    if (other.#count === 0) return;
+    this.#count += other.#count;
+    this.#zeros += other.#zeros;
+    this.#sum += other.#sum;
+    this.#min = Math.min(this.#min, other.#min);
+    this.#max = Math.max(this.#max, other.#max);
+    for (const [bucket, times] of other.buckets()) this.#increment(bucket, times);
+  }
+
+  /** The buckets that have values, in ascending order. */
+  *buckets(): Generator<readonly [bucket: number, times: number]> {
+    for (const [i, times] of this.#counters.entries()) if (times > 0) yield [this.#from + i, times];
+  }
+
+  /**
+   * The value of which a share of all values are less; undefined while there are none.
+   * @param q from 0 to 1
+   */
+  quantile(q: number): number | undefined {
+    if (this.#count === 0) return undefined;
+    const rank = Math.floor(q * (this.#count - 1));
+    if (rank < this.#zeros) return 0;
+    let seen = this.#zeros;
+    for (const [bucket, times] of this.buckets()) {
+      seen += times;
+      if (rank < seen) return Math.min(Math.max(valueOf(bucket), this.#min), this.#max);
+    }
+    return this.#max;
+  }
+
+  /** How many values are at most so large, to within the bucket that the bound lies in. */
+  countUpTo(bound: number): number {
+    if (bound < 0) return 0;
+    let seen = this.#zeros;
+    for (const [bucket, times] of this.buckets()) {
+      if (valueOf(bucket) > bound) break;
+      seen += times;
+    }
+    return seen;
+  }
+
+  /** A sketch out of its parts, which the caller has checked. */
+  static of(summary: SketchSummary, buckets: Iterable<readonly [bucket: number, times: number]>): Sketch {
+    const sketch = new Sketch();
+    sketch.#count = summary.count;
+    sketch.#zeros = summary.zeros;
+    sketch.#sum = summary.sum;
+    sketch.#min = summary.count === 0 ? Number.POSITIVE_INFINITY : summary.min;
+    sketch.#max = summary.max;
+    for (const [bucket, times] of buckets) sketch.#increment(bucket, times);
+    return sketch;
+  }
+
+  #increment(bucket: number, times: number): void {
+    let at = bucket - this.#from;
+    if (at < 0 || at >= this.#counters.length) {
+      this.#makeRoom(bucket);
+      at = bucket - this.#from;
+    }
+    this.#counters[at] = (this.#counters[at] ?? 0) + times;
+  }
+
+  #makeRoom(bucket: number): void {
+    const isEmpty = this.#counters.length === 0;
+    const from = isEmpty ? bucket : Math.min(this.#from, bucket);
+    const to = isEmpty ? bucket + 1 : Math.max(this.#from + this.#counters.length, bucket + 1);
+    const first = Math.max(0, from - MARGIN);
+    const counters = new Uint32Array(Math.min(BUCKETS, to + MARGIN) - first);
+    if (!isEmpty) counters.set(this.#counters, this.#from - first);
+    this.#from = first;
+    this.#counters = counters;
+  }
+}

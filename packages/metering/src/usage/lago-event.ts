@@ -1,0 +1,26 @@
+import type { UsageEvent } from "./usage-event.ts";
+
+/** What Lago's `POST /api/v1/events/batch` takes, 100 at most. It drops one whose `transaction_id` it has. */
+export interface LagoEvent {
+  readonly transaction_id: string;
+  readonly external_subscription_id: string;
+  readonly code: string;
+  /** Seconds since 1970, with three decimals. */
+  readonly timestamp: string;
+  readonly properties: Readonly<Record<string, string | number>>;
+}
+
+/** @param code of the billable metric */
+export function toLagoEvent({ id, subject, time, data }: UsageEvent, code: string): LagoEvent {
+  const { metadata, ...fields } = data;
+  const given = Object.entries({ ...metadata, ...fields }).filter(
+    (pair): pair is [string, string | number] => pair[1] !== null,
+  );
+  return {
+    transaction_id: id,
+    external_subscription_id: subject,
+    code,
+    timestamp: (Date.parse(time) / 1_000).toFixed(3),
+    properties: Object.fromEntries(given),
+  };
+}

@@ -1,0 +1,81 @@
+import { costOf, formatCost, type Price } from "../price/price.ts";
+import type { GenerationRow } from "../rows/generation-row.ts";
+
+/** What one generation has used: what a meter bills by. Tokens that an engine never told are null, and count as 0 in the cost. */
+export interface UsageData {
+  readonly generation: string;
+  readonly model: string;
+  readonly requested_model: string;
+  readonly status: string;
+  readonly input_tokens: number | null;
+  readonly cached_input_tokens: number | null;
+  /** What engines have produced, and what of it counts: not what a rewind has taken back. */
+  readonly output_tokens: number;
+  readonly output_tokens_kept: number;
+  readonly reasoning_tokens: number | null;
+  readonly attempts: number;
+  /** Of what was produced; absent without a price of the model. */
+  readonly cost?: string;
+  readonly currency?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A CloudEvent 1.0 in its JSON form. `id` and `source` together name it, now and whenever it is made again. */
+export interface UsageEvent {
+  readonly specversion: "1.0";
+  readonly id: string;
+  readonly source: string;
+  readonly type: "reprise.usage";
+  /** The tenant: whom a meter bills. */
+  readonly subject: string;
+  /** When the generation ended. RFC 3339, UTC, in milliseconds. */
+  readonly time: string;
+  readonly datacontenttype: "application/json";
+  readonly data: UsageData;
+}
+
+export interface UsageOptions {
+  /** Names the platform, among all that one meter hears of: a URI reference. */
+  readonly source: string;
+  /** Of the model whose engine served. */
+  readonly price?: Price | undefined;
+}
+
+const US_PER_MS = 1_000;
+
+/**
+ * A generation's use as an event. It is made of the row alone, so a replay of the log gives the same one: a meter that has it already drops it by its id.
+ */
+export function toUsageEvent(row: GenerationRow, { source, price }: UsageOptions): UsageEvent {
+  const cost =
+    price &&
+    costOf(price, {
+      input: row.input_tokens ?? 0,
+      cachedInput: row.cached_input_tokens ?? 0,
+      output: row.output_tokens,
+    });
+  return {
+    specversion: "1.0",
+    // A generation has one row, and its id is no other tenant's.
+    id: row.generation,
+    source,
+    type: "reprise.usage",
+    subject: row.tenant,
+    time: new Date(Math.floor(row.ended_us / US_PER_MS)).toISOString(),
+    datacontenttype: "application/json",
+    data: {
+      generation: row.generation,
+      model: row.model ?? row.requested_model,
+      requested_model: row.requested_model,
+      status: row.status,
+      input_tokens: row.input_tokens,
+      cached_input_tokens: row.cached_input_tokens,
+      output_tokens: row.output_tokens,
+      output_tokens_kept: row.output_tokens_kept,
+      reasoning_tokens: row.reasoning_tokens,
+      attempts: row.attempts,
+      ...(price && cost !== undefined && { cost: formatCost(cost), currency: price.currency }),
+      metadata: row.metadata,
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { Semaphore } from "@reprise/async";
+
+/** Queries at a time: each may take all the memory that DuckDB is given. */
+const MOST_QUERIES = 2;
+
+/** It can't write, can't load code, and takes no more than this of the machine. */
+const CONFIG = {
+  memory_limit: "512MB",
+  threads: "2",
+  temp_directory: "",
+  autoinstall_known_extensions: "false",
+  autoload_known_extensions: "false",
+  allow_community_extensions: "false",
+  lock_configuration: "true",
+} as const;
+
+/** DuckDB for queries over local files: a few at a time, in bounded memory. It is started by the first query. */
+export class Database implements AsyncDisposable {
+  readonly #gate = new Semaphore(MOST_QUERIES);
+  #instance: Promise<DuckDBInstance> | undefined;
+
+  /** Calls back in its turn, with a connection for that work alone. */
+  query<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    return this.#gate.run(async () => {
+      const connection = await (await this.#open()).connect();
+      try {
+        return await work(connection);
+      } finally {
+        connection.closeSync();
+      }
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const instance = this.#instance;
+    this.#instance = undefined;
+    (await instance)?.closeSync();
+  }
+
+  #open(): Promise<DuckDBInstance> {
+    if (!this.#instance) {
+      this.#instance = DuckDBInstance.create(":memory:", CONFIG);
+      // A database that could not be made is made with the next query.
+      this.#instance.catch(() => (this.#instance = undefined));
+    }
+    return this.#instance;
+  }
+}

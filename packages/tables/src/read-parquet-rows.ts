@@ -1,0 +1,22 @@
+import { zstdDecompressSync } from "node:zlib";
+import { parquetReadObjects } from "hyparquet";
+
+const MAX_PAGE_BYTES = 1_073_741_824;
+
+const compressors = {
+  ZSTD(page: Uint8Array, length: number): Uint8Array {
+    return zstdDecompressSync(page, { maxOutputLength: Math.min(Math.max(length, 1), MAX_PAGE_BYTES) });
+  },
+};
+
+/**
+ * All rows of a file of `createParquetEncoder`, in their order; whole numbers are bigints.
+ * @throws what hyparquet and zlib throw for other bytes
+ */
+export async function readParquetRows(bytes: Uint8Array): Promise<Record<string, unknown>[]> {
+  const { buffer } = Uint8Array.from(bytes);
+  const rows = await parquetReadObjects({ file: buffer, compressors });
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? null])),
+  );
+}

@@ -1,0 +1,26 @@
+/** Attributes of HTTP spans, by OpenTelemetry's semantic conventions 1.38 (stable). */
+export const HTTP = {
+  method: "http.request.method",
+  route: "http.route",
+  status: "http.response.status_code",
+  bytes: "http.response.body.size",
+  scheme: "url.scheme",
+  errorType: "error.type",
+} as const;
+
+/** Attributes of ours, for which there is no convention. */
+export const REPRISE = {
+  tenant: "reprise.tenant",
+  generation: "reprise.generation",
+  model: "reprise.model",
+  request: "reprise.request",
+  attempt: "reprise.attempt",
+  result: "reprise.result",
+  queueWaitMs: "reprise.queue_wait_ms",
+  deliveries: "reprise.deliveries",
+  fromSeq: "reprise.from_seq",
+  lastSeq: "reprise.last_seq",
+  resumed: "reprise.resumed",
+  joined: "reprise.joined",
+  readersLeftOut: "reprise.readers_without_span",
+} as const;

@@ -1,0 +1,18 @@
+import type { Tracing, TraceSpan } from "./tracing.ts";
+
+/** The span of a process that does not trace. */
+export const NO_SPAN: TraceSpan = Object.freeze({
+  context: undefined,
+  event() {},
+  set() {},
+  fail() {},
+  end() {},
+});
+
+/** Tracing that is off: each call gives the same object, and nothing is allocated. */
+export const NO_TRACING: Tracing = Object.freeze({
+  isOn: false,
+  start: () => NO_SPAN,
+  counts: Object.freeze({ exported: 0, dropped: 0 }),
+  [Symbol.asyncDispose]: async () => {},
+});

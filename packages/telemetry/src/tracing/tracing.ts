@@ -1,0 +1,42 @@
+import type { TraceContext } from "./traceparent.ts";
+
+export type SpanKind = "internal" | "server" | "client" | "producer" | "consumer";
+
+/** What is undefined is left out. Values are ids, names, counts and codes, never text of a prompt or an output. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface SpanOptions {
+  /** Default: `internal`. */
+  readonly kind?: SpanKind;
+  /** Default: the span begins a trace. */
+  readonly parent?: TraceContext | undefined;
+  /** Whether the parent is another party's, whose word on whether the trace is exported does not count. Default: it counts. */
+  readonly isForeign?: boolean;
+  /** Other spans that this one comes from. */
+  readonly links?: readonly TraceContext[];
+  readonly attributes?: SpanAttributes;
+  /** In wall-clock milliseconds. Default: now. */
+  readonly startedAtMs?: number;
+}
+
+/** Work of one process, from `start` to `end`. What is said of it behind its end is dropped. */
+export interface TraceSpan {
+  /** What other processes name it by; undefined where tracing is off. */
+  readonly context: TraceContext | undefined;
+  event(name: string, attributes?: SpanAttributes): void;
+  set(attributes: SpanAttributes): void;
+  /** The work has failed: `code` is one of the catalogue's, never a message. */
+  fail(code: string): void;
+  end(): void;
+}
+
+/**
+ * Makes spans. They are handed on as values: there is no current one, so that no callback pays for tracing that does not use it.
+ * Nothing here throws or waits.
+ */
+export interface Tracing extends AsyncDisposable {
+  readonly isOn: boolean;
+  start(name: string, options?: SpanOptions): TraceSpan;
+  /** How many spans were handed to the collector, and how many were dropped because it did not take them. */
+  readonly counts: { readonly exported: number; readonly dropped: number };
+}

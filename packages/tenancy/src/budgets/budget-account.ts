@@ -1,0 +1,62 @@
+import type { BudgetCharge, TenantId } from "@reprise/protocol";
+import type { Budget, BudgetPeriod } from "./budget-settings.ts";
+
+/** One budget of a tenant in one of its periods: what a ledger keeps. */
+export interface BudgetAccount {
+  readonly name: string;
+  readonly key: string;
+  readonly limit: number;
+  /** When the period ends, by wall-clock milliseconds; undefined for one that never does. */
+  readonly endsAtMs: number | undefined;
+}
+
+/** What a generation is counted against: the periods in which it was created, however long it runs. */
+export function chargesAt(budgets: readonly Budget[], at: Date): readonly BudgetCharge[] {
+  return budgets.map(({ name, limit, period }) => {
+    const endsAt = endOf(period, at);
+    return { name, limit, period: nameOf(period, at), ...(endsAt && { ends_at: endsAt.toISOString() }) };
+  });
+}
+
+export function accountsOf(tenant: TenantId, charges: readonly BudgetCharge[]): readonly BudgetAccount[] {
+  return charges.map(({ name, limit, period, ends_at: endsAt }) => ({
+    name,
+    limit,
+    key: `{${tenant}}.${name}.${period}`,
+    endsAtMs: endsAt === undefined ? undefined : Date.parse(endsAt),
+  }));
+}
+
+/** `2026-11-23T12`, `2026-11-23`, `2026-11`, `total`. */
+function nameOf(period: BudgetPeriod, at: Date): string {
+  const iso = at.toISOString();
+  switch (period) {
+    case "hour":
+      return iso.slice(0, "2026-11-23T12".length);
+    case "day":
+      return iso.slice(0, "2026-11-23".length);
+    case "month":
+      return iso.slice(0, "2026-11".length);
+    case "total":
+      return "total";
+  }
+}
+
+function endOf(period: BudgetPeriod, at: Date): Date | undefined {
+  const [year, month, day, hour] = [
+    at.getUTCFullYear(),
+    at.getUTCMonth(),
+    at.getUTCDate(),
+    at.getUTCHours(),
+  ] as const;
+  switch (period) {
+    case "hour":
+      return new Date(Date.UTC(year, month, day, hour + 1));
+    case "day":
+      return new Date(Date.UTC(year, month, day + 1));
+    case "month":
+      return new Date(Date.UTC(year, month + 1));
+    case "total":
+      return undefined;
+  }
+}

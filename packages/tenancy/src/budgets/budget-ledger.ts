@@ -1,0 +1,57 @@
+import type { BudgetAccount } from "./budget-account.ts";
+
+/** What a generation wants of an account. All amounts are units of its budget. */
+export interface BudgetClaim {
+  readonly account: BudgetAccount;
+  /** What the generation has used so far, all in all. */
+  readonly used: number;
+  /** What it wants to use beyond that before it asks again. */
+  readonly want: number;
+}
+
+export interface BudgetGrant {
+  /** What the generation may have used, all in all, before it asks again: `used` at least, though that may be above the limit already. */
+  readonly granted: number;
+  /** What the account has left beyond all that is used and granted, 0 at least. */
+  readonly remaining: number;
+  /** The ledger of all processes does not answer: it may have more left than this process alone may grant. */
+  readonly isAlone?: true;
+}
+
+/** A claim that is refused as a whole where less than `need` is left. */
+export interface BudgetReservation extends BudgetClaim {
+  readonly need: number;
+}
+
+/** One grant for each claim, in their order. */
+export interface BudgetReserved {
+  readonly grants: readonly BudgetGrant[];
+  readonly refused?: BudgetAccount;
+}
+
+/**
+ * Keeps what tenants have used of their budgets. A generation is granted slices before it uses them, so the use of an account never exceeds its limit by more than what
+ * generations used without a grant. A generation's use is told all in all, never as an increment: a call whose answer was lost is repeated.
+ *
+ * A grant that is not renewed for a minute counts as what was used of it, so a worker that dies keeps nothing. Implemented in this process and in Redis, with
+ * the same answers.
+ */
+export interface BudgetLedger {
+  /** Grants all claims, or none. @returns `refused`: the first account that has less left than its claim needs */
+  reserve(generation: string, claims: readonly BudgetReservation[]): Promise<BudgetReserved>;
+  /** Grants what is left of each claim, and renews it. @returns one grant for each claim, in their order */
+  claim(generation: string, claims: readonly BudgetClaim[]): Promise<readonly BudgetGrant[]>;
+  /** The generation has ended, with this use: it is granted nothing more. The last of several counts. */
+  settle(generation: string, uses: readonly Pick<BudgetClaim, "account" | "used">[]): Promise<void>;
+}
+
+/** How long a grant that is not renewed is kept for its generation. */
+export const GRANT_TTL_MS = 60_000;
+/** How long a generation that has ended, or has let its grant expire, is remembered: for so long it may still be settled, once more or at last. */
+export const ENTRY_TTL_MS = 2 * 3_600_000;
+/** For how long an account outlives its period: for the generations that run at its end. */
+export const ACCOUNT_GRACE_MS = 25 * 3_600_000;
+/** How many tokens of output a generation is granted at a time: what a worker that is cut off has not said. */
+export const FIRST_SLICE = 64;
+/** Near the limit a slice gets smaller with the number of generations, down to this. */
+export const MIN_SLICE = 8;

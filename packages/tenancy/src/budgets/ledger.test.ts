@@ -1,0 +1,70 @@
+import { startRedis } from "@reprise/testkit";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openRedis } from "../redis/open-redis.ts";
+import type { BudgetAccount } from "./budget-account.ts";
+import { describeLedger } from "./ledger.fixture.ts";
+import { MemoryLedger } from "./memory-ledger.ts";
+import { RedisLedger } from "./redis-ledger.ts";
+
+const START_MS = Date.UTC(2026, 10, 23, 12);
+const MONTH: BudgetAccount = {
+  name: "month",
+  key: "{acme}.month.2026-11",
+  limit: 1_000,
+  endsAtMs: Date.UTC(2026, 11, 1),
+};
+
+describe("in memory", () => {
+  describeLedger(() => {
+    let nowMs = START_MS;
+    return { ledger: new MemoryLedger(() => nowMs), pass: (ms) => (nowMs += ms) };
+  });
+});
+
+describe("in Redis", () => {
+  let server: Awaited<ReturnType<typeof startRedis>>;
+  let redis: ReturnType<typeof openRedis>;
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = openRedis(`redis://127.0.0.1:${server.port}`, { onError: () => {}, timeoutMs: 60_000 });
+    await new Promise<void>((resolve) => redis.once("ready", () => resolve()));
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server[Symbol.asyncDispose]();
+  });
+
+  describeLedger(() => {
+    let nowMs = START_MS;
+    return { ledger: new RedisLedger(redis, { now: () => nowMs }), pass: (ms) => (nowMs += ms) };
+  });
+
+  it("goes on from what processes have seen when Redis has lost its data", async () => {
+    const [one, other] = [new RedisLedger(redis), new RedisLedger(redis)];
+    await one.claim("a", [{ account: MONTH, used: 100, want: 0 }]);
+    await other.claim("b", [{ account: MONTH, used: 300, want: 0 }]);
+    await redis.flushall();
+    await one.claim("a", [{ account: MONTH, used: 150, want: 0 }]);
+    await other.claim("b", [{ account: MONTH, used: 320, want: 0 }]);
+    // 400 as the second process has seen them, and 50 and 20 that came since.
+    const [grant] = await one.claim("c", [{ account: MONTH, used: 0, want: 0 }]);
+    expect(grant).toEqual({ granted: 0, remaining: 1_000 - 470 });
+    await redis.flushall();
+    await one.settle("c", [{ account: MONTH, used: 10 }]);
+    const [after] = await other.claim("d", [{ account: MONTH, used: 0, want: 0 }]);
+    expect(after?.remaining).toBe(1_000 - 480);
+  });
+
+  it("keeps an account for a day behind the end of its period, and one without an end for good", async () => {
+    const total: BudgetAccount = { ...MONTH, key: "{acme}.all.total", endsAtMs: undefined };
+    const ledger = new RedisLedger(redis);
+    await ledger.claim(
+      "a",
+      [MONTH, total].map((account) => ({ account, used: 1, want: 1 })),
+    );
+    const keys = await redis.keys("reprise:budget:*.2026-11*");
+    expect(keys).toHaveLength(2);
+    for (const key of keys) expect(await redis.pexpiretime(key)).toBe(Date.UTC(2026, 11, 2, 1));
+    for (const key of await redis.keys("reprise:budget:*.all.total*")) expect(await redis.pttl(key)).toBe(-1);
+  });
+});

@@ -1,0 +1,54 @@
+import { mkdir } from "node:fs/promises";
+import { findProgram } from "@reprise/service";
+import { withSetUpLock } from "../set-up/set-up-lock.mjs";
+import { fetchPrograms } from "./fetch-programs.ts";
+
+/** Absolute paths. */
+export interface PrometheusPrograms {
+  readonly prometheus: string;
+  readonly promtool: string;
+}
+
+/**
+ * Prometheus 3 and its promtool: those on PATH, or those in the data folder, after fetching them where there are none. Of several
+ * processes that ask at once, one fetches.
+ *
+ * @throws Error that says what to install by hand
+ */
+export async function ensurePrometheus(dataDir: string): Promise<PrometheusPrograms> {
+  const present = await findPrometheus(dataDir);
+  if (!("problem" in present)) return present;
+  await mkdir(dataDir, { recursive: true });
+  await withSetUpLock(dataDir, async () => {
+    if (!("problem" in (await findPrometheus(dataDir)))) return;
+    console.error("Fetching Prometheus from this machine's Debian archive…");
+    try {
+      await fetchPrograms(["prometheus", "promtool"], dataDir);
+    } catch (error) {
+      throw new Error(byHand(present.problem, error), { cause: error });
+    }
+  });
+  const fetched = await findPrometheus(dataDir);
+  if ("problem" in fetched) throw new Error(byHand(fetched.problem, "the fetched one is not new enough"));
+  return fetched;
+}
+
+async function findPrometheus(dataDir: string): Promise<PrometheusPrograms | { problem: string }> {
+  const [prometheus, promtool] = await Promise.all([find("prometheus", dataDir), find("promtool", dataDir)]);
+  if ("problem" in prometheus) return prometheus;
+  if ("problem" in promtool) return promtool;
+  return { prometheus: prometheus.path, promtool: promtool.path };
+}
+
+function find(name: string, dataDir: string) {
+  const versionPattern = new RegExp(`^${name}, version ([0-9]+\\.[0-9]+\\.[0-9]+)`, "m");
+  return findProgram({ name, minVersion: "3.0.0", versionPattern }, { path: process.env["PATH"], dataDir });
+}
+
+function byHand(missing: string, why: unknown): string {
+  return [
+    `These tests need ${missing}. It can't be fetched: ${why instanceof Error ? why.message : String(why)}.`,
+    "Install Prometheus 3 with promtool (Debian 14: packages prometheus and promtool; Homebrew; or a release of the Prometheus project),",
+    "so that both are on PATH.",
+  ].join("\n");
+}

@@ -1,0 +1,68 @@
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { LanePosition } from "@reprise/lane";
+import type { EncodedFold, GenerationRow } from "@reprise/metering";
+import { RepriseError } from "@reprise/protocol";
+import { createParquetEncoder, readParquetMetadata } from "@reprise/tables";
+import { ROW_COLUMNS } from "./row-columns.ts";
+
+/**
+ * One batch of a stream, as analytics keeps it: the rows of the generations that ended in it, and where the consumer stands behind it, in one object that is created or not. So
+ * neither can be there without the other, and nothing else has to be looked for or swept. The object is a Parquet file: any reader of Parquet sees the rows.
+ */
+export interface Commit {
+  /** Counts from 0, in each lane. */
+  readonly n: number;
+  readonly lane: LanePosition;
+  /** The newest object that has all folds that went on behind a commit. Undefined: there is none yet. */
+  readonly base: BaseName | undefined;
+  /** Folds that go on and have changed, by the subjects of their logs. */
+  readonly changed: readonly (readonly [subject: string, EncodedFold])[];
+  /** Subjects of the folds that go on no longer. */
+  readonly closed: readonly string[];
+}
+
+export interface BaseName {
+  /** Of the commit. */
+  readonly n: number;
+  readonly key: string;
+}
+
+const COMMIT_KEY = "reprise.commit";
+const VERSION = 1;
+const MAX_STATE_BYTES = 1_024 * 1_024 * 1_024;
+const N_DIGITS = 12;
+
+/** @param stream of the broker: its name has no slash */
+export function commitPrefix(stream: string): string {
+  return `generations/${stream}/`;
+}
+
+export function commitKeyOf(stream: string, n: number): string {
+  return `${commitPrefix(stream)}${String(n).padStart(N_DIGITS, "0")}.parquet`;
+}
+
+/** Undefined for a key of another kind. */
+export function parseCommitKey(key: string): { stream: string; n: number } | undefined {
+  const [, stream, digits] = /^generations\/([A-Za-z0-9_-]+)\/([0-9]{12})\.parquet$/.exec(key) ?? [];
+  return stream !== undefined && digits !== undefined ? { stream, n: Number(digits) } : undefined;
+}
+
+/** The same commit and rows are the same bytes. */
+export async function encodeCommit(commit: Commit, rows: readonly GenerationRow[]): Promise<Uint8Array> {
+  const state = zstdCompressSync(Buffer.from(JSON.stringify({ v: VERSION, ...commit })));
+  const encoder = createParquetEncoder("generation", ROW_COLUMNS, { [COMMIT_KEY]: state.toString("base64") });
+  return Buffer.concat([await encoder.encode(rows), await encoder.finish()]);
+}
+
+/** @throws RepriseError `archive_corrupt` */
+export function decodeCommit(bytes: Uint8Array, key: string): Commit {
+  try {
+    const packed = Buffer.from(readParquetMetadata(bytes, COMMIT_KEY) ?? "", "base64");
+    const json = zstdDecompressSync(packed, { maxOutputLength: MAX_STATE_BYTES }).toString();
+    const { v, ...commit } = JSON.parse(json) as Commit & { v: number };
+    if (v !== VERSION) throw new RangeError(`Version ${v} is not ${VERSION}.`);
+    return commit;
+  } catch (cause) {
+    throw new RepriseError("archive_corrupt", `${key} is no commit of analytics.`, { cause });
+  }
+}

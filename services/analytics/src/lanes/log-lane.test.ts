@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
+import {
+  asSeq,
+  createGenerationId,
+  encodeEvent,
+  type EventDraft,
+  type GenerationRef,
+  parseTenantId,
+} from "@reprise/protocol";
+import { createSeededRandom, type SeededRandom } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { type LaneWorld, openLaneWorld, type RunningLane } from "../testing/lane-world.ts";
+
+const TENANTS = ["acme", "globex"].map(parseTenantId);
+
+const newRef = (i: number): GenerationRef => ({
+  tenant: TENANTS[i % TENANTS.length] ?? parseTenantId("acme"),
+  generation: createGenerationId(randomBytes(17), 1),
+});
+
+/** A whole log of some length. */
+function draftsOf(ref: GenerationRef, deltas: number): EventDraft[] {
+  const drafts: unknown[] = [
+    {
+      type: "generation.requested",
+      ...ref,
+      created_at: "2026-11-23T12:00:00.000Z",
+      request: { model: "sim", input: "Go.", metadata: { plan: "gold" } },
+      policy: {},
+    },
+    { type: "generation.started", attempt: 1, worker: "worker-1", model: "sim", input_tokens: 2 },
+    ...Array.from({ length: deltas }, (_, i) => ({
+      type: "output.delta",
+      text: `word ${i}`,
+      tokens: 1 + (i % 3),
+    })),
+    { type: "output.rewind", to_seq: 4, reason: "timeout" },
+    { type: "generation.started", attempt: 2, worker: "worker-2", model: "sim", reason: "timeout" },
+    { type: "output.delta", text: "again" },
+    {
+      type: "generation.completed",
+      finish_reason: "stop",
+      usage: { input_tokens: 2, output_tokens: 2 * deltas },
+    },
+  ];
+  return drafts as EventDraft[];
+}
+
+/** Stores the logs of some generations, their events among each other's. */
+async function writeLogs(world: LaneWorld, count: number, random: SeededRandom): Promise<GenerationRef[]> {
+  const logs = Array.from({ length: count }, (_, i) => {
+    const ref = newRef(i);
+    return { ref, drafts: draftsOf(ref, random.integer(3, 10)), next: 0 };
+  });
+  for (let open = logs; open.length > 0; open = logs.filter(({ drafts, next }) => next < drafts.length)) {
+    const log = random.pick(open);
+    const draft = log?.drafts[log.next];
+    if (log && draft) await world.append(log.ref, encodeEvent(asSeq(log.next++), draft));
+  }
+  return logs.map(({ ref }) => ref);
+}
+
+async function expectRowsOf(world: LaneWorld, refs: readonly GenerationRef[]): Promise<void> {
+  const expected = await Promise.all(refs.map((ref) => world.foldStored(ref)));
+  const rows = await world.rows();
+  const byName = (a: { generation: string }, b: { generation: string }) =>
+    a.generation.localeCompare(b.generation);
+  expect(rows.toSorted(byName)).toEqual(expected.flatMap((row) => row ?? []).toSorted(byName));
+}
+
+const rowsOf = ({ batches }: RunningLane) => batches.reduce((sum, { rows }) => sum + rows.length, 0);
+
+test("each generation that has ended has one row, which one fold of its whole log makes too", async () => {
+  await using world = await openLaneWorld();
+  const refs = await writeLogs(world, 12, createSeededRandom(1));
+  await using lane = world.start();
+  await expect.poll(() => rowsOf(lane)).toBe(12);
+  await lane.stop();
+  await expectRowsOf(world, refs);
+});
+
+test("restarts at any place change no row", async () => {
+  await using world = await openLaneWorld();
+  const refs = await writeLogs(world, 6, createSeededRandom(2));
+  let rows = 0;
+  for (let runs = 0; rows < 6; runs++) {
+    expect(runs).toBeLessThan(100);
+    await using lane = world.start({ limits: { maxMessages: 5, maxAgeMs: 10, maxBytes: 1_000_000 } });
+    await expect.poll(() => lane.batches.length).toBeGreaterThan(0);
+    await lane.stop();
+    rows += rowsOf(lane);
+  }
+  expect(rows).toBe(6);
+  await expectRowsOf(world, refs);
+});
+
+test.each(["before", "after"] as const)(
+  "a process that dies at any call of its store, %s it has happened, changes no row",
+  async (when) => {
+    await using world = await openLaneWorld();
+    const refs: GenerationRef[] = [];
+    const random = createSeededRandom(3);
+    for (let call = 0; call < 20; call++) {
+      refs.push(...(await writeLogs(world, 1, random)));
+      await using lane = world.start({ store: createFaultyStore(world.store, dyingAt(call, when)) });
+      // It has died, or has folded the new log before that call.
+      await expect.poll(() => lane.errors.length > 0 || rowsOf(lane) > 0).toBe(true);
+      await lane.stop();
+    }
+    await using last = world.start();
+    await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
+    await last.stop();
+    await expectRowsOf(world, refs);
+  },
+);
+
+test("of two processes that fold one stream one is fenced, and no row is there twice", async () => {
+  await using world = await openLaneWorld();
+  const refs = await writeLogs(world, 5, createSeededRandom(4));
+  const limits = { maxMessages: 7, maxAgeMs: 10, maxBytes: 1_000_000 };
+  await using one = world.start({ limits });
+  await using other = world.start({ limits: { ...limits, maxMessages: 5 } });
+  const ends: string[] = [];
+  for (const lane of [one, other]) void lane.done.then((end) => ends.push(end));
+  await expect.poll(() => ends).toEqual(["fenced"]);
+  refs.push(...(await writeLogs(world, 5, createSeededRandom(5))));
+  await expect.poll(async () => (await world.rows()).length).toBe(10);
+  await expectRowsOf(world, refs);
+});
+
+test("what a stream has lost and stores again is measured once, as it is stored then", async () => {
+  await using world = await openLaneWorld();
+  const first = await writeLogs(world, 3, createSeededRandom(5));
+  await using lane = world.start();
+  await expect.poll(() => rowsOf(lane)).toBe(3);
+  await world.server.snapshotStore();
+  const lost = await writeLogs(world, 3, createSeededRandom(6));
+  await expect.poll(() => rowsOf(lane)).toBe(6);
+  await lane.stop();
+  await world.server.restoreStore();
+  const stored = await writeLogs(world, 2, createSeededRandom(7));
+  await using again = world.start();
+  await expect.poll(() => rowsOf(again)).toBeGreaterThanOrEqual(2);
+  await again.stop();
+  await expectRowsOf(world, [...first, ...lost, ...stored]);
+});

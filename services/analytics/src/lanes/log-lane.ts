@@ -1,0 +1,155 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { BlobStore } from "@reprise/archive";
+import {
+  type Batch,
+  type BatchLimits,
+  type CommitBatch,
+  followLane,
+  type LaneStart,
+  retryWhileAway,
+} from "@reprise/lane";
+import type { Broker } from "@reprise/log";
+import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
+import { parseLogSubject, peekSeq, REQUEST_SEQ, STREAM_START } from "@reprise/protocol";
+import { LaneFacts } from "../facts/lane-facts.ts";
+
+export interface LogLaneOptions {
+  readonly connection: Broker["reads"];
+  readonly store: BlobStore;
+  /** One of those that logs are spread over. */
+  readonly stream: string;
+  /** Keys of the metadata that rows have. */
+  readonly keys: readonly string[];
+  readonly limits: BatchLimits;
+  readonly closeMs?: number | undefined;
+  readonly onCommitted: (committed: CommittedBatch) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface CommittedBatch {
+  readonly stream: string;
+  readonly rows: readonly GenerationRow[];
+  readonly events: number;
+  /** Messages that are no event of a log that goes on: moderation's behind an end, or of a log whose beginning had expired. */
+  readonly strays: number;
+  /** Generations that go on. */
+  readonly open: number;
+  /** Generations that were given up: their logs had no end in the time in which every generation ends. */
+  readonly givenUp: number;
+  readonly lastAtUs: number;
+}
+
+/** No generation lasts as long: 24 hours is the longest `timeouts.total`, and the reaper is late by minutes at most. */
+const GIVE_UP_US = 48 * 3_600_000_000;
+
+/** For so long others of the process wait at most while a batch is folded. */
+const SLICE_MS = 4;
+/** After how many messages the clock is read. */
+const SLICE_MESSAGES = 64;
+
+/** Folds the logs of one stream until `signal` aborts: `followLane`. */
+export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
+  const { connection, store, stream, limits, closeMs, onError } = options;
+  const facts = new LaneFacts(store, stream);
+  const begin = async (start: LaneStart): Promise<CommitBatch> => {
+    const restored = await facts.restore(start);
+    const folds = new Map([...restored].map(([subject, fold]) => [subject, GenerationFold.decode(fold)]));
+    const lane = new OpenLane(options, facts, folds);
+    return (batch, giveUp) => lane.commit(batch, giveUp);
+  };
+  return followLane({ connection, stream, history: facts, limits, begin, closeMs, onError }, signal);
+}
+
+/** The generations of one stream that go on. */
+class OpenLane {
+  readonly #options: LogLaneOptions;
+  readonly #facts: LaneFacts;
+  readonly #folds: Map<string, GenerationFold>;
+
+  constructor(options: LogLaneOptions, facts: LaneFacts, folds: Map<string, GenerationFold>) {
+    this.#options = options;
+    this.#facts = facts;
+    this.#folds = folds;
+  }
+
+  /**
+   * Folds a batch, and commits what has become of it. After a failure the lane begins anew, from what was committed: what is in memory then is no
+   * longer of use.
+   */
+  async commit(batch: Batch, giveUp: AbortSignal): Promise<"committed" | "fenced"> {
+    const { stream, keys, onCommitted, onError } = this.#options;
+    const changed = new Map<string, GenerationFold>();
+    const rows: GenerationRow[] = [];
+    const closed: string[] = [];
+    let [events, strays] = [0, 0];
+    let sliceEnd = performance.now() + SLICE_MS;
+    for (const [i, { subject, payload, storedAtUs }] of batch.messages.entries()) {
+      if (i % SLICE_MESSAGES === 0 && performance.now() >= sliceEnd) {
+        await turn();
+        sliceEnd = performance.now() + SLICE_MS;
+      }
+      try {
+        const fold = this.#foldOf(subject, payload);
+        if (!fold?.feed(payload, storedAtUs, keys)) {
+          strays++;
+          continue;
+        }
+        events++;
+        changed.set(subject, fold);
+        if (!fold.hasEnded) continue;
+        rows.push(fold.toRow());
+        this.#close(subject, closed);
+        changed.delete(subject);
+      } catch (error) {
+        // Only a process that is broken into appends what is no event.
+        strays++;
+        onError(error);
+      }
+    }
+    const last = batch.messages.at(-1);
+    const before = this.#facts.position?.epoch === batch.epoch ? this.#facts.position : undefined;
+    const lastAtUs = last?.storedAtUs ?? before?.last_at ?? 0;
+    let givenUp = 0;
+    for (const [subject, fold] of this.#folds) {
+      if (lastAtUs - fold.lastAtUs < GIVE_UP_US) continue;
+      this.#close(subject, closed);
+      changed.delete(subject);
+      givenUp++;
+    }
+    const lane = {
+      stream,
+      epoch: batch.epoch,
+      created: batch.created,
+      last: batch.last,
+      last_seq_stored: last?.streamSeq ?? before?.last_seq_stored ?? STREAM_START,
+      last_at: lastAtUs,
+    };
+    const draft = { lane, rows, changed: encodeAll(changed), closed };
+    const outcome = await retryWhileAway(() => this.#facts.commit(draft, () => encodeAll(this.#folds)), {
+      giveUp,
+      onError,
+    });
+    if (outcome === "committed")
+      onCommitted({ stream, rows, events, strays, open: this.#folds.size, givenUp, lastAtUs });
+    return outcome;
+  }
+
+  /** Undefined for an event of a log that does not go on. */
+  #foldOf(subject: string, payload: Uint8Array): GenerationFold | undefined {
+    const fold = this.#folds.get(subject);
+    if (fold || peekSeq(payload) !== REQUEST_SEQ) return fold;
+    const { tenant, generation } = parseLogSubject(subject);
+    const begun = GenerationFold.begin({ tenant, generation });
+    this.#folds.set(subject, begun);
+    return begun;
+  }
+
+  #close(subject: string, closed: string[]): void {
+    this.#folds.delete(subject);
+    closed.push(subject);
+  }
+}
+
+function encodeAll(folds: ReadonlyMap<string, GenerationFold>): (readonly [string, EncodedFold])[] {
+  return [...folds].map(([subject, fold]) => [subject, fold.encode()] as const);
+}

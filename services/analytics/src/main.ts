@@ -1,0 +1,26 @@
+import { runService, startBrokerService } from "@reprise/service";
+import { parseAnalyticsEnvironment } from "./config.ts";
+import { loadPrices } from "./prices.ts";
+import { startAnalytics } from "./service.ts";
+import { openAnalyticsStorage } from "./storage.ts";
+import { toUsageSinks } from "./usage.ts";
+
+await runService(
+  "analytics",
+  async () => {
+    const env = parseAnalyticsEnvironment(process.env);
+    const { REPRISE_SHARDS: shards, REPRISE_ANALYTICS_KEYS: keys = [] } = env;
+    const { store, dir } = openAnalyticsStorage(env);
+    const sinks = toUsageSinks(env);
+    const load = () => loadPrices(env.REPRISE_MODELS_FILE);
+    let prices = await load();
+    const usage = { sinks, source: env.REPRISE_USAGE_SOURCE, priceOf: (model: string) => prices.get(model) };
+    return startBrokerService("analytics", env, async (context) => ({
+      service: await startAnalytics({ ...context, shards, store, keys, usage }),
+      does: "measuring",
+      details: { rows: dir, usage: sinks.map(({ name }) => name) },
+      reload: async () => void (prices = await load()),
+    }));
+  },
+  process.env,
+);

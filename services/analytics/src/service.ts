@@ -1,0 +1,180 @@
+import { type BlobStore, probeStore } from "@reprise/archive";
+import { type BatchLimits, createBrokerFencedStore, runLanes } from "@reprise/lane";
+import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
+import { ANALYTICS_COMMITS, generationsStream, LEASE_GROUPS, toRepriseError } from "@reprise/protocol";
+import { createErrorLog, DependencyWatches, type Logger, type Metrics } from "@reprise/service";
+import { runLogLane } from "./lanes/log-lane.ts";
+import { feedUsage } from "./sinks/usage-feed.ts";
+import type { UsageSink } from "./sinks/usage-sink.ts";
+import type { UsageSettings } from "./usage.ts";
+
+export { ANALYTICS_NAMES } from "./config.ts";
+export { loadPrices, type Prices } from "./prices.ts";
+export { type AnalyticsStorage, openAnalyticsStorage } from "./storage.ts";
+export { toUsageSinks, type UsageSettings } from "./usage.ts";
+
+export interface AnalyticsOptions {
+  /** Its own: reading history over a connection that readers share would hold them up. */
+  broker: Broker;
+  /** What the process depends on. Default: its own. */
+  watches?: DependencyWatches;
+  /** How many streams the logs are spread over. */
+  shards: number;
+  /** Where rows are kept. */
+  store: BlobStore;
+  /** Keys of requests' metadata that rows have. */
+  keys: readonly string[];
+  /** Default: nowhere. */
+  usage?: UsageSettings;
+  /** When a batch is committed. Default: 20,000 messages, 5 s or 16 MiB. */
+  limits?: BatchLimits;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+export interface Analytics extends AsyncDisposable {
+  /** Why it can't measure now, in words for people: empty when it can. */
+  notReadyBecause(): readonly string[];
+  /** Commits what has been read, and closes. */
+  close(): Promise<void>;
+}
+
+/** A store of which no failure is reported for so long is back. Longer than a request to one may hang. */
+const QUIET_MS = 60_000;
+const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16 * 1_024 * 1_024 };
+
+/** Starts to fold what the broker keeps into rows. Its streams must exist. */
+export async function startAnalytics(options: AnalyticsOptions): Promise<Analytics> {
+  const { broker, shards, keys, limits = LIMITS, logger, metrics } = options;
+  await using stack = new AsyncDisposableStack();
+  const { watches = stack.use(new DependencyWatches({ service: "analytics", logger, metrics })) } = options;
+  const storeWatch = watches.add({
+    name: "analytics-store",
+    gone: "the store of analytics takes no commits",
+    back: "the store of analytics takes commits again",
+    reports: "each",
+    quietMs: QUIET_MS,
+    explains: "archive_unavailable",
+    notReady: (because) => `the store takes no commits: ${because}`,
+  });
+  const logError = createErrorLog({
+    logger,
+    waits: "analytics waits",
+    failed: "analytics has failed",
+    watches,
+    metrics,
+  });
+  const onError = (error: unknown) => {
+    const { code, message } = toRepriseError(error);
+    if (code === "archive_unavailable") storeWatch.failed(message);
+    logError(error);
+  };
+  const log = createGenerationLog(broker);
+  const store =
+    (await probeStore(options.store)) === "conditional"
+      ? options.store
+      : createBrokerFencedStore(options.store, {
+          broker,
+          publish: log.publish,
+          archive: ANALYTICS_COMMITS,
+          onError,
+        });
+  const rows = metrics.counter("reprise_analytics_rows_total");
+  const folded = metrics.counter("reprise_analytics_events_total");
+  const strays = metrics.counter("reprise_analytics_strays_total");
+  const open = new Map<string, number>();
+  const delivered = metrics.counter("reprise_usage_events_total");
+  const { sinks = [], source = "", priceOf = () => undefined } = options.usage ?? {};
+  const outlets = sinks.map((sink) => ({ sink, watch: watchSink(watches, sink) }));
+  const startFeeds = (stream: string, signal: AbortSignal) =>
+    Promise.all(
+      outlets.map(({ sink, watch }) =>
+        feedUsage(
+          {
+            store,
+            stream,
+            sink,
+            usageOf: ({ model, requested_model: requested }) => ({
+              source,
+              price: priceOf(model ?? requested),
+            }),
+            onDelivered(events) {
+              watch.worked();
+              delivered.inc({ sink: sink.name }, events);
+            },
+            onError: (error) => watch.failed(describeError(error)),
+          },
+          signal,
+        ),
+      ),
+    );
+  const lanes = runLanes({
+    broker,
+    publish: log.publish,
+    group: LEASE_GROUPS.analytics,
+    streams: Array.from({ length: shards }, (_, shard) => generationsStream(shard)),
+    holder: createWriterName(),
+    async run(stream, signal) {
+      const ended = new AbortController();
+      const feeds = startFeeds(stream, AbortSignal.any([signal, ended.signal]));
+      const end = await runLogLane(
+        {
+          connection: broker.reads,
+          store,
+          stream,
+          keys,
+          limits,
+          onCommitted(batch) {
+            storeWatch.worked();
+            rows.inc({}, batch.rows.length);
+            folded.inc({}, batch.events);
+            strays.inc({}, batch.strays + batch.givenUp);
+            open.set(stream, batch.open);
+          },
+          onError,
+        },
+        signal,
+      );
+      ended.abort();
+      await feeds;
+      return end;
+    },
+    onEnded: (stream) => void open.delete(stream),
+    onFenced: (stream) =>
+      logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
+    onError,
+  });
+  metrics.observe("reprise_analytics_lanes", () => lanes.size);
+  metrics.observe("reprise_analytics_open_generations", () => sumOf(open.values()));
+  stack.defer(() => lanes.close());
+  const running = stack.move();
+  const close = () => running.disposeAsync();
+  return {
+    notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function watchSink(watches: DependencyWatches, { name }: UsageSink) {
+  return watches.add({
+    name: `usage-${name}`,
+    gone: "usage is not delivered",
+    back: "usage is delivered again",
+    fields: { sink: name },
+    reports: "each",
+    quietMs: QUIET_MS,
+  });
+}
+
+/** `fetch` says why it has failed in its cause. */
+function describeError(error: unknown): string {
+  const { cause = error } = error instanceof Error ? error : {};
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  let sum = 0;
+  for (const number of numbers) sum += number;
+  return sum;
+}

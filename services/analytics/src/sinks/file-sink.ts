@@ -1,0 +1,22 @@
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { ensurePrivateDir } from "@reprise/service";
+import type { UsageSink } from "./usage-sink.ts";
+
+const DAY_CHARS = "2026-11-23".length;
+
+/** NDJSON, a file for each day in which generations have ended. What is delivered is on the disk. */
+export function createFileSink(dir: string): UsageSink {
+  return {
+    name: "file",
+    async deliver({ events }) {
+      await ensurePrivateDir(dir);
+      const byDay = Map.groupBy(events, ({ time }) => time.slice(0, DAY_CHARS));
+      for (const [day, ofDay] of byDay) {
+        await using file = await open(join(dir, `usage-${day}.ndjson`), "a", 0o600);
+        await file.appendFile(ofDay.map((event) => `${JSON.stringify(event)}\n`).join(""));
+        await file.sync();
+      }
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import { join } from "node:path";
+import { type BlobStore, createFileStore } from "@reprise/archive";
+import { retry } from "@reprise/async";
+import type { BatchLimits } from "@reprise/lane";
+import {
+  type Broker,
+  createGenerationLog,
+  createWriterName,
+  openBroker,
+  readAllMessages,
+} from "@reprise/log";
+import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { generationsStream, type GenerationRef, logSubject, STREAM_START } from "@reprise/protocol";
+import { Database } from "@reprise/tables";
+import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import { readRows } from "../facts/read-rows.ts";
+import { listRowFiles } from "../facts/row-files.ts";
+import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
+
+const STREAM = generationsStream(0);
+const KEYS = ["plan"];
+const HOUR_MS = 3_600_000;
+/** For how long an answer may keep a test waiting on a busy machine. */
+const PATIENCE_MS = 60_000;
+const SMALL: BatchLimits = { maxMessages: 7, maxAgeMs: 30, maxBytes: 1_000_000 };
+
+/** A broker whose store can be rolled back, and files that stay when a lane ends. */
+export interface LaneWorld extends AsyncDisposable {
+  readonly server: StoredBroker;
+  readonly broker: Broker;
+  readonly store: BlobStore;
+  /** Stores the next event of a log. */
+  append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
+  /** Folds the stream, until it is stopped. */
+  start(options?: { store?: BlobStore; limits?: BatchLimits }): RunningLane;
+  /** Deletes what lies before a place of the stream, as its expiry would. */
+  purgeBefore(streamSeq: number): Promise<void>;
+  /** Deletes the stream, and makes it anew. */
+  makeStreamAnew(): Promise<void>;
+  /** What was committed, by all lanes that have run. */
+  rows(): Promise<GenerationRow[]>;
+  /** What one fold makes of a log as the stream has it. */
+  foldStored(ref: GenerationRef): Promise<GenerationRow | undefined>;
+}
+
+export interface RunningLane extends AsyncDisposable {
+  readonly errors: readonly unknown[];
+  readonly batches: readonly CommittedBatch[];
+  readonly done: Promise<"stopped" | "fenced">;
+  stop(): Promise<void>;
+}
+
+export async function openLaneWorld(): Promise<LaneWorld> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startStoredBroker());
+  const { path: dir } = stack.use(await createTempDir("analytics"));
+  const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
+  const log = createGenerationLog(broker);
+  const own = createFileStore(join(dir, "rows"));
+  const database = stack.use(new Database());
+  const askStream = async (call: string, request: object) => {
+    const subject = `$JS.API.STREAM.${call}.${STREAM}`;
+    const answer = await broker.main.request(subject, JSON.stringify(request), { timeout: PATIENCE_MS });
+    const { error } = answer.json<{ error?: { description: string } }>();
+    if (error) throw new Error(error.description);
+  };
+  const kept = stack.move();
+  return {
+    server,
+    broker,
+    store: own,
+    async append(ref, payload) {
+      // One name for all tries: what was stored without an answer is not stored again.
+      const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
+      const tryOnce = async () => {
+        const { kind } = await log.publish(logSubject(ref), payload, options);
+        if (kind !== "stored" && kind !== "unavailable") throw new Error(kind);
+        return kind === "stored" || undefined;
+      };
+      if (!(await retry(tryOnce, { pauseMs: 50, budgetMs: PATIENCE_MS })))
+        throw new Error("The broker is away.");
+    },
+    start({ store = own, limits = SMALL } = {}) {
+      const errors: unknown[] = [];
+      const batches: CommittedBatch[] = [];
+      const stop = new AbortController();
+      const done = runLogLane(
+        {
+          connection: broker.reads,
+          store,
+          stream: STREAM,
+          keys: KEYS,
+          limits,
+          closeMs: 100,
+          onCommitted: (batch) => batches.push(batch),
+          onError: (error) => errors.push(error),
+        },
+        stop.signal,
+      );
+      const end = async () => {
+        stop.abort();
+        await done;
+      };
+      return { errors, batches, done, stop: end, [Symbol.asyncDispose]: end };
+    },
+    purgeBefore: (streamSeq) => askStream("PURGE", { seq: streamSeq }),
+    async makeStreamAnew() {
+      await askStream("DELETE", {});
+      await (await openBroker({ url: server.url, name: "again", ...topology })).close();
+    },
+    async rows() {
+      const files = await listRowFiles(own);
+      if (files.length === 0) return [];
+      const paths = files.map(({ key }) => join(dir, "rows", key));
+      const all = { tenant: undefined, model: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
+      return database.query((connection) => readRows(connection, { paths, ...all }));
+    },
+    async foldStored(ref) {
+      const fold = GenerationFold.begin(ref);
+      const subject = logSubject(ref);
+      const from = { afterStreamSeq: STREAM_START, maxMessages: 1_000, maxBytes: 1_000_000, subject };
+      for await (const { payload, storedAtUs } of readAllMessages(broker.reads, STREAM, from))
+        fold.feed(payload, storedAtUs, KEYS);
+      return fold.hasEnded ? fold.toRow() : undefined;
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}

@@ -1,0 +1,33 @@
+import type { Price } from "@reprise/metering";
+import { RepriseError } from "@reprise/protocol";
+import type { AnalyticsUsageEnvironment } from "./config.ts";
+import { createFileSink } from "./sinks/file-sink.ts";
+import { parseWebhookSecret } from "./sinks/sign-webhook.ts";
+import type { UsageSink } from "./sinks/usage-sink.ts";
+import { createWebhookSink } from "./sinks/webhook-sink.ts";
+
+/** Where usage goes, and what it costs. */
+export interface UsageSettings {
+  readonly sinks: readonly UsageSink[];
+  /** Names the platform, among all that one meter hears of. */
+  readonly source: string;
+  readonly priceOf: (model: string) => Price | undefined;
+}
+
+/** @throws RepriseError `config_invalid` */
+export function toUsageSinks(env: AnalyticsUsageEnvironment): UsageSink[] {
+  const {
+    REPRISE_USAGE_DIR: dir,
+    REPRISE_USAGE_WEBHOOK_URL: url,
+    REPRISE_USAGE_WEBHOOK_SECRET: secret,
+  } = env;
+  if ((url === undefined) !== (secret === undefined)) {
+    const message = "REPRISE_USAGE_WEBHOOK_URL and REPRISE_USAGE_WEBHOOK_SECRET need each other.";
+    throw new RepriseError("config_invalid", message);
+  }
+  const webhook = url !== undefined && secret !== undefined && { url, key: parseWebhookSecret(secret) };
+  return [
+    ...(dir === undefined ? [] : [createFileSink(dir)]),
+    ...(webhook ? [createWebhookSink(webhook)] : []),
+  ];
+}

@@ -1,0 +1,86 @@
+import { unixNow } from "@reprise/protocol";
+import {
+  formatTraceparent,
+  HTTP,
+  NO_SPAN,
+  parseTraceparent,
+  REPRISE,
+  type SpanOptions,
+  type TraceContext,
+  type Tracing,
+  type TraceSpan,
+} from "@reprise/telemetry";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Authentication } from "../http/auth.ts";
+import type { RequestNotes } from "./request-notes.ts";
+
+export interface RequestTracesOptions {
+  readonly tracing: Tracing;
+  readonly authentication: Pick<Authentication, "findPrincipal">;
+  readonly notes: RequestNotes;
+}
+
+const PREFLIGHT = "OPTIONS";
+const FAILED = 500;
+
+/** A span for each request of a known caller, from its arrival to the end of its answer, a stream's included. */
+export class RequestTraces {
+  readonly #options: RequestTracesOptions;
+  readonly #spans = new WeakMap<FastifyRequest, TraceSpan>();
+
+  constructor(options: RequestTracesOptions) {
+    this.#options = options;
+  }
+
+  /** Called once the caller is known: what strangers send makes no span. */
+  begin(request: FastifyRequest, reply: FastifyReply): void {
+    const { tracing, authentication } = this.#options;
+    const { method } = request;
+    if (!tracing.isOn || method === PREFLIGHT) return;
+    const route = request.routeOptions.url;
+    const principal = authentication.findPrincipal(request);
+    const span = tracing.start(route === undefined ? method : `${method} ${route}`, {
+      kind: "server",
+      ...relationTo(clientContext(request), { isToken: principal?.tokenId !== undefined }),
+      startedAtMs: unixNow() - reply.elapsedTime,
+      attributes: {
+        [HTTP.method]: method,
+        [HTTP.route]: route,
+        [REPRISE.request]: request.id,
+        [REPRISE.tenant]: principal?.tenant,
+      },
+    });
+    this.#spans.set(request, span);
+    reply.raw.once("close", () => this.#end(request, reply, span));
+  }
+
+  spanOf(request: FastifyRequest): TraceSpan {
+    return this.#spans.get(request) ?? NO_SPAN;
+  }
+
+  /** What a generation that the request creates has in its seq 0: the request's span; where it has none, what the client has sent. */
+  traceparentOf(request: FastifyRequest): string | undefined {
+    const context = this.spanOf(request).context ?? clientContext(request);
+    return context && formatTraceparent(context);
+  }
+
+  #end(request: FastifyRequest, { raw: response }: FastifyReply, span: TraceSpan): void {
+    const { code, generation, model } = this.#options.notes.of(request);
+    const status = response.headersSent ? response.statusCode : undefined;
+    span.set({ [HTTP.status]: status, [REPRISE.generation]: generation, [REPRISE.model]: model });
+    if (status !== undefined && status >= FAILED) span.fail(code ?? `${status}`);
+    else if (code !== undefined) span.set({ [HTTP.errorType]: code });
+    span.end();
+  }
+}
+
+/** Holders of API keys have their requests in their own traces. End users, who have tokens, may not write into a trace that they name. */
+function relationTo(client: TraceContext | undefined, { isToken }: { isToken: boolean }): SpanOptions {
+  if (!client) return {};
+  return isToken ? { links: [client] } : { parent: client, isForeign: true };
+}
+
+function clientContext({ headers }: FastifyRequest): TraceContext | undefined {
+  const { traceparent } = headers;
+  return typeof traceparent === "string" ? parseTraceparent(traceparent) : undefined;
+}

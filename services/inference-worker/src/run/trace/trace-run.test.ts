@@ -1,0 +1,122 @@
+import { recordSpans } from "@reprise/telemetry/testing";
+import { RepriseError } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import type { EngineEvent, ToolCallEvent } from "../../engines/engine.ts";
+import { answered } from "../../testing/drafts.ts";
+import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
+import { openWorld, type World } from "../../testing/world.ts";
+
+const PARENT = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
+const TRACEPARENT = `00-${PARENT.traceId}-${PARENT.spanId}-01`;
+const SECRET = "s3cretS3CRET";
+
+const TEXT: EngineEvent = { type: "text", text: SECRET };
+const FINISH: EngineEvent = { type: "finish", reason: "stop", usage: { input_tokens: 5, output_tokens: 1 } };
+const CALL: ToolCallEvent = { type: "tool_call", callId: "a", name: SECRET, arguments: `{"a":"${SECRET}"}` };
+
+async function* says(...events: EngineEvent[]): AsyncGenerator<EngineEvent> {
+  yield* events;
+}
+
+/** The spans of a run that has ended. */
+async function traceOf(world: World, tracing: ReturnType<typeof recordSpans>) {
+  await vi.waitFor(async () => expect(await world.queuedJobs()).toBe(0), { timeout: 60_000 });
+  await vi.waitFor(() => expect(tracing.spans.map(({ name }) => name)).toContain("process jobs"));
+  const [run] = tracing.spans.filter(({ name }) => name === "process jobs");
+  return { run, spans: tracing.spans };
+}
+
+test("a run goes on with the trace of its seq 0: turns of the engine, waits for tools and the end are children", async () => {
+  const tracing = recordSpans({ sample: 0 });
+  await using world = await openWorld();
+  let turns = 0;
+  const engine = createFakeEngine(() =>
+    turns++ === 0 ? says(TEXT, CALL, { type: "finish", reason: "tool_calls" }) : says(TEXT, FINISH),
+  );
+  await world.startWorker(engine, { tracing });
+  const request = { input: SECRET, metadata: { order: SECRET }, end_user: SECRET };
+  const ref = await world.submit({ traceparent: TRACEPARENT, request });
+  await world.until(ref, (events) => events.some(({ type }) => type === "tool.call"));
+  await world.append(ref, answered("a"));
+  await world.untilEnded(ref);
+  const { run, spans } = await traceOf(world, tracing);
+  expect(run).toMatchObject({
+    kind: "consumer",
+    traceId: PARENT.traceId,
+    parentSpanId: PARENT.spanId,
+    links: [PARENT],
+    attributes: {
+      "reprise.generation": ref.generation,
+      "reprise.attempt": 1,
+      "reprise.queue_wait_ms": expect.any(Number),
+      "reprise.result": "completed",
+    },
+    error: undefined,
+  });
+  expect(spans.map(({ name, kind, parentSpanId }) => [name, kind, parentSpanId])).toEqual([
+    ["chat fake", "client", run?.spanId],
+    ["execute_tool", "internal", run?.spanId],
+    ["chat fake", "client", run?.spanId],
+    ["append end", "producer", run?.spanId],
+    ["process jobs", "consumer", PARENT.spanId],
+  ]);
+  expect(spans[2]).toMatchObject({
+    attributes: {
+      "gen_ai.request.model": "fake",
+      "gen_ai.usage.input_tokens": 5,
+      "gen_ai.usage.output_tokens": 1,
+      "gen_ai.response.finish_reasons": "stop",
+    },
+    events: [{ name: "first_token" }],
+  });
+  expect(JSON.stringify(spans)).not.toContain(SECRET);
+});
+
+test("a run whose engine fails has failed with the code that readers see, and says nothing of the engine's words", async () => {
+  const tracing = recordSpans();
+  await using world = await openWorld();
+  const engine = createFakeEngine(async function* () {
+    yield TEXT;
+    throw new RepriseError("engine_rejected", SECRET);
+  });
+  await world.startWorker(engine, { tracing });
+  const ref = await world.submit();
+  await world.untilEnded(ref);
+  const { run, spans } = await traceOf(world, tracing);
+  expect(run).toMatchObject({ parentSpanId: undefined, links: [], error: "engine_rejected" });
+  expect(spans.find(({ name }) => name === "chat fake")).toMatchObject({ error: "engine_rejected" });
+  expect(JSON.stringify(spans)).not.toContain(SECRET);
+});
+
+test("a run that is cancelled has not failed", async () => {
+  const tracing = recordSpans();
+  await using world = await openWorld();
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    yield TEXT;
+    await untilAborted(signal);
+  });
+  await world.startWorker(engine, { tracing });
+  const ref = await world.submit();
+  await world.until(ref, (events) => events.some(({ type }) => type === "output.delta"));
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  await world.append(ref, { type: "generation.cancelled", reason: "requested", usage });
+  const { run, spans } = await traceOf(world, tracing);
+  expect(run).toMatchObject({ attributes: { "reprise.result": "stopped" }, error: undefined });
+  expect(spans.find(({ name }) => name === "chat fake")).toMatchObject({
+    attributes: { "reprise.result": "stopped" },
+    error: undefined,
+  });
+});
+
+test("a trace that delivery does not export is not exported by the worker", async () => {
+  const tracing = recordSpans({ sample: 1 });
+  await using world = await openWorld();
+  await world.startWorker(
+    createFakeEngine(() => says(TEXT, FINISH)),
+    { tracing },
+  );
+  const ref = await world.submit({ traceparent: TRACEPARENT.replace(/01$/, "00") });
+  await world.untilEnded(ref);
+  await vi.waitFor(async () => expect(await world.queuedJobs()).toBe(0), { timeout: 60_000 });
+  expect(tracing.spans).toEqual([]);
+});

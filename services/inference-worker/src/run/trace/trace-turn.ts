@@ -1,0 +1,63 @@
+import { GEN_AI, GEN_AI_OPERATION, REPRISE, type TraceSpan } from "@reprise/telemetry";
+import type { Engine } from "../../engines/engine.ts";
+import type { Run } from "../open-run.ts";
+import type { EngineOutcome } from "../turn/run-engine.ts";
+
+interface TurnSpanOptions {
+  readonly engine: Engine;
+  /** The public name of the model whose engine is asked. */
+  readonly model: string;
+  readonly attempt: number;
+}
+
+const SIMULATOR = "sim";
+
+/** The span of one turn of an engine. */
+export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOptions): TraceSpan {
+  return run.context.tracing.start(`${GEN_AI_OPERATION.chat} ${model}`, {
+    kind: "client",
+    parent: run.span.context,
+    attributes: {
+      [GEN_AI.operation]: GEN_AI_OPERATION.chat,
+      [GEN_AI.provider]: engine.name === SIMULATOR ? `reprise.${SIMULATOR}` : engine.name,
+      [GEN_AI.requestModel]: model,
+      [REPRISE.generation]: run.job.ref.generation,
+      [REPRISE.attempt]: attempt,
+    },
+  });
+}
+
+/** What the engine has said in numbers, and how its turn ended: one that the run has stopped has not failed. */
+export function endTurnSpan(span: TraceSpan, outcome: EngineOutcome): void {
+  span.set({ [GEN_AI.outputTokens]: outcome.counted, [REPRISE.result]: outcome.kind });
+  switch (outcome.kind) {
+    case "finished":
+      span.set({
+        [GEN_AI.finishReasons]: outcome.reason,
+        [GEN_AI.inputTokens]: outcome.usage?.input_tokens ?? undefined,
+        ...(outcome.usage && { [GEN_AI.outputTokens]: outcome.usage.output_tokens }),
+      });
+      break;
+    case "failed":
+    case "spent":
+      span.fail(outcome.error.code);
+      break;
+    case "timeout":
+      span.fail(`${outcome.name}_timeout`);
+      break;
+    case "stopped":
+      break;
+  }
+  span.end();
+}
+
+/** The span of a wait for the answers of tools. Their names and arguments are the model's words and not in it. */
+export function startToolSpan(run: Run): TraceSpan {
+  return run.context.tracing.start(GEN_AI_OPERATION.tool, {
+    parent: run.span.context,
+    attributes: {
+      [GEN_AI.operation]: GEN_AI_OPERATION.tool,
+      [REPRISE.generation]: run.job.ref.generation,
+    },
+  });
+}

@@ -1,0 +1,128 @@
+import { createClient } from "@reprise/client";
+import { openSseReader, type OtlpReceiver, startOtlpReceiver } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { startCluster } from "./testing/cluster.ts";
+
+const S = "s3cretS3CRET";
+const CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+const CLIENT_SPAN = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
+
+async function startTraced() {
+  await using stack = new AsyncDisposableStack();
+  const receiver = stack.use(await startOtlpReceiver());
+  const cluster = stack.use(await startCluster());
+  const owned = stack.move();
+  return {
+    receiver,
+    cluster,
+    env: { REPRISE_OTLP_URL: receiver.url, REPRISE_TRACE_SAMPLE: "1" },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+const inOrder = (rows: readonly unknown[][]) => rows.map((row) => row.join(" < ")).toSorted();
+
+const named = (receiver: OtlpReceiver, name: string) => receiver.spans.filter((span) => span.name === name);
+
+test("a create with its stream is one trace over delivery, worker and delivery, and nothing in it is what was said", async () => {
+  await using traced = await startTraced();
+  const { cluster, receiver, env } = traced;
+  const [delivery, worker] = await Promise.all([
+    cluster.startDelivery({ ...env, REPRISE_OPS_PORT: "0" }),
+    cluster.startWorker({ ...env, REPRISE_OPS_PORT: "0" }),
+  ]);
+  const key = cluster.keys["acme"] ?? "";
+  const request = {
+    model: "sim",
+    input: S,
+    end_user: `user-${S}`,
+    metadata: { order: S },
+    options: { text: `said ${S} at length`, tokens_per_second: 0 },
+  };
+  await using reader = await openSseReader(`${delivery.url}/v1/generations`, {
+    method: "POST",
+    body: request,
+    headers: { authorization: `Bearer ${key}`, traceparent: CLIENT },
+  });
+  expect(await reader.ended).toBe("clean");
+  const id = String(reader.headers["reprise-generation-id"]);
+  await receiver.until((spans) => {
+    const names = spans.map(({ name }) => name);
+    return ["POST /v1/generations", "send jobs", "process jobs", "chat sim", "append end", "deliver"].every(
+      (name) => names.includes(name),
+    );
+  });
+
+  const [http] = named(receiver, "POST /v1/generations");
+  const [send] = named(receiver, "send jobs");
+  const [run] = named(receiver, "process jobs");
+  expect(new Set(receiver.spans.map(({ traceId }) => traceId))).toEqual(new Set([CLIENT_SPAN.traceId]));
+  const shape = receiver.spans.map(({ name, service, parentSpanId }) => [name, service, parentSpanId]);
+  expect(inOrder(shape)).toEqual(
+    inOrder([
+      ["POST /v1/generations", "reprise-delivery", CLIENT_SPAN.spanId],
+      ["send jobs", "reprise-delivery", http?.spanId],
+      ["deliver", "reprise-delivery", http?.spanId],
+      ["process jobs", "reprise-inference-worker", http?.spanId],
+      ["chat sim", "reprise-inference-worker", run?.spanId],
+      ["append end", "reprise-inference-worker", run?.spanId],
+    ]),
+  );
+  expect(run?.links).toEqual([{ traceId: send?.traceId, spanId: send?.spanId }]);
+  expect(named(receiver, "deliver")[0]?.links).toEqual([{ traceId: http?.traceId, spanId: http?.spanId }]);
+  const line = delivery.lines.find(({ msg }) => msg === "request");
+  expect(line).toMatchObject({ trace_id: CLIENT_SPAN.traceId, span_id: http?.spanId, generation: id });
+
+  const metrics = await (await fetch(`${delivery.opsUrl}/metrics`)).text();
+  const { ops } = await worker.logged("taking jobs");
+  const workerMetrics = await (await fetch(`${String(ops)}/metrics`)).text();
+  const told = [receiver.received, metrics, workerMetrics, JSON.stringify([delivery.lines, worker.lines])];
+  for (const text of told) {
+    expect(text).not.toContain(S);
+    expect(text).not.toContain(key);
+  }
+});
+
+test("a takeover is a second run in the same trace, with the same link to what has queued the job", async () => {
+  await using traced = await startTraced();
+  const { cluster, receiver, env } = traced;
+  const [{ url }, ...workers] = await Promise.all([
+    cluster.startDelivery(env),
+    cluster.startWorker(env),
+    cluster.startWorker(env),
+  ]);
+  const client = createClient({ url, apiKey: cluster.keys["acme"] ?? "" });
+  const options = { tokens: 200, tokens_per_second: 100, tool_call_after_tokens: 100 };
+  const { id } = await client.generations.create({
+    model: "sim",
+    input: "x",
+    tools: [{ name: "look_up", parameters: { type: "object" } }],
+    options,
+  });
+  const events = await cluster.untilLog("acme", id, (log) => log.some(({ type }) => type === "tool.call"));
+  const started = events.find((event) => event.type === "generation.started");
+  // SIGTERM: the first worker sends its span, as one that is killed could not.
+  await workers.find((worker) => worker.id === started?.worker)?.stop();
+  await cluster.untilLog(
+    "acme",
+    id,
+    (log) => log.filter(({ type }) => type === "generation.started").length === 2,
+  );
+  await client.generations.cancel(id);
+  await receiver.until((spans) => spans.filter(({ name }) => name === "process jobs").length === 2);
+  await receiver.until((spans) => spans.some(({ name }) => name === "send jobs"));
+
+  const [first, second] = named(receiver, "process jobs");
+  const [send] = named(receiver, "send jobs");
+  const link = { traceId: send?.traceId, spanId: send?.spanId };
+  expect([first, second]).toMatchObject([
+    {
+      links: [link],
+      attributes: { "reprise.attempt": 1, "reprise.result": "handed_over" },
+      error: undefined,
+    },
+    { links: [link], attributes: { "reprise.attempt": 2, "reprise.result": "stopped" }, error: undefined },
+  ]);
+  expect(second?.traceId).toBe(first?.traceId);
+  expect(second?.parentSpanId).toBe(first?.parentSpanId);
+});

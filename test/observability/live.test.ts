@@ -1,0 +1,91 @@
+import { startRedis } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { PLATFORM } from "../../infra/observability/dashboards/platform.ts";
+import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
+import { drive } from "./testing/drive.ts";
+import {
+  breakArchive,
+  completeGeneration,
+  expireLogs,
+  failGenerations,
+  forgeMessage,
+  loseVerdicts,
+  pauseBroker,
+  pauseModeration,
+} from "./testing/faults.ts";
+import { startObservedPlatform } from "./testing/observed-platform.ts";
+import { startPrometheus } from "./testing/prometheus-server.ts";
+
+/** An hour is a minute. What this shows is that the rules find real faults; how long Prometheus waits is what promtool's unit tests show. */
+const SCALE = 1 / 60;
+
+/** What no fault here can bring about, and why. Their rules are tested by promtool alone. */
+const NOT_INJECTED = {
+  RepriseMarksLost: "needs 10,000 readers that leave while the broker is away",
+};
+
+const ALERTS = Object.values(ruleFiles())
+  .flat()
+  .flatMap(({ rules }) => rules)
+  .flatMap((rule) => ("alert" in rule ? [rule.alert] : []));
+
+test("on a platform in health each panel has data and no alert fires, and each alert fires when its fault is there", async () => {
+  await using redis = await startRedis();
+  await using platform = await startObservedPlatform({ REPRISE_REDIS_URL: redis.url });
+  await using prometheus = await startPrometheus({ services: platform.services, scale: SCALE });
+  const fired = new Set<string>();
+  const namesOfFiring = async () => [
+    ...new Set((await prometheus.firing()).map(({ labels }) => labels["alertname"])),
+  ];
+  const fires = async (alert: string) => {
+    await expect.poll(namesOfFiring, { timeout: 280_000, interval: 500 }).toContain(alert);
+    fired.add(alert);
+  };
+
+  await drive(platform);
+  const drawn = PLATFORM.panels.flatMap(({ targets = [] }) => targets).map(({ expr }) => expr);
+  const withoutData = async () => {
+    const counts = await Promise.all(drawn.map((expr) => prometheus.count(expr)));
+    return drawn.filter((_, index) => counts[index] === 0);
+  };
+  await expect.poll(withoutData, { interval: 500 }).toEqual([]);
+  expect(await namesOfFiring()).toEqual([]);
+
+  const archiveFails = async () => {
+    const mend = await breakArchive(platform);
+    await completeGeneration(platform);
+    await Promise.all([fires("RepriseDependencyAway"), fires("RepriseArchiveLag")]);
+    await completeGeneration(platform);
+    await expireLogs(platform);
+    await mend();
+    await fires("RepriseAuditLost");
+  };
+  const generationsFail = async () => {
+    await failGenerations(platform);
+    await fires("RepriseCompletion");
+  };
+  const messageIsForged = async () => {
+    await forgeMessage(platform);
+    await fires("RepriseMalformedMessages");
+  };
+  const moderationFails = async () => {
+    const resume = await pauseModeration(platform);
+    await fires("RepriseTargetDown");
+    resume();
+    await loseVerdicts(platform);
+    await fires("RepriseConsumerLag");
+  };
+  const redisIsAway = async () => {
+    await redis.stop();
+    await fires("RepriseLimitsLocal");
+  };
+  const brokerHangs = async () => {
+    const resume = await pauseBroker(platform);
+    await fires("RepriseBrokerAway");
+    await resume();
+  };
+  await Promise.all([archiveFails(), generationsFail(), messageIsForged(), moderationFails(), redisIsAway()]);
+  await brokerHangs();
+
+  expect([...fired, ...Object.keys(NOT_INJECTED)].toSorted()).toEqual([...new Set(ALERTS)].toSorted());
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { PLATFORM } from "../../infra/observability/dashboards/platform.ts";
+import type { RuleGroup } from "../../infra/observability/rules/rule.ts";
+import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
+import { drive } from "./testing/drive.ts";
+import { parseExposition } from "./testing/exposition.ts";
+import { scrape, startObservedPlatform } from "./testing/observed-platform.ts";
+import { namesIn } from "./testing/promql-names.ts";
+import { findUnknownNames } from "./testing/unknown-names.ts";
+
+const GROUPS: readonly RuleGroup[] = Object.values(ruleFiles()).flat();
+const expressionsOf = (groups: readonly RuleGroup[]) =>
+  groups.flatMap(({ rules }) => rules).map(({ expr }) => expr);
+
+test("a platform that has done some work emits every metric and label that a rule, an alert or a dashboard names", async () => {
+  await using platform = await startObservedPlatform();
+  await drive(platform);
+  const texts = await Promise.all(platform.services.map(scrape));
+  const emitted = parseExposition(texts, ["job", "instance"]);
+  const drawn = PLATFORM.panels.flatMap(({ targets = [] }) => targets).map(({ expr }) => expr);
+  expect(findUnknownNames([...expressionsOf(GROUPS), ...drawn], GROUPS, emitted)).toEqual([]);
+});
+
+describe("the search for unknown names", () => {
+  const emitted = parseExposition(
+    ['# HELP a_total x\na_total{status="ok",x="}"} 1\nb_bucket{le="1"} 2'],
+    ["job"],
+  );
+  const recorded: RuleGroup = {
+    name: "planted",
+    interval: "30s",
+    rules: [{ record: "reprise:kept", expr: "sum by (status) (a_total)", labels: { slo: "x" } }],
+  };
+
+  test.each([
+    ['rate(a_total{status="ok", job=~"x{}.+"}[5m]) > 0.5', []],
+    ['rate(c_total{status="ok"}[5m])', ["c_total"]],
+    ['sum(a_total{state="ok"})', ["a_total{state}"]],
+    ["sum by (state) (a_total)", ["label state in sum by (state) (a_total)"]],
+    ['b_bucket{le="1.0"} / on (job) group_left (status) a_total', []],
+    ['reprise:kept{slo="x", status="ok"} and on () vector(1)', []],
+    ['reprise:kept{x="y"} unless reprise:lost', ["reprise:kept{x}", "reprise:lost"]],
+  ])("finds in %s what is not emitted", (expr, unknown) => {
+    expect(findUnknownNames([expr], [recorded], emitted)).toEqual(unknown);
+  });
+
+  test("takes no function, keyword, number, range or text for a metric", () => {
+    const expr = `(sum(increase(a_total{x="in {text}"}[5m])) or vector(0)) > bool 1e3 and max_over_time(b[1h:30s]) offset 5m`;
+    expect(namesIn(expr).series).toEqual([
+      { metric: "a_total", labels: ["x"] },
+      { metric: "b", labels: [] },
+    ]);
+  });
+});

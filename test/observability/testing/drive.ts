@@ -1,0 +1,38 @@
+import { createClient, type GenerationRequest } from "@reprise/client";
+import { expect } from "vitest";
+
+const CARD = "4111 1111 1111 1111";
+
+/** Makes a platform do what its metrics tell of: generations that complete, fail, are cancelled, abandoned, redacted and resumed. */
+export async function drive({ url, apiKey }: { url: string; apiKey: string }): Promise<void> {
+  const { generations } = createClient({ url, apiKey });
+  const ask = (asked: Omit<GenerationRequest, "model" | "input">) =>
+    generations.run({ model: "sim", input: "Say it.", ...asked });
+
+  const broken = ask({ options: { tokens: 50, tokens_per_second: 200 } });
+  for await (const event of broken) if (event.type === "output.delta") break;
+  const { id = "", cursor } = broken;
+  const resumed = await generations.stream(id, cursor === undefined ? {} : { after: cursor }).done();
+  expect(resumed.status).toBe("completed");
+
+  expect((await ask({ options: { tokens: 20, fail_after_tokens: 5 } }).done()).status).toBe("failed");
+
+  const endless = ask({ options: { tokens: 100_000, tokens_per_second: 20 } });
+  for await (const event of endless) if (event.type === "output.delta") await endless.cancel();
+  expect(endless.status).toBe("cancelled");
+
+  const abandoned = await generations.create({
+    model: "sim",
+    input: "Say it.",
+    options: { tokens: 100_000, tokens_per_second: 20 },
+    policy: { on_disconnect: { cancel_after: 0 } },
+  });
+  await expect.poll(async () => (await generations.get(abandoned.id)).status).toBe("cancelled");
+
+  const chunks = ["The card is ", CARD, ", and ", "that ", "is ", "all."];
+  for (const mode of ["retract", "gate"] as const) {
+    const moderation = { mode, rules: ["cards" as const], on_unavailable: { after_ms: 60_000 } };
+    const judged = ask({ options: { chunks, tokens_per_second: 50 }, policy: { moderation } });
+    expect((await judged.done()).status).toBe("completed");
+  }
+}
