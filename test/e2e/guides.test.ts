@@ -84,7 +84,7 @@ describe("docs/operations.md", () => {
     const programs = page
       .table("| service | command | needs | usually also |")
       .map(([, command]) => uncode(command).replace(/^node /, ""));
-    expect(programs).toHaveLength(5);
+    expect(programs).toHaveLength(6);
     expect(programs.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 

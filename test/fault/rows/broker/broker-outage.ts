@@ -9,6 +9,8 @@ import type { ServiceSlot } from "../../world/service-slot.ts";
 
 const GONE = "the broker takes no appends";
 const BACK = "the broker takes appends again";
+/** The access log: one line per request, during an outage as before. */
+const ACCESS = "request";
 /** Of each process, from the outage until its errors are told. */
 const MOST_FURTHER_LINES = 3;
 /** Errors are gathered for 10 s before they are told. */
@@ -43,7 +45,7 @@ function outage(name: string, ms: number): FaultRow {
 
 function judgeLines(trial: Trial, { name }: ServiceSlot, lines: readonly LogLine[]): void {
   const counted = (msg: string) => lines.filter((line) => line["msg"] === msg).length;
-  const further = lines.filter(({ msg }) => msg !== GONE && msg !== BACK);
+  const further = lines.filter(({ msg }) => msg !== GONE && msg !== BACK && msg !== ACCESS);
   const told = [counted(GONE), counted(BACK)];
   if (told.join() !== "1,1")
     trial.blame("lines", `${name} says ${told.join(" and ")} times that the broker is gone and back`);
