@@ -11,10 +11,9 @@ import {
 } from "@reprise/log";
 import { GenerationFold, type GenerationRow } from "@reprise/metering";
 import { generationsStream, type GenerationRef, logSubject, STREAM_START } from "@reprise/protocol";
-import { Database } from "@reprise/tables";
+import { localFiles } from "@reprise/tables";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
-import { readRows } from "../facts/read-rows.ts";
-import { listRowFiles } from "../facts/row-files.ts";
+import { ParquetRows } from "../facts/parquet-rows.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
 
 const STREAM = generationsStream(0);
@@ -58,7 +57,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker);
   const own = createFileStore(join(dir, "rows"));
-  const database = stack.use(new Database());
+  const rows = stack.use(new ParquetRows({ store: own, files: localFiles(join(dir, "rows")) }));
   const askStream = async (call: string, request: object) => {
     const subject = `$JS.API.STREAM.${call}.${STREAM}`;
     const answer = await broker.main.request(subject, JSON.stringify(request), { timeout: PATIENCE_MS });
@@ -110,11 +109,8 @@ export async function openLaneWorld(): Promise<LaneWorld> {
       await (await openBroker({ url: server.url, name: "again", ...topology })).close();
     },
     async rows() {
-      const files = await listRowFiles(own);
-      if (files.length === 0) return [];
-      const paths = files.map(({ key }) => join(dir, "rows", key));
-      const all = { tenant: undefined, model: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
-      return database.query((connection) => readRows(connection, { paths, ...all }));
+      const all = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 1_000_000 };
+      return (await rows.page(all)).toReversed();
     },
     async foldStored(ref) {
       const fold = GenerationFold.begin(ref);

@@ -1,0 +1,48 @@
+import type { GenerationRow } from "@reprise/metering";
+import type { TenantId } from "@reprise/protocol";
+
+/** Which rows: of one tenant, or of all, by when their generations ended. */
+export interface RowQuery {
+  /** Undefined: of all. */
+  readonly tenant: TenantId | undefined;
+  /** Microseconds since 1970: from, and before. */
+  readonly fromUs: number;
+  readonly toUs: number;
+  /** The model that served; where none began, the one that was asked for. */
+  readonly model?: string | undefined;
+  readonly status?: GenerationRow["status"] | undefined;
+  /** Pairs that the metadata of a row has, all of them. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A part of a query's rows, the newest first. */
+export interface RowPageQuery extends RowQuery {
+  /** Rows behind this one. */
+  readonly after?: RowPosition | undefined;
+  readonly limit: number;
+}
+
+/** Where a row stands: by when its generation ended, and its id. */
+export interface RowPosition {
+  readonly endedUs: number;
+  readonly generation: string;
+}
+
+/** What is made of rows, in whatever order they come. */
+export interface RowConsumer {
+  add(row: GenerationRow): void;
+}
+
+/**
+ * Reads the rows that count. What a query says is data for the database, never a part of a statement.
+ *
+ * All methods throw RepriseError `archive_unavailable` when the rows can't be read.
+ */
+export interface RowSource {
+  /**
+   * Feeds all rows, in no order, to what `create` makes.
+   * @param create is called again where a reading begins anew
+   */
+  read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C>;
+  page(query: RowPageQuery): Promise<GenerationRow[]>;
+}
