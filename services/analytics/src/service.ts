@@ -3,6 +3,7 @@ import { type BatchLimits, createBrokerFencedStore, runLanes } from "@reprise/la
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import { ANALYTICS_COMMITS, generationsStream, LEASE_GROUPS, toRepriseError } from "@reprise/protocol";
 import { createErrorLog, DependencyWatches, type Logger, type Metrics } from "@reprise/service";
+import { createObjectFacts } from "./facts/object-facts.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
 import type { UsageSink } from "./sinks/usage-sink.ts";
@@ -79,6 +80,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           archive: ANALYTICS_COMMITS,
           onError,
         });
+  const facts = createObjectFacts(store);
   const rows = metrics.counter("reprise_analytics_rows_total");
   const folded = metrics.counter("reprise_analytics_events_total");
   const strays = metrics.counter("reprise_analytics_strays_total");
@@ -91,7 +93,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       outlets.map(({ sink, watch }) =>
         feedUsage(
           {
-            store,
+            outbox: facts.outbox(sink.name, stream),
             stream,
             sink,
             usageOf: ({ model, requested_model: requested }) => ({
@@ -120,8 +122,8 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       const end = await runLogLane(
         {
           connection: broker.reads,
-          store,
           stream,
+          facts: facts.lane(stream),
           keys,
           limits,
           onCommitted(batch) {

@@ -5,7 +5,7 @@ import { asSeq, encodeEvent, parseTenantId, STREAM_START } from "@reprise/protoc
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import { localFiles } from "@reprise/tables";
 import { expect, test } from "vitest";
-import { LaneFacts } from "./lane-facts.ts";
+import { ObjectLaneFacts } from "./object-lane-facts.ts";
 import { ParquetRows } from "./parquet-rows.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00Z") * 1_000;
@@ -24,7 +24,7 @@ async function openRows(rows: readonly GenerationRow[]) {
   await using stack = new AsyncDisposableStack();
   const { path } = stack.use(await createTempDir("rows"));
   const store = createFileStore(join(path, "rows"));
-  const facts = new LaneFacts(store, "GENERATIONS_0");
+  const facts = new ObjectLaneFacts(store, "GENERATIONS_0");
   await facts.last();
   const lane = {
     stream: "GENERATIONS_0",

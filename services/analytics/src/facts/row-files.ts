@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { BlobStore } from "@reprise/archive";
 import type { StoredFile } from "@reprise/tables";
 import { parseCommitKey } from "./commit.ts";
-import { parseSuperseded } from "./lane-facts.ts";
+import { parseSuperseded } from "./object-lane-facts.ts";
 
 /** The files that have rows, of all lanes: commits that were not superseded. An object of a key is created once, so the key names its bytes. */
 export async function listRowFiles(store: BlobStore): Promise<readonly StoredFile[]> {

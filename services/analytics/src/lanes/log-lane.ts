@@ -1,5 +1,4 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { BlobStore } from "@reprise/archive";
 import {
   type Batch,
   type BatchLimits,
@@ -11,13 +10,14 @@ import {
 import type { Broker } from "@reprise/log";
 import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
 import { parseLogSubject, peekSeq, REQUEST_SEQ, STREAM_START } from "@reprise/protocol";
-import { LaneFacts } from "../facts/lane-facts.ts";
+import type { LaneFacts } from "../facts/lane-facts.ts";
 
 export interface LogLaneOptions {
   readonly connection: Broker["reads"];
-  readonly store: BlobStore;
   /** One of those that logs are spread over. */
   readonly stream: string;
+  /** Of this stream. */
+  readonly facts: LaneFacts;
   /** Keys of the metadata that rows have. */
   readonly keys: readonly string[];
   readonly limits: BatchLimits;
@@ -49,12 +49,11 @@ const SLICE_MESSAGES = 64;
 
 /** Folds the logs of one stream until `signal` aborts: `followLane`. */
 export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
-  const { connection, store, stream, limits, closeMs, onError } = options;
-  const facts = new LaneFacts(store, stream);
+  const { connection, stream, facts, limits, closeMs, onError } = options;
   const begin = async (start: LaneStart): Promise<CommitBatch> => {
     const restored = await facts.restore(start);
     const folds = new Map([...restored].map(([subject, fold]) => [subject, GenerationFold.decode(fold)]));
-    const lane = new OpenLane(options, facts, folds);
+    const lane = new OpenLane(options, folds);
     return (batch, giveUp) => lane.commit(batch, giveUp);
   };
   return followLane({ connection, stream, history: facts, limits, begin, closeMs, onError }, signal);
@@ -63,12 +62,10 @@ export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promis
 /** The generations of one stream that go on. */
 class OpenLane {
   readonly #options: LogLaneOptions;
-  readonly #facts: LaneFacts;
   readonly #folds: Map<string, GenerationFold>;
 
-  constructor(options: LogLaneOptions, facts: LaneFacts, folds: Map<string, GenerationFold>) {
+  constructor(options: LogLaneOptions, folds: Map<string, GenerationFold>) {
     this.#options = options;
-    this.#facts = facts;
     this.#folds = folds;
   }
 
@@ -77,7 +74,7 @@ class OpenLane {
    * longer of use.
    */
   async commit(batch: Batch, giveUp: AbortSignal): Promise<"committed" | "fenced"> {
-    const { stream, keys, onCommitted, onError } = this.#options;
+    const { stream, facts, keys, onCommitted, onError } = this.#options;
     const changed = new Map<string, GenerationFold>();
     const rows: GenerationRow[] = [];
     const closed: string[] = [];
@@ -107,7 +104,7 @@ class OpenLane {
       }
     }
     const last = batch.messages.at(-1);
-    const before = this.#facts.position?.epoch === batch.epoch ? this.#facts.position : undefined;
+    const before = facts.position?.epoch === batch.epoch ? facts.position : undefined;
     const lastAtUs = last?.storedAtUs ?? before?.last_at ?? 0;
     let givenUp = 0;
     for (const [subject, fold] of this.#folds) {
@@ -125,7 +122,7 @@ class OpenLane {
       last_at: lastAtUs,
     };
     const draft = { lane, rows, changed: encodeAll(changed), closed };
-    const outcome = await retryWhileAway(() => this.#facts.commit(draft, () => encodeAll(this.#folds)), {
+    const outcome = await retryWhileAway(() => facts.commit(draft, () => encodeAll(this.#folds)), {
       giveUp,
       onError,
     });

@@ -49,11 +49,11 @@ async function writeLogs(world: LaneWorld, tokens: readonly number[]): Promise<G
 }
 
 /** Delivers to a sink until it is stopped. */
-function start({ store }: LaneWorld, sink: UsageSink, onError: (error: unknown) => void = noError) {
+function start({ facts }: LaneWorld, sink: UsageSink, onError: (error: unknown) => void = noError) {
   const stop = new AbortController();
   const usageOf = () => ({ source: "/test", price: PRICE });
   const options = {
-    store,
+    outbox: facts.outbox(sink.name, "GENERATIONS_0"),
     stream: "GENERATIONS_0",
     sink,
     usageOf,

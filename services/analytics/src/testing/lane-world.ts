@@ -14,6 +14,8 @@ import { generationsStream, type GenerationRef, logSubject, STREAM_START } from 
 import { localFiles } from "@reprise/tables";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { ParquetRows } from "../facts/parquet-rows.ts";
+import type { FactStore } from "../facts/fact-store.ts";
+import { createObjectFacts } from "../facts/object-facts.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
 
 const STREAM = generationsStream(0);
@@ -28,6 +30,7 @@ export interface LaneWorld extends AsyncDisposable {
   readonly server: StoredBroker;
   readonly broker: Broker;
   readonly store: BlobStore;
+  readonly facts: FactStore;
   /** Stores the next event of a log. */
   append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
   /** Folds the stream, until it is stopped. */
@@ -69,6 +72,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
     server,
     broker,
     store: own,
+    facts: createObjectFacts(own),
     async append(ref, payload) {
       // One name for all tries: what was stored without an answer is not stored again.
       const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
@@ -87,8 +91,8 @@ export async function openLaneWorld(): Promise<LaneWorld> {
       const done = runLogLane(
         {
           connection: broker.reads,
-          store,
           stream: STREAM,
+          facts: createObjectFacts(store).lane(STREAM),
           keys: KEYS,
           limits,
           closeMs: 100,

@@ -1,0 +1,22 @@
+import type { GenerationRow } from "@reprise/metering";
+import type { LaneFacts } from "./lane-facts.ts";
+
+/** Where the commits of all lanes are kept. */
+export interface FactStore {
+  lane(stream: string): LaneFacts;
+  outbox(sink: string, stream: string): Outbox;
+}
+
+/**
+ * The commits of one stream as what a sink still has to get. Superseded ones are among them.
+ *
+ * All methods throw RepriseError `archive_unavailable` when the store can't be reached.
+ */
+export interface Outbox {
+  /** The first commit that was not delivered whole. @throws RepriseError `archive_corrupt` */
+  place(): Promise<number>;
+  /** The rows of a commit, in its order. Undefined: it is not there yet. */
+  rowsOf(n: number): Promise<readonly GenerationRow[] | undefined>;
+  /** Everything before `next` was delivered. */
+  advance(next: number): Promise<void>;
+}

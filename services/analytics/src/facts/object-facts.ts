@@ -1,0 +1,32 @@
+import type { BlobStore } from "@reprise/archive";
+import { RepriseError } from "@reprise/protocol";
+import { readParquetRows } from "@reprise/tables";
+import { commitKeyOf } from "./commit.ts";
+import type { FactStore, Outbox } from "./fact-store.ts";
+import { ObjectLaneFacts } from "./object-lane-facts.ts";
+import { toRow } from "./row-columns.ts";
+
+/** Commits as objects of a store. @param store creates exclusively */
+export function createObjectFacts(store: BlobStore): FactStore {
+  return {
+    lane: (stream) => new ObjectLaneFacts(store, stream),
+    outbox: (sink, stream) => createOutbox(store, stream, `sinks/${sink}/${stream}`),
+  };
+}
+
+function createOutbox(store: BlobStore, stream: string, key: string): Outbox {
+  return {
+    async place() {
+      const bytes = await store.get(key);
+      if (!bytes) return 0;
+      const { next } = JSON.parse(Buffer.from(bytes).toString()) as { next?: unknown };
+      if (typeof next === "number" && Number.isSafeInteger(next) && next >= 0) return next;
+      throw new RepriseError("archive_corrupt", `${key} is no place of a sink.`);
+    },
+    async rowsOf(n) {
+      const commit = await store.get(commitKeyOf(stream, n));
+      return commit && (await readParquetRows(commit)).map(toRow);
+    },
+    advance: (next) => store.put(key, Buffer.from(JSON.stringify({ next }))),
+  };
+}

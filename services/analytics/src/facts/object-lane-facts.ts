@@ -1,0 +1,163 @@
+import { hash } from "node:crypto";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { BlobStore } from "@reprise/archive";
+import type { LanePosition, LaneStart } from "@reprise/lane";
+import type { EncodedFold } from "@reprise/metering";
+import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
+import {
+  type BaseName,
+  type Commit,
+  commitKeyOf,
+  commitPrefix,
+  decodeCommit,
+  encodeCommit,
+  parseCommitKey,
+} from "./commit.ts";
+import type { CommitDraft, LaneFacts, OpenFolds } from "./lane-facts.ts";
+
+/** After so many commits the folds that go on are written whole, so that a restart reads no more than that. */
+const COMMITS_PER_BASE = 64;
+const NAME_CHARS = 16;
+const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
+
+/** One stream's commits as objects of a store. */
+export class ObjectLaneFacts implements LaneFacts {
+  readonly #store: BlobStore;
+  readonly #stream: string;
+  #last: Commit | undefined;
+  /** The next commit goes on from none of those before it, or not from the last: its folds are written whole. */
+  #startsAnew = false;
+
+  constructor(store: BlobStore, stream: string) {
+    this.#store = store;
+    this.#stream = stream;
+  }
+
+  get position(): LanePosition | undefined {
+    return this.#last?.lane;
+  }
+
+  async last(): Promise<LanePosition | undefined> {
+    let newest = -1;
+    for await (const { key } of this.#store.list(commitPrefix(this.#stream)))
+      newest = Math.max(newest, parseCommitKey(key)?.n ?? -1);
+    this.#last = newest < 0 ? undefined : await this.#read(newest);
+    return this.#last?.lane;
+  }
+
+  async *all(): AsyncIterable<LanePosition> {
+    const last = this.#last;
+    if (!last) return;
+    for await (const { lane } of this.#counting(last)) {
+      if (lane.created !== last.lane.created) return;
+      yield { ...lane, epoch: last.lane.epoch };
+    }
+  }
+
+  async restore({ epoch, created, after }: LaneStart): Promise<OpenFolds> {
+    const last = this.#last;
+    this.#startsAnew = last !== undefined && last.lane.epoch !== epoch;
+    if (!last) return new Map();
+    if (!this.#startsAnew) return this.#foldsAt(last.n);
+    // A stream that was made anew takes nothing back, and nothing goes on in it.
+    if (last.lane.created !== created) return new Map();
+    const { kept, isPlace } = await this.#keptUpTo(last, after);
+    if (kept < last.n) await this.#store.put(supersededKey(this.#stream, kept + 1, last.n), new Uint8Array());
+    return isPlace ? this.#foldsAt(kept) : new Map();
+  }
+
+  async commit(
+    { rows, ...draft }: CommitDraft,
+    folds: () => Iterable<readonly [string, EncodedFold]>,
+  ): Promise<"committed" | "fenced"> {
+    const n = (this.#last?.n ?? -1) + 1;
+    const isWhole = this.#startsAnew || n % COMMITS_PER_BASE === 0;
+    const base = isWhole ? await this.#putBase(n, folds()) : this.#last?.base;
+    const commit: Commit = { n, base, ...draft };
+    const outcome = await this.#store.create(commitKeyOf(this.#stream, n), await encodeCommit(commit, rows));
+    if (outcome === "exists") return "fenced";
+    this.#last = { ...commit, changed: [], closed: [] };
+    this.#startsAnew = false;
+    return "committed";
+  }
+
+  /** Named after what is in it: a process that is fenced meanwhile replaces no other's. */
+  async #putBase(n: number, folds: Iterable<readonly [string, EncodedFold]>): Promise<BaseName> {
+    const bytes = encodeFolds(folds);
+    const name = hash("sha256", bytes).slice(0, NAME_CHARS);
+    const key = `bases/${this.#stream}/${n}-${name}`;
+    await this.#store.put(key, bytes);
+    return { n, key };
+  }
+
+  /** @returns the newest commit that counts and ends at a place; without one, the newest of an earlier stream of this name, or -1 */
+  async #keptUpTo(newest: Commit, after: StreamSeq): Promise<{ kept: number; isPlace: boolean }> {
+    for await (const { n, lane } of this.#counting(newest)) {
+      if (lane.created !== newest.lane.created) return { kept: n, isPlace: false };
+      if (after !== STREAM_START && lane.last === after) return { kept: n, isPlace: true };
+    }
+    return { kept: -1, isPlace: false };
+  }
+
+  /** Commits that are not superseded, newest first. */
+  async *#counting(newest: Commit): AsyncGenerator<Commit> {
+    const superseded: { first: number; last: number }[] = [];
+    for await (const { key } of this.#store.list(`superseded/${this.#stream}/`)) {
+      const range = parseSuperseded(key);
+      if (range) superseded.push(range);
+    }
+    for (let n = newest.n; n >= 0; n--)
+      if (!superseded.some(({ first, last }) => first <= n && n <= last)) yield await this.#read(n);
+  }
+
+  async #foldsAt(n: number): Promise<OpenFolds> {
+    const folds = new Map<string, EncodedFold>();
+    if (n < 0) return folds;
+    const { base } = await this.#read(n);
+    if (base) {
+      const bytes = await this.#store.get(base.key);
+      if (!bytes) throw new RepriseError("archive_corrupt", `${base.key} is missing.`);
+      for (const [subject, fold] of decodeFolds(bytes, base.key)) folds.set(subject, fold);
+    }
+    for (let at = base ? base.n + 1 : 0; at <= n; at++) {
+      const { changed, closed } = await this.#read(at);
+      for (const [subject, fold] of changed) folds.set(subject, fold);
+      for (const subject of closed) folds.delete(subject);
+    }
+    return folds;
+  }
+
+  async #read(n: number): Promise<Commit> {
+    const key = commitKeyOf(this.#stream, n);
+    const bytes = await this.#store.get(key);
+    if (!bytes) throw new RepriseError("archive_corrupt", `${key} is missing.`);
+    return decodeCommit(bytes, key);
+  }
+}
+
+/** Which commits of a lane count no longer. Undefined for another kind of key. */
+export function parseSuperseded(key: string): { stream: string; first: number; last: number } | undefined {
+  const [, stream, first, last] = /^superseded\/([A-Za-z0-9_-]+)\/([0-9]+)-([0-9]+)$/.exec(key) ?? [];
+  if (stream === undefined) return undefined;
+  return { stream, first: Number(first), last: Number(last) };
+}
+
+function supersededKey(stream: string, first: number, last: number): string {
+  return `superseded/${stream}/${first}-${last}`;
+}
+
+function encodeFolds(folds: Iterable<readonly [string, EncodedFold]>): Uint8Array {
+  return zstdCompressSync(Buffer.from(JSON.stringify([...folds])));
+}
+
+/** @throws RepriseError `archive_corrupt` */
+function decodeFolds(bytes: Uint8Array, key: string): readonly (readonly [string, EncodedFold])[] {
+  try {
+    return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString()) as [
+      string,
+      EncodedFold,
+    ][];
+  } catch (cause) {
+    throw new RepriseError("archive_corrupt", `${key} is no base of analytics.`, { cause });
+  }
+}
