@@ -1,3 +1,4 @@
+import { type MetricName, METRICS } from "@reprise/service";
 import { describe, expect, test } from "vitest";
 import { PLATFORM } from "../../infra/observability/dashboards/platform.ts";
 import type { RuleGroup } from "../../infra/observability/rules/rule.ts";
@@ -19,6 +20,29 @@ test("a platform that has done some work emits every metric and label that a rul
   const emitted = parseExposition(texts, ["job", "instance"]);
   const drawn = PLATFORM.panels.flatMap(({ targets = [] }) => targets).map(({ expr }) => expr);
   expect(findUnknownNames([...expressionsOf(GROUPS), ...drawn], GROUPS, emitted)).toEqual([]);
+});
+
+/** What a platform in health, driven for seconds, has no sample of. */
+const NOT_DRIVEN: readonly MetricName[] = [
+  "reprise_limits_exceeded_total",
+  "reprise_moderation_unavailable_total",
+  "reprise_classifier_seconds",
+  "reprise_classifier_failures_total",
+  "reprise_classifier_open",
+  "reprise_usage_events_total",
+  // The audit log is not given its witness here.
+  "reprise_witness_lag_size",
+];
+
+test("a platform that has done some work has a sample of every metric that is declared, but for those that tell of what it has not done", async () => {
+  await using platform = await startObservedPlatform();
+  await drive(platform);
+  const texts = await Promise.all(platform.services.map(scrape));
+  const emitted = parseExposition(texts, []);
+  const missing = Object.entries(METRICS)
+    .filter(([name, { kind }]) => !emitted.has(kind === "histogram" ? `${name}_bucket` : name))
+    .map(([name]) => name);
+  expect(missing.filter((name) => !NOT_DRIVEN.includes(name as MetricName))).toEqual([]);
 });
 
 describe("the search for unknown names", () => {

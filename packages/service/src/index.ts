@@ -39,6 +39,8 @@ export { type HttpAddress, listenHttp } from "./http/listen-http.ts";
 export { type RunningService, runService } from "./lifecycle/lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./lifecycle/logger.ts";
 export { type LabelOf, METRICS, type MetricName } from "./http/metric-names.ts";
+export type { Observer } from "./http/distribution.ts";
+export { HttpMetrics } from "./http/http-metrics.ts";
 export { createMetrics, type Metrics, type MetricsOptions } from "./http/metrics.ts";
 export {
   type BrokerLogin,

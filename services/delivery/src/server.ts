@@ -89,6 +89,7 @@ export async function buildServer({
   const proxies = new TrustedProxies(trustedProxies);
   const beginAnswer = (request: FastifyRequest, reply: FastifyReply) => {
     setAnswerHeaders(request, reply, { isTls: certificate !== undefined });
+    context.requestMetrics.begin(request, reply);
     accessLog?.(request, reply);
   };
   const bounds = {
@@ -212,7 +213,8 @@ export async function buildServer({
   });
   app.addHook("preHandler", async (request) => context.authentication.readmit(request));
   app.addHook("onSend", async (request, reply) => {
-    context.notes.add(request, { firstByteMs: reply.elapsedTime });
+    context.notes.add(request, { firstByteMs: context.requestMetrics.elapsedMs(request) });
+    context.requestMetrics.answered(request, reply.statusCode);
     if (context.draining.aborted) void reply.headers(closing(request));
   });
 

@@ -51,7 +51,9 @@ import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 import { countRefusedConnections } from "./telemetry/refused-connections.ts";
 import { observeDelivery } from "./telemetry/observe-delivery.ts";
+import { ReaderMetrics } from "./telemetry/reader-metrics.ts";
 import { ReaderTraces } from "./telemetry/reader-traces.ts";
+import { RequestMetrics } from "./telemetry/request-metrics.ts";
 import { RequestNotes } from "./telemetry/request-notes.ts";
 import { RequestTraces } from "./telemetry/request-traces.ts";
 
@@ -255,7 +257,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
 
   const notes = new RequestNotes();
-  const traces = new RequestTraces({ tracing, authentication, notes });
+  const requestMetrics = new RequestMetrics(metrics);
+  const traces = new RequestTraces({ tracing, authentication, notes, metrics: requestMetrics });
 
   let isStopping = false;
   const notReadyBecause = () => [...(isStopping ? ["draining"] : []), ...brokerProblems()];
@@ -278,6 +281,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       classifiers: () => names.classifiers,
       logger,
       notes,
+      requestMetrics,
+      readerMetrics: new ReaderMetrics(metrics),
       tracing,
       traces,
       readerTraces: new ReaderTraces(tracing),

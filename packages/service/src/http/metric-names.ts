@@ -1,10 +1,5 @@
-interface Metric {
-  readonly kind: "counter" | "gauge" | "histogram";
-  readonly help: string;
-  readonly labels?: readonly string[];
-  /** Of a histogram: the upper bounds of its buckets. */
-  readonly buckets?: readonly number[];
-}
+import { DELIVERY_METRICS } from "../metric-names/delivery-metrics.ts";
+import type { Metric, Metrics } from "../metric-names/metric.ts";
 
 /**
  * Every metric of the platform. Labels have few values, all known beforehand: never a tenant, a generation or a reader.
@@ -186,7 +181,8 @@ export const METRICS = {
     kind: "gauge",
     help: "Age of the oldest message that this process has read and not archived.",
   },
-} as const satisfies Record<`reprise_${string}`, Metric>;
+  ...DELIVERY_METRICS,
+} as const satisfies Partial<Metrics>;
 
 export type MetricName = keyof typeof METRICS;
 

@@ -24,6 +24,19 @@ describe("metrics", () => {
     expect(await metrics.render()).toContain("\nreprise_events_delivered_total 2\n");
   });
 
+  test("of a distribution are the same that prom-client makes of the same values", async () => {
+    const [ours, theirs] = [
+      createMetrics({ processMetrics: false }),
+      createMetrics({ processMetrics: false }),
+    ];
+    for (const value of [0, 0.002, 0.003, 0.0100001, 2, 60]) {
+      ours.observer("reprise_classifier_seconds", { classifier: 'a"b\\' }).observe(value);
+      theirs.histogram("reprise_classifier_seconds").observe({ classifier: 'a"b\\' }, value);
+    }
+    const sorted = async (metrics: typeof ours) => (await metrics.render()).split("\n").toSorted();
+    expect(await sorted(ours)).toEqual(await sorted(theirs));
+  });
+
   test("that observe a value ask for it at each scrape", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let bytes = 1;

@@ -6,6 +6,7 @@ import {
   type Metric as PromMetric,
   Registry,
 } from "prom-client";
+import { Distribution, type Observer } from "./distribution.ts";
 import { type LabelOf, type MetricName, type MetricNameOf, METRICS } from "./metric-names.ts";
 
 /** One process's metrics. Asking for the same name again gives the same metric, so services in one process share them. */
@@ -13,6 +14,14 @@ export interface Metrics {
   counter<Name extends MetricNameOf<"counter">>(name: Name): Counter<LabelOf<Name>>;
   gauge<Name extends MetricNameOf<"gauge">>(name: Name): Gauge<LabelOf<Name>>;
   histogram(name: MetricNameOf<"histogram">): Histogram;
+  /**
+   * Of a histogram, for one set of labels: for paths on which a look-up of labels costs too much. A name is asked for here or by `histogram`,
+   * not by both.
+   */
+  observer<Name extends MetricNameOf<"histogram">>(
+    name: Name,
+    ...labels: [LabelOf<Name>] extends [never] ? [] : [Readonly<Record<LabelOf<Name>, string>>]
+  ): Observer;
   /**
    * A gauge or counter without labels whose value is asked for at each scrape, which costs nothing between two of them. What
    * `read` returns for a counter must never fall.
@@ -56,6 +65,12 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
     gauge: (name) => once(name, (settings) => new Gauge(settings)),
     histogram: (name) =>
       once(name, (settings) => new Histogram({ ...settings, buckets: [...METRICS[name].buckets] })),
+    observer(name, ...[labels]) {
+      const found = registry.getSingleMetric(name) as unknown as Distribution | undefined;
+      const distribution = found ?? new Distribution({ name, ...METRICS[name] });
+      if (!found) registry.registerMetric(distribution as unknown as PromMetric);
+      return distribution.of(labels ?? {});
+    },
     observe(name, read) {
       if (METRICS[name].kind === "gauge") once(name, (settings) => observedGauge(settings, read));
       else once(name, (settings) => observedCounter(settings, read));

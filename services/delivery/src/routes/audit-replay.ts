@@ -15,13 +15,17 @@ export interface ArchivedRead {
 
 /** Answers with a stream out of the archive, in the bytes of the live one; with 204 when the reader has seen the end already. */
 export async function streamReplay(
-  { authentication, readers, logger, traces, notes, draining }: RouteContext,
+  context: RouteContext,
   reply: FastifyReply,
   { log, start, principal }: ArchivedRead,
 ): Promise<FastifyReply> {
+  const { authentication, readers, logger, traces, notes, requestMetrics, readerMetrics, draining } = context;
   const replay = await Replay.open(log, start);
   if (replay.isExhausted) {
-    if (await replay.hasEnded()) return reply.code(204).send();
+    if (await replay.hasEnded()) {
+      readerMetrics.resumed(start.cursor, "ended");
+      return reply.code(204).send();
+    }
     throw unfinished();
   }
   // From here on to its registration nothing else runs: later changes are told to the registry.
@@ -30,16 +34,19 @@ export async function streamReplay(
   if (!socket) return reply;
   const { ref } = log;
   const { request } = reply;
+  requestMetrics.answered(request, 200);
+  readerMetrics.resumed(start.cursor, "fallback");
   const span = traces.spanOf(request);
-  notes.add(request, { generation: ref.generation, firstByteMs: reply.elapsedTime });
+  notes.add(request, { generation: ref.generation, firstByteMs: requestMetrics.elapsedMs(request) });
   const stream = new ArchiveStream({
     replay,
     socket,
     counts: readers,
     principal: reader,
     role: "audit",
-    onClose(error) {
+    onClose(reason, error) {
       leave();
+      readerMetrics.ended(reason);
       if (!error) return;
       notes.add(request, { code: error.code });
       logBrokenStream(logger, { request: request.id, span, ref, error });

@@ -7,7 +7,9 @@ import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { ReaderTraces } from "../telemetry/reader-traces.ts";
+import type { RequestMetrics } from "../telemetry/request-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
 import type { RequestTraces } from "../telemetry/request-traces.ts";
 
@@ -32,6 +34,8 @@ export interface RouteContext {
   readonly logger: Logger;
   /** What routes find out of a request. */
   readonly notes: RequestNotes;
+  readonly requestMetrics: RequestMetrics;
+  readonly readerMetrics: ReaderMetrics;
   readonly tracing: Tracing;
   readonly traces: RequestTraces;
   readonly readerTraces: ReaderTraces;

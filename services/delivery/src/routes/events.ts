@@ -17,6 +17,7 @@ import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../do
 import { presentReader } from "../readers/presence/present-reader.ts";
 import { LiveStream } from "../readers/streams/live-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";
+import type { StreamCall } from "../telemetry/reader-metrics.ts";
 import { beginStream, logBrokenStream } from "./begin-stream.ts";
 import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
@@ -45,13 +46,13 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
     const onReplay = (bytesOf: () => number) => context.limits.replayed(request, principal, bytesOf);
     const start = { ...resume, withRequest: original && !lastEventId && !after };
     const log = { audit: context.audit, ref, original };
-    return withArchiveFallback({
+    const answer = withArchiveFallback({
       principal,
       original,
       live(role) {
         const read = { ref, resume, caller, principal, role, onReplay };
         return isStream
-          ? streamEvents(context, reply, { ...read, status: 200 })
+          ? streamEvents(context, reply, { ...read, status: 200, call: "read" })
           : sendLivePage(context, reply, { ...read, wait, limit });
       },
       archived: () =>
@@ -65,6 +66,7 @@ export function addEventRoutes(app: FastifyInstance, context: RouteContext): voi
           query: { after: encodeCursor(resume.cursor), original: `${original}` },
         }),
     });
+    return isStream ? context.readerMetrics.countGone(resume.cursor, answer) : answer;
   });
 }
 
@@ -126,20 +128,26 @@ export async function streamEvents(
     principal,
     role,
     onReplay,
+    call,
     begun,
-  }: LiveRead & { status: number; begun?: NewLog | undefined },
+  }: LiveRead & { status: number; call: StreamCall; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
-  const { hub, readers, logger, notes, traces, readerTraces } = context;
+  const { hub, readers, logger, notes, traces, readerTraces, requestMetrics, readerMetrics } = context;
   const cache = await hub.open(ref, begun);
   const nextSeq = await resumeFrom(hub, cache, resume);
   await assertKept(hub, cache, nextSeq);
-  if (cache.isOver && nextSeq > cache.lastSeq) return reply.code(204).send();
+  if (cache.isOver && nextSeq > cache.lastSeq) {
+    readerMetrics.resumed(resume.cursor, "ended");
+    return reply.code(204).send();
+  }
   onReplay(() => replayBytes(cache, nextSeq));
   // From here on to its registration nothing else runs: later changes are told to the registry.
   const reader = context.authentication.renewReader(principal, role);
   const { request } = reply;
   const socket = beginStream(reply, { status, draining: context.draining });
   if (!socket) return reply;
+  requestMetrics.answered(request, status);
+  readerMetrics.resumed(resume.cursor, "resumed");
   const span = traces.spanOf(request);
   const resumed = nextSeq > FIRST_SEQ;
   const reading = readerTraces.begin(cache, { request: span, fromSeq: nextSeq, resumed });
@@ -151,8 +159,10 @@ export async function streamEvents(
     counts: readers,
     principal: reader,
     role,
-    onClose(error) {
+    onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
+    onClose(reason, error) {
       leave();
+      readerMetrics.ended(reason);
       reading.end(stream, error);
       if (!error) return;
       notes.add(request, { code: error.code });
@@ -167,7 +177,7 @@ export async function streamEvents(
   });
   notes.add(request, {
     resumed,
-    firstByteMs: reply.elapsedTime,
+    firstByteMs: requestMetrics.elapsedMs(request),
     events: () => stream.takenSeq - nextSeq + 1,
   });
   stream.start();

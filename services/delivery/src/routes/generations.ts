@@ -80,7 +80,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       const now = new Date();
       const charges = context.budgets.chargesOf(principal, now);
       let hasReserved = false;
-      const { ref, requested, joined, first } = await createGeneration({
+      const creating = createGeneration({
         log,
         ruleSets,
         classifiers: context.classifiers(),
@@ -138,8 +138,13 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           ? (created) => (listening = expected.use(bufferLiveFeed({ connection, onError }, created)))
           : undefined,
       });
+      const { ref, requested, joined, first } = await context.readerMetrics.countGone(
+        resume.cursor,
+        creating,
+      );
       context.bodies.release(request.raw);
       context.notes.add(request, { generation: ref.generation, model: body.model });
+      if (!joined) context.readerMetrics.created(body.model);
       if (joined && hasReserved) context.limits.joined(ref, tokens);
       const status = joined ? 200 : 201;
       void reply.header(GENERATION_ID_HEADER, ref.generation);
@@ -147,7 +152,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
         const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
         const onReplay = (bytesOf: () => number) => context.limits.replayed(request, principal, bytesOf);
         const begun = listening && !joined ? { listening, snapshot } : undefined;
-        return await streamEvents(context, reply, {
+        const stream = streamEvents(context, reply, {
           ref,
           resume,
           status,
@@ -155,8 +160,10 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           principal,
           role: "read",
           onReplay,
+          call: "create",
           begun,
         });
+        return await context.readerMetrics.countGone(resume.cursor, stream);
       }
       const generation: Generation = joined
         ? await readGeneration(context, ref)

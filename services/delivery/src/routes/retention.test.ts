@@ -36,6 +36,8 @@ test("a generation that has expired says so to every call, and to its owner alon
   expect(answers.map(({ status, json: body }) => [status, body])).toEqual(
     answers.map(() => [410, { error }]),
   );
+  const { text: metrics } = await call(`${platform.node.opsUrl}/metrics`);
+  expect(metrics).toContain('reprise_resumes_total{result="gone"} 2\n');
   expect((await call(url, { key: KEYS.beta })).status).toBe(404);
   expect((await call(create, { body: REQUEST, headers, key: KEYS.beta })).status).toBe(201);
 });

@@ -12,12 +12,14 @@ import {
 } from "@reprise/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Authentication } from "../http/auth.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
 import type { RequestNotes } from "./request-notes.ts";
 
 export interface RequestTracesOptions {
   readonly tracing: Tracing;
   readonly authentication: Pick<Authentication, "findPrincipal">;
   readonly notes: RequestNotes;
+  readonly metrics: Pick<RequestMetrics, "elapsedMs">;
 }
 
 const PREFLIGHT = "OPTIONS";
@@ -34,7 +36,7 @@ export class RequestTraces {
 
   /** Called once the caller is known: what strangers send makes no span. */
   begin(request: FastifyRequest, reply: FastifyReply): void {
-    const { tracing, authentication } = this.#options;
+    const { tracing, authentication, metrics } = this.#options;
     const { method } = request;
     if (!tracing.isOn || method === PREFLIGHT) return;
     const route = request.routeOptions.url;
@@ -42,7 +44,7 @@ export class RequestTraces {
     const span = tracing.start(route === undefined ? method : `${method} ${route}`, {
       kind: "server",
       ...relationTo(clientContext(request), { isToken: principal?.tokenId !== undefined }),
-      startedAtMs: unixNow() - reply.elapsedTime,
+      startedAtMs: unixNow() - metrics.elapsedMs(request),
       attributes: {
         [HTTP.method]: method,
         [HTTP.route]: route,

@@ -51,6 +51,8 @@ export class GenerationCache {
   failure: RepriseError | undefined;
   /** Whether the log has its end, shown or not. Of a moderated one, more may follow that: `isOver`. */
   ended = false;
+  /** The first event that says something to readers; beyond the log while there is none. */
+  firstOutputSeq: Seq = BEYOND_LOG;
   readonly #framing: Framing;
   #frames: FrameBuffer;
   readonly #visibility: Visibility | undefined;
@@ -97,6 +99,10 @@ export class GenerationCache {
 
   get lastSeq(): Seq {
     return this.#lastSeq;
+  }
+
+  get hasOutput(): boolean {
+    return this.firstOutputSeq <= this.#lastSeq;
   }
 
   /** The last event that readers may be sent. */
@@ -314,6 +320,7 @@ export class GenerationCache {
     const seq = (this.#lastSeq + 1) as Seq;
     const type = peekType(payload);
     if (type !== "output.delta") this.#note(seq, type, payload);
+    if (this.firstOutputSeq === BEYOND_LOG && isOutput(type)) this.firstOutputSeq = seq;
     if (seq > 0) this.#frames.append(encodeCursor(this.#attempts.newest(seq)), this.#project(payload));
     this.#lastSeq = seq;
     this.#visibility?.reached(seq, type, payload);
@@ -360,6 +367,10 @@ export class GenerationCache {
   #mark(streamSeq: StreamSeq): void {
     this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
+}
+
+function isOutput(type: string): boolean {
+  return type === "output.delta" || type === "reasoning.delta" || type === "tool.call";
 }
 
 /** As every part of a log is: each event was appended behind the one before it. */

@@ -2,7 +2,7 @@ import { FrameBuffer } from "@reprise/log";
 import { type RepriseError, toRepriseError, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import { type Replay, unfinished } from "../../archive-fallback/replay.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
-import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions } from "./sse-stream.ts";
+import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions, type StreamEndReason } from "./sse-stream.ts";
 
 export interface ArchiveStreamOptions extends SseStreamOptions {
   readonly replay: Replay;
@@ -37,8 +37,8 @@ export class ArchiveStream extends SseStream {
     this.#room = undefined;
   }
 
-  protected override close(error?: RepriseError): boolean {
-    if (!super.close(error)) return false;
+  protected override close(reason: StreamEndReason, error?: RepriseError): boolean {
+    if (!super.close(reason, error)) return false;
     this.onRoom();
     return true;
   }

@@ -70,7 +70,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
     counts,
     principal: createPrincipal(),
     role: "read",
-    onClose(error) {
+    onClose(_reason, error) {
       closed.push(stream);
       if (error) errors.push(error);
     },

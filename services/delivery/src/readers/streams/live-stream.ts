@@ -3,13 +3,15 @@ import { RepriseError, toRepriseError, type Seq } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import { Smoothing } from "./smoothing.ts";
-import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions } from "./sse-stream.ts";
+import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions, type StreamEndReason } from "./sse-stream.ts";
 
 export interface LiveStreamOptions extends SseStreamOptions {
   readonly hub: Pick<Hub, "readHistory">;
   readonly cache: GenerationCache;
   /** The first event to send. */
   readonly nextSeq: Seq;
+  /** Called once, when the log's first output event was written, unless the log had it when the stream was opened. */
+  readonly onFirstOutput?: (() => void) | undefined;
 }
 
 /** What readers are told under `fail_closed` when moderation is unavailable: they come back after a pause, since the state does not change at once. */
@@ -34,6 +36,7 @@ export class LiveStream extends SseStream implements Position {
   /** The first event of what was handed to the socket last. */
   #handedSeq: Seq;
   #isReadingHistory = false;
+  #awaitsOutput: boolean;
   /** Whether what was sent last came from the log, not from the hub's memory. */
   #isBehind = false;
 
@@ -42,6 +45,7 @@ export class LiveStream extends SseStream implements Position {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
+    this.#awaitsOutput = options.onFirstOutput !== undefined && !options.cache.hasOutput;
     const intervalMs = options.cache.policy?.delivery.min_interval_ms ?? 0;
     const pump = () => this.#pump();
     if (intervalMs > 0) this.#smoothing = new Smoothing(intervalMs, pump);
@@ -67,8 +71,8 @@ export class LiveStream extends SseStream implements Position {
     this.#pump();
   }
 
-  protected override close(error?: RepriseError): boolean {
-    if (!super.close(error)) return false;
+  protected override close(reason: StreamEndReason, error?: RepriseError): boolean {
+    if (!super.close(reason, error)) return false;
     this.#stopListening();
     this.#smoothing?.stop();
     return true;
@@ -102,6 +106,14 @@ export class LiveStream extends SseStream implements Position {
     this.#handedSeq = this.#nextSeq;
     this.#nextSeq = next;
     this.writeFrames(bytes, next - this.#handedSeq);
+    if (this.#awaitsOutput) this.#checkFirstOutput();
+  }
+
+  #checkFirstOutput(): void {
+    const { cache, onFirstOutput } = this.#options;
+    if (cache.firstOutputSeq > this.sentSeq) return;
+    this.#awaitsOutput = false;
+    onFirstOutput?.();
   }
 
   /** Sends one batch of events that the hub has let go of, and goes on from the hub's memory if it can. */

@@ -1,8 +1,17 @@
-import { encodeSseError, encodeSseRetry, type RepriseError, SSE_HEARTBEAT } from "@reprise/protocol";
+import {
+  encodeSseError,
+  encodeSseRetry,
+  type ErrorCode,
+  type RepriseError,
+  SSE_HEARTBEAT,
+} from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../../http/auth.ts";
 import type { ReaderCounts, ReaderStream } from "../reader.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
+
+/** Why a stream is over: its reader was sent the end, the client has closed, the node drains, or an error has broken it off. */
+export type StreamEndReason = "ended" | "left" | "drained" | ErrorCode;
 
 export interface SseStreamOptions {
   readonly socket: SseSocket;
@@ -11,7 +20,7 @@ export interface SseStreamOptions {
   /** What the stream was opened for. */
   readonly role: ReadingRole;
   /** Called once, when nothing more is sent: the response has ended, or the connection has. With the error that it was broken off for. */
-  readonly onClose: (error?: RepriseError) => void;
+  readonly onClose: (reason: StreamEndReason, error?: RepriseError) => void;
 }
 
 /** The most that is handed to a socket at once. What a reader leaves unread is bounded by this and the socket's own buffer. */
@@ -42,7 +51,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   }
 
   closed(): void {
-    this.close();
+    this.close("left");
   }
 
   /** Sends a comment if nothing else was sent for a while, so that proxies and clients know the connection to be alive. */
@@ -57,7 +66,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
     if (this.#isClosed) return;
     this.#options.socket.writeText(encodeSseRetry(retryMs));
     this.#options.socket.breakOff();
-    this.close();
+    this.close("drained");
   }
 
   /** Whether the socket has taken as much as it buffers: frames wait for `onRoom`. */
@@ -81,7 +90,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   /** Ends the response cleanly, which says that the generation has ended. */
   protected end(): void {
     this.#options.socket.end();
-    this.close();
+    this.close("ended");
   }
 
   /**
@@ -93,14 +102,14 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
     if (retryMs !== undefined) this.#options.socket.writeText(encodeSseRetry(retryMs));
     this.#options.socket.writeText(encodeSseError(JSON.stringify(error.toBody())));
     this.#options.socket.breakOff();
-    this.close(error);
+    this.close(error.code, error);
   }
 
   /** @returns whether the stream was open until now */
-  protected close(error?: RepriseError): boolean {
+  protected close(reason: StreamEndReason, error?: RepriseError): boolean {
     if (this.#isClosed) return false;
     this.#isClosed = true;
-    this.#options.onClose(error);
+    this.#options.onClose(reason, error);
     return true;
   }
 }

@@ -1,0 +1,37 @@
+import type { Metrics } from "./metric.ts";
+
+/** Of HTTP servers, and of what delivery does for its readers. */
+export const DELIVERY_METRICS = {
+  reprise_http_request_seconds: {
+    kind: "histogram",
+    labels: ["service", "method", "route", "status"],
+    help: "Time from a request's arrival to the head of its answer, of a stream too; a long-poll waits for as long as it asks for. `status` is the class, `5xx`, or `left` where the client left before its answer.",
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  },
+  reprise_http_requests_in_flight: {
+    kind: "gauge",
+    labels: ["service"],
+    help: "Requests whose answer is not over, streams included.",
+  },
+  reprise_generations_created_total: {
+    kind: "counter",
+    labels: ["model"],
+    help: "Generations that this delivery node has created; a create that joins one is not counted.",
+  },
+  reprise_first_event_seconds: {
+    kind: "histogram",
+    labels: ["call"],
+    help: "Time from a request's arrival to the write of the first output event to its reader, of streams that begin before that event is stored. `call` is `create` or `read`.",
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1, 2, 3, 5, 10, 30, 60],
+  },
+  reprise_resumes_total: {
+    kind: "counter",
+    labels: ["result"],
+    help: "Streams that were asked for behind a cursor: `resumed`, `ended` (the reader has had all), `fallback` (resumed from the archive) or `gone` (what follows the cursor is no longer kept, was erased, or is lost).",
+  },
+  reprise_readers_ended_total: {
+    kind: "counter",
+    labels: ["reason"],
+    help: "Streams that are over: `ended` (the reader was sent the generation's end), `left` (the client closed), `drained`, or the code of the error that broke the stream off.",
+  },
+} as const satisfies Partial<Metrics>;

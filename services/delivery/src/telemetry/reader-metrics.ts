@@ -1,0 +1,57 @@
+import { type Cursor, type ErrorCode, RepriseError, REQUEST_SEQ } from "@reprise/protocol";
+import type { Metrics } from "@reprise/service";
+
+export type ResumeResult = "resumed" | "ended" | "fallback" | "gone";
+/** Which call a stream answers. */
+export type StreamCall = "create" | "read";
+
+/** What a reader that comes back is told when it can't go on behind its cursor, through no fault of its own. */
+const GONE: ReadonlySet<ErrorCode> = new Set([
+  "cursor_expired",
+  "events_lost",
+  "generation_expired",
+  "generation_erased",
+]);
+
+/** What is counted of generations that are created here and of the streams of their readers. */
+export class ReaderMetrics {
+  readonly #metrics: Metrics;
+  readonly #firstEvent: Readonly<Record<StreamCall, { observe(seconds: number): void }>>;
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+    this.#firstEvent = {
+      create: metrics.observer("reprise_first_event_seconds", { call: "create" }),
+      read: metrics.observer("reprise_first_event_seconds", { call: "read" }),
+    };
+  }
+
+  /** @param model one that is configured */
+  created(model: string): void {
+    this.#metrics.counter("reprise_generations_created_total").inc({ model });
+  }
+
+  /** A reader's first output event was written. */
+  firstEvent(call: StreamCall, sinceArrivalMs: number): void {
+    this.#firstEvent[call].observe(sinceArrivalMs / 1_000);
+  }
+
+  ended(reason: string): void {
+    this.#metrics.counter("reprise_readers_ended_total").inc({ reason });
+  }
+
+  /** Counts a stream that was asked for behind a cursor, and no other. */
+  resumed({ seq }: Cursor, result: ResumeResult): void {
+    if (seq > REQUEST_SEQ) this.#metrics.counter("reprise_resumes_total").inc({ result });
+  }
+
+  /** Counts the stream that an answer would have been, if that fails because what follows the cursor is gone. */
+  async countGone<T>(cursor: Cursor, answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof RepriseError && GONE.has(error.code)) this.resumed(cursor, "gone");
+      throw error;
+    }
+  }
+}
