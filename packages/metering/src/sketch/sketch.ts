@@ -56,7 +56,17 @@ export class Sketch {
     this.#sum += other.#sum;
     this.#min = Math.min(this.#min, other.#min);
     this.#max = Math.max(this.#max, other.#max);
-    for (const [bucket, times] of other.buckets()) this.#increment(bucket, times);
+    const counters = other.#counters;
+    let first = 0;
+    let end = counters.length;
+    while (first < end && counters[first] === 0) first++;
+    while (first < end && counters[end - 1] === 0) end--;
+    if (first === end) return;
+    this.#makeRoom(other.#from + first);
+    this.#makeRoom(other.#from + end - 1);
+    const shift = other.#from - this.#from;
+    for (let i = first; i < end; i++)
+      this.#counters[shift + i] = (this.#counters[shift + i] ?? 0) + (counters[i] ?? 0);
   }
 
   /** The buckets that have values, in ascending order. */
@@ -73,9 +83,9 @@ export class Sketch {
     const rank = Math.floor(q * (this.#count - 1));
     if (rank < this.#zeros) return 0;
     let seen = this.#zeros;
-    for (const [bucket, times] of this.buckets()) {
+    for (const [i, times] of this.#counters.entries()) {
       seen += times;
-      if (rank < seen) return Math.min(Math.max(valueOf(bucket), this.#min), this.#max);
+      if (rank < seen) return Math.min(Math.max(valueOf(this.#from + i), this.#min), this.#max);
     }
     return this.#max;
   }
@@ -104,15 +114,13 @@ export class Sketch {
   }
 
   #increment(bucket: number, times: number): void {
-    let at = bucket - this.#from;
-    if (at < 0 || at >= this.#counters.length) {
-      this.#makeRoom(bucket);
-      at = bucket - this.#from;
-    }
+    this.#makeRoom(bucket);
+    const at = bucket - this.#from;
     this.#counters[at] = (this.#counters[at] ?? 0) + times;
   }
 
   #makeRoom(bucket: number): void {
+    if (bucket >= this.#from && bucket < this.#from + this.#counters.length) return;
     const isEmpty = this.#counters.length === 0;
     const from = isEmpty ? bucket : Math.min(this.#from, bucket);
     const to = isEmpty ? bucket + 1 : Math.max(this.#from + this.#counters.length, bucket + 1);

@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { ALLOTTED_SHARES, BUDGET_CLASSES, BUDGET_TERMS } from "./budget-class.ts";
+import { LatencyBudget } from "./latency-budget.ts";
+
+const CHAT = BUDGET_CLASSES["chat-responsive"];
+const GOOD = { queue: 10_000, prefill: 200_000, broker: 2_000, delivery: 1_000, client: 40_000 };
+
+function reportOf(
+  samples: readonly object[],
+  of: { targets: readonly { quantile: number; ms: number }[] } = CHAT,
+) {
+  const budget = new LatencyBudget(of);
+  for (const sample of samples) budget.add(sample);
+  return budget.toReport();
+}
+
+test("shares of a target add up to it", () => {
+  expect(Object.values(ALLOTTED_SHARES).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9);
+});
+
+test("where the target is met no term breaks it, though one is over its share", () => {
+  const report = reportOf(Array.from({ length: 100 }, () => ({ ...GOOD, queue: 90_000 })));
+  expect(report).toMatchObject({ targets: [{ quantile: 0.95, target_ms: 500, met: true }], breaks: null });
+  expect(report.terms.find(({ term }) => term === "queue")?.over_ms).toBeGreaterThan(0);
+});
+
+test.each(BUDGET_TERMS)("names %s where it is what makes generations late", (term) => {
+  const late = { ...GOOD, [term]: 600_000 };
+  const report = reportOf(Array.from({ length: 100 }, (_, i) => (i % 5 === 0 ? late : GOOD)));
+  expect(report).toMatchObject({ targets: [{ met: false }], breaks: term });
+  expect(report.terms.find((one) => one.term === term)?.blamed).toBe(20);
+});
+
+test("voice has a target for the middle, too", () => {
+  const slow = { queue: 0, prefill: 600_000 };
+  expect(reportOf([slow], BUDGET_CLASSES.voice).targets).toMatchObject([
+    { quantile: 0.95, target_ms: 800, met: true },
+    { quantile: 0.5, target_ms: 500, met: false },
+  ]);
+});
+
+test("what was not measured has no numbers, and without anything measured no target is judged", () => {
+  expect(reportOf([])).toMatchObject({
+    generations: 0,
+    targets: [{ measured_ms: null, met: null }],
+    breaks: null,
+  });
+  const { terms } = reportOf([{ queue: 5_000 }]);
+  expect(terms.filter(({ measured }) => measured > 0).map(({ term }) => term)).toEqual(["queue"]);
+});
+
+test("the sum of each generation is measured, within a hundredth", () => {
+  const times = fc.array(fc.record({ queue: fc.nat(1_000_000), prefill: fc.nat(1_000_000) }), {
+    minLength: 1,
+  });
+  fc.assert(
+    fc.property(times, (samples) => {
+      const sums = samples.map(({ queue, prefill }) => queue + prefill).toSorted((a, b) => a - b);
+      const exact = (sums[Math.floor(0.95 * (sums.length - 1))] ?? 0) / 1_000;
+      const [target] = reportOf(samples).targets;
+      expect(Math.abs((target?.measured_ms ?? NaN) - exact)).toBeLessThanOrEqual(exact / 100 + 0.001);
+    }),
+  );
+});

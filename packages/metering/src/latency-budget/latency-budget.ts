@@ -1,0 +1,129 @@
+import { Sketch } from "../sketch/sketch.ts";
+import { ALLOTTED_SHARES, BUDGET_TERMS, type BudgetClass, type BudgetTerm } from "./budget-class.ts";
+
+/** What was measured of one generation on its way to the first that a reader saw, in microseconds. A term that is absent was not measured. */
+export type BudgetSample = { readonly [term in BudgetTerm]?: number | undefined } & {
+  /** Of each token behind the first. */
+  readonly perToken?: number | undefined;
+};
+
+export interface BudgetReport {
+  readonly generations: number;
+  readonly targets: readonly {
+    readonly quantile: number;
+    readonly target_ms: number;
+    /** The sum of the terms that were measured, of each generation. null: nothing was measured. */
+    readonly measured_ms: number | null;
+    readonly met: boolean | null;
+  }[];
+  readonly terms: readonly BudgetTermReport[];
+  /** Of each output token behind the first. */
+  readonly decode_ms_per_token: { readonly p50: number; readonly p95: number } | null;
+  /** The term that is furthest over what it is allotted, where a target is missed. */
+  readonly breaks: BudgetTerm | null;
+}
+
+export interface BudgetTermReport {
+  readonly term: BudgetTerm;
+  /** Of the strictest target. */
+  readonly allotted_ms: number;
+  /** How many generations it was measured of. */
+  readonly measured: number;
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+  /** By how much it is over what it is allotted, at that target's quantile; negative: under. */
+  readonly over_ms: number | null;
+  /** Of how many generations that took longer than the target this term was furthest over. */
+  readonly blamed: number;
+}
+
+const MS = 1_000;
+
+/**
+ * Holds what was measured against a class of applications. Quantiles of terms do not add up to the quantile of their sum, so both are measured: the sum of each generation
+ * against the target, and each term against its share of it.
+ */
+export class LatencyBudget {
+  readonly #targets: BudgetClass["targets"];
+  readonly #strictest: BudgetClass["targets"][number];
+  readonly #sums = new Sketch();
+  readonly #terms = new Map(BUDGET_TERMS.map((term) => [term, { sketch: new Sketch(), blamed: 0 }]));
+  readonly #perToken = new Sketch();
+  #generations = 0;
+
+  /** @param class_ with one target at least */
+  constructor({ targets }: BudgetClass) {
+    const [first] = targets.toSorted((a, b) => b.quantile - a.quantile || a.ms - b.ms);
+    if (!first) throw new RangeError("A class of latency budgets has no target.");
+    this.#targets = targets;
+    this.#strictest = first;
+  }
+
+  add(sample: BudgetSample): void {
+    this.#generations++;
+    let sum = 0;
+    let isMeasured = false;
+    let furthest: { term: BudgetTerm; over: number } | undefined;
+    for (const term of BUDGET_TERMS) {
+      const us = sample[term];
+      if (us === undefined) continue;
+      isMeasured = true;
+      sum += us;
+      this.#terms.get(term)?.sketch.add(us);
+      const over = us - this.#allottedUs(term);
+      if (!furthest || over > furthest.over) furthest = { term, over };
+    }
+    if (sample.perToken !== undefined) this.#perToken.add(sample.perToken);
+    if (!isMeasured) return;
+    this.#sums.add(sum);
+    const found = furthest && sum > this.#strictest.ms * MS && this.#terms.get(furthest.term);
+    if (found) found.blamed++;
+  }
+
+  toReport(): BudgetReport {
+    const targets = this.#targets.map(({ quantile, ms }) => {
+      const measured = toMs(this.#sums.quantile(quantile));
+      return {
+        quantile,
+        target_ms: ms,
+        measured_ms: measured,
+        met: measured === null ? null : measured <= ms,
+      };
+    });
+    const terms = BUDGET_TERMS.map((term) => this.#reportOf(term));
+    const isMissed = targets.some(({ met }) => met === false);
+    const [worst] = terms
+      .filter(({ over_ms: over }) => over !== null && over > 0)
+      .toSorted((a, b) => (b.over_ms ?? 0) - (a.over_ms ?? 0));
+    const [p50, p95] = [toMs(this.#perToken.quantile(0.5)), toMs(this.#perToken.quantile(0.95))];
+    return {
+      generations: this.#generations,
+      targets,
+      terms,
+      decode_ms_per_token: p50 === null || p95 === null ? null : { p50, p95 },
+      breaks: isMissed ? (worst?.term ?? null) : null,
+    };
+  }
+
+  #reportOf(term: BudgetTerm): BudgetTermReport {
+    const { sketch = new Sketch(), blamed = 0 } = this.#terms.get(term) ?? {};
+    const at = sketch.quantile(this.#strictest.quantile);
+    return {
+      term,
+      allotted_ms: this.#allottedUs(term) / MS,
+      measured: sketch.count,
+      p50_ms: toMs(sketch.quantile(0.5)),
+      p95_ms: toMs(sketch.quantile(0.95)),
+      over_ms: at === undefined ? null : (at - this.#allottedUs(term)) / MS,
+      blamed,
+    };
+  }
+
+  #allottedUs(term: BudgetTerm): number {
+    return Math.round(this.#strictest.ms * MS * ALLOTTED_SHARES[term]);
+  }
+}
+
+function toMs(us: number | undefined): number | null {
+  return us === undefined ? null : us / MS;
+}

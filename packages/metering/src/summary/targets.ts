@@ -1,0 +1,34 @@
+import { STALL_US } from "../fold/generation-fold.ts";
+import type { GenerationRow } from "../rows/generation-row.ts";
+import { decodeSketch } from "../sketch/sketch-codec.ts";
+import { fromBase64 } from "../base64.ts";
+
+/** What a generation has to meet to count as good. In microseconds. */
+export interface Targets {
+  /** From the request to the first delta. */
+  readonly firstUs: number;
+  /** Between two deltas, of which 99 in 100 are to be as short; Infinity: no target. */
+  readonly gapUs: number;
+  /** From the request to the end; Infinity: no target. */
+  readonly totalUs: number;
+}
+
+/** One second to the first delta, and no stall. */
+export const DEFAULT_TARGETS: Targets = { firstUs: 1_000_000, gapUs: STALL_US, totalUs: Infinity };
+
+const GAP_QUANTILE = 0.99;
+
+/** Whether a generation counts for goodput: one that a caller has cancelled says nothing of the platform. */
+export function isJudged({ status }: GenerationRow): boolean {
+  return status !== "cancelled";
+}
+
+/** Whether a generation has completed, and met all targets. */
+export function meetsTargets(row: GenerationRow, { firstUs, gapUs, totalUs }: Targets): boolean {
+  if (row.status !== "completed" || row.total_us > totalUs) return false;
+  // Without a delta the end is the first that a reader sees.
+  if ((row.first_us ?? row.total_us) > firstUs) return false;
+  if (gapUs === Infinity) return true;
+  const gap = decodeSketch(fromBase64(row.gaps)).quantile(GAP_QUANTILE);
+  return gap === undefined || gap <= gapUs;
+}
