@@ -1,5 +1,7 @@
 export * from "./wire.ts";
+export * from "./log/analytics-call.ts";
 export * from "./log/audit-call.ts";
+export * from "./log/call-error.ts";
 export {
   type AttemptEnd,
   type EventDraft,

@@ -1,4 +1,10 @@
-import { AUDIT_CALLS, auditCallSubject, LIVE_VERDICTS_SUBJECTS } from "@reprise/protocol";
+import {
+  ANALYTICS_CALLS,
+  analyticsCallSubject,
+  AUDIT_CALLS,
+  auditCallSubject,
+  LIVE_VERDICTS_SUBJECTS,
+} from "@reprise/protocol";
 import { isAnsweredOften } from "./api-subject.ts";
 import { BROKER_USERS, type BrokerUser } from "./broker-user.ts";
 import { ANSWERS, inbox, type PermissionOptions, type Permissions, permissionsOf } from "./permissions.ts";
@@ -22,20 +28,22 @@ import { ANSWERS, inbox, type PermissionOptions, type Permissions, permissionsOf
 /** The account of the streams. */
 export const PLATFORM_ACCOUNT = "REPRISE";
 const AUDIT_LOG = "AUDIT_LOG";
+const ANALYTICS = "ANALYTICS";
 
 const ACCOUNT_OF: Readonly<Record<BrokerUser, string>> = {
   delivery: "DELIVERY",
   "inference-worker": PLATFORM_ACCOUNT,
   moderation: "MODERATION",
   "audit-log": AUDIT_LOG,
-  analytics: "ANALYTICS",
+  analytics: ANALYTICS,
   admin: PLATFORM_ACCOUNT,
 };
 
 /** Calls that a service answers: they go from account to account. What else is published goes to PLATFORM_ACCOUNT. */
-const SERVED_BY: ReadonlyMap<string, string> = new Map(
-  AUDIT_CALLS.map((call) => [auditCallSubject(call), AUDIT_LOG]),
-);
+const SERVED_BY: ReadonlyMap<string, string> = new Map([
+  ...AUDIT_CALLS.map((call) => [auditCallSubject(call), AUDIT_LOG] as const),
+  ...ANALYTICS_CALLS.map((call) => [analyticsCallSubject(call), ANALYTICS] as const),
+]);
 
 /** For how long after a request its further answers reach the account that asked: a pull waits for at most 2 s. */
 const ANSWERS_FOR = "30s";

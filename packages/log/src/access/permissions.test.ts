@@ -95,6 +95,11 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   YIELD_SUBJECTS: [[protocol.YIELD_SUBJECTS, "", "W"]],
   endSubject: [[protocol.endSubject(ref), "DW", "D"]],
   END_SUBJECTS: [[protocol.END_SUBJECTS, "", "D"]],
+  analyticsCallSubject: protocol.ANALYTICS_CALLS.map((call) => [
+    protocol.analyticsCallSubject(call),
+    "D",
+    "Y",
+  ]),
   auditCallSubject: protocol.AUDIT_CALLS.map((call) => [protocol.auditCallSubject(call), "D", "A"]),
   leaseSubject: [
     [protocol.leaseSubject(protocol.LEASE_GROUPS.shards, "count"), "", ""],

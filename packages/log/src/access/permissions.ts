@@ -1,5 +1,7 @@
 import {
+  ANALYTICS_CALLS,
   ANALYTICS_COMMITS,
+  analyticsCallSubject,
   auditCallSubject,
   commitSubjects,
   bucketStream,
@@ -158,6 +160,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       KEY_USE.subjects,
       END_SUBJECTS,
       ...AUDIT_CALLS.map(auditCallSubject),
+      ...ANALYTICS_CALLS.map(analyticsCallSubject),
       ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
       streamCall("MSG.GET", READERS.name),
       streamCall("MSG.DELETE", JOBS.name),
@@ -245,11 +248,12 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     publish: [
       leaseSubjects(LEASE_GROUPS.analytics),
       commitSubjects(ANALYTICS_COMMITS),
+      ANSWERS,
       directGet(LEASES.name),
       streamCall("MSG.GET", COMMITS.name),
       ...[...logs, OPS].flatMap(reading),
     ],
-    subscribe: [],
+    subscribe: ANALYTICS_CALLS.map(analyticsCallSubject),
   }),
 };
 

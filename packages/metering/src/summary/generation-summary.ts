@@ -1,4 +1,5 @@
 import { fromBase64 } from "../base64.ts";
+import { decodeUsOf, usPerTokenOf } from "../rows/decode-time.ts";
 import type { GenerationRow } from "../rows/generation-row.ts";
 import { decodeSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
@@ -223,18 +224,13 @@ export class GenerationSummary {
     if (row.retraction_us !== null) sketches.retraction.add(row.retraction_us);
     sketches.total.add(row.total_us);
     sketches.gaps.merge(decodeSketch(fromBase64(row.gaps)));
-    const decodeUs = decodeUsOf(row);
-    // The first token has no time of its own: decoding begins behind it.
-    if (decodeUs === undefined || row.output_tokens < 2) return;
-    sketches.perToken.add(Math.round(decodeUs / (row.output_tokens - 1)));
+    const perTokenUs = usPerTokenOf(row);
+    if (perTokenUs === undefined) return;
+    sketches.perToken.add(perTokenUs);
+    const decodeUs = decodeUsOf(row) ?? 0;
     if (decodeUs > 0)
       sketches.rate.add(Math.round(((row.output_tokens - 1) * SECOND_US * THOUSANDTHS) / decodeUs));
   }
-}
-
-/** From the first delta to the end, without waits for tools; undefined where there was no delta. */
-function decodeUsOf({ total_us: total, first_us: first, tool_wait_us: waited }: GenerationRow) {
-  return first === null ? undefined : Math.max(0, total - first - waited);
 }
 
 function toShare(met: number, of: number): Share {

@@ -79,7 +79,9 @@ export const ERROR_CATALOGUE = {
   policy_unsupported: { retryable: true },
   /** No replica of the audit log answers. */
   audit_unavailable: { retryable: true },
-  /** The storage of the audit log's archive can't be reached. */
+  /** No replica of analytics answers. */
+  analytics_unavailable: { retryable: true },
+  /** The storage of the audit log's archive, or of what analytics has measured, can't be reached. */
   archive_unavailable: { retryable: true },
   /** The archive is not as it was written. */
   archive_corrupt: { retryable: false },

@@ -53,6 +53,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "moderation_unavailable":
     case "policy_unsupported":
     case "audit_unavailable":
+    case "analytics_unavailable":
     case "archive_unavailable":
     case "connection_lost":
       return 503;

@@ -12,8 +12,6 @@ export const AUDIT_CALLS = ["search", "record", "events"] as const;
 export type AuditCall = (typeof AUDIT_CALLS)[number];
 export const AUDIT_QUEUE = "audit-log";
 
-/** On an answer that failed: an error body, as of the HTTP API. */
-export const AUDIT_ERROR_HEADER = "Reprise-Error";
 /** On a page of events: `1` where there are more behind it. */
 export const AUDIT_MORE_HEADER = "Reprise-More";
 

@@ -12,6 +12,7 @@ import {
   type TenantId,
   type WorkerId,
 } from "../id.ts";
+import type { AnalyticsCall } from "./analytics-call.ts";
 import type { AuditCall } from "./audit-call.ts";
 import type { OpsKind } from "./ops-record.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
@@ -348,6 +349,11 @@ function parseShardSubject(subject: string, first: string, what: string): Genera
 /** Where the audit log is asked. */
 export function auditCallSubject(call: AuditCall): string {
   return `audit.${call}`;
+}
+
+/** Where analytics is asked. */
+export function analyticsCallSubject(call: AnalyticsCall): string {
+  return `analytics.${call}`;
 }
 
 /** Where it is said who holds a piece of a group's work. */

@@ -1,7 +1,7 @@
 import { ArchiveReader, openArchive, type PlacedSegment } from "@reprise/archive";
 import { connectBroker } from "@reprise/log";
 import {
-  AUDIT_ERROR_HEADER,
+  CALL_ERROR_HEADER,
   AUDIT_MORE_HEADER,
   type AuditCall,
   auditCallSubject,
@@ -43,7 +43,7 @@ async function openWorld() {
     const msg = await broker.main.request(auditCallSubject(call), JSON.stringify(request), {
       timeout: ANSWER_LIMIT_MS,
     });
-    const error = msg.headers?.get(AUDIT_ERROR_HEADER);
+    const error = msg.headers?.get(CALL_ERROR_HEADER);
     return {
       text: msg.string(),
       more: msg.headers?.get(AUDIT_MORE_HEADER) === "1",
@@ -209,7 +209,7 @@ describe("a call to the audit log", () => {
     const ask = () =>
       broker.main.request(auditCallSubject("search"), '{"tenant":"acme"}', { timeout: ANSWER_LIMIT_MS });
     const waiting = Array.from({ length: 8 + 256 }, ask);
-    const refused = (await ask()).headers?.get(AUDIT_ERROR_HEADER);
+    const refused = (await ask()).headers?.get(CALL_ERROR_HEADER);
     expect(refused).toContain("audit_unavailable");
     busy.resolve({ object: "list", data: [] });
     const answers = await Promise.all(waiting);

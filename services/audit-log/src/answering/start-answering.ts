@@ -1,10 +1,12 @@
 import type { Archive, ArchiveReader } from "@reprise/archive";
 import { Semaphore } from "@reprise/async";
-import { answerAuditCalls, type AuditAnswer, type Broker } from "@reprise/log";
+import { answerCalls, type CallAnswer, type Broker } from "@reprise/log";
 import {
   AUDIT_CALLS,
   AUDIT_MORE_HEADER,
+  AUDIT_QUEUE,
   type AuditCall,
+  auditCallSubject,
   auditEventsRequestSchema,
   auditRecordRequestSchema,
   auditSearchSchema,
@@ -63,7 +65,7 @@ export function startAnswering({
   const gate = new Semaphore(MOST_ANSWERS);
   let waiting = 0;
 
-  const inTurn = async (answer: () => Promise<AuditAnswer>) => {
+  const inTurn = async (answer: () => Promise<CallAnswer>) => {
     if (waiting >= MOST_ANSWERS + MOST_WAITING) {
       throw new RepriseError("audit_unavailable", `${waiting} calls to the audit log wait already.`, {
         retryAfterMs: 1_000,
@@ -78,7 +80,7 @@ export function startAnswering({
   };
 
   /** What is not found may have been committed a moment ago. */
-  const found = async (answer: () => Promise<AuditAnswer>) => {
+  const found = async (answer: () => Promise<CallAnswer>) => {
     await fresh.ensureFresh();
     try {
       return await answer();
@@ -89,7 +91,7 @@ export function startAnswering({
     }
   };
 
-  const answers: Record<AuditCall, (request: unknown) => Promise<AuditAnswer>> = {
+  const answers: Record<AuditCall, (request: unknown) => Promise<CallAnswer>> = {
     async search(request) {
       const query = parseWith(auditSearchSchema, request, "request");
       await fresh.ensureFresh();
@@ -128,7 +130,9 @@ export function startAnswering({
         onAnswered?.({ call, tenant: tenantOf(request), ms, result });
       }
     };
-    stack.use(answerAuditCalls({ connection, call, answer, onError }));
+    stack.use(
+      answerCalls({ connection, subject: auditCallSubject(call), queue: AUDIT_QUEUE, answer, onError }),
+    );
   }
   return stack;
 }

@@ -1,13 +1,15 @@
-import { answerAuditCalls, type AuditAnswer, type Broker, type GenerationLog } from "@reprise/log";
+import { answerCalls, type CallAnswer, type Broker, type GenerationLog } from "@reprise/log";
 import {
   AUDIT_CALLS,
   AUDIT_MORE_HEADER,
+  AUDIT_QUEUE,
   type AuditCall,
   type AuditEventsRequest,
   auditEventsRequestSchema,
   type AuditRecord,
   auditRecordRequestSchema,
   type AuditSearchPage,
+  auditCallSubject,
   auditSearchSchema,
   decodeEvent,
   encodeCursor,
@@ -47,7 +49,7 @@ export function startFakeAuditLog({ broker, log }: { broker: Broker; log: Genera
     return events;
   };
 
-  const answers: Record<AuditCall, (request: unknown) => AuditAnswer> = {
+  const answers: Record<AuditCall, (request: unknown) => CallAnswer> = {
     search(request) {
       parseWith(auditSearchSchema, request, "request");
       return { payload: JSON.stringify(SEARCH_PAGE) };
@@ -81,12 +83,20 @@ export function startFakeAuditLog({ broker, log }: { broker: Broker; log: Genera
       return answers[call](request);
     };
     const onError = (error: unknown) => fake.onDefect(error);
-    stack.use(answerAuditCalls({ connection: broker.main, call, answer, onError }));
+    stack.use(
+      answerCalls({
+        connection: broker.main,
+        subject: auditCallSubject(call),
+        queue: AUDIT_QUEUE,
+        answer,
+        onError,
+      }),
+    );
   }
   return Object.assign(fake, { [Symbol.asyncDispose]: () => stack.disposeAsync() });
 }
 
-function toPage(events: readonly Uint8Array[], wanted: AuditEventsRequest): AuditAnswer {
+function toPage(events: readonly Uint8Array[], wanted: AuditEventsRequest): CallAnswer {
   const { from_seq: fromSeq, max_bytes: maxBytes, original } = wanted;
   const transcript = new Transcript();
   const withdrawals = new Withdrawals();

@@ -1,13 +1,14 @@
 import { headers, type Msg } from "@nats-io/transport-node";
 import {
-  AUDIT_ERROR_HEADER,
+  CALL_ERROR_HEADER,
   AUDIT_MORE_HEADER,
   AUDIT_QUEUE,
+  auditCallSubject,
   RepriseError,
   FIRST_SEQ,
 } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { answerAuditCalls, type AuditAnswer } from "./audit-answers.ts";
+import { answerCalls, type CallAnswer } from "./answer-calls.ts";
 import { createAuditClient } from "./audit-client.ts";
 import { connectBroker } from "../nats/connection.ts";
 import { newRef, openWorld, type World } from "../testing/world.ts";
@@ -21,9 +22,15 @@ function openClient(world: World, triesMs: Parameters<typeof createAuditClient>[
 }
 
 /** Answers calls for events the way a test wants. */
-function answering(world: World, answer: () => Promise<AuditAnswer>) {
+function answering(world: World, answer: () => Promise<CallAnswer>) {
   const onError = (error: unknown) => void world.errors.push(error);
-  return answerAuditCalls({ connection: world.broker.main, call: "events", answer, onError });
+  return answerCalls({
+    connection: world.broker.main,
+    subject: auditCallSubject("events"),
+    queue: AUDIT_QUEUE,
+    answer,
+    onError,
+  });
 }
 
 const codeOf = (call: Promise<unknown>) =>
@@ -83,7 +90,7 @@ test.each(["no JSON", "null", "{}", '{"error":{"code":"unheard_of","message":"m"
   async (header) => {
     await using world = await openWorld();
     const client = openClient(world);
-    const answer = async () => ({ payload: "", headers: { [AUDIT_ERROR_HEADER]: header } });
+    const answer = async () => ({ payload: "", headers: { [CALL_ERROR_HEADER]: header } });
     await using _ = answering(world, answer);
     expect(await codeOf(client.events(EVENTS))).toBe("protocol_violation");
   },

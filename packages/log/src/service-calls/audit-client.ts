@@ -1,6 +1,5 @@
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
 import {
-  AUDIT_ERROR_HEADER,
   AUDIT_MORE_HEADER,
   type AuditCall,
   auditCallSubject,
@@ -9,10 +8,9 @@ import {
   type AuditRecordRequest,
   type AuditSearch,
   type AuditSearchPage,
-  RepriseError,
 } from "@reprise/protocol";
-import { type ArchivedEvent, decodeAuditError, decodeAuditEvents } from "./audit-client-answer.ts";
-import { type NoReply, inboxOf, untilAnswered } from "../nats/reply-inbox.ts";
+import { askService } from "./ask-service.ts";
+import { type ArchivedEvent, decodeAuditEvents } from "./audit-client-answer.ts";
 
 /** Consecutive events; `more` says whether another call would find more behind them. */
 export interface ArchivedEvents {
@@ -39,20 +37,10 @@ const TRIES_MS: Readonly<Record<AuditCall, readonly number[]>> = {
   record: [5_000, 10_000],
   events: [5_000, 10_000],
 };
-const RETRY_AFTER_MS = 1_000;
-
 export function createAuditClient(connection: NatsConnection, triesMs = TRIES_MS): AuditClient {
-  async function ask(call: AuditCall, request: object): Promise<Msg> {
-    const payload = JSON.stringify(request);
-    const reply = await untilAnswered(triesMs[call], (timeoutMs) =>
-      inboxOf(connection).ask(auditCallSubject(call), payload, timeoutMs),
-    );
-    if (typeof reply === "string") throw unanswered(reply);
-    const error = reply.headers?.get(AUDIT_ERROR_HEADER);
-    if (error) throw decodeAuditError(error, RETRY_AFTER_MS);
-    return reply;
-  }
-
+  const service = { connection, name: "The audit log", unavailable: "audit_unavailable" } as const;
+  const ask = (call: AuditCall, request: object) =>
+    askService(service, auditCallSubject(call), request, triesMs[call]);
   return {
     search: async (request) => (await ask("search", request)).json<AuditSearchPage>(),
     record: async (request) => (await ask("record", request)).json<AuditRecord>(),
@@ -61,15 +49,4 @@ export function createAuditClient(connection: NatsConnection, triesMs = TRIES_MS
       return { events: decodeAuditEvents(reply.data), more: reply.headers?.has(AUDIT_MORE_HEADER) ?? false };
     },
   };
-}
-
-function unanswered(reason: NoReply): RepriseError {
-  const options = { cause: reason, retryAfterMs: RETRY_AFTER_MS };
-  if (reason === "disconnected")
-    return new RepriseError(
-      "broker_unavailable",
-      "The audit log can't be asked without the broker.",
-      options,
-    );
-  return new RepriseError("audit_unavailable", `The audit log does not answer: ${reason}.`, options);
 }

@@ -1,33 +1,30 @@
 import { headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import {
-  AUDIT_ERROR_HEADER,
-  AUDIT_QUEUE,
-  type AuditCall,
-  auditCallSubject,
-  toRepriseError,
-} from "@reprise/protocol";
+import { CALL_ERROR_HEADER, toRepriseError } from "@reprise/protocol";
 
-export interface AuditAnswer {
+export interface CallAnswer {
   readonly payload: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface AuditAnswersOptions {
+export interface AnswerCallsOptions {
   connection: NatsConnection;
-  call: AuditCall;
+  /** Of the calls; the name of the group of replicas that share them. */
+  subject: string;
+  queue: string;
   /** What it throws is the answer. @param request unchecked JSON */
-  answer: (request: unknown) => Promise<AuditAnswer>;
+  answer: (request: unknown) => Promise<CallAnswer>;
   /** Called for a defect here; the caller gets a general error. */
   onError: (error: unknown) => void;
 }
 
-/** Answers one kind of calls to the audit log, together with all other replicas that do. */
-export function answerAuditCalls({
+/** Answers one kind of a service's calls, together with all other replicas that do. */
+export function answerCalls({
   connection,
-  call,
+  subject,
+  queue,
   answer,
   onError,
-}: AuditAnswersOptions): AsyncDisposable {
+}: AnswerCallsOptions): AsyncDisposable {
   const running = new Set<Promise<void>>();
   const respond = async (msg: Msg) => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -44,8 +41,8 @@ export function answerAuditCalls({
       resolve();
     }
   };
-  const subscription = connection.subscribe(auditCallSubject(call), {
-    queue: AUDIT_QUEUE,
+  const subscription = connection.subscribe(subject, {
+    queue,
     callback: (error, msg) => {
       if (error) onError(error);
       else void respond(msg);
@@ -62,14 +59,14 @@ export function answerAuditCalls({
 
 /** What fails is an answer too. */
 async function answerOne(
-  answer: () => Promise<AuditAnswer>,
+  answer: () => Promise<CallAnswer>,
   onError: (error: unknown) => void,
-): Promise<AuditAnswer> {
+): Promise<CallAnswer> {
   try {
     return await answer();
   } catch (thrown) {
     const error = toRepriseError(thrown);
     if (error.code === "internal") onError(thrown);
-    return { payload: "", headers: { [AUDIT_ERROR_HEADER]: JSON.stringify(error.toBody()) } };
+    return { payload: "", headers: { [CALL_ERROR_HEADER]: JSON.stringify(error.toBody()) } };
   }
 }

@@ -1,12 +1,4 @@
-import {
-  ERROR_CATALOGUE,
-  type ErrorBody,
-  isErrorCode,
-  parseCursor,
-  peekSeq,
-  RepriseError,
-  type Seq,
-} from "@reprise/protocol";
+import { parseCursor, peekSeq, RepriseError, type Seq } from "@reprise/protocol";
 
 /** One event as the audit log hands it out. */
 export interface ArchivedEvent {
@@ -52,23 +44,6 @@ function placeOf(cursor: string): number {
     return parseCursor(cursor).seq;
   } catch {
     throw malformed();
-  }
-}
-
-/** The error in a failed response. @param retryAfterMs for retryable errors */
-export function decodeAuditError(header: string, retryAfterMs: number): RepriseError {
-  const said = parseError(header);
-  if (!said || !isErrorCode(said.code)) return malformed();
-  const { code, message, param } = said;
-  const { retryable } = ERROR_CATALOGUE[code];
-  return new RepriseError(code, message, { param, ...(retryable && { retryAfterMs }) });
-}
-
-function parseError(header: string): ErrorBody["error"] | undefined {
-  try {
-    return (JSON.parse(header) as Partial<ErrorBody> | null)?.error;
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,0 +1,75 @@
+import { Semaphore } from "@reprise/async";
+import { answerCalls, type Broker, type CallAnswer } from "@reprise/log";
+import {
+  ANALYTICS_CALLS,
+  ANALYTICS_QUEUE,
+  ANALYTICS_REQUESTS,
+  type AnalyticsCall,
+  analyticsCallSubject,
+  parseWith,
+  RepriseError,
+} from "@reprise/protocol";
+import { createQueries, type QueriesOptions } from "./queries.ts";
+
+export interface AnsweringOptions extends QueriesOptions {
+  readonly connection: Broker["main"];
+  readonly onError: (error: unknown) => void;
+}
+
+/** Answers at a time: each holds sums of up to 1,000 groups. */
+const MOST_ANSWERS = 2;
+/** Calls that may wait for their turn; more are told to come again. */
+const MOST_WAITING = 64;
+/** The broker takes messages of 8 MiB. */
+const MOST_CHARS = 4 * 1_024 * 1_024;
+
+/** Answers the calls of `protocol`'s `analytics-call.ts` until it is disposed of, which waits for the answers under way. */
+export function startAnswering({ connection, onError, ...options }: AnsweringOptions): AsyncDisposable {
+  const queries = createQueries(options);
+  const gate = new Semaphore(MOST_ANSWERS);
+  let waiting = 0;
+
+  const inTurn = async (answer: () => Promise<CallAnswer>) => {
+    if (waiting >= MOST_ANSWERS + MOST_WAITING) {
+      throw new RepriseError("analytics_unavailable", `${waiting} questions to analytics wait already.`, {
+        retryAfterMs: 1_000,
+      });
+    }
+    waiting++;
+    try {
+      return await gate.run(answer);
+    } finally {
+      waiting--;
+    }
+  };
+
+  const answers: Record<AnalyticsCall, (request: unknown) => Promise<object>> = {
+    summary: (request) => queries.summary(parseWith(ANALYTICS_REQUESTS.summary, request, "request")),
+    timeseries: (request) => queries.timeseries(parseWith(ANALYTICS_REQUESTS.timeseries, request, "request")),
+    generations: (request) =>
+      queries.generations(parseWith(ANALYTICS_REQUESTS.generations, request, "request")),
+    budget: (request) => queries.budget(parseWith(ANALYTICS_REQUESTS.budget, request, "request")),
+    usage: (request) => queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request")),
+  };
+
+  const stack = new AsyncDisposableStack();
+  for (const call of ANALYTICS_CALLS) {
+    stack.use(
+      answerCalls({
+        connection,
+        subject: analyticsCallSubject(call),
+        queue: ANALYTICS_QUEUE,
+        answer: (request) => inTurn(async () => toPayload(await answers[call](request))),
+        onError,
+      }),
+    );
+  }
+  return stack;
+}
+
+function toPayload(answer: object): CallAnswer {
+  const payload = JSON.stringify(answer);
+  if (payload.length <= MOST_CHARS) return { payload };
+  const message = `limit: the answer has ${payload.length} characters, and ${MOST_CHARS} are the limit. Ask for less.`;
+  throw new RepriseError("invalid_request", message, { param: "limit" });
+}
