@@ -4,7 +4,9 @@ import { type Broker, createGenerationLog, createWriterName } from "@reprise/log
 import { ANALYTICS_COMMITS, generationsStream, LEASE_GROUPS, toRepriseError } from "@reprise/protocol";
 import { createErrorLog, DependencyWatches, type Logger, type Metrics } from "@reprise/service";
 import { createObjectFacts } from "./facts/object-facts.ts";
+import type { RowSource } from "./facts/row-source.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
+import { startAnswering } from "./queries/start-answering.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
 import type { UsageSink } from "./sinks/usage-sink.ts";
 import type { UsageSettings } from "./usage.ts";
@@ -23,6 +25,8 @@ export interface AnalyticsOptions {
   shards: number;
   /** Where rows are kept. */
   store: BlobStore;
+  /** Opens them for reading; they are closed with the service. */
+  openRows: () => Promise<RowSource & AsyncDisposable>;
   /** Keys of requests' metadata that rows have. */
   keys: readonly string[];
   /** Default: nowhere. */
@@ -146,6 +150,8 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
     onError,
   });
+  const rowSource = stack.use(await options.openRows());
+  stack.use(startAnswering({ connection: broker.main, rows: rowSource, keys, priceOf, onError: logError }));
   metrics.observe("reprise_analytics_lanes", () => lanes.size);
   metrics.observe("reprise_analytics_open_generations", () => sumOf(open.values()));
   stack.defer(() => lanes.close());

@@ -1,14 +1,21 @@
 import { join } from "node:path";
 import { type BlobStore, createFileStore, createS3Store } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
+import { localFiles, openFetchedFiles } from "@reprise/tables";
 import type { AnalyticsStorageEnvironment } from "./config.ts";
+import { ParquetRows } from "./facts/parquet-rows.ts";
 
 /** Where rows are kept. */
 export interface AnalyticsStorage {
   readonly store: BlobStore;
   /** The folder; undefined where they are in no folder. */
   readonly dir: string | undefined;
+  /** Reads the rows of the store. */
+  readonly openRows: () => Promise<ParquetRows>;
 }
+
+/** Of files that questions have fetched from an object store. */
+const CACHE_BYTES = 2 * 1_024 * 1_024 * 1_024;
 
 /**
  * Opens what the environment names: beside the archive, in a folder or under a prefix of its own.
@@ -18,7 +25,8 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
   const url = env.REPRISE_ANALYTICS_S3_URL;
   if (url === undefined) {
     const dir = env.REPRISE_ANALYTICS_DIR ?? join(env.REPRISE_DATA_DIR, "analytics");
-    return { store: createFileStore(dir), dir };
+    const store = createFileStore(dir);
+    return { store, dir, openRows: async () => new ParquetRows({ store, files: localFiles(dir) }) };
   }
   const { REPRISE_AUDIT_S3_KEY_ID: keyId, REPRISE_AUDIT_S3_SECRET: secret } = env;
   if (!keyId || !secret) {
@@ -26,5 +34,12 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
     throw new RepriseError("config_invalid", message);
   }
   const store = createS3Store({ url, region: env.REPRISE_AUDIT_S3_REGION, keyId, secret });
-  return { store, dir: undefined };
+  return {
+    store,
+    dir: undefined,
+    async openRows() {
+      const dir = join(env.REPRISE_DATA_DIR, "analytics-cache");
+      return new ParquetRows({ store, files: await openFetchedFiles({ store, dir, maxBytes: CACHE_BYTES }) });
+    },
+  };
 }

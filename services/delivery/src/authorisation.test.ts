@@ -64,6 +64,12 @@ const TABLE: Readonly<Record<string, Entry>> = {
   "POST /v1/reviews/:id": { roles: ["review"], status: 200, body: { decision: "approve" } },
   "GET /v1/audit/generations": { roles: ["audit"], status: 200 },
   "GET /v1/audit/generations/:id": { roles: ["audit"], status: 200 },
+  // Nothing answers for analytics here: what may ask learns that.
+  "GET /v1/analytics/summary": { roles: ["usage"], operator: true, status: 503 },
+  "GET /v1/analytics/timeseries": { roles: ["usage"], operator: true, status: 503 },
+  "GET /v1/analytics/generations": { roles: ["usage"], operator: true, status: 503 },
+  "GET /v1/analytics/budget": { roles: ["usage"], operator: true, status: 503 },
+  "GET /v1/usage": { roles: ["usage"], operator: true, status: 503 },
   "GET /v1/admin/tenants": { roles: ["admin"], operator: true, status: 200 },
   "POST /v1/admin/tenants": { roles: [], operator: true, status: 201 },
   "GET /v1/admin/tenants/:id": { roles: ["admin"], operator: true, status: 200 },
@@ -254,8 +260,11 @@ test.each(ofGenerations)(
       expect([role, owns.status, foreigns.status]).toEqual([role, may ? entry.status : 403, others]);
       expect(hasId ? foreigns : absent).toEqual(absent);
     }
-    for (const key of ["rk_unknown", KEYS.operator])
-      expect((await ask(endpoint, key, [foreign.generation.id])).status).toBe(401);
+    for (const [key, status] of [
+      ["rk_unknown", 401],
+      [KEYS.operator, entry.operator ? entry.status : 401],
+    ] as const)
+      expect((await ask(endpoint, key, [foreign.generation.id])).status).toBe(status);
   },
 );
 

@@ -24,6 +24,7 @@ import { closing, sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
 import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
+import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
@@ -221,6 +222,7 @@ export async function buildServer({
   addGenerationRoutes(app, context);
   addEventRoutes(app, context);
   addReviewRoutes(app, context);
+  addAnalyticsRoutes(app, context);
   addAuditRoutes(app, context);
   addTokenRoutes(app, context);
   if (administration) {
@@ -240,6 +242,8 @@ export async function buildServer({
   refuseOtherMethods(app, "/v1/reviews/:id", ["POST"]);
   refuseOtherMethods(app, "/v1/audit/generations", ["GET"]);
   refuseOtherMethods(app, "/v1/audit/generations/:id", ["GET"]);
+  for (const path of Object.values(ANALYTICS_PATHS))
+    refuseOtherMethods(app, path, ["GET"], { operators: true });
   return app;
 }
 

@@ -3,6 +3,7 @@ import { retry, Semaphore } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
   announceEnd,
+  createAnalyticsClient,
   createAuditClient,
   createGenerationLog,
   createRuleSetStore,
@@ -217,6 +218,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   stack.defer(() => lateEvents.unsubscribe());
   const audit = createAuditClient(broker.reads);
+  const analytics = createAnalyticsClient(broker.reads);
   const draining = new AbortController();
   const corsPolicy = stack.use(new CorsPolicy(tenants, corsOrigins));
 
@@ -272,6 +274,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       hub,
       ruleSets: createRuleSetStore(log.publish, retentionMs),
       audit,
+      analytics,
       readers,
       bodies,
       limits,

@@ -171,12 +171,13 @@ export async function startPlatform(
   let prices: Prices = new Map();
   if (env.REPRISE_ANALYTICS === "on") {
     prices = await loadPrices(env.REPRISE_MODELS_FILE);
-    const { store } = openAnalyticsStorage({ ...env, REPRISE_DATA_DIR: dataDir });
+    const { store, openRows } = openAnalyticsStorage({ ...env, REPRISE_DATA_DIR: dataDir });
     stack.use(
       await startAnalytics({
         ...(await brokers.open("analytics")),
         shards,
         store,
+        openRows,
         keys: env.REPRISE_ANALYTICS_KEYS ?? [],
         usage: {
           sinks: toUsageSinks(env),

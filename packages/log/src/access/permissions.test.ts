@@ -145,7 +145,7 @@ const INBOXES: readonly Row[] = [
   ["_INBOX_audit-log.1", "W", "A"],
   ["_INBOX_analytics.1", "", "Y"],
   // Answers to requests of other accounts.
-  ["_R_.1", "WA", ""],
+  ["_R_.1", "WAY", ""],
   ["_INBOX_admin.1", "", ""],
   ["_INBOX.1", "", ""],
   ["_INBOX.>", "", ""],

@@ -44,7 +44,7 @@ const expires_at = rarely(
   ),
 );
 const roles = fc.uniqueArray(
-  fc.constantFrom("create", "read", "cancel", "tool", "review", "audit", "admin"),
+  fc.constantFrom("create", "read", "cancel", "tool", "review", "audit", "usage", "admin"),
   {
     minLength: 1,
   },

@@ -20,6 +20,8 @@ declare module "fastify" {
     streamTokens?: true;
     /** Whether the call is the operator's, or of an API key with the role `admin`. */
     administers?: true;
+    /** Whether the operator's key may make the call, for all tenants, beside the keys that have the route's roles. */
+    operators?: true;
     /** Whether the route counts its calls itself, together with what they take beside. */
     countsItself?: boolean;
   }
@@ -40,6 +42,8 @@ export interface Authentication {
   findPrincipal(request: FastifyRequest): Principal | undefined;
   /** What the log calls the caller: the name of its key, or the first 12 characters of that key's SHA-256; `token.` and a `jti`. Empty before it is known. */
   nameOf(request: FastifyRequest): { readonly tenant?: string; readonly key?: string };
+  /** Whether the operator makes a call that takes the operator's key, and was admitted. */
+  isOperator(request: FastifyRequest): boolean;
   /** Who makes a call that administers, and was admitted. */
   administratorOf(request: FastifyRequest): Administrator;
   /**
@@ -57,8 +61,8 @@ export interface Authentication {
   mayStillRead(principal: Principal): boolean;
 }
 
-/** What an answer with text is given for: what readers are shown; on record, what only auditors are; what moderation has withdrawn. */
-export type ReadingRole = Extract<Role, "read" | "audit" | "review">;
+/** What an answer with text is given for: what readers are shown; on record, what only auditors are; what moderation has withdrawn; numbers. */
+export type ReadingRole = Extract<Role, "read" | "audit" | "review" | "usage">;
 
 export interface AuthenticationOptions {
   readonly tenants: TenantDirectory;
@@ -75,7 +79,7 @@ export function createAuthentication({
   const principals = new WeakMap<FastifyRequest, Principal>();
   const operators = new WeakSet<FastifyRequest>();
 
-  function isOperator({ headers }: FastifyRequest): boolean {
+  function hasOperatorKey({ headers }: FastifyRequest): boolean {
     const bearer = bearerOf(headers.authorization ?? "");
     return bearer !== undefined && operatorKeySha256 !== undefined && hashKey(bearer) === operatorKeySha256;
   }
@@ -115,8 +119,9 @@ export function createAuthentication({
   return {
     async identify(request) {
       if (request.is404 && !request.url.startsWith("/v1/")) return;
-      const { administers } = request.routeOptions.config;
-      if ((administers || request.is404) && isOperator(request)) return void operators.add(request);
+      const { administers, operators: forOperators } = request.routeOptions.config;
+      if ((administers || forOperators || request.is404) && hasOperatorKey(request))
+        return void operators.add(request);
       const caller = await authenticate(request);
       if (!caller) {
         throw new RepriseError("unauthenticated", "Send a known API key as `Authorization: Bearer <key>`.", {
@@ -126,6 +131,7 @@ export function createAuthentication({
       principals.set(request, caller);
     },
     authorise,
+    isOperator: (request) => operators.has(request),
     readmit(request) {
       const earlier = principals.get(request);
       if (!earlier) return;

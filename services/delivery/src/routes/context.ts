@@ -1,4 +1,4 @@
-import type { AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
+import type { AnalyticsClient, AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import type { StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
@@ -22,6 +22,7 @@ export interface RouteContext {
   readonly hub: Hub;
   readonly ruleSets: RuleSetStore;
   readonly audit: AuditClient;
+  readonly analytics: AnalyticsClient;
   readonly readers: ReaderRegistry;
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;

@@ -9,6 +9,9 @@ export const booleanParam = z
   .prefault("false")
   .transform((value) => value === "true");
 
+/** A query parameter that is a time. */
+export const timeParam = z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-21T02:00:00Z" });
+
 /** A query parameter that is a whole number. */
 export function integerParam(least: number, most: number) {
   const error = `must be a whole number from ${least} to ${most}`;

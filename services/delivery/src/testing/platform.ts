@@ -44,6 +44,7 @@ export const KEYS = {
   acmeReadingAuditor: "rk_acme_reads_and_audits_",
   beta: "rk_beta_0123456789abcdef",
   betaAuditor: "rk_beta_audits_only_01234",
+  acmeAnalyst: "rk_acme_reads_usage_only_",
   acmeAdmin: "rk_acme_administers_012345",
   operator: "ro_0123456789abcdef01234567",
 } as const;
@@ -61,6 +62,7 @@ const TENANTS = {
         { secret: KEYS.acmeReviewer, roles: ["review"], name: "bob" },
         { secret: KEYS.acmeAuditor, roles: ["audit"], name: "eve" },
         { secret: KEYS.acmeReadingAuditor, roles: ["read", "audit"], name: "una" },
+        { secret: KEYS.acmeAnalyst, roles: ["usage"], name: "ida" },
         { secret: KEYS.acmeAdmin, roles: ["admin"], name: "adm" },
       ],
     },

@@ -30,7 +30,7 @@ export const keyCreate: Command = {
   summary: "creates an API key, and prints its secret",
   usage: `reprise-admin key create <tenant> --name <name> --roles <role,…>
   --name <name>         appears in logs for what is done with the key
-  --roles <role,…>      create, read, cancel, tool, review, audit, admin
+  --roles <role,…>      create, read, cancel, tool, review, audit, usage, admin
 ${NEW_KEY_USAGE}`,
   async run(args, io) {
     const { values, positionals } = parseCall(args, ["tenant"], { ...NEW_KEY, roles: { type: "string" } });

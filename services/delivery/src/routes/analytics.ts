@@ -1,0 +1,30 @@
+import { type AnalyticsCall, unixNow } from "@reprise/protocol";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { parseAnalyticsQuery } from "./analytics-query.ts";
+import { sendPage } from "./audit-replay.ts";
+import type { RouteContext } from "./context.ts";
+
+export const ANALYTICS_PATHS: Readonly<Record<AnalyticsCall, string>> = {
+  summary: "/v1/analytics/summary",
+  timeseries: "/v1/analytics/timeseries",
+  generations: "/v1/analytics/generations",
+  budget: "/v1/analytics/budget",
+  usage: "/v1/usage",
+};
+
+/**
+ * What analytics has measured: of the key's own tenant, or of all for the operator. An answer may take seconds, so a key is checked again
+ * before it is given.
+ */
+export function addAnalyticsRoutes(app: FastifyInstance, { authentication, analytics }: RouteContext): void {
+  const config = { roles: ["usage"], operators: true } as const;
+  const answer = async (call: AnalyticsCall, request: FastifyRequest, reply: FastifyReply) => {
+    const principal = authentication.isOperator(request) ? undefined : authentication.principalOf(request);
+    const asked = parseAnalyticsQuery(call, request.query, { own: principal?.tenant, nowMs: unixNow() });
+    const json = await analytics.ask(call, asked);
+    if (principal) authentication.renewReader(principal, "usage");
+    return sendPage(reply, json);
+  };
+  for (const [call, path] of Object.entries(ANALYTICS_PATHS) as [AnalyticsCall, string][])
+    app.get(path, { config }, (request, reply) => answer(call, request, reply));
+}
