@@ -12,6 +12,11 @@ interface TurnSpanOptions {
 
 const SIMULATOR = "sim";
 
+/** An engine's name as the GenAI conventions have it. */
+export function providerOf(engine: string): string {
+  return engine === SIMULATOR ? `reprise.${SIMULATOR}` : engine;
+}
+
 /** The span of one turn of an engine. */
 export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOptions): TraceSpan {
   return run.context.tracing.start(`${GEN_AI_OPERATION.chat} ${model}`, {
@@ -19,7 +24,7 @@ export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOpti
     parent: run.span.context,
     attributes: {
       [GEN_AI.operation]: GEN_AI_OPERATION.chat,
-      [GEN_AI.provider]: engine.name === SIMULATOR ? `reprise.${SIMULATOR}` : engine.name,
+      [GEN_AI.provider]: providerOf(engine.name),
       [GEN_AI.requestModel]: model,
       [REPRISE.generation]: run.job.ref.generation,
       [REPRISE.attempt]: attempt,
