@@ -1,5 +1,5 @@
+import type { Usage } from "@reprise/protocol";
 import type { Observer } from "@reprise/service";
-import type { EngineOutcome } from "../turn/run-engine.ts";
 
 export interface TurnObservers {
   readonly firstChunk: Observer;
@@ -8,6 +8,15 @@ export interface TurnObservers {
   readonly input: Observer;
   readonly output: Observer;
   readonly durationOf: (error: string) => Observer;
+}
+
+/** How a request has ended: `ok`, `stopped` by the run, or with an error. */
+export interface TurnEnd {
+  readonly how: "ok" | "stopped" | { readonly error: string };
+  /** By its chunks. */
+  readonly tokens: number;
+  /** By the engine's own count. */
+  readonly usage: Usage | undefined;
 }
 
 const NO_ERROR = "";
@@ -42,27 +51,14 @@ export class TurnTiming {
   }
 
   /** A request that the run has stopped says nothing of the engine, but of what it has produced. */
-  ended(outcome: EngineOutcome): void {
+  ended({ how, tokens, usage }: TurnEnd): void {
     const { input, output, token, durationOf } = this.#observers;
-    const usage = outcome.kind === "finished" ? outcome.usage : undefined;
-    const produced = usage?.output_tokens ?? outcome.counted;
+    const produced = usage?.output_tokens ?? tokens;
     if (usage && usage.input_tokens !== null) input.observe(usage.input_tokens);
     if (produced > 0) output.observe(produced);
-    if (outcome.kind !== "stopped")
-      durationOf(errorOf(outcome)).observe((performance.now() - this.#beganAtMs) / 1_000);
-    const behindFirst = outcome.counted - this.#firstTokens;
-    if (outcome.kind === "finished" && behindFirst > 0) token.observe(this.#decodeMs / 1_000 / behindFirst);
-  }
-}
-
-function errorOf(outcome: Exclude<EngineOutcome, { kind: "stopped" }>): string {
-  switch (outcome.kind) {
-    case "failed":
-    case "spent":
-      return outcome.error.code;
-    case "timeout":
-      return `${outcome.name}_timeout`;
-    case "finished":
-      return NO_ERROR;
+    if (how !== "stopped")
+      durationOf(how === "ok" ? NO_ERROR : how.error).observe((performance.now() - this.#beganAtMs) / 1_000);
+    const behindFirst = tokens - this.#firstTokens;
+    if (how === "ok" && behindFirst > 0) token.observe(this.#decodeMs / 1_000 / behindFirst);
   }
 }

@@ -1,7 +1,6 @@
 import type { Metrics } from "@reprise/service";
 import { GEN_AI_OPERATION } from "@reprise/telemetry";
-import { providerOf } from "../trace/trace-turn.ts";
-import type { RunResult } from "../run-context.ts";
+import { providerOf } from "../trace/provider-of.ts";
 import { TurnTiming } from "./turn-timing.ts";
 
 /** How an attempt has ended; `stopped`: by another process, or because this worker is to stop. */
@@ -23,7 +22,8 @@ export class WorkerMetrics {
     this.#metrics.counter("reprise_attempts_total").inc({ model, result });
   }
 
-  runEnded(model: string, result: RunResult | "error"): void {
+  /** @param result as the run has it; `error` where it has thrown */
+  runEnded(model: string, result: string): void {
     this.#metrics.counter("reprise_runs_total").inc({ model, result });
   }
 

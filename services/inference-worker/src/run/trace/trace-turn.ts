@@ -1,6 +1,7 @@
 import { GEN_AI, GEN_AI_OPERATION, REPRISE, type TraceSpan } from "@reprise/telemetry";
 import type { Engine } from "../../engines/engine.ts";
 import type { Run } from "../open-run.ts";
+import { providerOf } from "./provider-of.ts";
 import type { EngineOutcome } from "../turn/run-engine.ts";
 
 interface TurnSpanOptions {
@@ -8,13 +9,6 @@ interface TurnSpanOptions {
   /** The public name of the model whose engine is asked. */
   readonly model: string;
   readonly attempt: number;
-}
-
-const SIMULATOR = "sim";
-
-/** An engine's name as the GenAI conventions have it. */
-export function providerOf(engine: string): string {
-  return engine === SIMULATOR ? `reprise.${SIMULATOR}` : engine;
 }
 
 /** The span of one turn of an engine. */

@@ -7,7 +7,7 @@ import { toCallDrafts } from "../../domain/tool-calls.ts";
 import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
-import type { TurnTiming } from "../metrics/turn-timing.ts";
+import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
 import { endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
 import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
@@ -27,7 +27,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const onFirst = () => span.event("first_token");
   const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst, timing });
   endTurnSpan(span, outcome);
-  timing.ended(outcome);
+  timing.ended(toTurnEnd(outcome));
   if (outcome.kind === "failed") onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
   if (outcome.kind === "timeout") context.metrics.timedOut(about.model, outcome.name);
   if (outcome.kind === "timeout" && outcome.name !== "total")
@@ -47,6 +47,21 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
+}
+
+function toTurnEnd(outcome: EngineOutcome): TurnEnd {
+  const { counted: tokens } = outcome;
+  switch (outcome.kind) {
+    case "finished":
+      return { how: "ok", tokens, usage: outcome.usage };
+    case "stopped":
+      return { how: "stopped", tokens, usage: undefined };
+    case "failed":
+    case "spent":
+      return { how: { error: outcome.error.code }, tokens, usage: undefined };
+    case "timeout":
+      return { how: { error: `${outcome.name}_timeout` }, tokens, usage: undefined };
+  }
 }
 
 interface Asked {
