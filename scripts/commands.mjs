@@ -17,6 +17,7 @@ export const COMMANDS = {
   observability: { args: ["infra/observability/main.ts"], needsBroker: () => false },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
+  usage: { args: ["services/analytics/src/cli/main.ts"], needsBroker: () => false },
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
   pack: { args: ["scripts/pack/main.ts"], needsBroker: () => false },

@@ -23,10 +23,23 @@ export const ANALYTICS_NAMES = [
   "REPRISE_MODELS_FILE",
 ] as const;
 
+/** Of the archive, for the commands. */
+const ARCHIVE_NAMES = [
+  "REPRISE_AUDIT_NAME",
+  "REPRISE_AUDIT_DIR",
+  "REPRISE_AUDIT_S3_URL",
+  "REPRISE_AUDIT_KEYS_DIR",
+  "REPRISE_AUDIT_MASTER_KEY",
+  "REPRISE_AUDIT_MASTER_KEY_FILE",
+] as const;
+
+const RECONCILE_NAMES = [...STORAGE_NAMES, ...ARCHIVE_NAMES, "REPRISE_USAGE_DIR"] as const;
+
 const NAMES = [...ANALYTICS_NAMES, ...BROKER_SERVICE_NAMES] as const;
 
 export type AnalyticsStorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
 export type AnalyticsUsageEnvironment = Environment<(typeof USAGE_NAMES)[number]>;
+export type ReconcileEnvironment = Environment<(typeof RECONCILE_NAMES)[number]>;
 export type AnalyticsEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
 
 /** @throws RepriseError `config_invalid` */
@@ -34,4 +47,11 @@ export function parseAnalyticsEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): AnalyticsEnvironment {
   return parseEnvironment(env, NAMES, ["REPRISE_NATS_URL"]);
+}
+
+/** @throws RepriseError `config_invalid` */
+export function parseReconcileEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): ReconcileEnvironment {
+  return parseEnvironment(env, RECONCILE_NAMES);
 }

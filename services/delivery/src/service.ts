@@ -20,7 +20,6 @@ import {
   DependencyWatches,
   type Logger,
   type Metrics,
-  observeLog,
   watchRedis,
 } from "@reprise/service";
 import {
@@ -164,7 +163,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const log = createGenerationLog(broker, {
     shards,
     budgetMs: options.brokerBudgetMs,
-    observer: observeLog(metrics, "delivery"),
     isAway: () => brokerProblems().length > 0,
   });
   const brokerProblems = () => brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"]);

@@ -33,7 +33,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics, type Metrics } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
@@ -42,7 +42,6 @@ import type { EngineReport } from "../run/turn/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import type { RunContext, RunResult } from "../run/run-context.ts";
-import { WorkerMetrics } from "../run/metrics/worker-metrics.ts";
 import { runGeneration } from "../run/run-generation.ts";
 import { startWorker, type Worker } from "../service.ts";
 import { createPatientConnection } from "./patient-connection.ts";
@@ -92,7 +91,6 @@ interface StartWorker extends Pick<ServedModel, "fallback"> {
   slots?: number;
   ledger?: BudgetLedger;
   tracing?: Tracing;
-  metrics?: Metrics;
   /** The last worker that was started says it for all. */
   ackWaitMs?: number;
   /** What it appends and asks over. By default one that waits for answers longer than it is told to. */
@@ -164,13 +162,12 @@ async function connectWorld<Server extends TestBroker>(
         fallback,
         ledger,
         tracing,
-        metrics = createMetrics(),
         main = patient,
         reads = broker.reads,
       } = options;
       const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
-      const own = { broker: { ...broker, main, reads }, logger, metrics };
+      const own = { broker: { ...broker, main, reads }, logger, metrics: createMetrics() };
       return workers.use(
         await startWorker({ ...own, models, ackWaitMs, ledger, ...(tracing && { tracing }) }),
       );
@@ -213,7 +210,6 @@ function runOne(run: OneRun): Promise<RunResult> {
     ackWaitMs: 60_000,
     ledger,
     tracing: NO_TRACING,
-    metrics: new WorkerMetrics(createMetrics({ processMetrics: false })),
     onError,
     onEngineReport,
     onEngineAnswered,

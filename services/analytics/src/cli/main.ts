@@ -1,0 +1,8 @@
+import { endWithReader } from "@reprise/service";
+import { runCommand } from "./run-command.ts";
+
+/* `reprise-usage <command>`: the end of every command is one of `EXIT`. */
+
+endWithReader(process.stdout);
+const { stdout: out, stderr: err, env, argv } = process;
+process.exitCode = await runCommand(argv.slice(2), { out, err, env });
